@@ -10,7 +10,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard chainrule/native/*.[ch])
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test foreign bench cluster cuda oracle fuzz conformance mutate lint docs build native sanitize size clean
+.PHONY: demo test foreign bench cluster cuda oracle fuzz conformance clients mutate lint docs build native sanitize size clean
 .NOTPARALLEL:
 
 demo: $(V)/.has-examples
@@ -58,6 +58,10 @@ conformance: $(V)/.has-conformance | $(ARRAY_API_TESTS)/array_api_tests
 build/array-api-tests/array_api_tests:
 	git clone --quiet https://github.com/data-apis/array-api-tests build/array-api-tests
 	cd build/array-api-tests && git checkout --quiet $(ARRAY_API_TESTS_COMMIT) && git submodule --quiet update --init
+
+# other people's programs, their own suites in an environment of their own, counted against tests/clients/baseline.json
+clients:
+	$(PYTHON) tools/clients.py $(ARGS)
 
 # every rule of the table, spoilt on purpose: which of them no check finds wrong
 mutate: $(V)/.has-test

@@ -12,6 +12,7 @@ SOURCES = [
     "pool.c",
     "lowlevel.c",
     "shared.c",
+    "guards.c",
     "values.c",
     "tape.c",
     "row.c",

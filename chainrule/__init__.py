@@ -22,7 +22,7 @@ from chainrule.types.device import (
     contiguous_format, device, layout, memory_format, preserve_format, strided,
 )
 from chainrule.types.dtype import (
-    bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
+    bfloat16, bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
     get_default_dtype, half, int, int8, int16, int32, int64, long, short, uint8, uint16, uint32, uint64,
 )
 from chainrule.api.array import Array
@@ -58,10 +58,14 @@ if TYPE_CHECKING:
     from chainrule.compiling import compile
     from chainrule.explaining import explain, record_lines
     from chainrule.nn.functional import (
-        adaptive_avg_pool1d, alpha_dropout, avg_pool1d, bilinear, celu, channel_shuffle, conv1d, conv2d, conv3d,
+        adaptive_avg_pool1d, alpha_dropout, avg_pool1d, bilinear, celu, celu_, channel_shuffle, conv1d, conv2d, conv3d,
         conv_transpose1d, conv_transpose2d, conv_transpose3d, cosine_similarity, dropout, feature_alpha_dropout,
         group_norm, hardshrink, layer_norm, max_pool1d, max_pool2d, max_pool3d, pairwise_distance, pdist,
-        pixel_shuffle, pixel_unshuffle, prelu, rms_norm, rrelu, selu, threshold,
+        pixel_shuffle, pixel_unshuffle, prelu, rms_norm, rrelu, rrelu_, selu, selu_, threshold, threshold_,
+    )
+    from chainrule.nn.top_level import (
+        adaptive_max_pool1d, batch_norm, binary_cross_entropy_with_logits, convolution, cosine_embedding_loss, embedding,
+        hinge_embedding_loss, instance_norm, kl_div, margin_ranking_loss, poisson_nll_loss, triplet_margin_loss,
     )
     from chainrule.settings import (
         are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision, get_num_threads,
@@ -89,7 +93,9 @@ _LAZY = {
         "nn.functional": "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear celu channel_shuffle conv1d conv2d conv3d "
         "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity dropout feature_alpha_dropout group_norm "
         "hardshrink layer_norm max_pool1d max_pool2d max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle "
-        "prelu rms_norm rrelu selu threshold",
+        "prelu rms_norm rrelu rrelu_ selu selu_ threshold threshold_ celu_",
+        "nn.top_level": "adaptive_max_pool1d batch_norm binary_cross_entropy_with_logits convolution cosine_embedding_loss "
+        "embedding hinge_embedding_loss instance_norm kl_div margin_ranking_loss poisson_nll_loss triplet_margin_loss",
         "serialization": "load save",
         "settings": "are_deterministic_algorithms_enabled get_default_device get_float32_matmul_precision "
         "get_num_threads set_default_device set_default_tensor_type set_float32_matmul_precision set_num_threads "
@@ -146,6 +152,8 @@ _attach(**{name: _later(name) for name in ("hardshrink", "istft", "prelu", "stft
 
 
 def __getattr__(name: str) -> object:
+    if name == "__array_namespace_info__":
+        return importlib.import_module("chainrule.array_api").__array_namespace_info__
     if name.endswith("_") and not name.startswith("_") and hasattr(Tensor, name):
         return getattr(Tensor, name)  # the function of a method that writes in place
     if name not in _LAZY:

@@ -29,7 +29,6 @@ from chainrule.api.grad_mode import enable_grad as enable_grad
 from chainrule.api.grad_mode import inference_mode as inference_mode
 from chainrule.api.grad_mode import no_grad as no_grad
 from chainrule.api.grad_mode import set_grad_enabled as set_grad_enabled
-from chainrule.compiling.compiled import Compiled
 from chainrule.core.tensor import Tensor as Tensor
 from chainrule.explaining.lines import record_lines as record_lines
 from chainrule.jacobians.prepared import PreparedJacobian
@@ -41,6 +40,7 @@ from chainrule.types.device import layout as _layout
 from chainrule.types.device import layout as layout
 from chainrule.types.device import memory_format as _memory_format
 from chainrule.types.device import memory_format as memory_format
+from chainrule.types.dtype import _Named as __Named
 from chainrule.types.dtype import dtype as _dtype
 from chainrule.types.dtype import dtype as dtype
 from chainrule.types.dtypes import finfo as finfo
@@ -78,6 +78,8 @@ def acosh(input: Any, *, out: Any = ...) -> Any:
     """Inverse hyperbolic cosine."""
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """The means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    """As :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
 def add(input: Any, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """input + alpha·other."""
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
@@ -170,10 +172,15 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any
     """beta·input + alpha·(batch1 @ batch2)."""
 def bartlett_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: Any) -> Tensor:
     """As :func:`signal.windows.bartlett`; periodic unless the caller says otherwise."""
+def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: builtins.bool, momentum: builtins.float, eps: builtins.float, cudnn_enabled: builtins.bool = ...) -> Tensor:
+    """As :func:`nn.functional.batch_norm`, whose running statistics come before the weight."""
 def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Generator | None = ..., out: Tensor | None = ...) -> Tensor:
     """1 with the probability that each element gives (or with probability ``p``, whatever they are), else 0."""
+bfloat16: __Named
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any = ..., pos_weight: Any = ..., reduction: Any = ...) -> Tensor:
+    """As :func:`nn.functional.binary_cross_entropy_with_logits`."""
 def bincount(input: Tensor, weights: Any = ..., minlength: builtins.int = ...) -> Tensor:
     """How often every non-negative integer occurs; with weights, the sum of their weights."""
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = ...) -> Tensor:
@@ -220,6 +227,8 @@ def ceil(input: Any, *, out: Any = ...) -> Any:
     """The smallest integer not below."""
 def celu(input: Tensor, alpha: builtins.float = ..., inplace: builtins.bool = ...) -> Tensor:
     """x where it is positive, else alpha·(exp(x/alpha) − 1)."""
+def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of :func:`celu`."""
 cfloat: _dtype
 def chain_matmul(*matrices: Tensor, out: Tensor | None = ...) -> Tensor:
     """The product of several matrices, in the cheapest order."""
@@ -247,7 +256,7 @@ def column_stack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
     """Vectors as columns of a matrix, matrices side by side."""
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
     """All combinations of r elements of a vector, one a row."""
-def compile(function: Any = ..., **options: Any) -> Compiled:
+def compile(function: Any = ..., *, pure: builtins.bool = ..., **options: Any) -> Any:
     """A function that computes what ``function`` does, faster: recorded when first called, then replayed."""
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The complex tensor real + i·imag."""
@@ -278,6 +287,8 @@ def conv_transpose2d(input: Any, weight: Any, bias: Any | None = ..., stride: An
     """As :func:`conv_transpose1d`, over the last two axes."""
 def conv_transpose3d(input: Any, weight: Any, bias: Any | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: builtins.int = ..., dilation: Any = ...) -> Any:
     """As :func:`conv_transpose1d`, over the last three axes."""
+def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: builtins.bool, output_padding: Any, groups: builtins.int) -> Tensor:
+    """As ``conv1d`` to ``conv3d`` of :mod:`nn.functional`, or ``conv_transpose1d`` to ``3d``, by the axes of ``weight``."""
 def copysign(input: Any, other: Any, *, out: Any = ...) -> Any:
     """The magnitude of x with the sign of y."""
 def corrcoef(input: Any) -> Tensor:
@@ -286,6 +297,8 @@ def cos(input: Any, *, out: Any = ...) -> Any:
     """Cosine, of radians."""
 def cosh(input: Any, *, out: Any = ...) -> Any:
     """Hyperbolic cosine."""
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., reduction: Any = ...) -> Tensor:
+    """As :func:`nn.functional.cosine_embedding_loss`."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
     """The cosine of the angle between vectors along ``dim``; norms count as at least ``eps``."""
 def count_nonzero(input: Any, dim: Any = ...) -> Tensor:
@@ -347,6 +360,8 @@ def dstack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
 e: builtins.float
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """Einstein summation. In the graph it shows as what it is made of: permutes, reshapes and bmm."""
+def embedding(weight: Tensor, indices: Tensor, padding_idx: builtins.int = ..., scale_grad_by_freq: builtins.bool = ..., sparse: builtins.bool = ...) -> Tensor:
+    """As :func:`nn.functional.embedding` of ``indices`` and ``weight``; no row is the padding's with ``padding_idx=-1``."""
 def empty(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ...) -> Tensor:
     """Memory of a shape, with whatever is in it."""
 def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
@@ -464,6 +479,8 @@ def heaviside(input: Any, values: Any, *, out: Tensor | None = ...) -> Tensor:
     """0 where input is negative, ``values`` where it is 0, else 1."""
 def hessian(func: Callable[..., Any], x: Any = ..., *, argnums: builtins.int | tuple[builtins.int, ...] | None = ..., layout: str = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., memory: builtins.int = ...) -> Any:
     """The Hessian of a scalar function at a point; or without a point the function that computes it."""
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., reduction: Any = ...) -> Tensor:
+    """As :func:`nn.functional.hinge_embedding_loss`."""
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (both 0: of the data)."""
 def histogram(input: Tensor, bins: Any, *, range: Any = ..., weight: Tensor | None = ..., density: builtins.bool = ...) -> Any:
@@ -503,6 +520,8 @@ def initial_seed() -> builtins.int:
     """The seed of the default generator."""
 def inner(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Products summed over the last axis of both."""
+def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: builtins.bool, momentum: builtins.float, eps: builtins.float, cudnn_enabled: builtins.bool = ...) -> Tensor:
+    """As :func:`nn.functional.instance_norm`, whose running statistics come before the weight."""
 int: _dtype
 int16: _dtype
 int32: _dtype
@@ -566,6 +585,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: builti
     """``func(*primals)`` and its directional derivative along ``tangents``, in one forward pass."""
 def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: Any) -> Tensor:
     """As :func:`signal.windows.kaiser`; periodic unless the caller says otherwise."""
+def kl_div(input: Tensor, target: Tensor, reduction: Any = ..., *, log_target: builtins.bool = ...) -> Tensor:
+    """As :func:`nn.functional.kl_div`, without ``"batchmean"``."""
 def kron(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Kronecker product."""
 def kthvalue(input: Any, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
@@ -633,6 +654,8 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = .
     """What :func:`lu_factor` returned, as ``(P, L, U)``; parts that are not asked for are empty."""
 def manual_seed(seed: builtins.int) -> Generator:
     """Start the random numbers anew, from a seed."""
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., reduction: Any = ...) -> Tensor:
+    """As :func:`nn.functional.margin_ranking_loss`."""
 def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     """A copy with a value (a number or 0-d tensor) where the mask is True."""
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
@@ -746,6 +769,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     """The inverse of :func:`pixel_shuffle`: (..., c, h·r, w·r) becomes (..., c·r², h, w)."""
 def poisson(input: Tensor, generator: Generator | None = ...) -> Tensor:
     """Poisson numbers of the rate that each element gives."""
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: builtins.bool, full: builtins.bool, eps: builtins.float, reduction: Any) -> Tensor:
+    """As :func:`nn.functional.poisson_nll_loss`."""
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The complex tensor with that absolute value and angle."""
 def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -799,7 +824,7 @@ def remainder(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Remainder of floor division: its sign is the divisor's."""
 def renorm(input: Any, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
-def repeat_interleave(input: Any, repeats: Any, dim: builtins.int | None = ..., *, output_size: Any = ...) -> Tensor:
+def repeat_interleave(input: Any = ..., repeats: Any = ..., dim: builtins.int | None = ..., *, output_size: Any = ...) -> Tensor:
     """Every element (or entry along ``dim``) repeated in place."""
 def reshape(input: Any, *sizes: Any, shape: Any = ...) -> Tensor:
     """The same elements in another shape: a view where memory allows, else a copy. One size may be -1."""
@@ -821,6 +846,8 @@ def row_stack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
     """One above another: along the first axis (vectors become rows)."""
 def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """x where it is positive, else x times a random slope between the two bounds; their mean if not ``training``."""
+def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of :func:`rrelu`."""
 def rsqrt(input: Any, *, out: Any = ...) -> Any:
     """One over the square root."""
 def rsub(input: Any, other: Any, *, alpha: Any = ...) -> Tensor:
@@ -837,7 +864,7 @@ def scatter_reduce(input: Tensor, dim: builtins.int, index: Any, src: Any, reduc
     """A copy in which every place along ``dim`` that an index names combines what is there with what is scattered there."""
 def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., side: str | None = ..., sorter: Tensor | None = ..., out: Tensor | None = ...) -> Tensor:
     """Where the values would be inserted along the last axis to keep it sorted."""
-def seed() -> builtins.int:
+def seed(*args: Any) -> builtins.int:
     """Start the random numbers anew, from the system's entropy; returns the seed."""
 def select(input: Any, dim: builtins.int, index: builtins.int) -> Tensor:
     """The entry at ``index`` along ``dim``, which is removed; a view."""
@@ -847,6 +874,8 @@ def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtin
     """A copy with the entry at ``index`` along ``dim`` exchanged for ``src``: ``select``, written to."""
 def selu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
     """The scaled elu that keeps mean 0 and variance 1 (Klambauer and others, 2017)."""
+def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of :func:`selu`."""
 def set_anomaly_enabled(mode: builtins.bool, check_nan: builtins.bool = ...) -> None:
     """Switch this thread's anomaly mode on or off."""
 def set_default_device(device: Any) -> None:
@@ -945,6 +974,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = ...) -> Tensor:
     """Products summed over pairs of axes: the last ``dims`` of a with the first of b, or two lists of axes."""
 def threshold(input: Tensor, threshold: builtins.float, value: builtins.float, inplace: builtins.bool = ...) -> Tensor:
     """x where it is over the threshold, else ``value``."""
+def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In-place form of :func:`threshold`."""
 def tile(input: Tensor, *times: Any, dims: Any = ...) -> Tensor:
     """As :func:`repeat`, with missing repeats counted as 1."""
 def topk(input: Any, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
@@ -965,6 +996,8 @@ def tril(input: Any, diagonal: builtins.int = ..., *, out: Tensor | None = ...) 
     """The lower triangle of matrices, up to a diagonal; zeros elsewhere."""
 def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ...) -> Tensor:
     """Row and column indices of the lower triangle."""
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: builtins.float = ..., p: builtins.float = ..., eps: builtins.float = ..., swap: builtins.bool = ..., reduction: Any = ...) -> Tensor:
+    """As :func:`nn.functional.triplet_margin_loss`."""
 def triu(input: Any, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """The upper triangle of matrices, from a diagonal; zeros elsewhere."""
 def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ...) -> Tensor:

@@ -6,7 +6,18 @@ from typing import Any, TypeVar
 
 from chainrule import errors
 
-__all__ = ["ScriptFunction", "ScriptModule", "export", "ignore", "is_scripting", "is_tracing", "script", "unused"]
+__all__ = [
+    "ScriptFunction",
+    "ScriptModule",
+    "TracerWarning",
+    "export",
+    "ignore",
+    "is_scripting",
+    "is_tracing",
+    "script",
+    "trace",
+    "unused",
+]
 
 T = TypeVar("T")
 
@@ -30,6 +41,15 @@ def script(obj: T, **options: Any) -> T:
     tensor([2., 2.])
     """
     return obj
+
+
+class TracerWarning(Warning):
+    """What PyTorch warns of where a trace does not see all that a function does; nothing warns of it here."""
+
+
+def trace(func: T, example_inputs: Any = None, **options: Any) -> T:
+    """The function or module itself: a trace computes what it does, for inputs that go its way."""
+    return func
 
 
 def ignore(drop: T = None, **options: Any) -> Any:  # type: ignore[assignment]

@@ -21,11 +21,14 @@ from chainrule.core.levels import STACK, Level
 from chainrule.core.modes import LOCAL
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.interpreters.batched import Batched
+from chainrule.interpreters.primal import WithPrimal
+from chainrule.interpreters.traced import Traced, Unrecordable
 from chainrule.ops import creation
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import creates, placed, tensor_of
 from chainrule.ops.creation import _made, _sizes
 from chainrule.types.arrays import unscalar
+from chainrule.types.device import device as as_device
 from chainrule.types.device import gpu_of
 from chainrule.types.dtypes import as_dtype, default_dtype
 
@@ -39,6 +42,7 @@ class Generator:
                 "Generator(device='cuda'): random numbers on a GPU come from one source, which cuda.manual_seed starts: leave "
                 "generator= out"
             )
+        self.device = as_device(device)
         self._seed: int | None = None
         self._state: np.random.Generator | None = None
 
@@ -51,6 +55,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed."""
+        _check_not_recorded("manual_seed")
         if not isinstance(seed, (int, np.integer)):
             raise TypeError(f"manual_seed(): argument 'seed' must be int, not {type(seed).__name__}")
         self._seed = int(seed)
@@ -59,6 +64,7 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The seed that the numbers started from."""
+        _check_not_recorded("initial_seed")
         if self._seed is None:
             self.seed()
         return self._seed or 0
@@ -71,12 +77,28 @@ class Generator:
 
     def get_state(self) -> Any:
         """The state, for :meth:`set_state`."""
-        return self._rng.bit_generator.state
+        _check_not_recorded("get_state")
+        return self._get_state()
 
     def set_state(self, state: Any) -> Generator:
         """Go back to a state."""
-        self._rng.bit_generator.state = state
+        _check_not_recorded("set_state")
+        self._set_state(state)
         return self
+
+    def _get_state(self) -> Any:
+        return self._rng.bit_generator.state
+
+    def _set_state(self, state: Any) -> None:
+        self._rng.bit_generator.state = state
+
+
+def _check_not_recorded(name: str) -> None:
+    """Raise for what a recording would do, or see, once: a generator's state."""
+    if LOCAL.recorder is not None and not LOCAL.recorder.draws:
+        raise Unrecordable(
+            f"it asks for, or sets, the state of a generator of random numbers ({name}): do that outside of it"
+        )
 
 
 default_generator = Generator()
@@ -96,8 +118,12 @@ def manual_seed(seed: int) -> Generator:
     return default_generator.manual_seed(seed)
 
 
-def seed() -> int:
+def seed(*args: Any) -> int:
     """Start the random numbers anew, from the system's entropy; returns the seed."""
+    if args:
+        raise TypeError(
+            f"seed() takes 0 positional arguments but {len(args)} was given: manual_seed({args[0]!r}) starts from a seed"
+        )
     return default_generator.seed()
 
 
@@ -309,9 +335,38 @@ def normal(
     return _sampled(noise * _plain(std) + _plain(mean), mean, std)
 
 
-def _rates(name: str, input: Any) -> Any:
-    """A tensor of parameters, as an array."""
-    return tensor_of(name, input, "f").detach()._array()
+def _drawn_from(name: str, draw: Callable[..., Any], *parameters: Tensor) -> Any:
+    """``draw(*arrays)``, of numbers that depend on parameters: for all examples of the vmaps around in one call."""
+    if LOCAL.recorder is not None and all(type(x.detach()._raw) in (Traced, np.ndarray) for x in parameters):
+        return LOCAL.recorder.drawn(draw, *[x.detach()._raw for x in parameters])
+    found = [_examples(x) for x in parameters]
+    if not STACK.levels:
+        return draw(*[array for array, _ in found])
+    levels = _mapped()
+    sizes = [level.size or 0 for level in levels]
+    ndim = max([x.ndim for x in parameters])
+    arrays = []
+    for (array, own), x in zip(found, parameters, strict=True):
+        if not set(own) <= set(levels):
+            raise errors.same_random_numbers(name)
+        leading = [size if level in own else 1 for level, size in zip(levels, sizes, strict=True)]
+        array = array.reshape((*leading, *(1,) * (ndim - x.ndim), *x.shape))
+        arrays.append(np.broadcast_to(array, (*sizes, *array.shape[len(sizes) :])))
+    data = draw(*arrays)
+    for level in levels:
+        data = Batched(data, level)
+    return data
+
+
+def _examples(x: Tensor) -> tuple[Any, list[Any]]:
+    """The numbers of a tensor for all examples of the vmaps around, and the levels of its leading axes, outermost first."""
+    data = x.detach()._raw
+    levels: list[Any] = []
+    while type(data) is Batched or isinstance(data, (Tensor, WithPrimal)):
+        if type(data) is Batched and not data.shared:
+            levels.insert(0, data.level)
+        data = data._raw if isinstance(data, Tensor) else data.inside
+    return wrap(data)._array(), levels
 
 
 @op(method=True, out=True, arrays=False)
@@ -332,19 +387,27 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 @op(arrays=False)
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers of the rate that each element gives."""
-    rate = _rates("poisson", input)
-    if not (rate >= 0).all():
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return _sampled(np.asarray(_rng(generator).poisson(rate), rate.dtype), input)
+    rates = tensor_of("poisson", input, "f")
+
+    def draw(rate: Any) -> Any:
+        if not (rate >= 0).all():
+            raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+        return np.asarray(_rng(generator).poisson(rate), rate.dtype)
+
+    return _sampled(_drawn_from("poisson", draw, rates), input)
 
 
 @op(arrays=False)
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of ``count`` trials succeed, each with probability ``prob``."""
-    n, p = _rates("binomial", count), _rates("binomial", prob)
-    if not ((p >= 0) & (p <= 1)).all() or (n < 0).any():
-        raise RuntimeError("binomial expects count >= 0 and prob between 0 and 1")
-    return _sampled(np.asarray(_rng(generator).binomial(n.astype(np.int64), p), n.dtype), count, prob)
+
+    def draw(n: Any, p: Any) -> Any:
+        if not ((p >= 0) & (p <= 1)).all() or (n < 0).any():
+            raise RuntimeError("binomial expects count >= 0 and prob between 0 and 1")
+        return np.asarray(_rng(generator).binomial(n.astype(np.int64), p), n.dtype)
+
+    trials, share = tensor_of("binomial", count, "f"), tensor_of("binomial", prob, "f")
+    return _sampled(_drawn_from("binomial", draw, trials, share), count, prob)
 
 
 @op(method=True, arrays=False)
@@ -353,29 +416,20 @@ def multinomial(
 ) -> Tensor:
     """Indices drawn with probabilities in proportion to each row's weights."""
     input = tensor_of("multinomial", input)
-    if STACK.levels:
-        return _multinomial_inside(input.detach(), num_samples, replacement, generator)
-    weights = np.atleast_2d(input.detach()._array()).astype(float)
-    if (weights < 0).any() or not (weights.sum(-1) > 0).all():
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0, or sums to 0")
-    if not replacement and (np.count_nonzero(weights, axis=-1) < num_samples).any():
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    rng = _rng(generator)
-    rows = [rng.choice(len(w), num_samples, replace=replacement, p=w / w.sum()) for w in weights]
-    picks = np.stack(rows).astype(np.int64)
-    return placed(wrap(picks[0] if input.ndim == 1 else picks), gpu_number(input))
 
+    def draw(weights: Any) -> Any:
+        if (weights < 0).any() or not (weights.sum(-1) > 0).all():
+            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0, or sums to 0")
+        if not replacement and (np.count_nonzero(weights, axis=-1) < num_samples).any():
+            raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+        rng = _rng(generator)
+        picks = np.empty((*weights.shape[:-1], num_samples), np.int64)
+        for place in np.ndindex(weights.shape[:-1]):
+            w = weights[place].astype(float)
+            picks[place] = rng.choice(len(w), num_samples, replace=replacement, p=w / w.sum())
+        return picks
 
-def _multinomial_inside(w: Any, n: int, replacement: bool, generator: Generator | None) -> Tensor:
-    """The same distribution without a loop: thresholds in the cumulative weights, or the largest of exponential races."""
-    rows, many = tuple(w.shape[:-1]), w.shape[-1]
-    if replacement:
-        u = wrap(_drawn((*rows, n), lambda shape: _rng(generator).random(shape)))
-        cumulative = w.double().cumsum(-1)
-        reached = (u * cumulative[..., -1:])[..., :, None] >= cumulative[..., None, :]
-        return reached.sum(-1).clamp(max=many - 1)  # type: ignore[no-any-return]
-    wait = wrap(_drawn((*rows, many), lambda shape: _rng(generator).standard_exponential(shape)))
-    return (w.double() / wait).topk(n, -1).indices  # type: ignore[no-any-return]
+    return placed(wrap(_drawn_from("multinomial", draw, input)), gpu_number(input))
 
 
 #: what the names of PyTorch's arguments are in Python, which has ``from`` for itself

@@ -14,6 +14,7 @@ import math
 import os
 import secrets
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
@@ -107,11 +108,14 @@ def _format(f: Any, given: str | None) -> str | None:
 def _read(file: BinaryIO, kind: str | None, name: Any) -> Any:
     if not file.seekable():
         file = io.BytesIO(file.read())
-    start = file.read(4)
+    start = file.read(9)
     file.seek(-len(start), os.SEEK_CUR)
     zipped = start[:2] == b"PK"
     if start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         raise errors.torch_file(name)
+    if not kind and not zipped and start[8:] != b"{":
+        what = "neither an .npz file, which begins with PK, nor a .safetensors file, which begins with a length and {"
+        raise BadFile(f"{name} is {what if start else 'empty, or was read to its end'}")
     try:
         arrays, metadata = (
             _read_npz(file, name) if (kind or "npz") == "npz" and (zipped or kind) else safetensors.read(file)
@@ -153,6 +157,12 @@ def _write_npz(file: BinaryIO, arrays: Arrays, metadata: Mapping[str, str]) -> N
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
 
 
+#: what ``zipfile`` and NumPy raise of damaged files
+_UNREADABLE = (
+    zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, ValueError, EOFError, NotImplementedError, RuntimeError
+)  # fmt: skip
+
+
 def _read_npz(file: BinaryIO, name: Any) -> tuple[Arrays, dict[str, str]]:
     arrays: Arrays = {}
     try:
@@ -170,7 +180,7 @@ def _read_npz(file: BinaryIO, name: Any) -> tuple[Arrays, dict[str, str]]:
                     arrays[key] = np.lib.format.read_array(member, allow_pickle=False)
     except BadFile:
         raise
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
+    except _UNREADABLE as error:
         if isinstance(error, errors.TorchFile):
             raise
         raise BadFile(str(error)) from None
@@ -192,7 +202,10 @@ def _check_size(archive: zipfile.ZipFile, entry: str, size: int) -> None:
             raise BadFile(
                 f"its entry {entry!r} is of version {version} of NumPy's format, whose arrays are not of numbers"
             )
-        shape, _, dtype = header[version](member)
+        try:
+            shape, _, dtype = header[version](member)
+        except Exception as error:  # NumPy reads it by Python's parsers, which have exceptions of their own
+            raise BadFile(f"the header of its entry {entry!r} is none ({type(error).__name__}: {error})") from None
         declared = math.prod(shape) * dtype.itemsize + member.tell()
     if dtype.kind in "biufc" and (declared != info.file_size or declared > _DENSEST * size):
         raise BadFile(

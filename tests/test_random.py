@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+import chainrule as cr
 from behaviour import torch
 
 N = 20_000
@@ -106,3 +107,62 @@ def test_fork_rng():
         torch.rand(5)
     assert torch.rand(2).tolist() == expected.tolist()
     assert torch.default_generator.initial_seed() == 0
+
+
+def test_generators_have_a_device():
+    assert torch.Generator().device == torch.device("cpu") == torch.Generator(device="cpu").device
+
+
+def test_seeding_with_a_number_has_another_name():
+    with pytest.raises(TypeError, match=r"seed\(\) takes 0 positional arguments but 1 was given"):
+        torch.seed(3)
+
+
+BATCH = cr.tensor([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]])
+ONE_CALL = {
+    "rand": (lambda r: cr.rand(4), lambda: cr.rand(3, 4)),
+    "randn, two": (lambda r: cr.randn(2) + cr.rand(2), lambda: cr.randn(3, 2) + cr.rand(3, 2)),
+    "randint": (lambda r: cr.randint(0, 9, (2,)), lambda: cr.randint(0, 9, (3, 2))),
+    "rand_like": (cr.rand_like, lambda: cr.rand_like(BATCH)),
+    "bernoulli": (cr.bernoulli, lambda: cr.bernoulli(BATCH)),
+    "normal": (lambda r: cr.normal(r, 1.0), lambda: cr.normal(BATCH, 1.0)),
+    "exponential_": (lambda r: r.clone().exponential_(), lambda: BATCH.clone().exponential_()),
+    "dropout": (cr.nn.functional.dropout, lambda: cr.nn.functional.dropout(BATCH)),
+    "poisson": (lambda r: cr.poisson(9 * r), lambda: cr.poisson(9 * BATCH)),
+    "binomial": (lambda r: cr.binomial(cr.full((2,), 5.0), r), lambda: cr.binomial(cr.full((3, 2), 5.0), BATCH)),
+    "binomial, of one number": (lambda r: cr.binomial(r[0].round() + 4, r), lambda: cr.binomial(BATCH[:, :1].round() + 4, BATCH)),
+    "multinomial": (lambda r: cr.multinomial(r, 2), lambda: cr.multinomial(BATCH, 2)),
+    "multinomial, again": (lambda r: cr.multinomial(r, 5, True), lambda: cr.multinomial(BATCH, 5, True)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ONE_CALL)
+def test_vmap_draws_the_numbers_of_one_call(name):
+    mapped, at_once = ONE_CALL[name]
+    cr.manual_seed(3)
+    found = cr.vmap(mapped, randomness="different")(BATCH)
+    cr.manual_seed(3)
+    assert cr.equal(found, at_once())
+
+
+def test_nested_vmaps_draw_the_numbers_of_one_call():
+    rates = 9 * cr.rand(2, 3, 4)
+    cr.manual_seed(3)
+    inner = cr.vmap(cr.poisson, in_dims=1, out_dims=1, randomness="different")
+    found = cr.vmap(inner, randomness="different")(rates)
+    cr.manual_seed(3)
+    wanted = cr.poisson(rates.transpose(1, 2)).transpose(1, 2)
+    assert cr.equal(found, wanted)
+
+
+@pytest.mark.parametrize("draw", [cr.poisson, lambda r: cr.binomial(r, r), lambda r: cr.multinomial(r, 1)])
+def test_numbers_of_mapped_parameters_are_not_the_same(draw):
+    with pytest.raises(RuntimeError, match="same randomness with a batched tensor"):
+        cr.vmap(draw, randomness="same")(BATCH)
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        cr.vmap(draw)(BATCH)
+    assert cr.vmap(lambda r: draw(BATCH[0]), randomness="same")(BATCH).shape[0] == 3
+
+
+def test_multinomial_of_an_empty_batch():
+    assert cr.multinomial(cr.ones(0, 3), 2).shape == (0, 2)

@@ -349,6 +349,32 @@ def test_bad_npz(tmp_path):
         torch.load(path)
 
 
+@pytest.mark.parametrize(("content", "message"), [
+    (b"", "the file is empty, or was read to its end"),
+    (b"PQ" + bytes(30), "neither an .npz file, which begins with PK, nor a .safetensors file"),
+    (b"text", "neither an .npz file"),
+])  # fmt: skip
+def test_a_file_of_no_known_format(content, message):
+    with pytest.raises(BadFile, match=message):
+        torch.load(io.BytesIO(content))
+
+
+@pytest.mark.parametrize("header", ["(" * 3000, "'", "{", "{'descr': '<f8', 'shape': (1,)}", "\0", "[" * 90 + "]" * 90])
+def test_a_header_that_is_none(header):
+    with pytest.raises(BadFile, match=r"the header of its entry 'w.npy' is none"):
+        torch.load(_npz(header), format="npz")
+
+
+def test_compressed_arrays_that_are_damaged():
+    file = io.BytesIO()
+    np.savez_compressed(file, a=np.arange(1000.0))
+    for at in range(60, 200, 7):
+        content = bytearray(file.getvalue())
+        content[at] ^= 255
+        with pytest.raises(BadFile):
+            torch.load(io.BytesIO(bytes(content)))
+
+
 def _npz(header, content=b""):
     """An .npz file with one entry, whose header says what it likes."""
     text = header.encode() + b" " * (-(len(header) + 11) % 64) + b"\n"

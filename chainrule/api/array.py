@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,9 @@ from chainrule.core.protocol import (
     call_function,
     call_ufunc,
     check_kinds,
+    check_out,
     implementation,
+    out_position,
     plain,
 )
 from chainrule.core.tensor import Tensor, wrap
@@ -146,10 +149,11 @@ class Array(ArrayMethods):
     # -- NumPy's protocols ----------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
-        if SPECIAL and LOCAL.recorder is not None and out is None:
-            found = recorded_as_numpy(ufunc, method, inputs, kwargs)
+        if SPECIAL and LOCAL.recorder is not None:
+            found = recorded_as_numpy(ufunc, method, inputs, kwargs, out)
             if found is not None:
                 return found
+            inputs = with_strong_floats(ufunc, inputs)
         for x in inputs:
             if type(x) not in _HOLDERS and is_container(type(x)):
                 return NotImplemented
@@ -169,19 +173,29 @@ class Array(ArrayMethods):
         if left_to_us():
             return no_array()
         kept = LOCAL.recorder is not None and LOCAL.recorder.plain  # what compile records, it has to see
-        if dtype is None and not self._tensor._raw.shape and (kept or not is_plain(self)) and not in_distributions():
-            holder = np.empty((), object)  # so that np.array([x[0], x[1]]) holds the elements themselves
-            holder[()] = self
-            if kept:
-                LOCAL.recorder.boxed[id(self._tensor)] = self._tensor
-            return holder
+        if (dtype is None or np.dtype(dtype) == _OBJECT) and (kept or not is_plain(self)) and not in_distributions():
+            shape = self._tensor._raw.shape
+            if not shape or dtype is not None:  # np.array([x[0], x[1]]) holds the elements themselves
+                return self._as_objects(shape, kept)
         if not is_plain(self) and type(self._tensor._raw) is not Foreign:
             raw = self._tensor._raw
             values = raw if type(raw) is ndarray else raw.read()
             if dtype is not None and np.dtype(dtype).kind in "iub" and values is not None:
                 return np.array(values, dtype)  # a step function: the derivative that is lost is zero
             raise errors.array_to_numpy(self, carries=carries(self))
-        return self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
+        array = self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
+        return LOCAL.recorder.lend(self._tensor, array) if kept and not copy and array.dtype == self.dtype else array
+
+    def _as_objects(self, shape: tuple[int, ...], kept: bool) -> ndarray:
+        """An array of objects, which are the elements; a recorder is told of each if it is ``kept``."""
+        holder = np.empty(shape, object)
+        for place in np.ndindex(shape):
+            holder[place] = element = self[place] if shape else self
+            if kept:
+                LOCAL.recorder.boxed[id(element._tensor)] = element._tensor
+        if kept:
+            LOCAL.recorder.holders.append((holder, holder.copy()))
+        return holder
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """``chainrule.array_api``: the functions of the Array API standard."""
@@ -229,6 +243,10 @@ class Array(ArrayMethods):
         return math.ceil(self._number("math.ceil()", step=True))
 
     def __round__(self, ndigits: int | None = None) -> Any:
+        if ndigits is not None and SPECIAL and LOCAL.recorder is not None:
+            found = recorded_operator(round, False, self, ndigits)
+            if found is not None:
+                return found
         return round(self._number("round()", step=True)) if ndigits is None else apply(np.round, self, ndigits)
 
     def __index__(self) -> int:
@@ -315,7 +333,7 @@ def plain_or_stacked(x: Any) -> Any:
 
     Anything else is returned as it is.
     """
-    if not _is_objects(x):
+    if not is_objects(x):
         return x
     if any(isinstance(item, (Array, Tensor)) for item in x.flat):
         parts = [item._tensor if isinstance(item, Array) else as_tensors(item) for item in x.flat]
@@ -343,7 +361,7 @@ def as_tensors(x: Any) -> Any:
         return x._tensor
     if kind is ndarray:
         found = plain_or_stacked(x)
-        if _is_objects(found):
+        if is_objects(found):
             raise errors.array_of_objects(found)
         return found
     if kind is list or kind is tuple:
@@ -389,12 +407,17 @@ def as_arrays(x: Any) -> Any:
     if type(x) is Tensor or isinstance(x, Tensor):
         array = new(Array)
         # NumPy's numbers are values: what they are reshaped to has memory of its own
-        array._tensor = x if x._view is None or x._view.base._raw.shape else x.clone()
+        array._tensor = x if x._view is None or x._view.base._raw.shape or _shows_array(x) else x.clone()
         return array
     if isinstance(x, tuple):
         parts = [as_arrays(part) for part in x]
         return x._make(parts) if hasattr(x, "_make") else type(x)(parts)
     return [as_arrays(part) for part in x] if type(x) is list else x
+
+
+def _shows_array(view: Any) -> bool:
+    """Whether a view is, in plain code that is recorded, one of an array without axes."""
+    return LOCAL.recorder is not None and LOCAL.recorder.is_array(view._view.base._raw)
 
 
 # Functions that write into their first argument, and what leaves the memory to the tape where it holds it.
@@ -404,45 +427,141 @@ WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
 def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
     """A NumPy function of Arrays, as NumPy's own signature has it."""
     if SPECIAL and LOCAL.recorder is not None and function not in WRITERS:
-        found = recorded_as_numpy(function, "", args, kwargs)
+        found = recorded_as_numpy(function, "", args, kwargs, _out_of(function, args, kwargs))
         if found is not None:
             return found
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
+        if LOCAL.recorder is not None and function is not np.copyto and _recorded_writer(function, args, kwargs):
+            return None
         if type(args[0]) is Array:
             WRITERS[function](args[0]._tensor, f"np.{function.__name__}")
-        elif _is_objects(args[0]):
+        elif is_objects(args[0]):
             return _write_stacked(functools.partial(apply, function), *args, **kwargs)
     operands, mixed = _opened(args)
     mixed = mixed or (bool(kwargs) and holds(kwargs, Tensor))
     result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
+    if SPECIAL and LOCAL.recorder is not None:
+        LOCAL.recorder.check_view(function, result)
     if out is None:
         return result if mixed else as_arrays(result)
     target = next(x for x in (kwargs.get("out"), *args) if x is out or (type(x) is Array and x._tensor is out))
     return write_out(function.__name__, target, result)
 
 
-def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any) -> Any:
+def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any, out: Any = None) -> Any:
     """Have NumPy's own function recorded, where arrays of a compiled function carry no derivative. None: have ours.
 
     Such arrays stand for what are plain arrays when the function is not compiled.
+
+    Args:
+        out: what the function is to write into; not among the keywords of a ufunc.
     """
-    if not LOCAL.recorder.plain or method == "at" or kwargs.get("out") is not None:
+    recorder = LOCAL.recorder
+    if not recorder.plain or method == "at":
         return None
+    if out is not None:
+        return _recorded_into(function, method, args, kwargs, out)
     raw = _recorded((args, kwargs))
     if raw is None:
         return None
-    found = LOCAL.recorder.as_numpy(function, method, *raw)
+    found = recorder.as_numpy(function, method, *raw)
     if type(found) is tuple:
         return tuple([array_of(wrap(x)) for x in found])
-    return None if found is None else array_of(wrap(found))
+    return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
 
 
-def recorded_operator(operation: Callable[[Any, Any], Any] | None, x: Any, y: Any) -> Any:
-    """``recorded_as_numpy`` for an operator, which for scalars and some exponents is not what the ufunc is."""
-    raw = _recorded((x, y)) if LOCAL.recorder.plain else None
-    found = None if raw is None or operation is None else LOCAL.recorder.as_operator(operation, *raw)
-    return None if found is None else array_of(wrap(found))
+def _recorded_into(function: Any, method: str, args: Any, kwargs: Any, out: Any) -> Any:
+    """``recorded_as_numpy`` for a call that writes into Arrays. None: have ours, which computes, and then writes the same."""
+    targets = out if type(out) is tuple else (out,)
+    if not all([type(target) is Array for target in targets]):
+        return None
+    if any([LOCAL.recorder.is_scalar(target._tensor._raw) for target in targets]):
+        raise TypeError("return arrays must be of ArrayType")
+    ufunc = method == "__call__"
+    raw = _recorded((args, {**kwargs, "out": out} if method else kwargs, targets))
+    if raw is None or (ufunc and not kwargs and LOCAL.recorder.computes_alike(function, raw[0], raw[2])):
+        return None
+    if method:
+        function = getattr(function, method)
+    found = LOCAL.recorder.written_by(function, *raw)
+    for target, values in zip(targets, found if type(found) is tuple else (found,), strict=True):
+        target[...] = array_of(wrap(values))
+    return out[0] if type(out) is tuple and len(out) == 1 else out
+
+
+def recorded_setitem(x: Array, index: Any, value: Any) -> bool:
+    """Have ``x[index] = value`` recorded as it is, where NumPy looks at numbers: at positions, or at what an integer is made of."""
+    recorder, raw = LOCAL.recorder, x._tensor._raw
+    if not recorder.plain:
+        return False
+    if recorder.is_scalar(raw):
+        raise TypeError(f"'numpy.{raw.dtype.type.__name__}' object does not support item assignment")
+    narrowed = raw.dtype.kind in "iub" and type(value) is Array and value.dtype != raw.dtype
+    if not narrowed and not any([type(i) is Array for i in (index if type(index) is tuple else (index,))]):
+        return False
+    operands = _recorded((x, index, value))
+    if operands is None:
+        return False
+    x[...] = array_of(wrap(recorder.written_by(operator.setitem, operands, {}, operands[:1])))
+    return True
+
+
+def _recorded_writer(function: Any, args: Any, kwargs: Any) -> bool:
+    """Have a function recorded that writes into its first argument. False: have ours, which does."""
+    target = args[0]
+    raw = _recorded((args, kwargs)) if type(target) is Array and LOCAL.recorder.plain else None
+    if raw is None:
+        return False
+    target[...] = array_of(wrap(LOCAL.recorder.written_by(function, *raw, raw[0][:1])))
+    return True
+
+
+def _out_of(function: Any, args: Any, kwargs: Any) -> Any:
+    """What a function of NumPy's is told to write into."""
+    if kwargs.get("out") is not None:
+        return kwargs["out"]
+    ours = FUNCTIONS.get(function) if len(args) > 1 else None
+    at = -1 if ours is None else out_position(ours)
+    return args[at] if 0 <= at < len(args) else None
+
+
+def recorded_operator(operation: Callable[..., Any], special: bool, *operands: Any) -> Any:
+    """``recorded_as_numpy`` for an operator, which for floats, scalars and some exponents is not what the ufunc is."""
+    recorder = LOCAL.recorder
+    if not recorder.weak and not (special and recorder.plain):
+        return None
+    raw = _recorded(operands)
+    if raw is None:
+        return None
+    found = recorder.on_floats(operation, *raw) if recorder.weak else None
+    if found is None:
+        if not recorder.plain or (len(raw) < 2 and not special):
+            return None
+        found = recorder.as_operator(operation, *raw)
+    return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
+
+
+def with_strong_floats(ufunc: np.ufunc, operands: Any) -> Any:
+    """Operands of a ufunc where a derivative is taken, with Python's floats as arrays of the dtype that they take."""
+    recorder = LOCAL.recorder
+    if not recorder.weak:
+        return operands
+    raws = [x._tensor._raw if type(x) is Array else x for x in operands]
+    strong = recorder.strong(ufunc, raws)
+    return tuple(
+        [array_of(wrap(y)) if x is not y else given for x, y, given in zip(raws, strong, operands, strict=True)]
+    )
+
+
+def recorded_in_place(operation: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Array, y: Any) -> bool:
+    """Have ``x op= y`` recorded as it is, where NumPy may round otherwise if the result lies where an operand does."""
+    raw = x._tensor._raw
+    raw = _recorded((x, y)) if LOCAL.recorder.plain and (raw.shape or LOCAL.recorder.is_array(raw)) else None
+    if raw is None or LOCAL.recorder.computes_alike(ufunc, raw, raw[:1]):
+        return False
+    x[...] = array_of(wrap(LOCAL.recorder.written_by(operation, raw, {}, raw[:1])))
+    return True
 
 
 def _recorded(x: Any) -> Any:
@@ -471,15 +590,17 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any
     """A ufunc of Arrays. NumPy's scalars are as strong as arrays."""
     operands, mixed = _opened(inputs)
     if method == "at":
+        if LOCAL.recorder is not None and _recorded_writer(ufunc.at, inputs, kwargs):
+            return None
         if type(inputs[0]) is Array:
             WRITERS[np.ufunc.at](inputs[0]._tensor, f"np.{ufunc.__name__}.at")
-        elif _is_objects(inputs[0]):
+        elif is_objects(inputs[0]):
             return _write_stacked(ufunc.at, *inputs)
     row = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
     result = call_ufunc(ufunc, method, operands, as_tensors(out), as_tensors(kwargs)) if row is None else row(*operands)
     if out is None:
         return result if mixed else as_arrays(result)
-    return write_out(ufunc.__name__, out, result)
+    return write_out(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"))
 
 
 _HOLDERS = frozenset({Array, Tensor, ndarray, tuple, list, dict})
@@ -503,23 +624,25 @@ def _opened(args: Any) -> tuple[list[Any], bool]:
     return operands, mixed
 
 
-def write_out(name: str, out: Any, result: Any) -> Any:
+def write_out(name: str, out: Any, result: Any, casting: Any = "same_kind") -> Any:
     """NumPy's ``out=``."""
     targets = out if isinstance(out, tuple) else (out,)
     results = result if isinstance(result, tuple) else (result,)
     for target, value in zip(targets, results, strict=True):
+        if isinstance(target, (Tensor, Array)):
+            check_out(name, target, value, casting)
         if isinstance(target, Tensor):
             target.copy_(value)
         elif isinstance(target, Array):
             target[...] = value
-        elif _is_objects(target):
+        elif is_objects(target):
             _write_objects(target, value)
         elif target is not None:
             raise errors.out_is_plain_array(name, target)
     return targets[0] if len(targets) == 1 else targets
 
 
-def _is_objects(x: Any) -> bool:
+def is_objects(x: Any) -> bool:
     return type(x) is ndarray and x.dtype == _OBJECT
 
 

@@ -40,6 +40,7 @@ _LAZY = {
     "forward_ad": "chainrule.autograd.forward_ad",
     "function": "chainrule.autograd.function",
     "functional": "chainrule.autograd.functional",
+    "grad_mode": "chainrule.autograd.grad_mode",
     "graph": "chainrule.autograd.graph",
     "profiler": "chainrule.autograd.profiler",
     "set_detect_anomaly": "chainrule.autograd.anomaly_mode",

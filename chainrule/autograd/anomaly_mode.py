@@ -81,8 +81,8 @@ class _Anomaly(Watch):
         outer, self.parent = self.parent, node
         try:
             grads = super().backward(node, g, saved, edges)
-        except Exception:
-            errors.warn_detected(node)
+        except Exception as error:
+            _warn(node, error)
             raise
         finally:
             self.parent = outer
@@ -94,12 +94,13 @@ class _Anomaly(Watch):
             shape = np.shape(_raw(grad))
             new = _where(np.isnan, grad)
             if new is not None:
-                errors.warn_detected(node)
                 index = _first(new)
                 values = _elements(getattr(node.prim, "saves", ()), saved, shape, index)
                 upstream = None if type(g) is tuple else _at(g, shape, index)
                 arrived = any(_where(np.isnan, part) is not None for part in cotangents)
-                raise errors.nan_gradient(node, i, index, values, upstream, arrived, self.born, notes.get(_INFINITY))
+                found = errors.nan_gradient(node, i, index, values, upstream, arrived, self.born, notes.get(_INFINITY))
+                _warn(node, found)
+                raise found
             infinite = None if _INFINITY in notes else _where(np.isinf, grad)
             if infinite is not None and all(_where(np.isinf, part) is None for part in cotangents):
                 index = _first(infinite)
@@ -120,6 +121,14 @@ class _Anomaly(Watch):
             values, moved = (_operands_at(prim, xs, _raw(t), index) for xs in (primals, tangents))
             raise errors.nan_tangent(prim, index, values, moved, errors.call_stack(), self.born)
         return tangent
+
+
+def _warn(node: Any, error: Exception) -> None:
+    """Show where a node's operation was called; where warnings are errors, as a note to the error of its own."""
+    try:
+        errors.warn_detected(node)
+    except Warning as warning:
+        error.add_note(str(warning))
 
 
 def _raw(x: Any) -> Any:

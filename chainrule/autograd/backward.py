@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +46,14 @@ class Origin:
 
     def __hash__(self) -> int:
         return hash(self.tensor._edge)
+
+
+def _several(value: Any) -> Any:
+    """What can be gone through once, an iterator say, as a tuple; all else as it is."""
+    plain = isinstance(value, (Tensor, GradientEdge, tuple, list, dict, str, ndarray)) or not isinstance(
+        value, Iterable
+    )
+    return value if plain else tuple(value)
 
 
 def _sequence(function: str, argument: str, value: Any) -> tuple[Any, ...]:
@@ -103,7 +111,7 @@ def _cotangents(gradients: Any, count: int) -> tuple[Any, ...]:
         return (None,) * count
     if isinstance(gradients, (Tensor, ndarray, np.generic)):
         grads: tuple[Any, ...] = (gradients,)
-    elif isinstance(gradients, Sequence):
+    elif isinstance(gradients, Iterable) and not isinstance(gradients, str):
         grads = tuple(gradients)
     else:
         raise errors.gradient_type(gradients)
@@ -175,6 +183,7 @@ def backward(
                 "`grad_tensors`."
             )
         grad_tensors = grad_variables
+    tensors, grad_tensors, inputs = _several(tensors), _several(grad_tensors), _several(inputs)
     if inputs is not None and not isinstance(inputs, (Tensor, GradientEdge)) and len(inputs) == 0:
         raise errors.empty_inputs("backward")
     if _any_dual(tensors):
@@ -232,8 +241,8 @@ def grad(
     for input x is Σ ∂L/∂output · ∂output/∂x. ``ones_like(output)`` means L = output.sum().
 
     Args:
-        outputs: the tensors to differentiate.
-        inputs: with respect to these (leaves or not); a dictionary of them gives a dictionary of gradients.
+        outputs: the tensors to differentiate: one, or any iterable of them.
+        inputs: with respect to these (leaves or not), one or any iterable of them; a dictionary of them gives a dictionary of gradients.
         grad_outputs: may be None for scalar outputs.
         retain_graph: keep what the graph saved, for another backward (default: the value of ``create_graph``).
         create_graph: record the backward pass, so that the results can be differentiated again.
@@ -250,6 +259,7 @@ def grad(
     >>> cr.autograd.grad(y, x, grad_outputs=cr.ones_like(y))
     (tensor([20., 20., 20., 20.]),)
     """
+    outputs, inputs, grad_outputs = _several(outputs), _several(inputs), _several(grad_outputs)
     wanted = _sequence("grad", "inputs", tuple(inputs.values()) if isinstance(inputs, dict) else inputs)
     if not wanted:
         raise errors.empty_inputs("grad")

@@ -118,7 +118,14 @@ def is_foreign(kind: type) -> bool:
 _FOREIGN: dict[type, bool] = {ndarray: False}
 
 
+def register_plain(kind: type) -> None:
+    """Say that the arrays of a subclass of ndarray are ndarrays, though it computes by itself."""
+    _FOREIGN[kind] = False
+
+
 def _is_foreign(kind: Any) -> bool:
+    if hasattr(kind, "_edge"):  # a tensor, whatever module it says it is of
+        return False
     if root_of(kind) in ("chainrule", "numpy") or any(root_of(base) in CONTAINERS for base in kind.__mro__):
         return False
     if not callable(getattr(kind, "__array_ufunc__", None)) or not callable(getattr(kind, "__array_function__", None)):

@@ -158,6 +158,97 @@ def take_along_axis(x: Any, index: Any, axis: int) -> Any:
     return da.map_blocks(np.take_along_axis, x, index, axis=axis, dtype=x.dtype, chunks=index.chunks)
 
 
+# -- matrices ----------------------------------------------------------------------------------------------------------
+
+
+def _whole(function: Any, signature: str, dtypes: Any = lambda dtype: (dtype,)) -> Any:
+    """NumPy's function of the matrices in the last two axes, each of which becomes one block; the axes before stay cut.
+
+    Dask's own eliminations look for pivots in a block alone, and lose digits, or fail, where NumPy's do not.
+    """
+    needs, gives = ([axes.strip("()").split(",") for axes in side.split("),(")] for side in signature.split("->"))
+
+    def form(*operands: Any, **options: Any) -> Any:
+        arrays = [da.asarray(x) for x in operands]
+        arrays = [x.rechunk({-k: -1 for k in range(1, len(axes) + 1)}) for x, axes in zip(arrays, needs)]
+        before = max(x.ndim - len(axes) for x, axes in zip(arrays, needs))
+        arrays = [_cut_alike(x, len(axes), arrays[0], len(needs[0])) for x, axes in zip(arrays, needs)]
+        dtype = np.result_type(*arrays, np.float32)
+        meta = [np.empty((0,) * (before + sum(map(bool, axes))), of) for of, axes in zip(dtypes(dtype), gives)]
+        sizes = {"p": min(arrays[0].shape[-2:])} if "p" in signature else None
+        given = {"meta": tuple(meta) if len(meta) > 1 else meta[0], "output_sizes": sizes}
+        return da.apply_gufunc(function, signature, *arrays, **given, **options)
+
+    return form
+
+
+def _cut_alike(x: Any, core: int, y: Any, core_of_y: int) -> Any:
+    """x with the chunks of y along the axes before the last ``core``, where both have the same length."""
+    pairs = zip(range(x.ndim - core - 1, -1, -1), range(y.ndim - core_of_y - 1, -1, -1))
+    return x.rechunk({i: y.chunks[k] for i, k in pairs if x.shape[i] == y.shape[k]})
+
+
+def _real(dtype: Any) -> Any:
+    return np.empty(0, dtype).real.dtype
+
+
+def solve(a: Any, b: Any) -> Any:
+    """``np.linalg.solve`` in one block."""
+    if np.ndim(b) == 1:
+        return _whole(_solve_vector, "(n,n),(n)->(n)")(a, b)
+    return _whole(np.linalg.solve, "(n,n),(n,k)->(n,k)")(a, b)
+
+
+def _solve_vector(a: Any, b: Any) -> Any:
+    return np.linalg.solve(a, b[..., None])[..., 0]
+
+
+def cholesky(a: Any) -> Any:
+    """``np.linalg.cholesky``: Dask's by blocks, which needs no pivots; in one block where they are not alike."""
+    alike = a.ndim == 2 and len({*a.chunks[0], *a.chunks[1]}) == 1
+    if alike and a.numblocks != (1, 1) and a.dtype.kind == "f":
+        return da.linalg.cholesky(a, lower=True)
+    return _whole(np.linalg.cholesky, "(n,n)->(n,n)")(a)
+
+
+def svd(a: Any, full_matrices: bool = True) -> Any:
+    """``np.linalg.svd``: Dask's by blocks where one axis is cut, with signs of its own; else in one block."""
+    thin = not full_matrices or a.shape[-1] == a.shape[-2]
+    if not thin:
+        raise NotImplementedError("full_matrices=True")
+    if a.ndim == 2 and min(a.numblocks) == 1 < max(a.numblocks):
+        return da.linalg.svd(a)
+    return _whole(_thin_svd, "(m,n)->(m,p),(p),(p,n)", lambda dtype: (dtype, _real(dtype), dtype))(a)
+
+
+def _thin_svd(a: Any) -> Any:
+    return np.linalg.svd(a, full_matrices=False)
+
+
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    """``np.linalg.eigh`` in one block."""
+    return _whole(np.linalg.eigh, "(n,n)->(n),(n,n)", lambda dtype: (_real(dtype), dtype))(a, UPLO=UPLO)
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """``np.linalg.qr`` in one block: the blockwise one has other signs."""
+    if mode != "reduced":
+        raise NotImplementedError(f"mode={mode!r}")
+    return _whole(np.linalg.qr, "(m,n)->(m,p),(p,n)", lambda dtype: (dtype, dtype))(a)
+
+
+_MATRICES = {
+    np.linalg.cholesky: cholesky,
+    np.linalg.det: _whole(np.linalg.det, "(n,n)->()"),
+    np.linalg.eigh: eigh,
+    np.linalg.inv: _whole(np.linalg.inv, "(n,n)->(n,n)"),
+    np.linalg.qr: qr,
+    np.linalg.slogdet: _whole(np.linalg.slogdet, "(n,n)->(),()", lambda dtype: (dtype, _real(dtype))),
+    np.linalg.solve: solve,
+    np.linalg.svd: svd,
+}
+
+
 # -- rows that write by index, as blocks ---------------------------------------------------------------------------------
 
 
@@ -241,6 +332,7 @@ LIBRARY = Library(
         np.take_along_axis: take_along_axis,
         np.sort: _along(np.sort),
         np.argsort: _along(np.argsort),
+        **_MATRICES,
     },
     refuses=refuses,
     elementwise=da.core.elemwise,

@@ -21,11 +21,26 @@ from types import ModuleType
 from typing import Any
 
 from chainrule import errors
+from chainrule.core.tensor import Tensor
 
 __all__ = ["install", "run"]
 
 #: libraries, and the packages that have their names
 _HOMES = {"autograd": "chainrule.compat.autograd", "torch": "chainrule", "functorch": "chainrule.func"}
+
+
+#: libraries, and the packages that have what programs ask of private modules
+_PRIVATE = {"torch": "chainrule.compat.torch"}
+
+
+def _module(name: str) -> ModuleType | None:
+    """The module, if there is one."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not name.startswith(error.name):  # SciPy, for autograd.scipy
+            raise
+        return None
 
 
 class _Finder:
@@ -37,14 +52,12 @@ class _Finder:
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
         if name.partition(".")[0] != self.name:
             return None
-        ours = _HOMES[self.name] + name.removeprefix(self.name)
-        try:
-            module = importlib.import_module(ours)
-        except ModuleNotFoundError as error:
-            if error.name != ours:  # SciPy, for autograd.scipy
-                raise
+        rest = name.removeprefix(self.name)
+        ours = _HOMES[self.name] + rest
+        module = _module(ours) or (_module(_PRIVATE[self.name] + rest) if self.name in _PRIVATE else None)
+        if module is None:
             if self.name == "torch":
-                raise _not_here(name, ours) from None
+                raise _not_here(name, ours)
             return None
         loader: Any = self
         spec = ModuleSpec(name, loader, is_package=hasattr(module, "__path__"))
@@ -89,6 +102,19 @@ def install(name: str) -> None:
             sys.modules[name + loaded.removeprefix(home)] = module
     if name == "torch":
         install("functorch")
+        importlib.import_module("torch._C")  # programs take it for an attribute
+        for public in ("autograd.functional", "optim.lbfgs"):
+            _add_private_names(public)
+        Tensor.__module__ = "torch"  # where programs look for the library that a tensor is of
+    if name == "autograd":
+        importlib.import_module(f"{home}.numpy.numpy_boxes").named_as("autograd.numpy.numpy_boxes")
+
+
+def _add_private_names(public: str) -> None:
+    """Give a module what other libraries import from PyTorch's beside its public names."""
+    private = importlib.import_module(f"chainrule.compat.torch.{public.replace('.', '_')}")
+    own = {name: value for name, value in vars(private).items() if getattr(value, "__module__", "") == private.__name__}
+    vars(importlib.import_module(f"chainrule.{public}")).update(own)
 
 
 def _not_here(name: str, ours: str) -> ModuleNotFoundError:

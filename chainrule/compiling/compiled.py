@@ -6,9 +6,11 @@ import contextlib
 import copy
 import functools
 import gc
+import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -20,14 +22,16 @@ from chainrule.compiling.differentiable import CompiledFunction, Replay
 from chainrule.compiling.direct import Direct, direct_of
 from chainrule.compiling.floating_point import reporter
 from chainrule.compiling.inspection import EXECUTOR, PlanOfCall, account
+from chainrule.compiling.keys import key_of, keys_within
 from chainrule.compiling.low_level import arguments_of, low_level_callable
 from chainrule.compiling.recording import LOCK, BadResult, Recording, record, rewind
+from chainrule.compiling.state.frames import occupied
 from chainrule.compiling.tree import Missing, TooMany, Tree
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import BEFORE_WRITE, about_to_write, wrote
-from chainrule.interpreters.traced import Unrecordable
+from chainrule.interpreters.traced import ByValue, Unrecordable
 from chainrule.tree import tree_flatten, tree_unflatten
 
 ndarray = np.ndarray
@@ -56,11 +60,13 @@ class Compiled:
     Attributes:
         function: what was compiled; calling it is what eager computes.
         recordings: every run that was recorded.
+        pure: whether the caller has promised that it reads and changes no state of Python's.
     """
 
-    def __init__(self, function: Callable[..., Any], name: str) -> None:
+    def __init__(self, function: Callable[..., Any], name: str, pure: bool = False) -> None:
         self.function = function
         self.name = name
+        self.pure = pure
         code = getattr(inspect.unwrap(function), "__code__", None)
         self.where = errors.Where(code, 0) if code is not None else None
         self._trees: dict[Any, list[Tree]] = {}
@@ -79,10 +85,17 @@ class Compiled:
         found: Any = sys.modules.get(getattr(self.function, "__module__", ""))
         for part in name.split("."):
             found = getattr(found, part, None)
-        return name if found is self else (compile, (self.function,))  # a decorated function is found by its name
+        if found is self:
+            return name  # a decorated function is found by its name
+        if isinstance(self.function, FunctionType) and not _is_found(self.function):
+            raise errors.compile_not_pickled(self.name)
+        return Compiled, (self.function, self.name, self.pure)
+
+    def __copy__(self) -> Compiled:
+        return Compiled(self.function, self.name, self.pure)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
-        return Compiled(copy.deepcopy(self.function, memo), self.name)
+        return Compiled(copy.deepcopy(self.function, memo), self.name, self.pure)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -90,7 +103,10 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         direct = self._direct
         if direct is not None and not kwargs and not SPECIAL and not STACK.levels:
-            result = direct.call(args)
+            try:
+                result = direct.call(args)
+            except Exception:  # a floating-point exception that is more than a warning
+                return self.function(*args)
             if result is not None:
                 return result
         if STACK.levels or (SPECIAL and (LOCAL.watch is not None or LOCAL.recorder is not None)):
@@ -106,6 +122,8 @@ class Compiled:
         again = functools.partial(self.function, *args, **kwargs)
         tree, values = self._find(signature, leaves, arrays)
         if tree is None:
+            if occupied() and not self.pure:
+                return again()
             if not LOCK.acquire(
                 timeout=PATIENCE
             ):  # a function that is being recorded waits for this call, in all likelihood
@@ -118,7 +136,7 @@ class Compiled:
                 LOCK.release()
         if not kwargs and not SPECIAL:
             short = direct_of if tree.root.guard is None else branched_of
-            self._direct = short(tree, args, reporter(self.name, tree.ignored))
+            self._direct = short(tree, args, reporter(self.name, tree.ignored, tree.handled))
         return self._replay(tree, values, signature, leaves, spec, arrays, again)
 
     def _find(self, signature: Any, leaves: list[Any], arrays: list[Any]) -> tuple[Tree | None, dict[int, Any]]:
@@ -170,11 +188,10 @@ class Compiled:
                 key.append((kind, array.dtype, array.shape, layout, history))
             else:
                 try:
-                    hash(x)
+                    key.append((kind, key_of(x), None))
                 except TypeError:  # it may be another one without anybody noticing
                     return None, []
-                exact = repr(x) if isinstance(x, (float, complex, np.inexact)) else None  # 0.0 == -0.0, nan != nan
-                key.append((kind, x, exact))
+        key.append(keys_within(spec))
         return tuple(key), arrays
 
     # -- recording ---------------------------------------------------------------------------------------------------
@@ -190,15 +207,15 @@ class Compiled:
         except TooMany as many:
             return self._as_it_is(signature, str(many), again, many.where)
         except Unrecordable as reason:
+            if isinstance(reason, ByValue) and signature not in self._by_value:
+                return self._record_by_value(signature, leaves, spec, again)
             if reason.perhaps_later and self._tried.setdefault(signature, 0) < TRIES:
                 self._tried[signature] += 1
                 return again()
             return self._as_it_is(signature, str(reason), again)
         except Exception as error:
             if signature not in self._by_value and any(isinstance(x, (float, np.generic)) for x in leaves):
-                self._by_value.add(signature)
-                signature, arrays = self._signature(leaves, spec)
-                return self._record(None, signature, leaves, spec, arrays, again)
+                return self._record_by_value(signature, leaves, spec, again)
             result = again()  # which says what is wrong, if it is the function's
             self._as_it_is(signature, f"{type(error).__name__}: {error}", lambda: None)
             return result
@@ -211,20 +228,35 @@ class Compiled:
         recording.forget()
         return _finish(recording, made, leaves, again)
 
+    def _record_by_value(self, signature: Any, leaves: Any, spec: Any, again: Callable[[], Any]) -> Any:
+        """Record a function whose numbers cannot be arrays, with what they are."""
+        self._by_value.add(signature)
+        signature, arrays = self._signature(leaves, spec)
+        if signature is None or signature in self._eager or _without_values(signature) in self._eager:
+            return again()
+        tree, values = self._find(signature, leaves, arrays)
+        if tree is not None:
+            return self._replay(tree, values, signature, leaves, spec, arrays, again)
+        return self._record(None, signature, leaves, spec, arrays, again)
+
     def _added(self, tree: Tree | None, signature: Any, leaves: Any, spec: Any, arrays: Any) -> Recording:
         """A new recording, in its tree."""
         with LOCK, _collector_paused():
-            recording = record(self.function, leaves, spec, arrays, self.name)
+            recording = record(self.function, leaves, spec, arrays, self.name, self.pure)
             trees = self._trees.setdefault(signature, [])
             try:
                 self._count_values(signature)
-                if tree is None or not tree.add(recording):
+                at = [k for k, other in enumerate(trees) if tree is not None and other.references is tree.references]
+                grown = trees[at[0]].grown(recording) if at else None
+                if grown is not None:
+                    self._trees[signature] = [*trees[: at[0]], grown, *trees[at[0] + 1 :]]
+                else:
                     if len(trees) >= TREES or len(self._trees) > SIGNATURES:
                         raise Unrecordable(
                             "it is called in too many ways: with other shapes, values or functions every time"
                         )
                     if not any([other.learns_from(recording) for other in trees]):
-                        trees.append(Tree(recording))
+                        self._trees[signature] = [*trees, Tree(recording)]
             except Exception:
                 rewind(recording.drawn)
                 raise
@@ -266,20 +298,32 @@ class Compiled:
     ) -> Any:
         before = tree.generator_states()
         if tree.writes:
-            if _overlap(tree.writes, values):
+            if _overlap(tree.writes, values, tree.references.arrays):
                 return again()
             _about_to_write([values[number] for number in tree.writes])
         try:
-            recording, made = tree.run(values, reporter(self.name, tree.ignored))
+            recording, made = tree.run(values, reporter(self.name, tree.ignored, tree.handled))
         except Missing:
             rewind(before)
-            return self._record(tree, signature, leaves, spec, arrays, again)
-        except FloatingPointError:
-            raise
-        except Exception:  # of a step in Python: eager says what and where
+            return self._record_branch(tree, signature, leaves, spec, arrays, again)
+        except Exception:  # of a step in Python, or a floating-point exception: eager says what and where
             rewind(before)
             return again()
         return _finish(recording, made, leaves, again)
+
+    def _record_branch(
+        self, tree: Tree, signature: Any, leaves: Any, spec: Any, arrays: Any, again: Callable[[], Any]
+    ) -> Any:
+        """Record what a tree has not, unless another thread has done so meanwhile."""
+        if not LOCK.acquire(timeout=PATIENCE):
+            return again()
+        try:
+            grown, values = self._find(signature, leaves, arrays)
+            if grown is None or grown is tree:
+                return self._record(grown, signature, leaves, spec, arrays, again)
+        finally:
+            LOCK.release()
+        return self._replay(grown, values, signature, leaves, spec, arrays, again)
 
     def into(self, out: Any, *args: Any, **kwargs: Any) -> Any:
         """Call it, and have the results written into arrays of the caller's.
@@ -407,11 +451,19 @@ class Compiled:
         return sum(s.plan.memory for trees in self._trees.values() for tree in trees for s in tree.segments())
 
 
+def _is_found(function: FunctionType) -> bool:
+    """Whether pickle finds a function by its name."""
+    found: Any = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is function
+
+
 def _without_values(signature: Any) -> Any:
     """A signature in which floats may have any value."""
     return tuple(
         [
-            float if type(part) is tuple and part[0] in (float, np.float64) and len(part) == 3 else part
+            float if type(part) is tuple and len(part) == 3 and part[0] in (float, np.float64) else part
             for part in signature
         ]
     )
@@ -425,9 +477,13 @@ def _about_to_write(memories: list[np.ndarray[Any, Any]]) -> None:
         wrote(memory, "compile", errors.user_line())
 
 
-def _overlap(written: set[int], values: dict[int, Any]) -> bool:
+def _overlap(written: set[int], values: dict[int, Any], outside: list[ndarray]) -> bool:
     """Whether what is written is memory of another array, too: the recording was made where that was not so."""
-    return any(k != n and np.may_share_memory(values[n], other) for n in written for k, other in values.items())
+    return any(
+        any([k != n and np.may_share_memory(values[n], other) for k, other in values.items()])
+        or any([np.may_share_memory(values[n], other) for other in outside])
+        for n in written
+    )
 
 
 def _finish(recording: Recording, made: list[Any], leaves: list[Any], again: Callable[[], Any]) -> Any:
@@ -468,19 +524,34 @@ def _record_call(
         results[i] = tensor if isinstance(results[i], Tensor) else array_of(tensor)
 
 
-def compile(function: Any = None, **options: Any) -> Compiled:
+#: what ``torch.compile`` takes, and what would change how it computes there
+_OF_TORCH = ("mode", "fullgraph", "dynamic", "backend", "options")
+
+
+def compile(function: Any = None, *, pure: bool = False, **options: Any) -> Any:
     """A function that computes what ``function`` does, faster: recorded when first called, then replayed.
+
+    Everything that it reads of Python's state while it is recorded is looked at again in each call: names, attributes, elements,
+    contents of arrays; if something is another one, it is recorded again. What cannot be looked at again (files, clocks, other
+    generators of random numbers, ``print``) or is changed (a list that grows, a counter) makes it run as it is, with a warning that
+    names the line.
 
     Args:
         function: of arrays, tensors, numbers and containers of them; it may contain, or be, any transformation,
-            ``backward()``, and control flow on values.
+            ``backward()``, and control flow on values. Without it, a decorator. A module gives a module that has its parameters
+            and all else.
+        pure: your word that it depends on its arguments and on arrays and tensors of the surrounding program alone, and changes
+            nothing else, as ``jax.jit`` takes it for granted: nothing but these is looked at, and calls cost nothing for it.
+        mode, fullgraph, dynamic, backend, options: accepted, as of ``torch.compile``, and a warning says that they change
+            nothing: there is one way to compute, whose bits are those of the function itself.
+        disable: True gives back the function as it is.
 
     Returns:
         A function of the same arguments, with results of the same bits. A recording holds for one combination of shapes,
         dtypes and values of arguments that are no arrays; others are recorded when they come.
 
     Raises:
-        TypeError: it is not callable, or there are options: it needs none of PyTorch's or JAX's.
+        TypeError: it is not callable, or there are other options: it needs none of JAX's.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -488,11 +559,27 @@ def compile(function: Any = None, **options: Any) -> Compiled:
     >>> x = np.linspace(0., 1., 3)
     >>> np.array_equal(g(x), cr.grad(lambda x: np.sum(np.tanh(x) ** 2))(x))
     True
+    >>> scale = {"by": 2.0}
+    >>> scaled = cr.compile(lambda x: x * scale["by"])
+    >>> scaled(x).sum(), scale.update(by=3.0), scaled(x).sum()
+    (np.float64(3.0), None, np.float64(4.5))
     """
+    if function is None:
+        return functools.partial(compile, pure=pure, **options)  # of a decorator with options
+    if options.pop("disable", False):
+        return function
+    told = [f"{name}={options.pop(name)!r}" for name in _OF_TORCH if name in options]
     if options:
         raise errors.compile_options(next(iter(options)))
+    if told:
+        errors.warn(
+            f"compile: {', '.join(told)} changes nothing: there is one way to compute, with the function's own bits"
+        )
     errors.check_function("compile", function)
-    return Compiled(function, getattr(function, "__name__", type(function).__name__))
+    compiled = Compiled(function, getattr(function, "__name__", type(function).__name__), pure)
+    if hasattr(function, "named_parameters"):
+        return importlib.import_module("chainrule.compiling.modules").of_module(compiled)
+    return compiled
 
 
 #: how plans run: "native", or "python" and why

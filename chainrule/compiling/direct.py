@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.outside import References
 from chainrule.compiling.recording import Argument, Captured, Recording
+from chainrule.compiling.state.guards import References
 from chainrule.compiling.tree import Tree
 from chainrule.tree import TreeSpec, tree_unflatten
 
@@ -28,7 +28,7 @@ class Direct:
         numbers: the positions of arguments that are numbers, and their types.
         others: the sources of the arrays that come after them.
         entry: native code, and what it is given besides arrays.
-        references: what the names that the function uses stood for.
+        references: what the function read of Python's state.
     """
 
     __slots__ = (

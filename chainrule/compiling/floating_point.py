@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,28 +18,40 @@ _WORDS = {
 }
 
 
+class Handled(Exception):
+    """A floating-point exception that more may come of than a warning: the call is to be made as it is."""
+
+
+class Reporter:
+    """What a plan calls with the kinds of exceptions that were met.
+
+    Attributes:
+        name: of the function.
+        ignored: the kinds that it ignores somewhere itself.
+        handled: the kinds that it may go another way for; it is told of them in any case.
+    """
+
+    __slots__ = ("handled", "ignored", "name")
+
+    def __init__(self, name: str, ignored: frozenset[str], handled: frozenset[str]) -> None:
+        self.name, self.ignored, self.handled = name, ignored, handled
+
+    def __call__(self, kinds: Iterable[str]) -> None:
+        """Warn.
+
+        Raises:
+            Handled: what comes of an exception is the function's, or its caller's, to say.
+        """
+        met = {*kinds}
+        how: dict[str, Any] = dict(np.geterr())
+        if met & self.handled or any([how[kind] not in ("warn", "ignore") for kind in met]):
+            raise Handled
+        for kind in sorted(met - self.ignored):
+            if how[kind] == "warn":
+                warn(f"{_WORDS[kind]} encountered in compiled {self.name}", RuntimeWarning)
+
+
 @functools.lru_cache(maxsize=256)
-def reporter(name: str, ignored: frozenset[str] = frozenset()) -> Callable[[Iterable[str]], None]:
-    """What a plan is to call with the kinds of exceptions that were met; ``ignored`` the function ignores somewhere itself."""
-
-    def report(kinds: Iterable[str]) -> None:
-        wanted: dict[str, Any] = dict(np.geterr())
-        for kind in sorted({*kinds} - ignored):
-            _treat(wanted[kind], kind, f"{_WORDS[kind]} encountered in compiled {name}")
-
-    return report
-
-
-def _treat(how: str, kind: str, text: str) -> None:
-    if how == "warn":
-        warn(text, RuntimeWarning)
-    elif how == "raise":
-        raise FloatingPointError(text)
-    elif how == "print":
-        print(f"Warning: {text}")
-    elif how in ("call", "log"):
-        target: Any = np.geterrcall()
-        if how == "log":
-            target.write(f"Warning: {text}\n")
-        elif target is not None:
-            target(_WORDS[kind], 0)
+def reporter(name: str, ignored: frozenset[str] = frozenset(), handled: frozenset[str] = frozenset()) -> Reporter:
+    """The reporter of a function."""
+    return Reporter(name, ignored, handled)

@@ -50,7 +50,8 @@ def cast(loops: CallLoops, call: Call) -> None:
 
 def reshaped(loops: CallLoops, call: Call) -> None:
     """A reshape that copies: elements in C order."""
-    if len(loops.reads) != 1 or call.kwargs.get("order", "C") != "C" or len(call.args) > 2:
+    orders = call.args[1 if call.function is np.ravel else 2 :]
+    if len(loops.reads) != 1 or any([order != "C" for order in (*orders, call.kwargs.get("order", "C"))]):
         raise Unlowered
     (x,), (out,) = loops.reads, loops.writes
     shape, itemsize = x.layout.shape, x.dtype.itemsize

@@ -408,9 +408,11 @@ class _Reporting:
 
     def __init__(self, report: Report) -> None:
         self._report = report
+        self._handled: frozenset[str] = getattr(report, "handled", frozenset())
 
     def __call__(self, mask: int) -> None:
-        found = named(mask) & {name for name, way in np.geterr().items() if way != "ignore"}
+        found = named(mask)
+        found &= {name for name, way in np.geterr().items() if way != "ignore"} | self._handled
         if found:
             self._report(found)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from chainrule.compiling.layout import ALIGNMENT, ARENA, CONSTANT, Value, address
 from chainrule.compiling.steps import Lowering, Step
+from chainrule.interpreters.traced import FLOATING_POINT, same_bits
 from chainrule.types.arrays import with_strides
 
 ndarray = np.ndarray
@@ -68,7 +69,8 @@ class Executor:
     def _watched(self, space: Workspace, report: Report | None) -> None:
         """Run the steps, and report what floating-point exceptions they meet."""
         kept = np.geterr()
-        watched: Any = {name: "call" for name, way in kept.items() if way != "ignore"}
+        handled = getattr(report, "handled", ())
+        watched: Any = {name: "call" for name, way in kept.items() if way != "ignore" or name in handled}
         if report is None or not watched:
             space.run(space.calls)
             return
@@ -85,15 +87,17 @@ class Executor:
     def replay(
         self, arrays: list[np.ndarray[Any, Any]], recorded: dict[Value, np.ndarray[Any, Any]]
     ) -> list[np.ndarray[Any, Any]]:
-        """The outputs, where functions that return arrays are not called, but returned what was recorded."""
+        """The outputs, where functions that return arrays are not called, but returned what was recorded.
+
+        There are none if such a function would have been called with other arrays than it was.
+        """
         space = Workspace(self, recorded)
         space.fill(arrays, [make() for make in self.makers])
         with np.errstate(all="ignore"):
             space.run(space.calls)
-        return list(space.results)
+        return list(space.results) if space.faithful else []
 
 
-_NAMES = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
 _BITS = {1: "divide", 2: "over", 4: "under", 8: "invalid"}
 
 
@@ -121,7 +125,7 @@ class _Noted:
         if type(kind) is int:
             self.found |= named(kind)
         else:
-            self.found.add(_NAMES[kind])
+            self.found.add(FLOATING_POINT[kind])
 
 
 class Workspace:
@@ -137,6 +141,7 @@ class Workspace:
         self._arrays: dict[Value, np.ndarray[Any, Any]] = {}
         self._places: dict[Value, list[Place]] = {}
         self.noted = _Noted()
+        self.faithful = True
         self.results: list[Any] = [None] * len(executor.outputs)
         uses = _uses(executor)
         self.calls = [self._call(step) for step in executor.steps if _is_needed(step, uses)]
@@ -182,12 +187,26 @@ class Workspace:
         if frozen:
             function = _Freezing(function)
         if step.loose and self._recorded is not None:
-            known = tuple([self._recorded[value] for value in step.writes])
-            function, args, kwargs = (lambda: known), [], None
+            args = [None] * len(step.reads)
+            for i, value in enumerate(step.reads):
+                self._put(args, i, value)
+            function, kwargs = self._returns([self._recorded[value] for value in step.writes], step.reads), None
         sink = None
         if step.loose or step.view:
             sink = _Sink(step, [self._places.setdefault(value, []) for value in step.writes], self._memory)
         return function, args, kwargs, sink
+
+    def _returns(self, known: list[np.ndarray[Any, Any]], reads: list[Value]) -> Callable[..., Any]:
+        """What stands for a function that was called: it looks at what it is given, and returns what was returned."""
+        assert self._recorded is not None
+        wanted = [self._recorded.get(value) for value in reads]
+
+        def recorded(*given: Any) -> Any:
+            pairs = zip(given, wanted, strict=True)
+            self.faithful = self.faithful and all([x is None or y is None or same_bits(x, y) for x, y in pairs])
+            return tuple(known)
+
+        return recorded
 
     def _put(self, container: Any, key: Any, x: Any) -> bool:
         """Put an argument into its place, or remember the place; whether a tuple or slice was put there as a list."""

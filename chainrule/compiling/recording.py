@@ -12,15 +12,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule.api.array import Array, array_of, as_arrays, plain_or_stacked
-from chainrule.compiling.outside import Generators, Outside, References
+from chainrule.compiling.generators import Generators
 from chainrule.compiling.simplify import operands
+from chainrule.compiling.state import frames
+from chainrule.compiling.state.guards import References
+from chainrule.compiling.state.log import Refused
+from chainrule.compiling.state.watch import Watch
 from chainrule.core.engine import reachable, sweep
 from chainrule.core.levels import open_level
 from chainrule.core.node import Freed, Leaf
 from chainrule.core.tensor import Tensor, hold, wrap
 from chainrule.core.versions import owner
 from chainrule.errors import GRADIENT
-from chainrule.interpreters.traced import Call, Guard, Lifted, Recorder, Traced, Unrecordable, Var, laid_alike
+from chainrule.interpreters.traced import (
+    Call,
+    Guard,
+    Lifted,
+    Recorder,
+    Traced,
+    Unrecordable,
+    Var,
+    drop_hooks,
+    hooks_of,
+    laid_alike,
+    overlaps_itself,
+)
 from chainrule.tree import TreeSpec, tree_flatten, tree_unflatten
 
 ndarray = np.ndarray
@@ -31,7 +47,7 @@ LOCK = threading.RLock()
 def rewind(drawn: list[tuple[Any, Any]]) -> None:
     """Have generators of random numbers in these states."""
     for generator, state in drawn:
-        generator.set_state(state)
+        generator._set_state(state)
 
 
 class BadResult(TypeError):
@@ -129,10 +145,11 @@ class State(NamedTuple):
     leaf: Leafed
     requires_grad: bool
     has_grad: bool | None
+    hooks: tuple[Any, ...]
 
     def holds(self, leaves: list[Any]) -> bool:
         tensor = self.leaf.tensor(leaves)
-        if (tensor._edge is not None) is not self.requires_grad:
+        if (tensor._edge is not None) is not self.requires_grad or hooks_of(tensor._edge) != self.hooks:
             return False
         return self.has_grad is None or (tensor._grad is not None) is self.has_grad
 
@@ -169,7 +186,8 @@ class Recording:
         states: what it relies on about the tensors with a history.
         drawn: the generators that it drew random numbers from, and their states before.
         ignored: the kinds of floating-point exceptions that it ignores somewhere itself.
-        references: what the names that it uses stood for.
+        handled: those that it may go another way for.
+        references: what it read of Python's state.
         backward: how gradients flow to what it was given, where they can.
     """
 
@@ -187,6 +205,7 @@ class Recording:
         self.backward: Backward | None = None
         self.references: References | None = None
         self.ignored: frozenset[str] = frozenset()
+        self.handled: frozenset[str] = frozenset()
 
     def outputs(self) -> list[Var]:
         """The arrays that are to be made: results, effects, then what the backward computation needs."""
@@ -215,7 +234,9 @@ class Recording:
                 var.array = None  # type: ignore[assignment]
 
 
-def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arrays: list[Any], name: str) -> Recording:
+def record(
+    function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arrays: list[Any], name: str, pure: bool = False
+) -> Recording:
     """Run a function on values that are recorded.
 
     Args:
@@ -223,40 +244,49 @@ def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arra
         spec: the structure that they are the leaves of: ``(args, kwargs)``.
         arrays: for each leaf its array; None for what is no array.
         name: of the function, for messages.
+        pure: whether the caller has promised that it reads and changes no state of Python's.
 
     Raises:
         Unrecordable: what it does cannot be repeated.
     """
     recorder = Recorder()
-    outside = Outside(function, [x for x, array in zip(leaves, arrays, strict=True) if array is None])
-    outside.keep_contents()
-    unseen = Generators(outside)
+    reads = Watch(recorder)
+    if not pure and frames.why_not():
+        raise Unrecordable(
+            f"what it reads of Python's state cannot be seen here: {frames.why_not()}. `compile(f, pure=True)` is your word that it "
+            "reads none that changes"
+        )
+    unseen = Generators()
     try:
-        found = _run(recorder, function, leaves, spec, arrays, name)
+        try:
+            found = _run(recorder, function, leaves, spec, arrays, name, None if pure else reads)
+        except Refused:
+            reads.check()
+            raise
+        reads.check()
+        found.references = References(reads.guards(found.constants))
+        _check_overlaps(found, found.references.arrays)
         if unseen.changed():
             raise Unrecordable(
                 "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or "
                 "pass the numbers as an argument"
             )
-        name_changed = outside.changed()
-        if name_changed:
-            refusal = Unrecordable(
-                f"it changes {name_changed}, which is Python's: what is to last from call to call can be a tensor that is "
-                "written in place (t.add_(1), w.copy_(...)), or an argument and a result"
-            )
-            refusal.perhaps_later = True
-            raise refusal
     except BaseException:
         rewind(recorder.sources)
         unseen.rewind()
-        outside.restore()
+        reads.undo()
         raise
-    found.references = References(outside)
     return found
 
 
 def _run(
-    recorder: Recorder, function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arrays: list[Any], name: str
+    recorder: Recorder,
+    function: Callable[..., Any],
+    leaves: list[Any],
+    spec: TreeSpec,
+    arrays: list[Any],
+    name: str,
+    reads: Watch | None,
 ) -> Recording:
     found = Recording()
     with LOCK, open_level("compile", Traced) as level:
@@ -266,7 +296,9 @@ def _run(
             arguments = _Arguments(recorder, leaves, arrays)
             try:
                 args, kwargs = tree_unflatten(arguments.faces, spec)
-                result = function(*args, **kwargs)
+                result = function(*args, **kwargs) if reads is None else reads.call(function, args, kwargs)
+                recorder.check_refused()
+                arguments.check_containers(args, kwargs, spec)
                 outputs, found.spec = tree_flatten(result)
                 found.results = [_result(recorder, x, name) for x in outputs]
                 finals = [(var, _var(recorder, tensor)) for tensor, var in recorder.written.values()]
@@ -283,13 +315,13 @@ def _run(
         if any(entry.moved for entry in lifted):
             raise Unrecordable("it changes the history, or requires_grad, of a tensor from outside")
         recorder.check_arrays()
-    found.ignored = frozenset(recorder.ignored)
+    found.ignored, found.handled = frozenset(recorder.ignored), frozenset(recorder.handled)
     found.calls, found.guards, found.drawn = recorder.calls[:forward], recorder.guards, recorder.sources
     found.effects = [*[NewGrad(leaf, var) for leaf, var in grads], *assigned]
     found.states = _states(recorder, arguments, lifted, [leaf for leaf, _ in grads])
     del args, kwargs, result, outputs
     arguments.release()
-    _find_sources(found, recorder, arguments, lifted)
+    _find_sources(found, recorder, arguments, lifted, [] if reads is None else reads.arrays())
     if found.backward is not None:
         _find_residuals(found, found.backward, recorder.calls[forward:])
     reassigned = {id(effect.tensor) for effect in assigned}
@@ -297,7 +329,6 @@ def _run(
     found.writes = [
         (var, final) for var, final in finals if final is not var and var in found.sources and var not in own
     ]
-    _check_overlaps(found)
     return found
 
 
@@ -315,6 +346,7 @@ class _Arguments:
         self.vars: list[tuple[int, Var]] = []
         self.faces: list[Any] = []
         self.histories: list[tuple[Leafed, bool, Any]] = []
+        self.hooks: list[tuple[Any, ...]] = []
         self.stand_ins: list[tuple[Tensor, Tensor, Any]] = []
         for index, (leaf, array) in enumerate(zip(leaves, arrays, strict=True)):
             if array is None:
@@ -342,7 +374,19 @@ class _Arguments:
         if start is not None:
             start.tensor = weakref.ref(tensor)
         self.histories.append((Leafed(None, index), source._edge is not None, source._grad))
+        self.hooks.append(hooks_of(source._edge))
         self.stand_ins.append((source, tensor, start))
+
+    def check_containers(self, args: Any, kwargs: Any, spec: TreeSpec) -> None:
+        """Raise if a list, dictionary or other container among the arguments has other elements than before."""
+        leaves, now = tree_flatten((args, kwargs))
+        if now != spec or any(x is not y for x, y in zip(leaves, self.faces, strict=True)):
+            refusal = Unrecordable(
+                "it changes a list, dictionary or other container among its arguments: return what is new, or write into the "
+                "arrays that are in it"
+            )
+            refusal.perhaps_later = True
+            raise refusal
 
     def restore(self) -> None:
         for source, _, start in self.stand_ins:
@@ -399,15 +443,20 @@ def _changed_grads(recorder: Recorder, arguments: _Arguments) -> list[tuple[Leaf
 
 def _states(recorder: Recorder, arguments: _Arguments, lifted: list[Lifted], changed: list[Leafed]) -> list[State]:
     """What the recording relies on about the tensors from outside that have a history."""
+    given = zip(arguments.histories, arguments.stand_ins, arguments.hooks, strict=True)
     known = [
-        (leaf, tensor, edge, grad)
-        for (leaf, edge, grad), (_, tensor, _) in zip(arguments.histories, arguments.stand_ins, strict=True)
+        (leaf, tensor, edge, grad, source._edge, hooks) for (leaf, edge, grad), (source, tensor, _), hooks in given
     ]
-    known += [(Leafed(t, -1), t, e.edge is not None, e.grad) for e in lifted if (t := e.ref()) is not None]
+    known += [
+        (Leafed(t, -1), t, e.edge is not None, e.grad, e.edge, e.hooks) for e in lifted if (t := e.ref()) is not None
+    ]
     states = []
-    for leaf, tensor, edge, grad in known:
+    for leaf, tensor, edge, grad, place, hooks in known:
+        if hooks_of(place) != hooks:
+            drop_hooks(place, hooks)
+            raise Unrecordable("it registers a hook of a tensor from outside: do that once, before it is called")
         matters = any(tensor is t for t in recorder.looked_at) or any(same_leaf(leaf, other) for other in changed)
-        states.append(State(leaf, edge, grad is not None if matters else None))
+        states.append(State(leaf, edge, grad is not None if matters else None, hooks))
     return states
 
 
@@ -456,10 +505,16 @@ def _find_residuals(found: Recording, backward: Backward, calls: list[Call]) -> 
     backward.residuals = [var for var in dict.fromkeys(used) if var not in known]
 
 
-def _find_sources(found: Recording, recorder: Recorder, arguments: _Arguments, lifted: list[Lifted]) -> None:
+def _find_sources(
+    found: Recording,
+    recorder: Recorder,
+    arguments: _Arguments,
+    lifted: list[Lifted],
+    logged: list[np.ndarray[Any, Any]],
+) -> None:
     """Where the arrays that the program starts from are in the next call: with an argument, with a tensor, or by themselves.
 
-    What nobody else can reach is constant.
+    What nobody else can reach is constant. ``logged`` are the arrays that the log of reads refers to.
     """
     by_grad = {id(grad): leaf for leaf, _, grad in arguments.histories if grad is not None}
     for entry in lifted:
@@ -474,7 +529,8 @@ def _find_sources(found: Recording, recorder: Recorder, arguments: _Arguments, l
         if entry.var is not None and tensor is not None:
             leaf = by_grad.get(id(tensor))
             holders[entry.var] = Held(tensor) if leaf is None else GradOf(leaf)
-    counts = _references(recorder.calls, recorder)
+    counts = _references(recorder.calls, recorder, logged)
+    logged.clear()
     recorder.forget()
     for var in recorder.roots():
         source = holders.get(var)
@@ -486,13 +542,14 @@ def _find_sources(found: Recording, recorder: Recorder, arguments: _Arguments, l
             found.sources[var] = Captured(var.array)
 
 
-def _references(calls: list[Call], recorder: Recorder) -> Counter[int]:
-    """How often the recording itself refers to an array: as the content of a Var, or as the memory of one."""
+def _references(calls: list[Call], recorder: Recorder, logged: list[np.ndarray[Any, Any]]) -> Counter[int]:
+    """How often the recording itself refers to an array: as the content of a Var, in the log, or as the memory of one."""
     counts: Counter[int] = Counter()
     seen: set[int] = set()
-    for var in (*recorder.roots(), *[var for call in calls for var in call.results]):
-        counts[id(var.array)] += 1
-        holder: Any = var.array
+    arrays = [var.array for var in (*recorder.roots(), *[var for call in calls for var in call.results])]
+    for array in (*arrays, *logged):
+        counts[id(array)] += 1
+        holder: Any = array
         while id(holder) not in seen:  # a view made by its address holds on to memory by more than one step
             seen.add(id(holder))
             holder = holder.base if isinstance(holder, ndarray) else getattr(holder, "array", None)
@@ -518,9 +575,17 @@ def _own_references() -> int:
 _OWN = _own_references()
 
 
-def _check_overlaps(found: Recording) -> None:
-    """Raise if memory that is written is memory of another array, too."""
+def _check_overlaps(found: Recording, outside: list[np.ndarray[Any, Any]]) -> None:
+    """Raise if memory that is written is memory of another array, too.
+
+    Args:
+        outside: plain arrays of the surrounding program, which code may have read unseen.
+    """
     for target, _ in found.writes:
+        if overlaps_itself(target.array):
+            raise Unrecordable("it writes an array whose elements share memory")
         for other in found.sources:
             if other is not target and np.may_share_memory(target.array, other.array):
                 raise Unrecordable("it writes memory that two of its arrays share")
+        if any(np.may_share_memory(target.array, x) for x in outside):
+            raise Unrecordable("it writes memory of a plain array of the program")

@@ -60,6 +60,8 @@ class Simplified:
                     return False  # a view of what was copied here: it stays one
                 if array.nbytes > FOLDED:
                     return False
+                if array.dtype.kind in "fc" and not np.isfinite(array).all():
+                    return False  # there may be a floating-point exception on the way to it
                 array = with_strides(array, array.strides)  # the recorded one may be in somebody's hands
             kept.append(array)
         constants.update(zip(call.results, kept, strict=True))
@@ -145,7 +147,7 @@ def _live(program: Any) -> list[tuple[Call, list[Var]]]:
     needed.update(value for _, value in program.writes)
     live = []
     for call in reversed(program.calls):
-        if not call.pure or not needed.isdisjoint(call.results):
+        if not call.pure or call.kept or not needed.isdisjoint(call.results):
             used = [] if _needs_shape_only(call) else operands(call)
             live.append((call, used))
             needed.update(used)

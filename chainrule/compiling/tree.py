@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.compiling.plan import Plan
-from chainrule.compiling.recording import Argument, Captured, Leafed, Recording, same_leaf
+from chainrule.compiling.recording import Argument, Leafed, Recording, same_leaf
 from chainrule.compiling.simplify import operands
 from chainrule.errors.places import Where
 from chainrule.interpreters.traced import Call, Guard, Program, Var, same_bits, same_call
@@ -58,18 +59,27 @@ class Segment:
         self.strides: list[tuple[int, tuple[int, ...]]] = []
         self.needs: frozenset[int] = frozenset()
 
+    def copy(self) -> Segment:
+        """Another segment like this one, with the same ones behind it."""
+        other = copy.copy(self)
+        other.branches = dict(self.branches)
+        return other
+
 
 class Tree:
     """Recordings that agree in what they start from, and differ in what they read.
 
+    A tree does not change, so that calls in other threads go on: with another branch it is another tree.
+
     Attributes:
         root: where all of them begin.
         sources: where the arrays that they start from are found, by the numbers of their Vars, with a minus.
-        references: what the names that they use stood for.
+        references: what they read of Python's state.
         states: what else has to be so for any of them to hold.
         generators: what they draw random numbers from.
         writes: the numbers of the arrays that some of them write.
         ignored: the kinds of floating-point exceptions that some of them ignore in a part.
+        handled: those that some of them may go another way for.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -82,6 +92,7 @@ class Tree:
         self.generators: list[Any] = []
         self.writes: set[int] = set()
         self.ignored: frozenset[str] = frozenset()
+        self.handled: frozenset[str] = frozenset()
         self._layouts: list[tuple[int, Any, tuple[int, ...], Any, tuple[int, ...]]] = []
         self._extend(recording)
         _plan_path(list(zip(path, path, strict=True)), recording)
@@ -109,30 +120,36 @@ class Tree:
 
     def generator_states(self) -> list[tuple[Any, Any]]:
         """The generators that recordings draw from, and where they are."""
-        return [(generator, generator.get_state()) for generator in self.generators]
+        return [(generator, generator._get_state()) for generator in self.generators]
 
     # -- growing -----------------------------------------------------------------------------------------------------
 
-    def add(self, recording: Recording) -> bool:
-        """Add a recording as a branch; False if it does not begin like the others.
+    def grown(self, recording: Recording) -> Tree | None:
+        """The tree with another recording as a branch; None if it does not begin like the others.
 
         Raises:
             TooMany: what it read where it branches off was something else too often.
         """
         for var, source in recording.sources.items():
             if not _same_source(self.sources.get(-var.number, source), source):
-                return False
-        path = _segments(recording)
-        pairs = self._branch(path)
+                return None
+        pairs = self._branched(_segments(recording))
         if pairs is None:
-            return False
-        self._extend(recording)
+            return None
+        assert recording.references is not None
+        self.references.extend(recording.references)
+        tree = copy.copy(self)
+        tree.root = pairs[0][0]
+        tree._extend(recording)
         _plan_path(pairs, recording)
-        return True
+        return tree
 
-    def _branch(self, path: list[Segment]) -> list[tuple[Segment, Segment]] | None:
-        """Let a path branch off where it reads something new: for each of its segments the one in the tree. None: it cannot."""
-        at = self.root
+    def _branched(self, path: list[Segment]) -> list[tuple[Segment, Segment]] | None:
+        """Let a path branch off where it reads something new: for each of its segments the one in the new tree.
+
+        None: it cannot.
+        """
+        at = self.root.copy()
         pairs = []
         for new, after in itertools.pairwise(path):
             if not _equal(at, new):
@@ -146,20 +163,26 @@ class Tree:
                 at.branches[key] = after
                 rest = path[len(pairs) :]
                 return [*pairs, *zip(rest, rest, strict=True)]
-            at = at.branches[key]
+            at.branches[key] = at = at.branches[key].copy()
         return None  # all that it reads was read before, so what it does depends on something else
 
     def _extend(self, recording: Recording) -> None:
         """Take over what a recording starts from and relies on."""
-        for var, source in recording.sources.items():
-            if -var.number not in self.sources:
-                self.sources[-var.number] = source
-                if type(source) is not Argument:
-                    self._layouts.append((-var.number, source, var.shape, var.dtype, var.array.strides))
-        self.states += [state for state in recording.states if not any(_same_source(state, s) for s in self.states)]
-        self.ignored |= recording.ignored
-        self.writes |= {-var.number for var, _ in recording.writes}
-        self.generators += [g for g, _ in recording.drawn if not any(g is known for known in self.generators)]
+        new = {-var.number: source for var, source in recording.sources.items() if -var.number not in self.sources}
+        self.sources = self.sources | new
+        self._layouts = self._layouts + [
+            (-var.number, source, var.shape, var.dtype, var.array.strides)
+            for var, source in recording.sources.items()
+            if -var.number in new and type(source) is not Argument
+        ]
+        self.states = self.states + [
+            state for state in recording.states if not any(_same_source(state, s) for s in self.states)
+        ]
+        self.ignored, self.handled = self.ignored | recording.ignored, self.handled | recording.handled
+        self.writes = self.writes | {-var.number for var, _ in recording.writes}
+        self.generators = self.generators + [
+            g for g, _ in recording.drawn if not any(g is known for known in self.generators)
+        ]
 
     def learns_from(self, recording: Recording) -> bool:
         """Whether a recording is what the tree has, though names stand for something else, or arrays have other contents.
@@ -183,8 +206,7 @@ class Tree:
             same and len(old.states) == len(recording.states) and all(map(_same_source, old.states, recording.states))
         )
         if same and recording.references is not None:
-            met = {id(source.content) for source in self.sources.values() if type(source) is Captured}
-            self.references.adopt(recording.references, met)
+            self.references.adopt(recording.references)
         return same
 
     # -- running -----------------------------------------------------------------------------------------------------
@@ -257,7 +279,7 @@ def _same_source(x: Any, y: Any) -> bool:
 def _same_part(x: Any, y: Any) -> bool:
     if type(x) is Leafed and type(y) is Leafed:
         return same_leaf(x, y)
-    return x is y or (type(x) is int and x == y)
+    return x is y or (type(x) in (int, tuple) and type(x) is type(y) and bool(x == y))
 
 
 def _equal(old: Segment, new: Segment) -> bool:

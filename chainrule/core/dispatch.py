@@ -165,6 +165,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
         if type(out) is not ndarray:
             out = unscalar(out)
         if out.dtype.kind not in "fc":
+            check_has_derivative(prim, out)
             return _unrecorded(prim, operands, out, needs, params)
     in_avals = _in_avals(prim, datas, out[0] if several else out)
     saved = _saved(prim, datas, edges, out) if prim.saves else ()
@@ -187,6 +188,12 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
         node.params = {**params, "_outputs": tuple((shape_of(o), o.dtype) for o in out)}
         results = tuple(wrap(o, Output(node, i, seq)) if o.dtype.kind in "fc" else wrap(o) for i, o in enumerate(out))
     return results if prim.kind != "function" else params["call"].recorded(node, datas, out, results)
+
+
+def check_has_derivative(prim: Primitive, out: Any) -> None:
+    """Raise for a result in whole units of time, which is cut off from what carries a derivative."""
+    if out.dtype.kind in "mM":
+        raise errors.time_in_derivative(prim.name, out.dtype)
 
 
 def record_unary(prim: Primitive, x: Tensor, params: dict[str, Any], out: Any = None) -> Tensor:

@@ -159,6 +159,8 @@ class Foreign(ArrayLike):
 
     def __getitem__(self, index: Any) -> Any:
         items = tuple(map(_as_integers, index)) if type(index) is tuple else (_as_integers(index),)
+        if any(map(_is_truth, items)):
+            return self._at_places(items)
         try:
             return adopted(self.library.element(self.payload, _opened(_masks_apart(items))))
         except Exception as error:
@@ -317,6 +319,11 @@ def _parameters(function: Any) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
+def _is_truth(item: Any) -> bool:
+    """Whether an entry of an index is one boolean, which adds an axis."""
+    return isinstance(item, (bool, np.bool)) or (type(item) is ndarray and item.dtype == bool and not item.ndim)
+
+
 def _as_integers(item: Any) -> Any:
     """A list in an index as an array."""
     return np.asarray(item) if isinstance(item, list) else item
@@ -329,7 +336,8 @@ def _masks_apart(items: tuple[Any, ...]) -> Any:
         if isinstance(item, ndarray) and item.dtype == bool and item.ndim:
             found += item.nonzero()
         else:
-            found.append(int(item) if isinstance(item, (ndarray, np.integer)) and not item.ndim else item)
+            whole = isinstance(item, (ndarray, np.integer)) and not item.ndim and not _is_truth(item)
+            found.append(int(item) if whole else item)
     return tuple(found)
 
 

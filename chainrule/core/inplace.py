@@ -39,8 +39,10 @@ def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
     """
     if not isinstance(tensor, Tensor):
         raise errors.wrong_operand(op, 0, tensor)
-    check_mode(tensor, op)
     data, view = tensor._raw, tensor._view
+    if view is not None and view.origin == "read-only":
+        raise errors.read_only(op)
+    check_mode(tensor, op)
     if type(data) is ndarray:
         if not same and (view is not None or 0 in data.strides) and overlaps_itself(data, view):
             raise errors.expanded_in_place(op)
@@ -119,6 +121,8 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
         result = dispatch.cast(result, data.dtype)
         new = result._raw
     arrays = type(data) is ndarray and type(new) is ndarray
+    if not arrays and level_of(new) > level_of(data):
+        check_own(tensor, new.level, op)
     if type(data) is ndarray and type(new) is Foreign:
         raise errors.foreign_into_memory(op, new)
     if not arrays and result._edge is not None and level_of(new) < level_of(data):
@@ -146,6 +150,17 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
     if not arrays:
         reach_holders(tensor)
     return tensor
+
+
+def check_own(tensor: Tensor, level: Any, op: str) -> None:
+    """Raise if a value of a level cannot be written into a tensor, which is an argument that all examples share."""
+    for x in getattr(level, "unmapped", ()):
+        if _root(x) is _root(tensor):
+            raise errors.unmapped_in_place(op)
+
+
+def _root(tensor: Tensor) -> Tensor:
+    return tensor if tensor._view is None else tensor._view.base
 
 
 def laid_as(new: Any, data: Any) -> Any:

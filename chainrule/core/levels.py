@@ -32,6 +32,7 @@ class Level(int):
     recorder: Any  # of its operations, under compile
     lift_leaves: bool
     lifted: tuple[tuple[Any, Any], ...] = ()
+    unmapped: tuple[Any, ...] = ()  # the tensors among the arguments that all examples share
 
     def constant(self, data: Any) -> Any:
         """A value of this level that stands for a lower one: all examples share it, or it has no tangent."""
@@ -99,7 +100,7 @@ def within(function: F) -> F:
             return function(*args, **kwargs)
         except BaseException as error:
             STACK.levels = levels
-            if isinstance(error, TypeError):
+            if isinstance(error, (TypeError, AttributeError)):
                 errors.noted(error)
             raise
 

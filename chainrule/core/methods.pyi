@@ -787,7 +787,7 @@ class Methods:
         """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
     def repeat(self, *times: Any, repeats: Any = ...) -> Tensor:
         """Copies of the tensor side by side along every axis (``np.tile``)."""
-    def repeat_interleave(self, repeats: Any, dim: builtins.int | None = ..., *, output_size: Any = ...) -> Tensor:
+    def repeat_interleave(self, repeats: Any = ..., dim: builtins.int | None = ..., *, output_size: Any = ...) -> Tensor:
         """Every element (or entry along ``dim``) repeated in place."""
     def reshape(self, *sizes: Any, shape: Any = ...) -> Tensor:
         """The same elements in another shape: a view where memory allows, else a copy. One size may be -1."""

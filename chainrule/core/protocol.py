@@ -6,6 +6,7 @@ as operations of ours. Two dictionaries say which; the table and the operations 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -20,6 +21,7 @@ from chainrule.backends.arrays import is_container, is_foreign
 from chainrule.types.shapes import dtype_of
 
 ndarray = np.ndarray
+_OBJECT = np.dtype(object)
 
 #: ufunc -> what computes it on array-likes, with NumPy's semantics.
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
@@ -65,7 +67,7 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
     if _holds_ours(inputs):
         return NotImplemented
     result = call_ufunc(ufunc, method, inputs, out, kwargs)
-    return result if out is None else _put(ufunc.__name__, out, result)
+    return result if out is None else _put(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"))
 
 
 def _holds_ours(inputs: Any) -> bool:
@@ -88,6 +90,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: dict
         return function(*inputs, **kwargs)
     kwargs = {key: value for key, value in kwargs.items() if key not in ("order", "subok")}
     dtype, casting = kwargs.pop("dtype", None), kwargs.pop("casting", "same_kind")
+    if dtype is not None and np.dtype(dtype) == _OBJECT:  # NumPy's own functions, of an array of objects that we are in
+        dtype = None
     where = kwargs.pop("where", True)
     if "axis" in kwargs and ufunc.signature == "(n),(n)->()":
         axis = kwargs.pop("axis")
@@ -96,12 +100,37 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: dict
         raise errors.numpy_keyword(ufunc.__name__, next(iter(kwargs)))
     if dtype is not None or casting != "same_kind":
         inputs, dtype = _in_dtype(ufunc, inputs, dtype, casting)
-    result = function(*inputs)
-    if where is not True:
-        if out is None:
-            raise errors.numpy_keyword(ufunc.__name__, "where' without 'out")
-        result = np.where(where, result, out[0] if isinstance(out, tuple) else out)
-    return result if dtype is None else np.astype(result, np.dtype(dtype))
+    if where is True:
+        result = function(*inputs)
+        return result if dtype is None else np.astype(result, np.dtype(dtype))
+    if out is None:
+        raise errors.numpy_keyword(ufunc.__name__, "where' without 'out")
+    result = function(*_harmless(ufunc, inputs, where))
+    parts = result if isinstance(result, tuple) else (result,)
+    outs = out if isinstance(out, tuple) else (out,)
+    kept = tuple([np.where(where, y, o) for y, o in zip(parts, outs, strict=True)])
+    return kept if isinstance(result, tuple) else kept[0]
+
+
+def _harmless(ufunc: np.ufunc, inputs: Any, where: Any) -> list[Any]:
+    """The operands of a ufunc, and others where it does not compute: there, an infinite partial would make 0 nan."""
+    point = _inner_point(ufunc)
+    strong = [dtype_of(x) for x in inputs if type(x) not in (int, float, complex, bool)]
+    found = []
+    for x in inputs:
+        if type(x) in (int, float, complex):  # as weak beside the others as it was
+            x = np.asarray(x, np.result_type(*strong, x))
+        kind = dtype_of(x).kind
+        found.append(np.where(where, x, point if kind in "fc" else max(1, int(point))) if kind in "fciu" else x)
+    return found
+
+
+@functools.cache
+def _inner_point(ufunc: np.ufunc) -> float:
+    """A number at which, for every operand, a ufunc and its derivatives are finite."""
+    with np.errstate(all="ignore"), contextlib.suppress(TypeError):  # it takes integers alone
+        return 0.5 if np.isfinite(ufunc(*(0.5,) * ufunc.nin)).all() else 2.0
+    return 1.0
 
 
 def _in_dtype(ufunc: np.ufunc, inputs: Any, dtype: Any, casting: Any) -> tuple[Any, Any]:
@@ -180,6 +209,11 @@ def _signature(function: Callable[..., Any]) -> tuple[frozenset[str], int, bool]
     return frozenset(parameters), list(parameters).index("out") if by_position else -1, takes_any
 
 
+def out_position(function: Callable[..., Any]) -> int:
+    """At which position an implementation takes ``out``; -1: by no position."""
+    return _signature(function)[1]
+
+
 def implementation(function: Any, operands: tuple[Any, ...]) -> Callable[..., Any]:
     """What computes a NumPy function on array-likes, loaded if need be.
 
@@ -195,12 +229,20 @@ def implementation(function: Any, operands: tuple[Any, ...]) -> Callable[..., An
     return ours
 
 
-def _put(name: str, out: Any, result: Any) -> Any:
+def _put(name: str, out: Any, result: Any, casting: Any = "same_kind") -> Any:
     """NumPy's ``out=``: it must be a tensor, which the result is written into, recorded."""
     target = out[0] if isinstance(out, tuple) else out
     if not hasattr(target, "copy_"):
         raise errors.out_is_plain_array(name, target)
+    check_out(name, target, result, casting)
     return target.copy_(result)
+
+
+def check_out(name: str, target: Any, result: Any, casting: Any) -> None:
+    """Raise if a result may not be cast to the dtype of what ``out=`` names, as NumPy does."""
+    have, want = dtype_of(result), dtype_of(target)
+    if not np.can_cast(have, want, casting):
+        raise TypeError(f"Cannot cast ufunc {name!r} output from {have!r} to {want!r} with casting rule {casting!r}")
 
 
 def plain(x: Any) -> Any:
@@ -273,6 +315,25 @@ def memory_of(x: Any) -> Any:
     return x
 
 
+def holds_of(x: Any, question: Callable[[Any], Any]) -> bool:
+    """Whether something is so for the numbers of any value, of all examples at once. A recording relies on the answer.
+
+    Args:
+        question: from an array to an array of one boolean, always the same function (or an equal one).
+    """
+    while not isinstance(x, np.ndarray):
+        if getattr(type(x), "stands_for_array", False):
+            return bool(x.on_numbers(question))
+        x = x.inside if isinstance(x, ArrayLike) else x._raw
+    return bool(question(x))
+
+
+def strides_of(x: Any) -> tuple[int, ...]:
+    """The ``own_strides`` of a tensor, an array-like or an array."""
+    data = getattr(x, "_raw", x)
+    return tuple(data.own_strides if isinstance(data, ArrayLike) else data.strides)
+
+
 def on_numbers(x: Any, function: Callable[[Any], Any]) -> Any:
     """What a function of plain arrays gives for any value: one without a derivative, that leaves leading axes alone."""
     if isinstance(x, np.ndarray):
@@ -337,6 +398,11 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
         inside = self.inside
         around = inside if isinstance(inside, ArrayLike) else memory_of(inside)
         return around.strides[-len(self.shape) :] if self.shape else ()
+
+    @property
+    def own_strides(self) -> tuple[int, ...]:
+        """The strides, without what lies between the elements that belongs to others: to other examples of a vmap."""
+        return self.strides
 
     def concrete(self) -> Any:
         """The plain array of the values, for code that does better with the numbers; None where there is no single one."""

@@ -608,9 +608,17 @@ class Tensor(Methods):
         if self._edge is not None and self._edge.hooks is not None and self._edge.hooks.tensor:
             errors.warn_hooks_not_pickled(self._edge.hooks.tensor)
         grad = None if self._grad is None else self._grad.detach()
+        kind = _lasting(self)
         return (
             _made,
-            (_lasting(self), _data(self), self.requires_grad, grad, getattr(self, "__dict__", None), self._parameter),
+            (
+                None if kind is Tensor else kind,
+                _data(self),
+                self.requires_grad,
+                grad,
+                getattr(self, "__dict__", None),
+                self._parameter,
+            ),
         )
 
 
@@ -644,7 +652,7 @@ def _alias(tensor: Tensor, data: Any) -> Tensor:
 
 
 def _made(
-    kind: type[Tensor],
+    kind: type[Tensor] | None,
     array: Any,
     requires_grad: bool,
     grad: Tensor | None,
@@ -652,7 +660,7 @@ def _made(
     parameter: bool | None = None,
 ) -> Tensor:
     """A leaf from its parts (what pickles call)."""
-    tensor = _new(kind)
+    tensor = _new(kind or Tensor)
     tensor._raw = array if type(array) is not ndarray or array.flags.writeable else array.copy()
     tensor._edge = Leaf(tensor) if requires_grad else None
     tensor._cut = None
@@ -687,11 +695,11 @@ def wrap(data: Any, edge: Any = None) -> Tensor:
 def hold(tensor: Tensor, data: Any) -> None:
     """Make an array-like a tensor's data."""
     assert not isinstance(data, Tensor), "a tensor holds data, not another tensor"
+    if SPECIAL and LOCAL.recorder is not None:
+        data = LOCAL.recorder.held(tensor, data)
     tensor._raw = data
     if isinstance(data, ArrayLike) and data.notes_holders:
         data.held_by(tensor)
-    if SPECIAL and LOCAL.recorder is not None:
-        LOCAL.recorder.held(tensor)
 
 
 def _inside(tensor: Tensor, attribute: str = "") -> Any:

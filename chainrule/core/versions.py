@@ -19,6 +19,7 @@ from chainrule import config
 from chainrule.core.locks import new_lock
 from chainrule.core.modes import LOCAL
 from chainrule.core.node import next_seq
+from chainrule.types.arrays import copy_alike
 
 _KEPT = 64  # the times of that many last writes are kept exactly
 
@@ -173,7 +174,7 @@ def protected(array: Any) -> Any:
     if LOCAL.recorder is not None:  # which reads it where it lies, and looks itself
         return array
     if array.nbytes <= COPIED or config.STRICT_ARRAYS:
-        return array.copy(order="K")
+        return copy_alike(array)
     key = id(array)
     now = fingerprint(array)
     before = GUARDED.get(key)

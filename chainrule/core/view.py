@@ -35,7 +35,7 @@ class View:
 
     ``origin`` is "" for a view that may be written to while gradients are recorded. Otherwise it says why not:
     "no_grad", "inference", "function" (made by a custom Function), or a pair (index, function) for one of several views
-    that a function returned.
+    that a function returned. A view that is "read-only" may not be written to at all.
     """
 
     __slots__ = ("base", "before", "last", "origin")
@@ -114,6 +114,13 @@ def mark_multi_output_views(function: str, tensors: tuple[Tensor, ...]) -> tuple
         if view is not None and not view.origin:
             view.origin = (index, function)
     return tensors
+
+
+def read_only(x: Any) -> Any:
+    """A view that may not be written to, as NumPy makes some; an array-like as it is."""
+    if isinstance(x, Tensor) and x._view is not None:
+        x._view.origin = x._view.origin or "read-only"
+    return x
 
 
 def views_of(base: Tensor) -> list[Tensor]:

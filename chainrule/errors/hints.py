@@ -154,21 +154,22 @@ _ELSEWHERE = {
         "that are not random",
         "ctc_loss": "a sum over paths is a loop of logaddexp; for labels that are aligned there is cross_entropy",
         "multi_head_attention_forward": "it is scaled_dot_product_attention of linear(x, w)",
-        "lstm gru rnn_tanh rnn_relu LSTM GRU RNN LSTMCell GRUCell RNNCell": "a recurrent network is a loop over x.unbind(0), "
-        "with nn.Linear of the input and of the state",
+        "lstm gru rnn_tanh rnn_relu": "nn has the layers RNN, LSTM and GRU",
+        "lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell": "nn has RNNCell, LSTMCell and GRUCell",
         "MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder "
         "TransformerDecoderLayer": "it is nn.functional.scaled_dot_product_attention of nn.Linear layers",
         "make_functional make_functional_with_buffers": "functional_call(module, dict(module.named_parameters()), x) calls "
         "it with parameters of yours",
         "parallel": "one process computes on the CPU: call the module itself",
         "LazyLinear LazyConv1d LazyConv2d LazyConv3d": "give the number of inputs: nn.Linear, nn.Conv2d",
-        "Rprop Adagrad Adadelta Adamax NAdam RAdam ASGD SparseAdam Adafactor Muon": "optim has SGD, Adam, AdamW, RMSprop and "
-        "LBFGS; of a subclass of optim.Optimizer one says update(p, grad, group, state)",
-        "MultiStepLR CosineAnnealingLR OneCycleLR ReduceLROnPlateau CyclicLR": "LambdaLR(optimizer, f) takes any function of the epoch",
-        "bfloat16 chalf complex32": "NumPy has no such numbers: take float32, or complex64",
+        "SparseAdam Adafactor Muon": "optim has SGD, Adam, AdamW, RMSprop, LBFGS and older ones; of a subclass of "
+        "optim.Optimizer one says update(p, grad, group, state)",
+        "CyclicLR": "LambdaLR(optimizer, f) takes any function of the epoch",
+        "chalf complex32": "NumPy has no such numbers: take complex64",
         "autocast amp": "arithmetic is in the dtype of the tensors: x.half(), x.double()",
         "MaskedTensor": "the functions of masked take mask=",
-        "data DataLoader": "an index is enough: `for i in range(0, len(x), n): batch = x[i:i + n]`",
+        "data DataLoader Dataset TensorDataset": "it is in utils.data",
+        "DistributedSampler distributed": "everything is in one process: leave it out",
         "clip_grad_norm_": "it is nn.utils.clip_grad_norm_",
         "clip_grad_value_": "it is nn.utils.clip_grad_value_",
         "chainrule.jit": "chainrule.compile(f) makes a function fast",

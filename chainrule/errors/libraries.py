@@ -184,6 +184,8 @@ def _ours(name: str, module: str) -> str:
     homes = (
         [f"chainrule.{module}{part}" for part in ("", ".linalg", ".distance")] if module.startswith("scipy.") else []
     )
+    if module == "scipy.sparse":
+        homes.append("chainrule.sparse")
     return next((f"{home}.{name}" for home in homes if name in _names_in(home)), "")
 
 

@@ -154,6 +154,9 @@ expanded_in_place(op) -> RuntimeError
     an expanded tensor, or windows that overlap: clone() it first.
 read_only(op) -> RuntimeError
     {op}: the array behind this tensor is read-only; clone() the tensor first
+unmapped_in_place(op) -> RuntimeError
+    vmap: {op} is not possible: what is written is mapped over, and the argument that it is written into is shared by all
+    examples (in_dims=None). Map over that argument, too, or use the operation that is not in place.
 in_place_shape(op, want, got) -> RuntimeError
     output with shape {want:list} doesn't match the broadcast shape {got:list}: {op} cannot change a tensor's shape
 in_place_dtype(op, got, want) -> RuntimeError
@@ -424,6 +427,8 @@ jacobian_not_square(J) -> LinAlgError
     J.solve(b) needs as many equations as unknowns, and J has {J.matrix_shape[0]} rows (y of shape {J.out_shape}) and
     {J.matrix_shape[1]} columns (x of shape {J.in_shape}). For least squares take scipy.sparse.linalg.lsqr(J.to_scipy(), b)
     or np.linalg.lstsq.
+singular_system(name) -> LinAlgError
+    {name}: The solver failed because the input matrix is singular{here}. lstsq gives the least-squares solution.
 jacobian_singular(J, why) -> LinAlgError
     J.solve(b): the Jacobian, of shape {J.out_shape} by {J.in_shape}, is singular: {why}
 jacobian_spy() -> ImportError
@@ -469,8 +474,17 @@ random_in_vmap() -> RuntimeError
     vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different'
     randomness flags on vmap or perform the randomness operation out of vmap{here}: vmap(f, randomness='different')
     draws anew for each example, 'same' once for all.
+time_in_derivative(op, dtype) -> TypeError
+    {op}{here} gives {dtype}: whole units of time, of which there is no derivative. Divide the time by its unit first, as in
+    x * (dt / np.timedelta64(1, 's')).
+same_random_numbers(name) -> RuntimeError
+    Vmap does not currently support same randomness with a batched tensor input: what {name} draws depends on parameters{here}
+    that each example has its own of. Use vmap(f, randomness='different').
 compile_into(name, spec, values) -> ValueError
     compile: {name}{here} returns {spec} with arrays of the shapes and dtypes {values:layouts}: out has to be like that
+compile_not_pickled(name) -> TypeError
+    compile: the function {name} cannot be pickled, for pickle finds functions by their names, and this one was made by
+    another function (a lambda, a transformation, a function in a function): pickle what it was made of, and compile again
 compile_no_plan(name, reason) -> RuntimeError
     compile: {name}{here} has no plan for these arguments, since it runs as it is: {reason}
 warn_compile_failed(name, where, reason) -> warning
@@ -482,8 +496,8 @@ warn_compile_changing(name, where, read) -> warning
     leave this part out of the compiled function.
 compile_options(option) -> TypeError
     compile() takes the function alone, not {option}=. It records for each combination of shapes, dtypes and values of
-    arguments that are no arrays (static_argnums= and dynamic= are not needed), runs what cannot be recorded as it is, with
-    a warning (fullgraph=), and has one way to compute, which gives the bits of the function itself (mode=, backend=).
+    arguments that are no arrays (static_argnums= is not needed), runs what cannot be recorded as it is, with a warning, and
+    has one way to compute, which gives the bits of the function itself.
 compile_low_level_arguments(name, shapes) -> TypeError
     as_low_level_callable: {name} is called with numbers (scipy.integrate) or with one array of one dimension
     (scipy.ndimage); the examples have the shapes {shapes}

@@ -20,14 +20,23 @@ from chainrule.errors.words import shape_of
 _NOT_OF_OBJECTS = re.compile(r"dtype\('O'\)|not supported for the input types")
 
 
-def noted(error: TypeError) -> None:
+def noted(error: Exception) -> None:
     """Say of an error of NumPy's, where it is about an array of objects, what may have made it."""
     note = (
         "np.array([...]) of values that carry a derivative is an array of objects, which NumPy's compiled functions don't take. "
         "Write np.array([...], like=x), where x is an argument of your function, or chainrule.Array([...]), or np.stack([...])."
     )
-    if _NOT_OF_OBJECTS.search(str(error)) and note not in getattr(error, "__notes__", ()):
+    found = _NOT_OF_OBJECTS.search(str(error)) or (isinstance(error, AttributeError) and _raised_by_numpy(error))
+    if found and note not in getattr(error, "__notes__", ()):
         error.add_note(note)
+
+
+def _raised_by_numpy(error: Exception) -> bool:
+    """Whether one of NumPy's functions found that an element of an array of objects is no array."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and str(last.tb_frame.f_globals.get("__name__", "")).startswith("numpy.")
 
 
 def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True) -> RuntimeError:
@@ -68,11 +77,11 @@ def array_index(item: Any) -> IndexError:
     )
 
 
-def array_of_objects(array: Any) -> TypeError:
+def array_of_objects(array: Any, expected: str = "expected arrays of numbers, got") -> TypeError:
     kinds = ", ".join(sorted({type(item).__name__ for item in array.flat}))
     return TypeError(
-        f"an array of objects ({kinds}) of shape {array.shape} stands among arrays of numbers: make it one of numbers first, "
-        "such as with .astype(float)"
+        f"{expected} an array of objects ({kinds}) of shape {array.shape}: make it one of numbers first, such as with "
+        ".astype(float)"
     )
 
 

@@ -19,7 +19,7 @@ from chainrule.transform.arguments import (
     tangent_like,
     untracked,
 )
-from chainrule.transform.forward import JvpRun
+from chainrule.transform.forward import JvpRun, write_back_duals
 from chainrule.tree import tree_flatten, tree_map, tree_unflatten
 
 
@@ -65,7 +65,10 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     directions = [tangent_like(p, t, i, spec) for i, (p, t) in enumerate(zip(points, directions, strict=True))]
 
     def flat(*duals: Any) -> Any:
-        return func(*tree_unflatten([faced(dual, p) for dual, p in zip(duals, points, strict=True)], spec))
+        datas = [dual._raw for dual in duals]
+        result = func(*tree_unflatten([faced(dual, p) for dual, p in zip(duals, points, strict=True)], spec))
+        write_back_duals("jvp", points, duals, datas)
+        return result
 
     run = JvpRun(flat, [untracked(p) for p in points], [untracked(t) for t in directions], "jvp")
     result, aux = split_aux(run.result, api) if has_aux else (run.result, None)

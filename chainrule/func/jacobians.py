@@ -27,8 +27,10 @@ from chainrule.transform.arguments import (
     split_aux,
     tangent_like,
     untracked,
+    without_objects,
 )
 from chainrule.transform.dense import columns, rows
+from chainrule.transform.forward import write_back_duals
 from chainrule.transform.reverse import Trace, unflatten_each
 from chainrule.tree import tree_flatten, tree_map, tree_unflatten
 from chainrule.types.shapes import shape_of
@@ -134,12 +136,14 @@ def jacfwd(
         def flat(*duals: Any) -> list[Tensor]:
             nonlocal aux, out_spec
             inner = list(args)
+            datas = [dual._raw for dual in duals]
             faces = [faced(dual, x) for dual, x in zip(duals, points, strict=True)]
             for i, tree in zip(positions, unflatten_each(faces, specs), strict=True):
                 inner[i] = tree
             result = func(*inner, **kwargs)
+            write_back_duals("jacfwd", points, duals, datas)
             if has_aux:
-                result, aux = split_aux(result, "jacfwd")
+                result, aux = split_aux(without_objects(result), "jacfwd")
             outputs, out_spec = flatten_outputs(result, "jacfwd", "f(*args)")
             check_real("jacfwd", "outputs", outputs)
             return outputs

@@ -123,6 +123,12 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """
     errors.check_function("vjp", func)
     trace = Trace("vjp(f, *primals)", func, range(len(primals)), primals, {}, has_aux, linked=True)
+    value, vjp_fn = pulled(trace)
+    return (value, vjp_fn, tree_map(trace.value, trace.aux)) if has_aux else (value, vjp_fn)
+
+
+def pulled(trace: Trace) -> tuple[Any, Callable[..., Any]]:
+    """What a trace's function returned, and the function that pulls cotangents of it back."""
     outputs, spec = trace.outputs()
     trace.set_starts(sys.maxsize)  # the function has returned: nobody else can want a derivative by them
 
@@ -135,10 +141,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             trace.set_starts(sys.maxsize)
         return trace.unflatten_gradients(found, foreign=gs)
 
-    value = tree_unflatten([trace.value(y) for y in outputs], spec)
-    if has_aux:
-        return value, vjp_fn, tree_map(trace.value, trace.aux)
-    return value, vjp_fn
+    return tree_unflatten([trace.value(y) for y in outputs], spec), vjp_fn
 
 
 def cotangents_like(outputs: list[Tensor], spec: TreeSpec, cotangents: tuple[Any, ...]) -> list[Any]:

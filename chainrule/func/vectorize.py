@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.api.array import faced
+from chainrule.api.array import Array, faced, is_objects
 from chainrule.core.levels import Level, open_level, within
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.batched import Batched
-from chainrule.random import get_rng_state, set_rng_state
+from chainrule.random import default_generator
 from chainrule.transform.arguments import as_caller_type, check_randomness, has_tensor, is_array, tensor_in, untracked
 from chainrule.transform.forward import exit_level
+from chainrule.transform.writing import write_back
 from chainrule.tree import TreeSpec, broadcast_prefix, is_container, tree_flatten, tree_leaves, tree_unflatten
 from chainrule.types.arrays import is_recorded
 from chainrule.types.shapes import shape_of
@@ -70,11 +71,11 @@ def vmap(
         if chunk_size is None or size <= chunk_size:
             outputs, out_spec, _ = _call_batched(func, leaves, spec, dims, size, out_dims, randomness, kwargs)
             return tree_unflatten(outputs, out_spec)
-        state = get_rng_state() if randomness == "same" else None
+        state = default_generator._get_state() if randomness == "same" else None
         parts = []
         for begin in range(0, size, chunk_size):
             if state is not None:
-                set_rng_state(state)
+                default_generator._set_state(state)
             end = min(begin + chunk_size, size)
             some = [
                 x if d is None else x[(slice(None),) * d + (slice(begin, end),)]
@@ -105,12 +106,19 @@ def _call_batched(
     tensors = has_tensor(leaves)
     with open_level("vmap", Batched, size=size, randomness=randomness) as level:
         inner = []
+        handed = []
         for x, d in zip(leaves, dims, strict=True):
             if d is not None:
                 data = untracked(x)
-                x = faced(wrap(Batched(np.moveaxis(data, d, 0) if d else data, level)), x)
+                mapped = wrap(Batched(np.moveaxis(data, d, 0) if d else data, level))
+                handed.append((x, d, mapped, mapped._raw))
+                x = faced(mapped, x)
             inner.append(x)
+        level.unmapped = tuple([x for x, d in zip(leaves, dims, strict=True) if d is None and isinstance(x, Tensor)])
         result = func(*tree_unflatten(inner, spec), **kwargs)
+        for x, d, mapped, data in handed:
+            if mapped._raw is not data:
+                _write_back(x, d, mapped, level)
         flat, outputs, out_spec = _output_dims(func, out_dims, result)
         foreign = {id(x) for x in leaves}
         for i, (y, d) in enumerate(zip(outputs, flat, strict=True)):
@@ -122,6 +130,15 @@ def _call_batched(
         return outputs, out_spec, flat
 
 
+def _write_back(x: Any, d: int, mapped: Tensor, level: Level) -> None:
+    """See ``transform.writing``."""
+
+    def enter(data: Any) -> Batched:
+        return Batched(np.moveaxis(data, d, 0), level)
+
+    write_back("vmap", x, mapped, np.moveaxis(exit_level(mapped._raw, level), 0, d), enter)
+
+
 def _mapped_output(func: Any, y: Any, dim: int, level: Level, tensors: bool) -> Any:
     """A result with the mapped axis at ``dim``."""
     y = y if type(y) is Tensor else tensor_in(y)
@@ -131,6 +148,8 @@ def _mapped_output(func: Any, y: Any, dim: int, level: Level, tensors: bool) -> 
             f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(y)}. Did you mean to set out_dims= to "
             "None for output?"
         )
+    if is_objects(y):
+        raise errors.array_of_objects(y, f"vmap({_name(func)}, ...): expected arrays of numbers to be returned, got")
     payload = exit_level(y, level)
     if isinstance(payload, Tensor) and payload._view is not None and not tensors:
         payload = np.copy(payload)  # each example its own, as in a loop
@@ -151,7 +170,7 @@ def _shared_output(func: Any, y: Any, level: Level, tensors: bool, foreign: set[
     inner = tensor_in(y)
     data = inner._raw if isinstance(inner, Tensor) else inner
     if type(data) is not Batched or data.level != level:
-        return y
+        return y if inner is y or type(y) is Array else as_caller_type(inner, tensors, foreign)
     if not data.shared:
         name = _name(func)
         raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")

@@ -20,7 +20,7 @@ from chainrule.core.dispatch import INTERPRETERS, bind, rank
 from chainrule.core.inplace import with_numbers
 from chainrule.core.levels import Level, escaped
 from chainrule.core.modes import LOCAL, SPECIAL
-from chainrule.core.protocol import ArrayLike, array_ufunc, detached, on_numbers
+from chainrule.core.protocol import ArrayLike, array_ufunc, detached, on_numbers, strides_of
 from chainrule.core.tensor import Tensor
 from chainrule.rows.primitive import Primitive
 from chainrule.types.arrays import unscalar
@@ -50,6 +50,16 @@ class Batched(ArrayLike):
     @property
     def inside(self) -> Any:
         return self.payload
+
+    @property
+    def own_strides(self) -> tuple[int, ...]:
+        steps = strides_of(self.payload)
+        if self.shared:
+            return steps
+        between, size = abs(steps[0]), shape_of(self.payload)[0]
+        return tuple(
+            [step // size if size and 0 < between < abs(step) and not step % size else step for step in steps[1:]]
+        )
 
     def on_numbers(self, function: Callable[[Any], Any]) -> Batched:
         if escaped(self):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.dispatch import INTERPRETERS, bind
+from chainrule.core.dispatch import INTERPRETERS, bind, check_has_derivative
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import detached
@@ -145,21 +145,23 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
         or all(t is None for t in tangents)
         or (level == FORWARD.level and not (FORWARD.enabled and not LOCAL.mode.inference))
     ):
-        return _dual(out, None, own)
+        return _dual(prim, out, None, own)
     if SPECIAL and LOCAL.watch is not None:
         tangent = LOCAL.watch.tangent(prim, primals, tangents, out, params)
     else:
         tangent = prim.jvp(primals, tangents, out, params)  # type: ignore[misc]
-    return _dual(out, tangent, own)
+    return _dual(prim, out, tangent, own)
 
 
-def _dual(out: Any, tangent: Any, level: int) -> Any:
+def _dual(prim: Primitive, out: Any, tangent: Any, level: int) -> Any:
     if isinstance(out, tuple):
         tangents = (None,) * len(out) if tangent is None else tangent
-        return tuple(_dual(o, t, level) for o, t in zip(out, tangents, strict=True))
+        return tuple(_dual(prim, o, t, level) for o, t in zip(out, tangents, strict=True))
     if type(out) is not ndarray:
         out = unscalar(out)
     if tangent is not None:
+        if out.dtype.kind not in "fc":
+            check_has_derivative(prim, out)
         if type(tangent) is not ndarray:
             tangent = unscalar(tangent)
         if tangent.dtype != out.dtype and out.dtype.kind != "c":

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from chainrule.core.inplace import with_numbers
-from chainrule.core.protocol import ArrayLike, detached, on_numbers
+from chainrule.core.protocol import ArrayLike, detached, on_numbers, strides_of
 from chainrule.core.tensor import Tensor
 from chainrule.types.shapes import dtype_of, shape_of
 
@@ -50,6 +50,10 @@ class WithPrimal(ArrayLike):
     @property
     def moving(self) -> bool:
         return self.change is not None or super().moving
+
+    @property
+    def own_strides(self) -> tuple[int, ...]:
+        return strides_of(self.primal)
 
     def on_numbers(self, function: Callable[[Any], Any]) -> Any:
         return on_numbers(self.primal, function)

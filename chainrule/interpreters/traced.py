@@ -12,9 +12,11 @@ are recorded, too; when the recording ends they have their arrays again.
 
 from __future__ import annotations
 
+import dis
 import functools
 import operator
 import sys
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -32,6 +34,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.core.versions import digest
 from chainrule.core.view import views_of
 from chainrule.errors.places import note_frame
+from chainrule.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, Place, Rebuilt
 from chainrule.rows.primitive import Primitive
 from chainrule.types.arrays import with_strides
 
@@ -70,9 +73,10 @@ class Call:
         row: the operation of ours that it belongs to; "" if none.
         code, lasti: the place in the user's program.
         pure: whether nothing but its results matters; random draws and functions of the user's are not.
+        kept: whether it is to be made though nobody needs its results: an exception that it meets may be handled.
     """
 
-    __slots__ = ("args", "code", "function", "kwargs", "lasti", "method", "pure", "results", "row")
+    __slots__ = ("args", "code", "function", "kept", "kwargs", "lasti", "method", "pure", "results", "row")
 
     function: Any
     method: str
@@ -83,6 +87,7 @@ class Call:
     code: Any
     lasti: int
     pure: bool
+    kept: bool
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", str(self.function))
@@ -123,6 +128,11 @@ def _same_whole(x: Any, y: Any) -> bool:
         return bool(x.function == y.function)
     if type(x) is Whole and type(y) is Whole:
         return x.prim is y.prim and _same_args(x.params, y.params)
+    if type(x) is Rebuilt and type(y) is Rebuilt:
+        return bool(x.function == y.function) and all(
+            _same_args(getattr(x, part), getattr(y, part))
+            for part in ("args", "kwargs", "floats", "scalars", "written")
+        )
     # functions made inside the recorded function: what they close over is not looked at
     code = getattr(x, "__code__", None)
     return code is not None and code is getattr(y, "__code__", None)
@@ -171,26 +181,59 @@ class Unrecordable(Exception):
 
     perhaps_later = False
 
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        recorder = LOCAL.recorder
+        if type(recorder) is Recorder and recorder.refusal is None:  # the function may catch it
+            recorder.refusal = self
+
+
+class ByValue(Unrecordable):
+    """A float of Python's takes part in what is not known to take it as one: it has to be itself, and not an array."""
+
 
 class _ReadInRow(Exception):
     """A row's value looked at numbers: it can only be called whole."""
+
+
+def hooks_of(edge: Any) -> tuple[Any, ...]:
+    """The hooks of a place on the tape, by the numbers of their handles."""
+    hooks = getattr(edge, "hooks", None)
+    if hooks is None:
+        return ()
+    return tuple(
+        [
+            (key, id(hook))
+            for table in (hooks.tensor, hooks.pre, hooks.post, hooks.post_accumulate)
+            for key, hook in table.items()
+        ]
+    )
+
+
+def drop_hooks(edge: Any, kept: tuple[Any, ...]) -> None:
+    """Take hooks away that were registered since."""
+    numbers = {key for key, _ in kept}
+    for table in (edge.hooks.tensor, edge.hooks.pre, edge.hooks.post, edge.hooks.post_accumulate):
+        for key in [key for key in table if key not in numbers]:
+            del table[key]
 
 
 class Lifted:
     """A tensor of the surrounding program that was brought to the level, and how it was before.
 
     Attributes:
-        raw, edge, grad: what it had; ``here``: its edge while it is recorded.
+        raw, edge, grad, hooks: what it had; ``here``: its edge while it is recorded.
         var: the array that it stands for; None for a view of another tensor.
         moved: whether its history changed meanwhile.
     """
 
-    __slots__ = ("edge", "grad", "here", "moved", "raw", "ref", "var")
+    __slots__ = ("edge", "grad", "here", "hooks", "moved", "raw", "ref", "var")
 
     def __init__(self, tensor: Tensor, var: Var | None) -> None:
         self.ref = weakref.ref(tensor)
         self.raw = tensor._raw
         self.edge = self.here = tensor._edge
+        self.hooks = hooks_of(tensor._edge)
         self.moved = False
         self.grad = tensor._grad
         self.var = var
@@ -209,8 +252,13 @@ class Recorder:
         starts: the tensors from outside that gradients can flow to, where they are on the tape, and whether that place
             was made for the recording.
         sources: generators that random numbers were drawn from, and their states before.
-        boxed: the tensors, by identity, of Arrays that NumPy put into an array of objects.
-        ignored: the kinds of floating-point exceptions that are watched around the function, and ignored in a part of it.
+        lent: plain arrays that stand for the memory of a tensor, with their content.
+        boxed: the tensors, by identity, of Arrays that NumPy put into an array of objects; holders: these arrays.
+        ignored: the kinds of floating-point exceptions that a part of the function ignores.
+        handled: those that a part of it has treated in another way than what is around it: it may look whether there are any.
+        refusal: why the function cannot be recorded, once that is known; raised: what a call of NumPy's raised.
+        unviewed: a function whose result is a view in plain code, and here is none.
+        narrow: whether there are numbers that floats of Python's are narrowed to.
         depth: how many transformations the code that runs is inside of, of those without a level.
         with_arrays: whether Arrays are among the arguments.
         scalars: numbers of Vars that plain code has as scalars of NumPy's.
@@ -230,9 +278,17 @@ class Recorder:
         self.starts: list[tuple[Tensor, Leaf, bool]] = []
         self.sources: list[tuple[Any, Any]] = []
         self.contents: list[tuple[Var, int]] = []
+        self.lent: list[tuple[np.ndarray[Any, Any], int, weakref.ref[Tensor]]] = []
         self.ignored: set[str] = set()
         self.boxed: dict[int, Tensor] = {}
-        self._watched = {kind for kind, how in np.geterr().items() if how != "ignore"}
+        self.holders: list[tuple[np.ndarray[Any, Any], Any]] = []
+        self.handled: set[str] = set()
+        self.refusal: Unrecordable | None = None
+        self.raised: Exception | None = None
+        self.narrow = False
+        self.unviewed = ""
+        self._viewed: Any = None
+        self._around = _Treatment()
         self.depth = 0
         self.with_arrays = False
         self.scalars: set[int] = set()
@@ -262,6 +318,8 @@ class Recorder:
 
     def new(self, array: np.ndarray[Any, Any]) -> Var:
         self._count += 1
+        if array.dtype.char in "efF":
+            self.narrow = True
         return Var(self._count, array)
 
     def var_of(self, array: np.ndarray[Any, Any]) -> Var:
@@ -283,6 +341,7 @@ class Recorder:
         self.rebound.clear()
         self.looked_at.clear()
         self.boxed.clear()
+        self.holders.clear()
         self.starts.clear()
 
     def check_arrays(self) -> None:
@@ -293,6 +352,25 @@ class Recorder:
                     f"an array of shape {var.shape} is written by code that is not recorded: make it an argument, or write "
                     "with operations on values of the function"
                 )
+        if any(x is not y for holder, before in self.holders for x, y in zip(holder.flat, before.flat, strict=True)):
+            raise Unrecordable(
+                "what np.asarray gives for an array without axes is written: write into the array itself"
+            )
+        for array, content, _ in self.lent:
+            if digest(array) != content:
+                raise Unrecordable(
+                    f"what np.asarray gives for an array of shape {array.shape} is written by code that is not recorded: "
+                    "write into the array itself"
+                )
+
+    def lend(self, tensor: Tensor, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Note that a plain array stands for the memory of a tensor, in code that is not recorded."""
+        view = tensor._view
+        own = tensor._raw if type(tensor._raw) is ndarray else tensor._raw.var.array
+        if array.strides != own.strides:
+            array = with_strides(own, own.strides)
+        self.lent.append((array, digest(array), weakref.ref(tensor if view is None else view.base)))
+        return array
 
     def traced(self, data: Any) -> Any:
         return data if type(data) is Traced else Traced(self.var_of(np.asarray(data)), self.level)
@@ -354,13 +432,34 @@ class Recorder:
         if cell is not None and cell[0]() is tensor:
             raise Unrecordable("it changes the shape of a tensor that has views")
 
-    def held(self, tensor: Tensor) -> None:
-        """Note that a tensor was given other values: if its memory is an array of the program, that is to change."""
+    def held(self, tensor: Tensor, data: Any) -> Any:
+        """Note that a tensor is given other values: if its memory is an array of the program, that is to change.
+
+        Returns:
+            What it is to hold.
+        """
         view = tensor._view
         base = tensor if view is None else view.base
+        if self.lent and any(ref() is base and sys.getrefcount(array) > _LENT for array, _, ref in self.lent):
+            raise Unrecordable("it writes into an array that np.asarray was called with before")
+        if self.unviewed:
+            raise Unrecordable(f"it writes into arrays, and {self.unviewed} gives a view that is not recorded as one")
         cell = self.cells.get(id(base))
         if cell is not None and cell[0]() is base:
+            if not cell[1].array.flags.writeable:
+                self.raised = ValueError("assignment destination is read-only")
+                raise self.raised
             self.written[cell[1].number] = (base, cell[1])
+        old = getattr(tensor, "_raw", None)
+        if type(data) is Traced and not data.shape and self.is_array(old) and not self.is_array(data):
+            return self.call(np.copy, "", (data.as_array(),), {})  # an array that a number is written into is still one
+        return data
+
+    def check_view(self, function: Any, result: Any) -> None:
+        """Look whether what is a view in plain code is one here."""
+        expected, self._viewed = self._viewed, None
+        if expected is function and isinstance(result, Tensor) and result._view is None:
+            self.unviewed = self.unviewed or f"np.{function.__name__}"
 
     def rebind(self, tensor: Tensor, value: Tensor) -> None:
         """Note that a tensor's ``data`` is assigned."""
@@ -383,14 +482,14 @@ class Recorder:
         row: str = "",
     ) -> Any:
         """Call a function of NumPy's arrays, and note it. Results that are arrays are values of this level."""
-        if self.weak and method in ("", "__call__") and function is not _power_by_float and self.plain:
-            found = self._of_floats(function, args)
-            if found is not None:
-                return found
-            args = self._as_strong(args)
+        strong = not (self.weak and self.narrow) or function in _OF_FLOATS or type(function) is Rebuilt
+        if not strong and any(map(self._is_weak, _flat(args))):
+            raise ByValue("a float of Python's takes part in what is not NumPy's")
+        if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
+            function, method = _scalar_square, ""
         given = _arrays(args)
         named = _arrays(kwargs) if kwargs else kwargs
-        out = (getattr(function, method) if method else function)(*given, **named)
+        out = self._called(getattr(function, method) if method else function, given, named)
         several = isinstance(out, (tuple, list))
         parts = tuple(out) if several else (out,)
         if not several and type(out) is ndarray:
@@ -403,25 +502,129 @@ class Recorder:
             parts = tuple([_spread(part, given) for part in parts])
         return self.note(function, method, args, kwargs, parts, several, pure, row)
 
-    def _of_floats(self, function: Any, args: tuple[Any, ...]) -> Any:
-        """Arithmetic of Python's floats alone gives floats of Python's; None: it is something else."""
-        operation = _ARITHMETIC.get(function)
-        if operation is None or not all(self._is_weak(x) or type(x) in (int, float) for x in args):
+    def _called(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a function gives. The program may handle what it raises, and then goes another way than with other numbers."""
+        self._around.looked_at = False
+        if self._around.changed():
+            self._look_for_exceptions(function, args, kwargs)
+        try:
+            return function(*args, **kwargs)
+        except (TypeError, np.exceptions.AxisError):  # follows from shapes and dtypes
+            raise
+        except Exception as error:
+            if not isinstance(error, IndexError) or sum([type(x) is ndarray for x in _flat(args)]) > 1:
+                self.raised = self.raised or error  # one array has no element beyond its shape
+            raise
+
+    def _look_for_exceptions(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Note how floating-point exceptions are treated here, and refuse if one comes that the program may look at."""
+        ignored, handled = self._around.differences()
+        self.ignored |= ignored
+        self.handled |= handled
+        self._around.looked_at = bool(handled)
+        if not handled or self._drawing or (type(function) is Whole and not function.prim.listed):
+            return
+        met: list[str] = []
+        with np.errstate(all="call", call=lambda kind, flag: met.append(kind)):
+            try:
+                function(*args, **kwargs)
+            except Exception:  # it will be raised again
+                return
+        if any(FLOATING_POINT[kind] in handled for kind in met):
+            self.refuse_for_now("it handles a floating-point exception itself")
+
+    def refuse_for_now(self, reason: str) -> None:
+        """Have the function not recorded this time."""
+        if self.refusal is None:
+            self.refusal = Unrecordable(reason)
+            self.refusal.perhaps_later = True
+
+    def check_refused(self) -> None:
+        """Raise if the function did, and perhaps caught, what cannot be recorded."""
+        if self.raised is not None:
+            self.refuse_for_now(f"it handles an exception ({type(self.raised).__name__}) itself")
+        if self.refusal is not None:
+            raise self.refusal
+
+    # -- floats of Python's ------------------------------------------------------------------------------------------
+
+    def on_floats(self, operation: Any, *operands: Any) -> Any:
+        """An operator on floats of Python's alone, which gives one of Python's; None: it is something else."""
+        known = ARITHMETIC.get(operation)
+        if known is None or not all(self._is_weak(x) or type(x) in (int, float, bool, complex) for x in operands):
             return None
-        out = operation(*_arrays(args))
-        traced = self.note(operation, "", args, {}, (np.asarray(out),), False)
-        if type(out) is float:
-            self.weak.add(traced.var.number)
+        out = self._called(known, _arrays(operands), {})
+        function, method = known, ""
+        if operation in SAME_AS_UFUNC and all([type(x) is not int or abs(x) < 1 << 53 for x in operands]):
+            function, method = SAME_AS_UFUNC[operation], "__call__"
+        traced = self.note(function, method, operands, {}, (np.asarray(out),), False)
+        if type(out) is not float:
+            return self.read(traced).item()
+        self.weak.add(traced.var.number)
         return traced
 
     def _as_strong(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Operands with Python's floats as arrays of the dtype that they take among the others."""
+        """Operands of a ufunc with Python's floats as arrays of the dtype that they take among the others."""
         if not any(map(self._is_weak, args)):
             return args
-        others = [x for x in args if isinstance(x, (Traced, ndarray, np.generic)) and not self._is_weak(x)]
-        target = np.result_type(*[x.dtype for x in others], 0.0)
-        target = np.zeros(0, target).real.dtype
-        return tuple([x.astype(target, copy=False) if self._is_weak(x) else x for x in args])
+        target = self._dtype_of_floats(args)
+        strong = [x.astype(target, copy=True) if self._is_weak(x) else x for x in args]
+        self.scalars.update([x.var.number for x, given in zip(strong, args, strict=True) if x is not given])
+        return tuple([self._plain_value(x) if type(x) is Traced else x for x in strong])
+
+    def _dtype_of_floats(self, args: Any) -> np.dtype[Any]:
+        """The dtype that Python's floats take among the operands of a ufunc."""
+        others = [x.dtype for x in args if hasattr(x, "dtype") and not self._is_weak(x)]
+        return np.zeros(0, np.result_type(*others, 0.0)).real.dtype
+
+    def strong(self, ufunc: np.ufunc, args: Any) -> list[Any]:
+        """Operands of a ufunc of any values, with Python's floats as arrays of the dtype that they take among the others."""
+        weak = [self._is_weak(x) for x in args]
+        if all(weak) or not any(weak):
+            return list(args)
+        if ufunc is np.power and weak[1]:
+            raise ByValue("a float of Python's is an exponent where a derivative is taken")
+        target = self._dtype_of_floats(args)
+        return [x.astype(target, copy=False) if k else x for x, k in zip(args, weak, strict=True)]
+
+    def _with_floats(self, function: Any, method: str, args: Any, kwargs: Any) -> tuple[Any, str, Any, Any]:
+        """A call in which Python's floats are what they are for the function."""
+        if not self.weak or not any(map(self._is_weak, _flat((args, kwargs)))):
+            return function, method, args, kwargs
+        if method == "__call__" and not kwargs:
+            return function, method, self._as_strong(args), kwargs
+        if function is np.clip and not kwargs:
+            return function, method, self._as_strong(args), kwargs
+        if function is np.where and len(args) == 3 and not kwargs and not self._is_weak(args[0]):
+            return function, method, (args[0], *self._as_strong(args[1:])), kwargs
+        return self.rebuilt(getattr(function, method) if method else function, args, kwargs)
+
+    def rebuilt(
+        self, function: Any, args: Any, kwargs: Any, written: tuple[Traced, ...] = ()
+    ) -> tuple[Any, str, Any, Any]:
+        """A call as one of arrays alone, for ``call``."""
+        arrays: list[Traced] = []
+
+        def taken(x: Any) -> Any:
+            kind = type(x)
+            if kind is ndarray:
+                x, kind = self.traced(x), Traced
+            if kind is Traced:
+                known = next((i for i, other in enumerate(arrays) if other.var is x.var), None)
+                if known is None:
+                    arrays.append(x)
+                return Place(len(arrays) - 1 if known is None else known)
+            if kind is tuple or kind is list:
+                return kind([taken(item) for item in x])
+            if kind is dict:
+                return {name: taken(item) for name, item in x.items()}
+            return slice(taken(x.start), taken(x.stop), taken(x.step)) if kind is slice else x
+
+        args, kwargs = taken(args), taken(kwargs)
+        floats = tuple([i for i, x in enumerate(arrays) if self._is_weak(x)])
+        scalars = tuple([i for i, x in enumerate(arrays) if self.is_scalar(x) and i not in floats])
+        places = tuple([taken(x).at for x in written])
+        return Rebuilt(function, args, kwargs, floats, scalars, places), "", tuple(arrays), {}
 
     def _is_weak(self, x: Any) -> bool:
         return type(x) is Traced and x.var.number in self.weak
@@ -444,20 +647,20 @@ class Recorder:
         call.args = self._vars(args)
         call.kwargs = {name: self._vars(x) for name, x in kwargs.items()} if kwargs else kwargs
         call.results = tuple([self.new(np.asarray(part)) for part in parts])
-        for var in call.results:
-            if not var.shape and self.plain:
-                self.scalars.add(var.number)
         call.row = row or self._row
         call.pure = pure
-        if self._watched:
-            self.ignored.update(
-                [kind for kind, how in np.geterr().items() if how == "ignore" and kind in self._watched]
-            )
         note_frame(call, sys._getframe(1))
+        call.kept = self._around.looked_at or is_tried(call.code, call.lasti)
         self.calls.append(call)
         results = tuple([Traced(var, self.level) for var in call.results])
         for result, part in zip(results, parts, strict=True):
             result.scalar = isinstance(part, np.generic)
+            if (
+                not result.shape
+                and self.plain
+                and (result.scalar or function in _OF_ELEMENTS or type(function) is Whole)
+            ):
+                self.scalars.add(result.var.number)
         return results if several else results[0]
 
     def _plain_result(self, function: Any, method: str, args: Any, kwargs: Any, out: Any) -> Any:
@@ -492,26 +695,83 @@ class Recorder:
         nothing_around = not self.depth and LOCAL.sweep is None and STACK.levels[-1] is self.level
         return nothing_around and not self.with_arrays
 
+    def is_array(self, data: Any) -> bool:
+        """Whether what has no dimension is an array in plain code, and no scalar of NumPy's or float of Python's."""
+        return type(data) is Traced and self.plain and data.var.number not in self.scalars | self.weak
+
+    def keep_scalar(self, data: Any) -> None:
+        """Note that what has no dimension is a scalar: a method of one gave it."""
+        if type(data) is Traced and not data.shape:
+            self.scalars.add(data.var.number)
+
+    def is_scalar(self, data: Any) -> bool:
+        return type(data) is Traced and self.plain and data.var.number in self.scalars
+
+    def keep_array(self, data: Any) -> None:
+        """Note that an element is an array without axes: it was asked for with an Ellipsis."""
+        if type(data) is Traced:
+            self.scalars.discard(data.var.number)
+
     def as_numpy(self, function: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Have a function of NumPy's recorded as it is. None: it fails, or its results are views, or no arrays."""
-        begin, read = len(self.calls), len(self.guards)
+        begin, read, refusal = len(self.calls), len(self.guards), self.refusal
         try:
-            found = self.call(function, method, args, kwargs)
+            function, method, args, kwargs = self._with_floats(function, method, args, kwargs)
+            found = self.call(function, method, self._plain_values(args), kwargs)
+        except ByValue:
+            raise
         except Exception:  # ours says why
-            found = None
+            found, self.refusal = None, refusal
+        self._viewed = None
+        if type(found) in (bool, int, float, complex):  # which was read
+            return found
         parts = found if type(found) is tuple else (found,)
         memory = [x for x in _flat(_arrays((args, kwargs))) if type(x) is ndarray]
         if not all(type(p) is Traced and not any(np.may_share_memory(p.var.array, x) for x in memory) for p in parts):
             del self.calls[begin:], self.guards[read:]
+            same = type(found) is Traced and any(x is found.var.array for x in memory)
+            self._viewed = None if found is None or same else function
             return None
         return found
 
-    def as_operator(self, operation: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
-        """Have an operator recorded as plain code computes it, with scalars where that has some. None: a ufunc does the same."""
-        if self._is_weak(x) or self._is_weak(y):
-            of_array = operation is operator.pow and self._is_weak(y) and not self._is_weak(x) and type(x) is Traced
-            return self.call(_power_by_float, "", (x, y), {}) if of_array else None
+    def written_by(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], targets: tuple[Traced, ...]
+    ) -> Any:
+        """What is in arrays that a function of NumPy's wrote into (``out=``, ``**=``), as its other operands are."""
+        operands = [x for x in _flat((args, kwargs)) if type(x) in (Traced, ndarray)]
+        for target in targets:
+            for x in operands:
+                apart = x is target or (type(x) is Traced and x.var is target.var)
+                if not apart and np.may_share_memory(_arrays(x), target.var.array):
+                    raise Unrecordable("it has NumPy write into an operand that overlaps another one")
+            if overlaps_itself(target.var.array):
+                raise Unrecordable("it has NumPy write into an array whose elements share memory")
+        return self.call(*self.rebuilt(function, args, kwargs, targets))
+
+    def computes_alike(self, ufunc: np.ufunc, operands: Any, targets: Any) -> bool:
+        """Whether a ufunc that writes into an array gives what it gives in an array of its own."""
+        if len(targets) != 1 or ufunc.signature is not None or ufunc not in _EXACT:
+            return False
+        (target,) = targets
+        dtypes = [x.dtype for x in (*operands, target) if not self._is_weak(x) and hasattr(x, "dtype")]
+        return target.dtype.kind in "fiub" and all([dtype == target.dtype for dtype in dtypes])
+
+    def as_operator(self, operation: Callable[..., Any], x: Any, *other: Any) -> Any:
+        """Have an operator recorded as plain code computes it, with scalars and floats where that has some."""
+        if not other:
+            return operation(self._plain_value(x))
+        (y,) = other
+        if operation is operator.pow and self._is_weak(y) and type(x) is Traced and x.var.number not in self.scalars:
+            return self.call(_power_by_float, "", (x, y), {})
+        x, y = self._as_strong((x, y))
         return operation(self._plain_value(x), self._plain_value(y))
+
+    def _plain_values(self, x: Any) -> Any:
+        """Arguments with scalars where plain code has some."""
+        kind = type(x)
+        if kind is tuple or kind is list:
+            return kind([self._plain_values(item) for item in x])
+        return self._plain_value(x)
 
     def _plain_value(self, x: Any) -> Any:
         if type(x) is Traced and x.var.number in self.scalars:
@@ -548,12 +808,16 @@ class Recorder:
     def _as_calls(self, prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
         """Compute a row's value on the values of this level; the result, and where its calls begin. None: it is not possible."""
         begin, outer = len(self.calls), self._row
+        refusal, raised = self.refusal, self.raised
         self._row = outer or prim.name
         self._inside_row += 1
         try:
             out = prim.value(*operands, **params)
+        except ByValue:
+            raise
         except Exception:  # whatever it was: calling it whole says it again, if it is the user's
             del self.calls[begin:]
+            self.refusal, self.raised = refusal, raised
             return None
         finally:
             self._row = outer
@@ -583,11 +847,16 @@ class Recorder:
         values.flags.writeable = False
         return values
 
-    def drawn(self, draw: Callable[..., Any], shape: tuple[int, ...]) -> Any:
-        """Random numbers: drawn anew whenever the recording is replayed."""
+    @property
+    def draws(self) -> bool:
+        """Whether random numbers are being drawn, by a call that is repeated."""
+        return self._drawing
+
+    def drawn(self, draw: Callable[..., Any], *given: Any) -> Any:
+        """Random numbers of a shape, or of arrays: drawn anew whenever the recording is replayed."""
         self._drawing = True
         try:
-            return self.call(draw, "", (shape,), {}, pure=False, row="random")
+            return self.call(draw, "", given, {}, pure=False, row="random")
         finally:
             self._drawing = False
 
@@ -596,7 +865,7 @@ class Recorder:
         if not self._drawing:
             raise Unrecordable("random numbers are drawn that depend on values")
         if not any(source is known for known, _ in self.sources):
-            self.sources.append((source, source.get_state()))
+            self.sources.append((source, source._get_state()))
 
     def check_unboxed(self, tensor: Tensor) -> None:
         """Raise for an element of an array of objects.
@@ -605,33 +874,6 @@ class Recorder:
         """
         if self.boxed and id(tensor) in self.boxed:
             raise Unrecordable("it computes with np.array([...]) of its values: np.stack([...]) has them in one array")
-
-
-class _OnFloats:
-    """An operation of Python's on floats, as a function of arrays."""
-
-    __slots__ = ("__name__", "operation")
-
-    def __init__(self, operation: Callable[..., Any]) -> None:
-        self.operation = operation
-        self.__name__ = operation.__name__
-
-    def __call__(self, *operands: Any) -> Any:
-        return self.operation(*[x.item() if isinstance(x, (ndarray, np.generic)) else x for x in operands])
-
-
-_ARITHMETIC = {
-    np.add: _OnFloats(operator.add),
-    np.subtract: _OnFloats(operator.sub),
-    np.multiply: _OnFloats(operator.mul),
-    np.true_divide: _OnFloats(operator.truediv),
-    np.floor_divide: _OnFloats(operator.floordiv),
-    np.remainder: _OnFloats(operator.mod),
-    np.power: _OnFloats(operator.pow),
-    np.negative: _OnFloats(operator.neg),
-    np.positive: _OnFloats(operator.pos),
-    np.absolute: _OnFloats(operator.abs),
-}
 
 
 class _AsArray:
@@ -659,6 +901,81 @@ class Whole:
         return self.prim.value(*operands, **self.params)
 
 
+class _Treatment:
+    """How floating-point exceptions are treated where a recording begins, and whether that is so still.
+
+    Attributes:
+        looked_at: whether the program may look at those of the call that is being made.
+    """
+
+    __slots__ = ("_errors", "_filters", "_how", "_shown", "looked_at")
+
+    def __init__(self) -> None:
+        self.looked_at = False
+        self._errors = _errstate()
+        self._how = np.geterr()
+        self._filters = warnings.filters
+        self._shown = _shown()
+
+    def changed(self) -> bool:
+        errors = _errstate()
+        return errors is not self._errors or warnings.filters is not self._filters or _shown() is not self._shown
+
+    def differences(self) -> tuple[set[str], set[str]]:
+        """The kinds of exceptions that are ignored, and those that are treated in another way than at the beginning."""
+        if warnings.filters is not self._filters or _shown() is not self._shown:
+            return set(), set(self._how)
+        how: dict[str, Any] = dict(np.geterr())
+        if _errstate() is self._errors:
+            return set(), set()
+        ignored = {kind for kind, way in how.items() if way == "ignore"}
+        ours: dict[str, Any] = dict(self._how)
+        return ignored, {
+            kind
+            for kind, way in how.items()
+            if way not in ("ignore", "warn") or (way != ours[kind] and way != "ignore")
+        }
+
+
+def is_tried(code: Any, lasti: int) -> bool:
+    """Whether a place in the user's program is in a ``try`` (or ``with``)."""
+    if code is None or not code.co_exceptiontable:
+        return False
+    ranges = _TRIED.get(code)
+    if ranges is None:
+        ranges = _TRIED[code] = [(entry.start, entry.end) for entry in dis._parse_exception_table(code)]  # type: ignore[attr-defined]
+    return any([start <= lasti < end for start, end in ranges])
+
+
+_TRIED: weakref.WeakKeyDictionary[Any, list[tuple[int, int]]] = weakref.WeakKeyDictionary()
+
+
+def _errstate() -> Any:
+    """What stands for ``np.errstate``: another object in each block."""
+    return _EXTOBJ.get(None) if _EXTOBJ is not None else tuple(np.geterr().items())
+
+
+def _shown() -> Any:
+    return warnings._showwarnmsg_impl  # type: ignore[attr-defined]
+
+
+def _references_of_lent() -> int:
+    """What ``sys.getrefcount`` says of a lent array that nobody else has."""
+    (count,) = [sys.getrefcount(array) for array, _ in [(np.empty(1), 0)]]
+    return count
+
+
+_LENT = _references_of_lent()
+_EXTOBJ: Any = getattr(getattr(getattr(np, "_core", None), "umath", None), "_extobj_contextvar", None)
+#: NumPy's names of floating-point exceptions for those that handle them, and for ``np.errstate``
+FLOATING_POINT = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
+
+#: ufuncs that give the one right result for each element, wherever the elements lie
+_EXACT = frozenset(
+    [np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.absolute, np.sqrt, np.square]
+)
+#: functions whose results of no dimension are scalars of NumPy's in plain code, though they are arrays here
+_OF_ELEMENTS = frozenset({operator.getitem})
 #: functions whose result follows from shapes and dtypes
 _OF_SHAPES = frozenset(
     {
@@ -729,6 +1046,17 @@ def _same(found: Any, expected: Any) -> bool:
 def laid_alike(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
     """Whether two arrays of one shape have the same strides, where that matters."""
     return not x.size or all(a == b or n == 1 for a, b, n in zip(x.strides, y.strides, x.shape, strict=True))
+
+
+def overlaps_itself(x: np.ndarray[Any, Any]) -> bool:
+    """Whether elements of an array may be one place in memory."""
+    extent = 0
+    for step, length in sorted(zip(map(abs, x.strides), x.shape, strict=True)):
+        if length > 1:
+            if step < extent + x.itemsize:
+                return bool(x.size)
+            extent += step * (length - 1)
+    return False
 
 
 def same_bits(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
@@ -845,7 +1173,7 @@ class Traced(ArrayLike):
 
     def laid_as(self, other: Traced) -> Traced:
         """The same numbers, with the strides of another array."""
-        if laid_alike(self.var.array, other.var.array):
+        if laid_alike(self.var.array, other.var.array) or overlaps_itself(other.var.array):
             return self
         return self.recorder.call(with_strides, "", (self, other.strides), {})  # type: ignore[no-any-return]
 
@@ -966,9 +1294,15 @@ class _OfScalars:
         self.operator = operator
         self.__name__ = name
 
-    def __call__(self, x: Any, y: Any) -> Any:
+    def __call__(self, *operands: Any) -> Any:
         # a number of Python's on the left may make one of Python's
-        return np.asarray(self.operator(x[()] if type(x) is ndarray else x, y[()] if type(y) is ndarray else y))[()]
+        return np.asarray(self.operator(*[x[()] if type(x) is ndarray else x for x in operands]))[()]
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _OfScalars and other.operator is self.operator
+
+    def __hash__(self) -> int:
+        return hash(self.operator)
 
 
 def _is_scalar(x: Any) -> bool:
@@ -994,6 +1328,15 @@ def _as_scalars_do(operator: Any, name: str) -> None:
     setattr(Traced, f"__r{name}__", exchanged)
 
 
+def _abs(self: Traced) -> Any:
+    if self.scalar and self.dtype.kind == "c":
+        return self.recorder.call(_OfScalars(abs, "abs"), "", (self,), {})
+    return np.absolute(self)
+
+
+Traced.__abs__ = _abs
+
+
 def _is_complex(x: Traced, y: Any) -> bool:
     return x.dtype.kind == "c" or isinstance(y, complex) or (hasattr(y, "dtype") and y.dtype.kind == "c")
 
@@ -1003,7 +1346,11 @@ def _power_by_float(x: Any, exponent: Any) -> Any:
     return x ** (exponent.item() if isinstance(exponent, (ndarray, np.generic)) else exponent)
 
 
+#: what takes floats of Python's as such, or makes arrays of them
+_OF_FLOATS = frozenset({np.astype, _power_by_float})
+
 _scalar_pow = _OfScalars(operator.pow, "pow")
+_scalar_square = _OfScalars(np.square, "square")
 _as_scalars_do(operator.mul, "mul")
 _as_scalars_do(operator.truediv, "truediv")
 

@@ -15,7 +15,7 @@ from chainrule.errors.kinds import NoForwardMode
 from chainrule.func import jvp, vjp
 from chainrule.jacobians.terms import Term
 from chainrule.jacobians.trace import JacobianTrace
-from chainrule.transform.arguments import data_of
+from chainrule.transform.arguments import data_of, is_array
 from chainrule.tree import tree_leaves, tree_unflatten
 
 ndarray = np.ndarray
@@ -28,7 +28,8 @@ def of_leaves(trace: JacobianTrace, function: Callable[..., Any], x: Any) -> tup
 
     def flat(*leaves: Any) -> tuple[Any, ...]:
         tree = tree_unflatten(leaves, trace.inner)
-        return tuple(tree_leaves(function(*tree) if type(x) is tuple else function(tree)))
+        returned = tree_leaves(function(*tree) if type(x) is tuple else function(tree))
+        return tuple([y if is_array(y) else np.asarray(y) for y in returned])
 
     return flat, [p.detach() if isinstance(p, Tensor) else np.asarray(data_of(unfaced(p))) for p in trace.points]
 
@@ -46,6 +47,7 @@ def check(trace: JacobianTrace, function: Callable[..., Any], x: Any, found: Seq
     shapes = [(tuple(y.shape), y.dtype) for y in trace.results], [(v.shape, v.dtype) for v in trace.variables]
     if any([dtype.kind == "c" for side in shapes for _, dtype in side]):
         raise errors.jacobian_check_complex()
+    floor = _floor(trace)
     r = np.random.default_rng(0)
     ys, xs = [[r.uniform(0.5, 1.5, shape).astype(dtype) for shape, dtype in side] for side in shapes]
     flat, points = of_leaves(trace, function, x)
@@ -56,12 +58,12 @@ def check(trace: JacobianTrace, function: Callable[..., Any], x: Any, found: Seq
     if tangents is not None:
         for i, (wanted, row) in enumerate(zip(tangents, found, strict=True)):
             parts = [_product(terms, v, ys[i].size) for terms, v in zip(row, xs, strict=True)]
-            _compare(f"output {i}", "JVP", parts, _numbers(wanted), ys[i].shape)
+            _compare(f"output {i}", "JVP", parts, _numbers(wanted), ys[i].shape, floor)
     outputs, pull = vjp(flat, *points)
     cotangents = pull(tuple(_like(outputs, ys)))
     for k, wanted in enumerate(cotangents):
         parts = [_product(found[i][k], g, xs[k].size, transposed=True) for i, g in enumerate(ys)]
-        _compare(f"input {k}", "VJP", parts, _numbers(wanted), xs[k].shape)
+        _compare(f"input {k}", "VJP", parts, _numbers(wanted), xs[k].shape, floor)
 
 
 def _like(points: Sequence[Any], arrays: list[Any]) -> list[Any]:
@@ -85,12 +87,34 @@ def _product(terms: list[Term], v: Any, size: int, transposed: bool = False) -> 
     return total, scale
 
 
-def _compare(where: str, what: str, parts: list[tuple[Any, Any]], wanted: Any, shape: tuple[int, ...]) -> None:
+def _floor(trace: JacobianTrace) -> float:
+    """How large derivatives are, about, before some cancel: the largest summand of a result over the largest argument."""
+    summands, todo, seen = [y.primal for y in trace.results], [y.origin for y in trace.results], set()
+    while todo:
+        origin = todo.pop()
+        if type(origin) is tuple and origin[0].seq not in seen:
+            step = origin[0]
+            seen.add(step.seq)
+            summands += step.outs
+            if step.prim.kind == "linear" or step.prim.name in ("add", "sub"):
+                todo += step.origins
+    point = _largest([data_of(unfaced(p)) for p in trace.points])
+    return _largest(summands) / point if point else 0.0
+
+
+def _largest(arrays: Sequence[Any]) -> float:
+    sizes = [np.abs(x[np.isfinite(x)]).max(initial=0) for x in arrays if type(x) is ndarray and x.dtype.kind in "fc"]
+    return float(max(sizes, default=0))
+
+
+def _compare(
+    where: str, what: str, parts: list[tuple[Any, Any]], wanted: Any, shape: tuple[int, ...], floor: float
+) -> None:
     found = np.sum([total for total, _ in parts], 0)
     scale = np.sum([scale for _, scale in parts], 0) + abs(wanted.reshape(-1))
     expected = wanted.reshape(-1)
     limits = np.finfo(wanted.dtype)
-    tolerance = TOLERANCE * float(limits.eps) * math.sqrt(max(found.size, 1)) * scale + float(limits.tiny)
+    tolerance = TOLERANCE * float(limits.eps) * math.sqrt(max(found.size, 1)) * (scale + floor) + float(limits.tiny)
     bad = np.flatnonzero(~((abs(found - expected) <= tolerance) | (np.isnan(found) & np.isnan(expected))))
     if bad.size:
         place = tuple([int(i) for i in np.unravel_index(bad[0], shape)])

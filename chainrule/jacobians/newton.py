@@ -59,15 +59,20 @@ def newton_minimum(
     """A local minimum: Newton's steps, with a multiple of the identity added to a Hessian that is not positive definite.
 
     Raises:
-        RuntimeError: the function does not get smaller any more, or not fast enough.
+        RuntimeError: the function does not get smaller any more, or not fast enough; it came to a maximum or a saddle.
     """
     identity = np.eye(x.size, dtype=x.dtype)
     value, damping = function(x), 0.0
     for _ in range(STEPS):
         g = gradient(x)
-        if not np.any(g):
-            return x
         matrix = np.asarray(hessian(x))
+        if not np.any(g):
+            if _is_indefinite(matrix):
+                raise RuntimeError(
+                    f"{api}(): Newton's method came to a point where the gradient is 0 and that is no minimum, but a maximum or a "
+                    "saddle: the Hessian has a negative eigenvalue there. Start elsewhere, or pass a solver"
+                )
+            return x
         for _ in range(HALVINGS):
             step = _step(matrix + damping * identity, g)
             if step is not None:
@@ -100,6 +105,12 @@ def _step(matrix: Any, g: Vector) -> Vector | None:
     except np.linalg.LinAlgError:
         return None
     return -np.linalg.solve(matrix, g)
+
+
+def _is_indefinite(matrix: Any) -> bool:
+    """Whether a symmetric matrix has a negative eigenvalue, beyond rounding."""
+    values = np.linalg.eigvalsh(matrix) if matrix.size else np.zeros(1)
+    return bool(values[0] < -np.sqrt(np.finfo(values.dtype).eps) * np.max(np.abs(values)))
 
 
 def _is_small(step: Vector, x: Vector) -> bool:

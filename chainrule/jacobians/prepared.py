@@ -101,8 +101,7 @@ class Patterns:
 class Positions:
     """Arrays of the surrounding program that the function may index with: patterns depend on their content.
 
-    A plan reads them where they lie, and ``compile`` looks at a few elements of large ones to see whether to record anew.
-    Here each element counts.
+    A plan reads them where they lie, so other content leads to no new recording.
     """
 
     def __init__(self) -> None:
@@ -117,8 +116,7 @@ class Positions:
         arrays: dict[int, ndarray[Any, Any]] = {}
         for run in compiled.recordings:
             met = [source.content for source in run.sources.values() if type(source) is Captured]
-            unseen = [] if run.references is None else run.references.arrays
-            arrays.update({id(array): array for array in (*met, *unseen) if array.dtype.kind in "biu"})
+            arrays.update({id(array): array for array in met if array.dtype.kind in "biu"})
         self._known = [(array, array.copy()) for array in arrays.values()]
 
     def hold(self) -> bool:

@@ -9,7 +9,18 @@ import numpy as np
 from chainrule import config
 from chainrule.native.code import FIRST_INPUT, VERSION, loop_step, program
 
-__all__ = ["AVAILABLE", "OWN", "Runner", "SharedUfunc", "execute", "get_threads", "loop", "set_threads", "why_not"]
+__all__ = [
+    "AVAILABLE",
+    "OWN",
+    "Runner",
+    "SharedUfunc",
+    "execute",
+    "first_broken",
+    "get_threads",
+    "loop",
+    "set_threads",
+    "why_not",
+]
 
 
 def _unavailable(*args: Any) -> NoReturn:
@@ -26,7 +37,16 @@ try:
 
     if BUILT != VERSION:
         raise ImportError("it was built from other sources: `make native`, or install chainrule again")
-    from chainrule.native._loops import OWN, Runner, SharedUfunc, execute, get_threads, loop, set_threads
+    from chainrule.native._loops import (
+        OWN,
+        Runner,
+        SharedUfunc,
+        execute,
+        first_broken,
+        get_threads,
+        loop,
+        set_threads,
+    )
 except ModuleNotFoundError:
     why_not = "the extension was not built: there was no C compiler when chainrule was installed"
 except (ImportError, AttributeError, RuntimeError) as problem:  # the latter from a NumPy of another binary interface
@@ -60,4 +80,4 @@ if AVAILABLE:
     config.THREADS.follow(set_threads)
 else:
     OWN = {}
-    Runner = SharedUfunc = execute = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
+    Runner = SharedUfunc = execute = first_broken = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]

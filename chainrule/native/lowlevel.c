@@ -46,6 +46,15 @@ static int run_target(const Target *target, char *const *arguments, char *result
     return arena != NULL;
 }
 
+/* Tell the user. SciPy, which does not look for errors here, gets nan. */
+static double wrong_count(Py_ssize_t expected, int got) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyErr_WarnFormat(PyExc_RuntimeWarning, 2, "the compiled function takes %zd numbers, and is called with %d: "
+                     "those beside the ones that are integrated over are args=(...) of the integrator", expected, got);
+    PyGILState_Release(state);
+    return NAN;
+}
+
 /* of scipy.integrate */
 static const char INTEGRAND[] = "double (int, double *, void *)";
 
@@ -54,7 +63,7 @@ static double integrand(int n, double *x, void *user_data) {
     char *arguments[FEW_ARGUMENTS];
     double result;
     int i;
-    if (n != target->narguments) return NAN;
+    if (n != target->narguments) return wrong_count(target->narguments, n);
     for (i = 0; i < n; i++) arguments[i] = (char *)&x[i];
     return run_target(target, arguments, (char *)&result) ? result : NAN;
 }

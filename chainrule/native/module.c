@@ -126,7 +126,7 @@ static int is_dense(const Layout *layout) {
         for (i = 0, found = -1; i < layout->ndim; i++) {
             if (layout->shape[i] > 1 && layout->strides[i] == expected) found = i;
         }
-        if (found < 0) return 0;
+        if (found < 0 || expected > NPY_MAX_INTP / layout->shape[found]) return 0;
         expected *= layout->shape[found];
     }
     return 1;
@@ -336,7 +336,7 @@ static int fill_runner(Runner *self, PyObject *code, PyObject *inputs, PyObject 
     for (i = 0; i < self->noutputs; i++) {
         self->outputs[i].written = 1;
         if (!is_dense(&self->outputs[i])) {
-            PyErr_SetString(PyExc_ValueError, "an output's elements have to lie side by side");
+            PyErr_SetString(PyExc_ValueError, "an output's elements have to lie side by side, in as many bytes as there can be");
             return -1;
         }
     }
@@ -494,6 +494,7 @@ static PyObject *choose_threads(PyObject *module, PyObject *count) {
 static PyMethodDef functions[] = {
     {"loop", address_of_loop, METH_VARARGS, "loop(ufunc, index): addresses of an inner loop and its data, or None"},
     {"execute", (PyCFunction)(void (*)(void))execute, METH_FASTCALL, "execute(code, start, stop, bases): run a range of a program; floating-point exceptions found"},
+    {"first_broken", (PyCFunction)(void (*)(void))first_broken, METH_FASTCALL, "first_broken(guards, begin, missing): the position of the first guard that is not seen to hold, or -1"},
     {"get_threads", threads_used, METH_NOARGS, "how many threads share large steps"},
     {"set_threads", choose_threads, METH_O, "set_threads(count)"},
     {NULL, NULL, 0, NULL},

@@ -11,6 +11,7 @@ from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.functions import new
 from chainrule.api.grad_mode import no_grad
+from chainrule.core import inplace
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.eager import NO_PARAMS, new_node
 from chainrule.core.modes import SPECIAL
@@ -159,9 +160,13 @@ def _shrink(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
     used = np.unique(index._array())
     found = weight.detach()._array()[used]
     norms = np.linalg.norm(found, norm_type, axis=-1, keepdims=True)
-    weight[used] = beside(
-        weight, np.where(norms > max_norm, found * (max_norm / (norms + 1e-7)), found).astype(weight.dtype)
-    )
+    scaled = np.where(norms > max_norm, found * (max_norm / (norms + 1e-7)), found).astype(weight.dtype)
+    if type(weight._raw) is ndarray:
+        weight[used] = beside(weight, scaled)
+        return
+    numbers = weight.detach()._array().copy()
+    numbers[used] = scaled
+    inplace.set_numbers(weight, numbers)  # tangents stay as they are
 
 
 @op(sample="tensor([0, 2])")

@@ -52,9 +52,22 @@ class Module:
     """
 
     training: bool
+    call_super_init = False  # whether arguments go on to the next class, for a module that is something else as well
 
-    def __init__(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if (args or kwargs) and not self.call_super_init:
+            given = (
+                f"an unexpected keyword argument {next(iter(kwargs))!r}"
+                if kwargs
+                else f"{len(args)} unexpected arguments"
+            )
+            raise TypeError(
+                f"{type(self).__name__}.__init__() got {given}: Module.__init__ takes none, unless the class says "
+                "call_super_init = True, which hands them on to its other base"
+            )
         self.__dict__.update({name: {} for name in _HELD}, _transient=set(), _hooks={}, _pre_hooks={}, training=True)
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes, which the subclass says."""

@@ -86,8 +86,14 @@ def _largest(x: Any, places: tuple[Any, ...], return_indices: bool) -> Any:
     axes = len(places)
     flat = shaping.flatten(x, x.ndim - axes)
     where = bind(rows.window_argmax, (x.detach(),), {"places": places})
-    out = gathering.gather(flat, -1, shaping.flatten(where, where.ndim - axes)).reshape(tuple(where.shape))
-    return (tie(out), where) if return_indices else tie(out)
+    empty = np.zeros((), bool)
+    for i, p in enumerate(places):
+        empty = empty | (p < 0).all(1).reshape(-1, *(1,) * (axes - 1 - i))
+    found = ew.where(beside(where, empty), 0, where) if empty.any() else where
+    out = gathering.gather(flat, -1, shaping.flatten(found, where.ndim - axes)).reshape(tuple(where.shape))
+    if empty.any():  # windows of padding alone
+        out = ew.where(beside(out, empty), -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min, out)
+    return (tie(out), found) if return_indices else tie(out)
 
 
 @op_each_axes(

@@ -215,6 +215,40 @@ class LayerNorm(_Norm):
         return self._said(self.normalized_shape, **options)
 
 
+class RMSNorm(_Norm):
+    """x over its root mean square along the last axes, of lengths ``normalized_shape``; then scaled.
+
+    Args:
+        normalized_shape: the lengths, or the one length.
+        eps: is added to the mean of squares (the dtype's by default).
+        elementwise_affine: whether there is a ``weight``.
+        device, dtype: of the parameter.
+    """
+
+    def __init__(
+        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        ones = Parameter(creation.ones(self.normalized_shape, device=device, dtype=dtype))
+        self.register_parameter("weight", ones if elementwise_affine else None)
+
+    def reset_parameters(self) -> None:
+        """A scale of 1."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalized input."""
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return self._said(self.normalized_shape, eps=self.eps, elementwise_affine=self.elementwise_affine)
+
+
 class GroupNorm(_Norm):
     """Mean 0 and variance 1 over groups of channels; then each channel scaled and shifted."""
 
@@ -270,15 +304,70 @@ class Embedding(Module):
             with no_grad():
                 self.weight[self.padding_idx] = 0.0
 
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Any:
+        """A module with these rows, which stay as they are unless ``freeze=False``; options are the constructor's."""
+        if embeddings.dim() != 2:
+            raise AssertionError(f"Embeddings parameter is expected to be 2-dimensional, got {embeddings.dim()} axes")
+        made = cls(*embeddings.shape, **options)
+        made.weight = Parameter(embeddings, requires_grad=not freeze)
+        return made
+
     def forward(self, input: Tensor) -> Tensor:
         """The rows, of shape (*input.shape, embedding_dim)."""
         options = self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         return F.embedding(input, self.weight, *options)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
-        """The sizes."""
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+        """The sizes, and what is not as usual."""
+        usual = {"padding_idx": None, "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "sparse": False}
+        said = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *said])
+
+
+class EmbeddingBag(Embedding):
+    """For each bag of indices the sum, mean or maximum of the rows of ``weight``.
+
+    Args:
+        num_embeddings, embedding_dim: how many rows, and how long they are.
+        mode: ``"sum"``, ``"mean"`` or ``"max"``.
+        include_last_offset: the last of the offsets is the end of the last bag.
+        padding_idx: a row that counts in no bag.
+        max_norm, norm_type, scale_grad_by_freq, sparse: as of :func:`nn.functional.embedding_bag`.
+
+    >>> import chainrule as cr
+    >>> bags = cr.nn.EmbeddingBag.from_pretrained(cr.tensor([[1., 2.], [3., 4.]]), mode="sum")
+    >>> bags(cr.tensor([0, 1, 1]), cr.tensor([0, 1]))
+    tensor([[1., 2.],
+            [6., 8.]])
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
+        include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, device, dtype
+        )
+        self.mode, self.include_last_offset = mode, include_last_offset
+        if _weight is not None:
+            if tuple(_weight.shape) != (num_embeddings, embedding_dim):
+                raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+            self.weight = Parameter(_weight)
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        """The bags, of shape (bags, embedding_dim): rows of a matrix of indices, or what starts at each of ``offsets``."""
+        return F.embedding_bag(  # type: ignore[no-any-return]
+            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
+            per_sample_weights, self.include_last_offset, self.padding_idx,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """The sizes, the mode, and what is not as usual."""
+        usual = {"max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "mode": "", "padding_idx": None}
+        said = [f"{name}={getattr(self, name)!r}" for name, value in usual.items() if getattr(self, name) != value]
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *said])
 
 
 class PReLU(Module):
@@ -312,3 +401,14 @@ for _n, _over in ((1, "one axis"), (2, "two axes"), (3, "three axes")):
         ranks=(2, 3) if _n == 1 else (_n + 2,),
     )
     globals().update({_class.__name__: _class for _class in (_conv, _back, _norm)})
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization over several processes, of which there is one: that of (batch, channels) and any further axes."""
+
+    ranks = tuple(range(2, 33))
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module as it is: with one process there is nothing to exchange."""
+        return module

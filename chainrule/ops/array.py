@@ -24,7 +24,11 @@ from chainrule.api.array import (
     as_arrays,
     carries,
     plain_or_stacked,
+    recorded_as_numpy,
+    recorded_in_place,
     recorded_operator,
+    recorded_setitem,
+    with_strong_floats,
 )
 from chainrule.api.functions import by_protocol, instead
 from chainrule.backends.arrays import is_foreign
@@ -35,15 +39,16 @@ from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf
 from chainrule.core.others import beside
 from chainrule.core.protocol import EXCHANGED, UFUNCS, plain
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import owner, protected, wrote
 from chainrule.core.view import Through, base_of, register_view, views_of
 from chainrule.ops import elementwise, products, reductions
 from chainrule.ops.indexing import MASK
+from chainrule.ops.numpy_layout import laid
 from chainrule.table import indexing as rows
 from chainrule.table import shape
 from chainrule.table.any_index import is_array, put_any, read_any
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, copy_alike
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -201,14 +206,7 @@ _KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
 
 
 #: operators that NumPy computes otherwise than our rows do, or than its ufuncs: powers, and arithmetic of scalars
-_SPECIAL_OPERATORS: dict[np.ufunc, Callable[[Any, Any], Any]] = {
-    np.power: operator.pow,
-    np.multiply: operator.mul,
-    np.true_divide: operator.truediv,
-    np.floor_divide: operator.floordiv,
-    np.remainder: operator.mod,
-    np.matmul: operator.matmul,
-}
+_SPECIAL_OPERATORS = frozenset([np.power, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.matmul])
 
 
 def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
@@ -216,14 +214,15 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     compute: Callable[[Any, Any], Any] = FAST.get(ufunc) or (
         lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {})
     )
-    operation = _SPECIAL_OPERATORS.get(ufunc)
+    operation = getattr(operator, {"and": "and_", "or": "or_"}.get(symbol, symbol))
+    special = ufunc in _SPECIAL_OPERATORS
+    assign: Any = getattr(operator, f"i{symbol}", None)
 
     def forward(self: Array, other: Any) -> Any:
         if type(other) is Array or _is_known(other):
             if SPECIAL and LOCAL.recorder is not None:
-                found = recorded_operator(operation, self, _arranged(other))
-                if found is not None:
-                    return found
+                found = recorded_operator(operation, special, self, _arranged(other))
+                return compute(*with_strong_floats(ufunc, (self, _arranged(other)))) if found is None else found
             return compute(self, _arranged(other))
         if isinstance(other, Tensor):
             return getattr(self._tensor, f"__{symbol}__")(other)
@@ -232,15 +231,17 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     def reflected(self: Array, other: Any) -> Any:
         if _is_known(other):
             if SPECIAL and LOCAL.recorder is not None:
-                found = recorded_operator(operation, _arranged(other), self)
-                if found is not None:
-                    return found
+                found = recorded_operator(operation, special, _arranged(other), self)
+                return compute(*with_strong_floats(ufunc, (_arranged(other), self))) if found is None else found
             return compute(_arranged(other), self)
         if isinstance(other, Tensor):
             return getattr(other, f"__{symbol}__")(self._tensor)
         return beside("r" + symbol, reflected, self, other)
 
     def in_place(self: Array, other: Any) -> Any:
+        recorded = SPECIAL and LOCAL.recorder is not None and (type(other) is Array or _is_known(other))
+        if recorded and recorded_in_place(assign, ufunc, self, _arranged(other)):
+            return self
         result = forward(self, other)
         return result if result is NotImplemented else write_all(self, result, f"{sign}=")
 
@@ -289,17 +290,24 @@ def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
     return x // y, x % y
 
 
-def _unary(ufunc: np.ufunc) -> Callable[[Array], Any]:
-    return FAST.get(ufunc) or (lambda self: ufunc(self))
+def _unary(ufunc: np.ufunc, operation: Callable[[Any], Any]) -> Callable[[Array], Any]:
+    def operate(self: Array) -> Any:
+        found = (
+            recorded_operator(operation, ufunc is np.absolute, self) if SPECIAL and LOCAL.recorder is not None else None
+        )
+        return ufunc(self) if found is None else found
+
+    fast = FAST.get(ufunc)
+    return operate if fast is None else instead(fast, operate, arrays=True)
 
 
 for _name, _special in {
     "divmod": _divmod,
     "rdivmod": lambda self, other: _divmod(_arranged(other), self),
-    "neg": _unary(np.negative),
-    "pos": _unary(np.positive),
-    "abs": _unary(np.absolute),
-    "invert": _unary(np.invert),
+    "neg": _unary(np.negative, operator.neg),
+    "pos": _unary(np.positive, operator.pos),
+    "abs": _unary(np.absolute, operator.abs),
+    "invert": _unary(np.invert, operator.invert),
 }.items():
     setattr(Array, f"__{_name}__", _special)
 
@@ -364,14 +372,20 @@ def _getitem(self: Array, index: Any) -> Any:
             )  # integers of each example's own: in NumPy a view
         return array_of(part)
     part = bind(rows.getitem, (tensor,), {"index": items})
-    if not part._raw.shape and Ellipsis not in items:  # NumPy's scalars are values, not views
-        part._view = None
+    if not part._raw.shape:
+        if Ellipsis in items:
+            if LOCAL.recorder is not None:
+                LOCAL.recorder.keep_array(part._raw)
+            return array_of(part)
+        part._view = None  # NumPy's scalars are values, not views
         if type(part._raw) is ndarray:
             part._raw = part._raw.copy()
     return as_arrays(part)
 
 
 def _setitem(self: Array, index: Any, value: Any) -> None:
+    if LOCAL.recorder is not None and recorded_setitem(self, index, value):
+        return
     items = _read_index(index)
     tensor = self._tensor
     value = _value_for(tensor, value)
@@ -441,7 +455,7 @@ def write_all(array: Array, result: Any, op: str) -> Any:
     """``x op= y``: the result written into x, with NumPy's rules about shapes and dtypes."""
     tensor, value = array._tensor, result._tensor if type(result) is Array else result
     raw, found = tensor._raw, value._raw
-    if not shape_of(raw) and tensor._view is None:
+    if not shape_of(raw) and tensor._view is None and not (LOCAL.recorder is not None and LOCAL.recorder.is_array(raw)):
         return array_of(value)  # NumPy's scalars are values: others that hold this one keep it
     if shape_of(found) != shape_of(raw):
         raise errors.array_output_shape(op, tuple(shape_of(raw)), tuple(shape_of(found)))
@@ -468,6 +482,8 @@ def _prepare_write(tensor: Tensor, op: str) -> None:
     if leaf is not None and leaf.seq < 0:
         raise errors.array_leaf_in_place(op)
     if type(base._raw) is ndarray:
+        if leaf is not None and not base._raw.flags.writeable:
+            raise errors.read_only(op)
         unshare(base, always=leaf is not None)
     if leaf is not None:  # the argument of a transformation: derivatives are taken by what it was
         base._edge = shape.alias(wrap(base._raw, leaf))._edge
@@ -497,7 +513,8 @@ def unshare(base: Tensor, always: bool = False) -> None:
     alone = own and _references(base) <= _ALONE + held and all(_references(v) <= _ALONE for v in views)
     if alone and base._raw.flags.writeable and not always:
         return
-    fresh = base._raw.copy(order="K")
+    fresh = copy_alike(base._raw)
+    fresh.flags.writeable = True
     taken = []
     for view in views:
         part = inplace.replay_view(fresh, view._view.steps)
@@ -590,11 +607,19 @@ for _name, (_read, _write) in _ATTRIBUTES.items():
     setattr(Array, _name, _property(_read, _name, _write))
 
 
+def _of_scalar(x: Array, result: Any) -> Any:
+    """What a method gives, which for a scalar of NumPy's is one again if it has no dimension."""
+    recorder = LOCAL.recorder
+    if recorder is not None and type(result) is Array and recorder.is_scalar(x._tensor._raw):
+        recorder.keep_scalar(result._tensor._raw)
+    return result
+
+
 def _method(name: str, function: Any) -> Callable[..., Any]:
     """A method that is NumPy's function with the array in front."""
 
     def method(self: Array, *args: Any, **kwargs: Any) -> Any:
-        return apply(function, self, *args, **kwargs)
+        return _of_scalar(self, apply(function, self, *args, **kwargs))
 
     method.__name__ = name
     method.__qualname__ = f"Array.{name}"
@@ -629,7 +654,7 @@ _total("mean", reductions.mean)
 
 def reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
     """The same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
-    found = apply(np.reshape, self, shape[0] if len(shape) == 1 else shape, order=order)
+    found = _of_scalar(self, apply(np.reshape, self, shape[0] if len(shape) == 1 else shape, order=order))
     return apply(np.copy, found) if copy else found
 
 
@@ -640,12 +665,12 @@ def transpose(self: Array, *axes: Any) -> Any:
 
 def copy(self: Array, order: str = "C") -> Any:
     """A copy; recorded."""
-    return apply(np.copy, self)
+    return _of_scalar(self, apply(np.copy, self, order=order))
 
 
 def flatten(self: Array, order: str = "C") -> Any:
     """A copy with one axis; recorded."""
-    return apply(np.copy, apply(np.ravel, self, order=order))
+    return apply(np.copy, apply(np.ravel, self, order=order), order="C")
 
 
 def astype(
@@ -657,7 +682,17 @@ def astype(
         return _plain(self, f"astype({target.name!r})").astype(target)
     if not np.can_cast(self.dtype, target, casting):  # type: ignore[attr-defined]
         raise TypeError(f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule {casting!r}")  # type: ignore[attr-defined]
-    return apply(np.astype, self, target, copy=copy)
+    if LOCAL.recorder is not None and not _is_recorded_order(order, self, target):
+        found = recorded_as_numpy(ndarray.astype, "", (self, target), {"order": order})
+        if found is not None:
+            return found
+    found = apply(np.astype, self, target, copy=copy)
+    return _of_scalar(self, found if order == "K" or found is self else array_of(wrapped(laid(found._tensor, order))))
+
+
+def _is_recorded_order(order: str, x: Any, dtype: Any) -> bool:
+    """Whether a cast with an order is what ``np.astype`` does."""
+    return order == "K" or len(x.shape) < 2
 
 
 def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> Any:
@@ -698,6 +733,8 @@ def view(self: Array, dtype: Any = None, type: Any = None) -> Any:
         return _plain(self, "view()").view(
             *([] if dtype is None else [dtype]), **({} if type is None else {"type": type})
         )
+    if LOCAL.recorder is not None and LOCAL.recorder.is_scalar(self._tensor._raw):  # type: ignore[attr-defined]
+        return self
     return self[...]  # type: ignore[index]
 
 

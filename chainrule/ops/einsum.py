@@ -25,7 +25,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     Args:
         equation: such as ``"bij,bjk->bik"``; ``...`` stands for broadcast axes; a letter twice in one operand takes its
             diagonal. Without ``->`` the letters that occur once come out, in alphabetical order.
-        operands: tensors.
+        operands: tensors. Or all as pairs of a tensor and the numbers of its axes, and at the end, if at all, those that come
+            out: ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
 
     >>> import chainrule as cr
     >>> cr.einsum("ij,jk->ik", cr.ones(2, 3), cr.ones(3, 2))
@@ -33,7 +34,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
             [3., 3.]])
     """
     if not isinstance(equation, str):
-        raise TypeError(f"einsum(): the equation must be a string such as 'ij,jk->ik', not {type(equation).__name__}")
+        equation, operands = with_letters(equation, *operands)
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     for position, x in enumerate(operands):
@@ -52,6 +53,33 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         term = "".join(c for c in term if c in out)
     result = _permute(x, [term.index(c) for c in out])
     return moves.alias(result) if any(result is x for x in operands) else result
+
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def with_letters(*pairs: Any) -> tuple[str, tuple[Any, ...]]:
+    """Operands, each with a list of its axes (``x, [0, 1], y, [1, 2], [0, 2]``), as ``"AB,BC->AC"`` and operands.
+
+    Raises:
+        TypeError: they are no such pairs.
+        ValueError: an axis is none of 0 to 51.
+    """
+    n = len(pairs) // 2
+    lists = [*pairs[1 : 2 * n : 2], *pairs[2 * n :]]
+    if not n or not all([isinstance(axes, (list, tuple)) for axes in lists]):
+        raise TypeError(
+            "einsum(): an equation such as 'ij,jk->ik' comes first, or each operand is followed by a list of its axes; got "
+            + ", ".join([type(x).__name__ for x in pairs])
+        )
+
+    def term(axes: Any) -> str:
+        if not all([axis is ... or 0 <= axis < len(_LETTERS) for axis in axes]):
+            raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+        return "".join("..." if axis is ... else _LETTERS[axis] for axis in axes)
+
+    equation = ",".join([term(axes) for axes in lists[:n]])
+    return (f"{equation}->{term(pairs[-1])}" if len(pairs) % 2 else equation), pairs[: 2 * n : 2]
 
 
 _ELLIPSIS_LETTERS = "αβγδεζηθικλμνξοπρστυφχψω"

@@ -24,8 +24,12 @@ from chainrule.types.arrays import AnyArray
 add_, sub_ = binary(arithmetic.add), binary(arithmetic.sub)
 
 
-def _scaled(other: Any, alpha: Any) -> Any:
-    return other if alpha == 1 else mul(other, alpha) if isinstance(other, Tensor) else other * alpha
+def _scaled(other: Any, alpha: Any, input: Any) -> Any:
+    if alpha == 1:
+        return other
+    found = mul(other, alpha) if isinstance(other, Tensor) else other * alpha
+    both = [x.dtype.kind for x in (input, other) if isinstance(x, Tensor)] == ["b", "b"]
+    return ne(found, 0) if both and type(alpha) is int else found
 
 
 @op(method=True, in_place=True, out=True)
@@ -36,13 +40,13 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     >>> cr.add(cr.tensor([1., 2.]), cr.tensor([10., 20.]), alpha=2)
     tensor([21., 42.])
     """
-    return add_(input, _scaled(other, alpha))
+    return add_(input, _scaled(other, alpha, input))
 
 
 @op("sub subtract", method=True, in_place=True, out=True)
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input − alpha·other."""
-    return sub_(input, _scaled(other, alpha))
+    return sub_(input, _scaled(other, alpha, input))
 
 
 def _functions(*rows: Primitive) -> list[Any]:
@@ -151,7 +155,7 @@ def _whole_power(x: AnyArray, exponent: Tensor) -> Tensor:
 @op()
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """other − alpha·input."""
-    return rsub_(_scaled(input, alpha), other)
+    return rsub_(_scaled(input, alpha, other), other)
 
 
 @op(method=True, out=True)
@@ -291,13 +295,22 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
 @op(method=True, in_place=True, out=True)
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """input + value·tensor1·tensor2."""
-    return general(arithmetic.addcmul, (input, tensor1, tensor2), {"value": value})
+    return general(arithmetic.addcmul, (input, tensor1, tensor2), {"value": _number("addcmul", value)})
 
 
 @op(method=True, in_place=True, out=True)
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """input + value·tensor1/tensor2."""
-    return general(arithmetic.addcdiv, (input, tensor1, tensor2), {"value": value})
+    return general(arithmetic.addcdiv, (input, tensor1, tensor2), {"value": _number("addcdiv", value)})
+
+
+def _number(name: str, value: Any) -> Any:
+    """A factor, which PyTorch takes as a number or as a tensor of one, without a derivative."""
+    if not isinstance(value, Tensor):
+        return value
+    if value.ndim or value.requires_grad:
+        raise TypeError(f"{name}(): argument 'value' must be Number, not Tensor")
+    return value.item()
 
 
 @op(method=True, in_place=True, out=True)

@@ -9,7 +9,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.protocol import as_array, memory_of
+from chainrule.core.protocol import as_array, holds_of, memory_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
@@ -31,8 +31,8 @@ def _same_rank(name: str, x: AnyArray, index: Any) -> Any:
 
 
 def _bounds(name: str, index: Any, n: int, d: int, error: type[Exception] = RuntimeError) -> None:
-    data = memory_of(index)
-    if data.size and (int(data.max()) >= n or int(data.min()) < 0):
+    if holds_of(index, rows.Outside(n, 0)):
+        data = memory_of(index)
         bad = int(data.max()) if int(data.max()) >= n else int(data.min())
         raise error(f"{name}(): index {bad} is out of bounds for dimension {d} with size {n}")
 

@@ -13,7 +13,7 @@ from chainrule.api.declare import op
 from chainrule.api.functions import operand
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import ArrayLike
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie
 from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.ops.shaping import _ints, apart, expand, reshape, transpose, unsqueeze
@@ -53,9 +53,24 @@ def tile(input: Tensor, *times: Any, dims: Any = None) -> Tensor:
     return repeat(input, *(1,) * (input.ndim - len(times)), *times)
 
 
-@op(method=True)
-def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, output_size: Any = None) -> Tensor:
-    """Every element (or entry along ``dim``) repeated in place."""
+@op(method=True, sample="rand(2, 3), 2")
+def repeat_interleave(
+    input: Any = None, repeats: Any = None, dim: int | None = None, *, output_size: Any = None
+) -> Tensor:
+    """Every element (or entry along ``dim``) repeated in place.
+
+    Args:
+        repeats: how often; a number, or one for each entry. Given alone, it is 0, 1, 2 … that are repeated.
+        output_size: how many there will be, which is checked.
+
+    >>> import chainrule as cr
+    >>> cr.repeat_interleave(cr.tensor([5., 6.]), 2)
+    tensor([5., 5., 6., 6.])
+    >>> cr.repeat_interleave(cr.tensor([1, 0, 2]))
+    tensor([0, 2, 2])
+    """
+    if repeats is None or input is None:
+        return _places_of_repeats(input if repeats is None else repeats, output_size)
     x = tensor_of("repeat_interleave", input)
     if dim is None:
         x, dim = reshape(x, -1), 0
@@ -67,9 +82,34 @@ def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, outpu
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {len(counts)} and "
             f"input.size({d}) = {n}"
         )
+    _check_repeats(counts)
+    index = repeated(n, counts)
+    if output_size is not None and output_size != len(index):
+        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {len(index)} but got {output_size}")
+    return index_select(x, d, index)
+
+
+def _places_of_repeats(repeats: Any, output_size: Any) -> Tensor:
+    """0 … n - 1, each as often as its number says."""
+    if not isinstance(repeats, Tensor):
+        kind = type(repeats).__name__
+        raise TypeError(f"repeat_interleave(): argument 'repeats' (position 1) must be Tensor, not {kind}")
+    counts = repeats._array()
+    if counts.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    _check_repeats(counts)
+    index = repeated(len(counts), counts)
+    if output_size is not None and output_size != len(index):
+        raise RuntimeError(
+            f"allocated size does not match required size: repeat_interleave gives {len(index)} elements, and output_size is "
+            f"{output_size}"
+        )
+    return wrap(index.astype(counts.dtype))
+
+
+def _check_repeats(counts: Any) -> None:
     if counts.dtype.kind not in "iu" or (counts < 0).any():
         raise RuntimeError("repeats must be non-negative integers (int32 or int64)")
-    return index_select(x, d, repeated(n, counts))
 
 
 def repeated(n: int, counts: Any) -> np.ndarray[Any, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.core.dispatch import bind
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.ops.joining import atleast_2d, cat, pad, stack
 from chainrule.ops.shaping import diagonal as diagonal_of
@@ -20,6 +20,7 @@ from chainrule.ops.shaping import expand, reshape, transpose
 from chainrule.ops.splitting import narrow
 from chainrule.table import shape as rows
 from chainrule.types.arrays import AnyArray
+from chainrule.types.dtypes import default_dtype
 
 
 @op(method=True, in_place=True, out=True)
@@ -115,7 +116,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 @takes_tensors
 def block_diag(*tensors: Tensor) -> Tensor:
     """Matrices along the diagonal of a large one."""
-    blocks = [atleast_2d(t) for t in tensors]
+    blocks = [atleast_2d(t) for t in tensors] or [wrap(np.empty((1, 0), default_dtype()))]
     width = builtins.sum(b.shape[1] for b in blocks)
     done = []
     start = 0
@@ -132,6 +133,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if x.ndim != 1:
         raise RuntimeError(f"vander: x must be a one-dimensional tensor, got shape {tuple(x.shape)}")
     n = x.shape[0] if N is None else N
+    x = x.long() if x.dtype.kind in "biu" else x  # type: ignore[attr-defined]
     powers = np.arange(n) if increasing else np.arange(n)[::-1]
     return stack([x ** int(p) for p in powers], -1) if n else x.new_zeros((x.shape[0], 0))
 

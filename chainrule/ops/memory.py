@@ -37,11 +37,12 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     """A view with a size and strides (in elements) of the caller's; elements may show several times.
 
     Args:
-        input: a contiguous tensor.
+        input: a tensor; strides count in the memory that it lies in, whatever its own order.
         storage_offset: where the view starts, counted from the start of the memory (input's own start by default).
 
     Raises:
-        RuntimeError: the view would reach beyond ``input``, or that is not contiguous.
+        RuntimeError: the view would reach beyond ``input``. A tensor without a history, which is a view, may be reached beyond:
+            as far as the tensor it is a view of.
 
     >>> import chainrule as cr
     >>> cr.as_strided(cr.arange(4), (3, 2), (1, 1))
@@ -59,21 +60,36 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
         raise RuntimeError(
             f"as_strided: Negative strides are not supported at the moment, got strides: {list(strides)}: use flip()"
         )
-    array = memory_of(x._raw)
-    if array.size and not array[(0,) * (array.ndim - x.ndim)].flags.c_contiguous:  # of each example, inside vmap
-        raise RuntimeError(
-            "as_strided: the tensor is not contiguous, so its strides say nothing about its elements: call it on "
-            "contiguous(), or on the tensor that this is a view of"
-        )
     start = storage_offset_of(x)
     offset = start if storage_offset is None else storage_offset
-    last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
-    if all(sizes) and not (start <= offset and last < start + x.numel()):
+    params = {"size": sizes, "stride": strides, "offset": offset - start, "x_stride": _own_stride(x)}
+    if all(sizes) and not _reaches(x, params):
+        whole = x._base
+        if whole is not None and whole is not x and x._edge is None and whole._edge is None:
+            return as_strided(whole, sizes, strides, offset)
         raise RuntimeError(
             f"setStorage: sizes {list(sizes)}, strides {list(strides)}, storage offset {offset} are out of bounds for "
-            f"elements {start} to {start + x.numel() - 1}, which are this tensor's: as_strided reaches no others"
+            f"the elements that are this tensor's ({x.numel()}, the first of them {start}): as_strided reaches no others"
         )
-    return bind(rows.as_strided, (x,), {"size": sizes, "stride": strides, "offset": offset - start})  # type: ignore[no-any-return]
+    return bind(rows.as_strided, (x,), params)  # type: ignore[no-any-return]
+
+
+def _own_stride(x: Any) -> tuple[int, ...] | None:
+    """The strides in elements of a tensor, or of one example inside vmap, that is not contiguous."""
+    array = memory_of(x._raw)
+    if not array.size:
+        return None
+    one = array[(0,) * (array.ndim - x.ndim)]
+    return None if one.flags.c_contiguous else tuple(step // one.itemsize for step in one.strides)
+
+
+def _reaches(x: Any, params: dict[str, Any]) -> bool:
+    """Whether all elements that a strided view shows are the tensor's own."""
+    sizes, strides, offset, own = params["size"], params["stride"], params["offset"], params["x_stride"]
+    last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+    if own is None:
+        return bool(offset >= 0 and last < x.numel())
+    return bool((rows.elements_at(tuple(x.shape), own, rows.places(sizes, strides, offset)) >= 0).all())
 
 
 @op(method=True, sample="rand(4, 4), rand(2, 2), (2, 2), (4, 1)")
@@ -88,6 +104,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
         )
     start = storage_offset_of(input) if storage_offset is not None else 0
     params = {"size": tuple(size), "stride": tuple(stride), "offset": (storage_offset or 0) - start}
+    params["x_stride"] = _own_stride(input)
     return bind(moves.copy_slices, (input, src), {"steps": ((rows.as_strided, params),)})  # type: ignore[no-any-return]
 
 

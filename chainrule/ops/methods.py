@@ -27,6 +27,7 @@ from chainrule.ops.arguments import number_in, placed, tensor_of
 from chainrule.table import arithmetic
 from chainrule.table import indexing as table
 from chainrule.types.device import gpu_of, strided
+from chainrule.types.dtype import Dtype
 from chainrule.types.dtypes import as_dtype
 
 ndarray = np.ndarray
@@ -134,13 +135,18 @@ def _imag(self: Tensor) -> Tensor:
     return ew.imag(self) if self._raw.dtype.kind == "c" else wrap(np.broadcast_to(np.zeros((), self.dtype), self.shape))
 
 
+def _fill(part: Tensor, value: Any) -> None:
+    """Write to a part of a tensor."""
+    part[...] = value
+
+
 attach(
     T=property(shaping.T),
     mT=property(shaping.mT),
     H=property(shaping.adjoint),
     mH=property(shaping.adjoint),
-    real=property(ew.real),
-    imag=property(_imag),
+    real=property(ew.real, lambda self, value: _fill(ew.real(self), value)),
+    imag=property(_imag, lambda self, value: _fill(ew.imag(self), value)),
 )
 
 # -- in place --------------------------------------------------------------------------------------------------------
@@ -277,7 +283,7 @@ def to(
     for argument in args:
         if isinstance(argument, Tensor):
             dtype, device = argument.dtype, argument.device
-        elif isinstance(argument, (np.dtype, type)) or (
+        elif isinstance(argument, (np.dtype, Dtype, type)) or (
             isinstance(argument, str) and not argument.startswith(_DEVICES)
         ):
             dtype = argument

@@ -12,9 +12,10 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import rank
 from chainrule.core.foreign import innermost
-from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, implements, memory_of
+from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, holds_of, implements, memory_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops import einsum, products
+from chainrule.ops.numpy_layout import copied, laid
 from chainrule.ops.numpy_lists import arranged, operands, promoted
 from chainrule.ops.numpy_reductions import in_dtype, wide
 from chainrule.table import arithmetic, comparison, special, trigonometric
@@ -116,7 +117,7 @@ if hasattr(np, "astype"):
 
 @implements(np.copy)
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    return rows.clone(a)
+    return copied(a, order)
 
 
 # What makes arrays comes here only where it is asked for one ``like=`` a tensor.
@@ -126,7 +127,7 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 def _array(object: Any, dtype: Any = None, *, copy: Any = None, order: str = "K", ndmin: int = 0) -> Any:
     array: Any = wrapped(arranged(object))
     array = rows.clone(array) if copy else array
-    array = array if dtype is None else np.astype(array, np.dtype(dtype))
+    array = laid(array if dtype is None else np.astype(array, np.dtype(dtype)), order)
     return np.reshape(array, (1,) * max(0, ndmin - len(shape_of(array))) + tuple(shape_of(array)))
 
 
@@ -138,9 +139,22 @@ for _function in (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity, np.
     implements(_function)(_made(_function))
 
 
-@implements(np.array_repr, np.array_str)
-def _repr(arr: Any, *args: Any, **kwargs: Any) -> str:
-    return repr(arr)
+@implements(np.array_repr)
+def _array_repr(arr: Any, *args: Any, **kwargs: Any) -> str:
+    numbers = _shown(arr)
+    return repr(arr) if numbers is None else np.array_repr(numbers, *args, **kwargs)
+
+
+@implements(np.array_str)
+def _array_str(a: Any, *args: Any, **kwargs: Any) -> str:
+    numbers = _shown(a)
+    return repr(a) if numbers is None else np.array_str(numbers, *args, **kwargs)
+
+
+def _shown(a: Any) -> Any:
+    """The plain array that prints as an array does; None where there is no one array of its numbers."""
+    data = a._raw if isinstance(a, Tensor) else a
+    return data.concrete() if isinstance(data, ArrayLike) else data
 
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
@@ -317,20 +331,8 @@ def _kron(a: Any, b: Any) -> Any:
 @implements(np.einsum)
 def _einsum(subscripts: Any, *factors: Any, out: Any = None, optimize: Any = False) -> Any:
     if not isinstance(subscripts, str):
-        subscripts, factors = _with_letters(subscripts, *factors)
+        subscripts, factors = einsum.with_letters(subscripts, *factors)
     return einsum.einsum(subscripts, *[arranged(x) for x in factors])
-
-
-def _with_letters(*pairs: Any) -> tuple[str, tuple[Any, ...]]:
-    """NumPy's other way to call ``einsum``, ``x, [0, 1], y, [1, 2], [0, 2]``, as ``"AB,BC->AC"`` and operands."""
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-    def term(axes: Any) -> str:
-        return "".join("..." if axis is ... else letters[axis] for axis in axes)
-
-    n = len(pairs) // 2
-    equation = ",".join(map(term, pairs[1::2]))
-    return (f"{equation}->{term(pairs[-1])}" if len(pairs) % 2 else equation), pairs[: 2 * n : 2]
 
 
 def _vecdot(a: Any, b: Any) -> Any:
@@ -361,10 +363,15 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
 @implements(np.polyval)
 def _polyval(p: Any, x: AnyArray) -> Any:
     x = np.asarray(x) if isinstance(x, (int, float, complex, list)) else x  # arrays promote as NumPy's do
+    p = arranged(p)
     total = np.zeros_like(x)
-    for k in range(shape_of(p)[0] if shape_of(p) else len(p)):
-        total = np.add(np.multiply(total, x), p[k, ...] if shape_of(p) else p[k])  # an element by itself would be weak
+    for k in range(shape_of(p)[0]):
+        total = np.add(np.multiply(total, x), p[k, ...])  # an element by itself would be weak
     return total
+
+
+def _is_finite(x: Any) -> Any:
+    return np.asarray(np.isfinite(x).all())
 
 
 @implements(np.convolve)
@@ -379,7 +386,7 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
     if n < m:
         return _convolve(v, a, mode)
     windows = np.pad(a, m - 1)[np.arange(n + m - 1)[:, None] + np.arange(m)]
-    if np.isfinite(memory_of(v)).all():
+    if holds_of(v, _is_finite):
         full = np.matmul(windows, np.flip(v))
     else:  # beside the ends there is nothing, and not 0 times infinity
         inside = np.pad(np.ones(n, bool), m - 1)[np.arange(n + m - 1)[:, None] + np.arange(m)]

@@ -10,6 +10,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import UFUNCS, implements
+from chainrule.core.view import read_only
 from chainrule.ops.numpy_calculus import arraylike, inexact, known, weak
 from chainrule.ops.numpy_reductions import checked_axes
 from chainrule.table import windows
@@ -36,7 +37,7 @@ def _sliding_window_view(
         if not 0 <= size <= length:
             raise ValueError(f"window shape cannot be larger than input array shape: {size} along an axis of {length}")
         x = bind(windows.unfold, (x,), {"axis": at % ndim - len(shape_of(x)), "size": size, "step": 1})
-    return x
+    return x if writeable else read_only(x)
 
 
 # -- grids -----------------------------------------------------------------------------------------------------------

@@ -11,9 +11,12 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
+from chainrule.core.foreign import Foreign
 from chainrule.core.protocol import as_array, implements
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.view import read_only
 from chainrule.ops import joining, matrices, shaping, splitting
+from chainrule.ops.numpy_layout import contiguous, in_memory_order, laid, settled_order
 from chainrule.ops.numpy_lists import arranged, operands
 from chainrule.ops.numpy_reductions import checked_axes, flattened, in_dtype
 from chainrule.rows.batching import applied, each_example
@@ -21,7 +24,7 @@ from chainrule.rows.kinds import discrete
 from chainrule.table import indexing
 from chainrule.table import shape as rows
 from chainrule.types.arrays import AnyArray
-from chainrule.types.shapes import shape_of
+from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
 
@@ -30,7 +33,9 @@ ndarray = np.ndarray
 def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
     target = shape if shape is not None else newshape
     target = (target,) if isinstance(target, (int, np.integer)) else tuple(target)
-    order = _order("reshape", a, order)
+    if order == "K":
+        raise ValueError("order 'K' is not permitted for reshaping")
+    order = settled_order(a, order)
     if order == "F":  # the first axis fastest, which is the order of the transpose
         return np.transpose(_reshape(np.transpose(a), target[::-1]))
     if isinstance(a, Tensor):
@@ -38,28 +43,11 @@ def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = 
     return rows.view(a, shape=shaping._filled("reshape", tuple(shape_of(a)), target))
 
 
-def memory_strides(a: Any) -> tuple[int, ...]:
-    """Steps between neighbours in memory, in bytes."""
-    return tuple((a._raw if isinstance(a, Tensor) else a).strides)
-
-
-def _order(name: str, a: Any, order: str) -> str:
-    """``order`` as "C" or "F": "A" and "K" are F where that is how the elements lie in memory."""
-    if order in ("C", "F", None):
-        return order or "C"
-    if order not in ("A", "K"):
-        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
-    steps = [step for step, n in zip(memory_strides(a), shape_of(a), strict=True) if n > 1]
-    if steps == sorted(steps) and len(steps) > 1:
-        return "F"
-    if order == "K" and steps != sorted(steps, reverse=True):
-        raise errors.numpy_keyword(name, "order='K' of axes in neither order")
-    return "C"
-
-
 @implements(np.ravel)
 def _ravel(a: Any, order: str = "C") -> Any:
-    order = _order("ravel", a, order)
+    order = settled_order(a, order)
+    if order == "K":
+        a, order = in_memory_order(a), "C"
     if order == "C" and isinstance(a, Tensor):
         return shaping.ravel(a)  # in row order, so strided elements are copied
     return _reshape(a, (-1,), order)
@@ -131,13 +119,17 @@ def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if any(n < 0 for n in shape):
         raise ValueError("all elements of broadcast shape must be non-negative")
+    return read_only(bind(rows.alias, (array,), {}) if tuple(shape_of(array)) == shape else _expanded(array, shape))
+
+
+def _expanded(array: Any, shape: tuple[int, ...]) -> Any:
     return bind(rows.expand, (array,), {"shape": shape}) if tuple(shape_of(array)) != shape else array
 
 
 @implements(np.broadcast_arrays)
 def _broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     shape = np.broadcast_shapes(*[np.shape(a) for a in args])
-    return tuple(np.broadcast_to(a, shape) for a in args)
+    return tuple(_expanded(arranged(a), shape) for a in args)
 
 
 @implements(np.flip)
@@ -180,17 +172,30 @@ def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 
 @implements(np.concatenate)
-def _concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None) -> Any:
+def _concatenate(
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
     arrays = [arranged(a) for a in arrays]
+    _check_casts(arrays, dtype, casting)
     if axis is None:
         arrays, axis = [np.reshape(a, (-1,)) for a in arrays], 0
     n = len(shape_of(arrays[0]))
     return in_dtype(bind(rows.cat, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n}), dtype)
 
 
+def _check_casts(arrays: list[Any], dtype: Any, casting: Any) -> None:
+    """Raise if arrays may not be cast as ``dtype=`` asks for, as NumPy does."""
+    for a in arrays if dtype is not None else ():
+        if not np.can_cast(dtype_of(a), dtype, casting):
+            raise TypeError(
+                f"Cannot cast array data from {dtype_of(a)!r} to {np.dtype(dtype)!r} according to the rule {casting!r}"
+            )
+
+
 @implements(np.stack)
-def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None) -> Any:
+def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     arrays = [arranged(a) for a in arrays]
+    _check_casts(arrays, dtype, casting)
     n = len(shape_of(arrays[0])) + 1
     return in_dtype(bind(rows.stack, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n}), dtype)
 
@@ -310,7 +315,7 @@ def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     first, second = normalize_axis_index(axis1, n), normalize_axis_index(axis2, n)
     if first == second:
         raise ValueError("axis1 and axis2 cannot be the same")
-    return bind(rows.diagonal, (a,), {"offset": offset, "axis1": first - n, "axis2": second - n})
+    return read_only(bind(rows.diagonal, (a,), {"offset": offset, "axis1": first - n, "axis2": second - n}))
 
 
 @implements(np.diag)
@@ -375,7 +380,7 @@ def _block(arrays: Any) -> Any:
     def join(part: Any, depth: int) -> tuple[Any, int]:
         """Innermost lists are joined along the last axis, the lists around them along the axis before, and so on."""
         if not isinstance(part, list):
-            return part, 0
+            return (part if depth else np.copy(part)), 0
         parts = [join(p, depth + 1) for p in part]
         level = max(d for _, d in parts) + 1
         blocks = [np.atleast_1d(p) if level == 1 else np.atleast_2d(p) for p, _ in parts]
@@ -412,14 +417,14 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     result = default
     for condition, choice in zip(reversed(list(condlist)), reversed(list(choicelist)), strict=True):
         result = np.where(condition, choice, result)
-    return result
+    return laid(result, "C")
 
 
 @implements(np.delete)
 def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     arr, along = flattened(arr, axis)
     left = np.delete(np.arange(shape_of(arr)[along]), plain(obj) if isinstance(obj, Tensor) else obj)
-    return bind(indexing.take, (arr, left), {"axis": along})
+    return laid(bind(indexing.take, (arr, left), {"axis": along}), contiguous(arr) or "C")
 
 
 @implements(np.compress)
@@ -434,16 +439,22 @@ def _extract(condition: Any, arr: Any) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """The numbers themselves, for results that no gradient passes through."""
-    return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
+    """The numbers themselves, for results that no gradient passes through. What is still to be computed is an error."""
+    found = _numbers(x) if isinstance(x, Tensor) else np.asarray(x)
+    return found.inside if type(found) is Foreign else found
+
+
+def _numbers(x: Tensor) -> Any:
+    """The array of a tensor: of NumPy's, or of another library as it is."""
+    return x._raw if type(x._raw) is Foreign else x.detach().numpy()
 
 
 def _plainly(function: Any) -> None:
     """Integer or boolean results: computed on the numbers, returned as tensors."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        args = tuple(plain(a) if isinstance(a, Tensor) else a for a in args)
-        kwargs = {name: plain(a) if isinstance(a, Tensor) else a for name, a in kwargs.items()}
+        args = tuple(_numbers(a) if isinstance(a, Tensor) else a for a in args)
+        kwargs = {name: _numbers(a) if isinstance(a, Tensor) else a for name, a in kwargs.items()}
         result = function(*args, **kwargs)
         return tuple(wrap(r) for r in result) if isinstance(result, tuple) else wrap(result)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
-from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, implements, memory_of, on_numbers
+from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, holds_of, implements, on_numbers
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import ordering
 from chainrule.ops.numpy_lists import arranged, operands
@@ -71,7 +71,7 @@ def wide(a: Any, dtype: Any = None) -> Any:
 # -- sums and products -----------------------------------------------------------------------------------------------
 
 
-def _total(row: Any, pair: Any, neutral: int) -> Any:
+def _total(row: Any, pair: Any, neutral: float) -> Any:
     def reduce(
         a: Any,
         axis: Any = None,
@@ -95,6 +95,11 @@ def _begun(pair: Any, result: Any, initial: Any) -> Any:
 
 _sum = implements(np.sum)(_total(reduction.sum, np.add, 0))
 _prod = implements(np.prod)(_total(reduction.prod, np.multiply, 1))
+_of_floats = _total(reduction.logsumexp, np.logaddexp, -np.inf)
+
+
+def _logaddexp(a: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False, **options: Any) -> Any:
+    return _of_floats(wide(a, dtype), axis, dtype, keepdims=keepdims, **options)
 
 
 @implements(np.mean)
@@ -127,17 +132,24 @@ def _spread(row: Any) -> Any:
     ) -> Any:
         ddof = ddof if correction is NOTHING else correction
         a = wide(a, dtype)
+        if where is not True:
+            a = np.where(where, a, 0)
+            mean = mean if _is_set(mean) else _mean(a, axis, keepdims=True, where=where)
         if _is_set(mean):
             away = a - mean
             squares = np.real(away * np.conjugate(away))
             total = np.sum(squares, axis=axis, keepdims=keeps(keepdims), where=where)
             variance = total / (_counted(where, a, axis, keepdims) - ddof)
-            return np.sqrt(variance) if row is statistics.std else variance
-        if where is not True:
-            raise errors.numpy_keyword(row.name, "where")
+            return _root(variance) if row is statistics.std else variance
         return _reduce(row, a, axis, keepdims, correction=ddof)
 
     return reduce
+
+
+def _root(variance: Any) -> Any:
+    """A standard deviation; where it is 0, its derivative is 0, as that of the row."""
+    none = variance == 0
+    return np.where(none, variance, np.sqrt(np.where(none, 1, variance)))
 
 
 implements(np.var)(_spread(statistics.var))
@@ -278,7 +290,7 @@ def _nanstd(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, **others: Any
 ) -> Any:
     _refuse("nanstd", others)
-    return np.sqrt(_nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims))
+    return _root(_nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims))
 
 
 def _refuse(name: str, others: dict[str, Any]) -> None:
@@ -334,7 +346,9 @@ def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = F
 
 @implements(np.percentile)
 def _percentile(a: Any, q: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
-    return _quantile(a, np.asarray(q) / 100, axis, **options)
+    kind = dtype_of(a) if dtype_of(a).kind == "f" else np.dtype(float)
+    q = np.asarray(q, kind) if isinstance(q, (int, float)) else np.asarray(q)
+    return _quantile(a, np.true_divide(q, kind.type(100)), axis, **options)
 
 
 @implements(np.quantile)
@@ -355,21 +369,27 @@ def _quantile(
         raise ValueError("Quantiles must be in the range [0, 1]")
     if a.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
-    a = wide(a)
+    q = np.asarray(q, a.dtype) if isinstance(q, (int, float)) and a.dtype.kind == "f" else np.asarray(q)
+    exact = q.dtype.kind in "iu"  # the ends alone: nothing to interpolate
+    a = a if exact else wide(a)
     ndim = len(shape_of(a))
     axes = checked_axes(axis, ndim)
     ordered, rest = in_order(a, axes)
-    position = np.asarray(q, float) * (shape_of(ordered)[0] - 1)
-    low = np.floor(position).astype(int)
-    weight = np.reshape((position - low).astype(a.dtype), (*position.shape, *(1,) * len(rest)))
-    below, above = ordered[low], ordered[np.ceil(position).astype(int)]
-    result = below + weight * (above - below)
-    if np.isnan(memory_of(ordered[-1])).any():  # NaN is sorted to the end, and is in every quantile
+    position = np.asarray((shape_of(ordered)[0] - 1) * q)
+    low = np.floor(position)
+    below, above = ordered[low.astype(int)], ordered[np.ceil(position).astype(int)]
+    weight = np.reshape(np.asarray(position - low), (*position.shape, *(1,) * len(rest)))
+    result = below if exact else below + weight * (above - below)
+    if holds_of(ordered[-1], _has_nan):  # NaN is sorted to the end, and is in every quantile
         result = np.where(np.isnan(ordered[-1]), np.nan, result)
     if keeps(keepdims):
         shape = tuple(1 if k in axes else n for k, n in zip(range(-ndim, 0), shape_of(a), strict=True))
         return np.reshape(result, (*position.shape, *shape))
     return result
+
+
+def _has_nan(x: Any) -> Any:
+    return np.asarray(np.isnan(x).any())
 
 
 def in_order(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
@@ -453,14 +473,14 @@ UFUNC_METHODS.update(
         (np.minimum, "reduce"): _reducer(reduction.amin, _min),
         (np.logical_or, "reduce"): _reducer(reduction.any, _any),
         (np.logical_and, "reduce"): _reducer(reduction.all, _all),
-        (np.logaddexp, "reduce"): lambda a, axis=0, dtype=None, keepdims=False, **_: _reduce(
-            reduction.logsumexp, a, axis, keepdims
+        (np.logaddexp, "reduce"): _logaddexp,
+        (np.add, "accumulate"): lambda a, axis=0, dtype=None: _scan(reduction.cumsum, a, axis, dtype),
+        (np.multiply, "accumulate"): lambda a, axis=0, dtype=None: _scan(reduction.cumprod, a, axis, dtype),
+        (np.maximum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummax, a, axis, dtype),
+        (np.minimum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummin, a, axis, dtype),
+        (np.logaddexp, "accumulate"): lambda a, axis=0, dtype=None: _scan(
+            reduction.logcumsumexp, wide(a, dtype), axis, dtype
         ),
-        (np.add, "accumulate"): lambda a, axis=0, dtype=None, **_: _scan(reduction.cumsum, a, axis, dtype),
-        (np.multiply, "accumulate"): lambda a, axis=0, dtype=None, **_: _scan(reduction.cumprod, a, axis, dtype),
-        (np.maximum, "accumulate"): lambda a, axis=0, dtype=None, **_: _running(ordering.cummax, a, axis, dtype),
-        (np.minimum, "accumulate"): lambda a, axis=0, dtype=None, **_: _running(ordering.cummin, a, axis, dtype),
-        (np.logaddexp, "accumulate"): lambda a, axis=0, **_: _scan(reduction.logcumsumexp, a, axis, None),
     }
 )
 

@@ -13,6 +13,7 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import UFUNC_METHODS, implements
 from chainrule.core.tensor import wrap
 from chainrule.ops.numpy_calculus import arraylike, boxed, known, read, take
+from chainrule.ops.numpy_layout import contiguous, laid
 from chainrule.ops.numpy_reductions import checked_axes, flattened, laid_alike
 from chainrule.ops.numpy_samples import numbers, settled
 from chainrule.table import indexing
@@ -42,7 +43,8 @@ def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     order = np.insert(np.arange(n), obj, np.arange(n, n + many))
     shape = list(shape_of(arr))
     shape[along] = many
-    return take(np.concatenate([arr, np.broadcast_to(values, tuple(shape))], axis=along), order, along)
+    found = take(np.concatenate([arr, np.broadcast_to(values, tuple(shape))], axis=along), order, along)
+    return laid(found, contiguous(arr) or "C")
 
 
 @implements(np.resize)
@@ -128,7 +130,7 @@ def _choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     shape = np.broadcast_shapes(shape_of(a), *[shape_of(p) for p in parts])
     kind = np.result_type(*[p.dtype for p in parts])
     stacked = np.stack([np.broadcast_to(cast(p, kind), shape) for p in parts])
-    return np.take_along_axis(stacked, np.expand_dims(np.broadcast_to(a, shape), 0), axis=0)[0]
+    return laid(np.take_along_axis(stacked, np.expand_dims(np.broadcast_to(a, shape), 0), axis=0)[0], "C")
 
 
 @implements(np.real_if_close)

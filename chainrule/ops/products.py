@@ -263,14 +263,16 @@ def _plus(x: Any, y: Any, beta: Any, alpha: Any) -> Tensor:
 @takes_tensors
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of several matrices, in the cheapest order."""
-    return multi_dot(list(matrices))
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    return moves.alias(matrices[0]) if len(matrices) == 1 else multi_dot(list(matrices))
 
 
 def multi_dot(tensors: Any) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications."""
     ts = [tensor_of("multi_dot", t) for t in tensors]
     if len(ts) < 2:
-        raise RuntimeError("multi_dot(): expected at least 2 tensors")
+        raise RuntimeError("multi_dot(): expected at least 2 tensors but got " + str(len(ts)))
     for i, t in enumerate(ts):
         if t.ndim != 2 and not (t.ndim == 1 and i in (0, len(ts) - 1)):
             raise RuntimeError(

@@ -158,6 +158,8 @@ def _along(name: str, x: Tensor, dim: int, index: Any, source: Any = None) -> tu
     _bounds(name, index, x.shape[d], d, IndexError if name in ("index_fill", "index_copy") else RuntimeError)
     if source is not None:
         _check_entries(name, x, d, index, source)
+    if not index.ndim:
+        index = index.reshape(1)
     return (*(slice(None),) * d, index._raw if type(index._raw) is np.ndarray else index)
 
 

@@ -20,7 +20,7 @@ from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import shape as rows
 from chainrule.table import windows
 from chainrule.types import dtypes
-from chainrule.types.arrays import is_array
+from chainrule.types.arrays import close_strides, is_array, room
 from chainrule.types.size import Size
 
 ndarray = np.ndarray
@@ -29,7 +29,7 @@ ndarray = np.ndarray
 def _ints(function: str, sizes: Any) -> tuple[int, ...]:
     """Sizes given one by one, or as one sequence."""
     if len(sizes) == 1 and not isinstance(sizes[0], (int, np.integer)) and hasattr(sizes[0], "__iter__"):
-        sizes = tuple(sizes[0])
+        sizes = sizes if getattr(sizes[0], "ndim", 1) == 0 else tuple(sizes[0])
     try:
         return tuple(s.__index__() for s in sizes)
     except (AttributeError, TypeError):
@@ -83,9 +83,8 @@ def layout(x: Tensor) -> Any:
         return memory_of(raw)
     if view is not None and not inplace.passes_through(view.steps):
         return inplace.replay_view(layout(view.base), view.steps)
-    steps = raw.strides
-    order = sorted(range(len(raw.shape)), key=lambda k: -abs(steps[k]))
-    return np.empty([raw.shape[k] for k in order]).transpose([order.index(k) for k in range(len(order))])
+    steps = raw.own_strides
+    return room(raw.shape, raw.dtype, close_strides(raw.shape, steps, raw.dtype.itemsize) or steps)
 
 
 def _viewable(array: Any, target: tuple[int, ...]) -> bool:

@@ -1,14 +1,33 @@
-"""``torch.optim``: SGD, Adam, AdamW, RMSprop and L-BFGS, with PyTorch's formulas; and two schedules for their learning rates."""
+"""``torch.optim``: optimizers with PyTorch's formulas, and schedules for their learning rates."""
 
 from chainrule import errors
 from chainrule.optim import lr_scheduler
+from chainrule.optim.adagrad import Adadelta, Adagrad
 from chainrule.optim.adam import Adam, AdamW
+from chainrule.optim.adam_variants import Adamax, NAdam, RAdam
+from chainrule.optim.asgd import ASGD
 from chainrule.optim.lbfgs import LBFGS
 from chainrule.optim.optimizer import Optimizer
 from chainrule.optim.rmsprop import RMSprop
+from chainrule.optim.rprop import Rprop
 from chainrule.optim.sgd import SGD
 
-__all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+__all__ = [
+    "ASGD",
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "lr_scheduler",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -7,7 +7,7 @@ from typing import Any
 
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation, elementwise
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options
 
 
 class Adam(Optimizer):
@@ -23,6 +23,7 @@ class Adam(Optimizer):
         maximize: go up.
         decoupled_weight_decay: shrink w by lr·weight_decay instead, which is AdamW.
         foreach, capturable, fused: accepted; they change no number in PyTorch.
+        differentiable: True is refused.
 
     >>> import chainrule as cr
     >>> w = cr.tensor([1.0, -2.0], requires_grad=True)
@@ -38,12 +39,10 @@ class Adam(Optimizer):
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
-        capturable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False,
+        capturable: bool = False, differentiable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False,
     ) -> None:  # fmt: skip
-        check_options(lr, weight_decay, **{"epsilon value": eps})
-        for i, beta in enumerate(betas):
-            if not 0 <= beta < 1:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        check_options(lr, weight_decay, differentiable, **{"epsilon value": eps})
+        check_betas(betas)
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
         super().__init__(params, {**options, "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay})
 

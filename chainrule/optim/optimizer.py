@@ -20,7 +20,7 @@ class Optimizer:
 
     Args:
         params: tensors; or pairs of a name and a tensor; or dictionaries ``{"params": tensors, option: value, ...}``.
-        defaults: the options of groups that do not say their own.
+        defaults: the options of groups that do not say their own; they may be given by name as well (``lr=0.1``).
 
     >>> import chainrule as cr
     >>> class SignDescent(cr.optim.Optimizer):
@@ -33,12 +33,12 @@ class Optimizer:
     tensor([ 0.5000, -2.5000], requires_grad=True)
     """
 
-    def __init__(self, params: Iterable[Any], defaults: Group) -> None:
+    def __init__(self, params: Iterable[Any], defaults: Group | None = None, **options: Any) -> None:
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got Tensor: write [w]"
             )
-        self.defaults = defaults
+        self.defaults = {**(defaults or {}), **options}
         self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []
         groups = list(params)
@@ -134,8 +134,20 @@ def as_real(tensor: Tensor) -> Tensor:
     return view_as_real(tensor) if tensor.is_complex() else tensor
 
 
-def check_options(lr: float, weight_decay: float, **others: float) -> None:
-    """Raise for numbers below 0, in PyTorch's words."""
+def check_betas(betas: tuple[float, float]) -> None:
+    """Raise for parts of a mean that are not below 1."""
+    for i, beta in enumerate(betas):
+        if not 0 <= beta < 1:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
+def check_options(lr: float, weight_decay: float, differentiable: bool = False, **others: float) -> None:
+    """Raise for numbers below 0, in PyTorch's words, and where steps are to be differentiated."""
+    if differentiable:
+        raise NotImplementedError(
+            "differentiable=True: steps write in place and leave no history. A step as a function, w - lr * grad(loss)(w), has "
+            "derivatives"
+        )
     for name, value in {"learning rate": lr, "weight_decay value": weight_decay, **others}.items():
         if not value >= 0:
             raise ValueError(f"Invalid {name}: {value}")

@@ -23,15 +23,16 @@ class RMSprop(Optimizer):
         centered: divide by the standard deviation of the gradients.
         maximize: go up.
         foreach, capturable: accepted; they change no number in PyTorch.
+        differentiable: True is refused.
     """
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
         momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None,
-        maximize: bool = False,
+        maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         numbers = {"epsilon value": eps, "momentum value": momentum, "alpha value": alpha}
-        check_options(lr, weight_decay, **numbers)
+        check_options(lr, weight_decay, differentiable, **numbers)
         options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay}
         super().__init__(params, {**options, "momentum": momentum, "centered": centered, "maximize": maximize})
 

@@ -20,6 +20,7 @@ class SGD(Optimizer):
         nesterov: take gradient + momentum·b in place of b.
         maximize: go up.
         foreach, fused: accepted; they change no number in PyTorch.
+        differentiable: True is refused.
 
     >>> import chainrule as cr
     >>> w = cr.tensor([1.0, 2.0], requires_grad=True)
@@ -32,9 +33,10 @@ class SGD(Optimizer):
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
-        nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, fused: bool | None = None,
+        nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:  # fmt: skip
-        check_options(lr, weight_decay, **{"momentum value": momentum})
+        check_options(lr, weight_decay, differentiable, **{"momentum value": momentum})
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         options = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array
+from chainrule.api.array import Array, recorded_as_numpy
+from chainrule.core.modes import LOCAL
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor
 from chainrule.scipy.derivatives import scipy_module
@@ -18,6 +19,11 @@ LONGEST = 8192  # elements along an axis, whose matrix takes half a gigabyte
 
 def is_differentiated(x: Any) -> bool:
     return isinstance(x, (Tensor, Array, ArrayLike))
+
+
+def recorded(function: Function, *args: Any, **options: Any) -> Any:
+    """Have SciPy's own function recorded, for arrays that are plain where nothing is compiled; None: they are not."""
+    return None if LOCAL.recorder is None else recorded_as_numpy(function, "", args, options)
 
 
 def linear_along(
@@ -37,6 +43,9 @@ def linear_along(
             )
     if not is_differentiated(x):
         return function(*before, x, *args, axis=axis, **options)
+    found = recorded(function, *before, x, *args, axis=axis, **options)
+    if found is not None:
+        return found
     n = np.shape(x)[axis]
     if n > LONGEST:
         raise ValueError(f"{name}(): of {n:,} elements; there are derivatives for up to {LONGEST:,} along the axis")

@@ -65,6 +65,9 @@ def _applied(x: Any, **params: Any) -> Any:
     """``curve_at``, in the face of x."""
     numbers = numbers_of(x)
     x = x if numbers is None else numbers
+    if params["order"] <= 0 and getattr(params["curve"], "ext", None) in (3, "const"):  # constant outside
+        knots = params["curve"].get_knots()
+        x = np.clip(x, knots[0], knots[-1])
     if isinstance(x, (Tensor, ArrayLike)):
         return bind(curve_at, (x,), params)
     found = bind(curve_at, (x._tensor if type(x) is Array else np.asarray(x, float),), params)

@@ -25,7 +25,7 @@ from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrapped
 from chainrule.ops import matrices
 from chainrule.scipy.derivatives import scipy_module
-from chainrule.sparse import applied, coo
+from chainrule.sparse.arrays import applied, coo
 from chainrule.table import matrix_functions as rows
 from chainrule.types.shapes import dtype_of
 
@@ -84,10 +84,54 @@ def _else_scipys(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
+def _over_stacks(*cores: int | str) -> Callable[[F], F]:
+    """Apply a function to each of a stack of matrices or vectors, as SciPy does: the axes before an argument's own broadcast.
+
+    Args:
+        cores: for each of the first arguments, how many axes are its own; "1|2": two, if there are two.
+    """
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            arrays, others = args[: len(cores)], args[len(cores) :]
+            own = [
+                min(np.ndim(x), 2) if isinstance(core, str) else core for x, core in zip(arrays, cores, strict=False)
+            ]
+            shapes = [() if x is None else np.shape(x) for x in arrays]
+            stack = np.broadcast_shapes(
+                *(shape[: max(len(shape) - n, 0)] for shape, n in zip(shapes, own, strict=True))
+            )
+            if not stack:
+                return function(*args, **kwargs)
+            if 0 in stack:
+                raise ValueError(f"{function.__name__}(): an empty stack, {stack}: the shape of a result is not known")
+            each = [
+                x if x is None else np.broadcast_to(x, (*stack, *shape[len(shape) - n :]))
+                for x, shape, n in zip(arrays, shapes, own, strict=True)
+            ]
+            found = [
+                function(*(x if x is None else x[index] for x in each), *others, **kwargs)
+                for index in np.ndindex(stack)
+            ]
+            if not isinstance(found[0], tuple):
+                return _stacked(found, stack)
+            return tuple(_stacked(parts, stack) for parts in zip(*found, strict=True))
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _stacked(found: Any, stack: tuple[int, ...]) -> Any:
+    return np.reshape(np.stack(list(found)), (*stack, *np.shape(found[0])))
+
+
 # -- functions of matrices ---------------------------------------------------------------------------------------------
 
 
 def _of_matrix(name: str, what: str) -> Callable[[Any], Any]:
+    @_over_stacks(2)
     def function(A: Any) -> Any:
         return applied(rows.matrix_function, (A,), name=name, options=())
 
@@ -110,6 +154,7 @@ def expm(A: Any) -> Any:
 
 
 @_else_scipys
+@_over_stacks(2)
 def fractional_matrix_power(A: Any, t: float) -> Any:
     """A square matrix to a power that need not be whole, as ``scipy.linalg.fractional_matrix_power``; t is a constant."""
     return applied(rows.matrix_function, (A,), name="fractional_matrix_power", options=(float(t),))
@@ -118,8 +163,10 @@ def fractional_matrix_power(A: Any, t: float) -> Any:
 @_else_scipys
 def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     """Unitary and positive semidefinite factors of a matrix, ``a = u @ p`` (or ``p @ u`` for side "left")."""
+    if side not in ("right", "left"):
+        raise ValueError(f"polar(side={side!r}): side is 'right' or 'left'")
     w, s, vh = np.linalg.svd(a, full_matrices=False)
-    p = _adjoint(vh) @ (s[:, None] * vh) if side == "right" else w @ (s[:, None] * _adjoint(w))
+    p = _adjoint(vh) @ (s[..., None] * vh) if side == "right" else w @ (s[..., None] * _adjoint(w))
     return w @ vh, p
 
 
@@ -132,9 +179,8 @@ def _adjoint(x: Any) -> Any:
 
 @_else_scipys
 def cholesky(a: Any, lower: bool = False) -> Any:
-    """The Cholesky factor: as for SciPy the upper one, if ``lower`` does not say otherwise."""
-    L = np.linalg.cholesky(a)
-    return L if lower else _adjoint(L)
+    """The Cholesky factor: as for SciPy the upper one, of the upper triangle, if ``lower`` does not say otherwise."""
+    return np.linalg.cholesky(a, upper=not lower)
 
 
 @_else_scipys
@@ -146,12 +192,17 @@ def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
 @_else_scipys
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
     """x with ``a @ x = b``, from ``cho_factor(a)``."""
-    c, lower = c_and_lower
+    return _cho_solve(c_and_lower[0], b, c_and_lower[1])
+
+
+@_over_stacks(2, "1|2")
+def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
     L = c if lower else _adjoint(c)
     return solve_triangular(_adjoint(L), solve_triangular(L, b, lower=True))
 
 
 @_else_scipys
+@_over_stacks(2, "1|2")
 def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
     """x with ``a @ x = b``, for a triangular matrix; ``trans`` 1 or "T" for its transpose, 2 or "C" for the adjoint."""
     if trans not in (0, 1, 2, "N", "T", "C"):
@@ -173,7 +224,11 @@ def lu_factor(a: Any) -> tuple[Any, Any]:
 @_else_scipys
 def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0) -> Any:
     """x with ``a @ x = b``, from ``lu_factor(a)``; ``trans`` 1 for the transpose, 2 for the adjoint."""
-    lu, piv = lu_and_piv
+    return _lu_solve(*lu_and_piv, b, trans)
+
+
+@_over_stacks(2, 1, "1|2")
+def _lu_solve(lu: Any, piv: Any, b: Any, trans: int) -> Any:
     columns = _tensor(b)[:, None] if np.ndim(b) == 1 else _tensor(b)
     pivots = _tensor(piv) + 1
     if trans == 1:
@@ -203,11 +258,16 @@ def _faced(tensor: Any, *given: Any) -> Any:
 @_else_scipys
 def block_diag(*arrs: Any) -> Any:
     """A matrix with blocks on its diagonal, as ``scipy.linalg.block_diag``."""
+    return _over_stacks(*[2] * len(arrs))(_block_diag)(*arrs)
+
+
+def _block_diag(*arrs: Any) -> Any:
     found = matrices.block_diag(*map(_tensor, arrs))
     return _faced(found, *arrs)
 
 
 @_else_scipys
+@_over_stacks(1, 1)
 def toeplitz(c: Any, r: Any = None) -> Any:
     """A matrix with constant diagonals, from its first column and its first row (without one: the column's conjugate)."""
     c = np.ravel(c)
@@ -226,6 +286,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 
 @_else_scipys
+@_over_stacks(1)
 def circulant(c: Any) -> Any:
     """A matrix whose columns are rotations of c."""
     n = len(c)
@@ -233,6 +294,7 @@ def circulant(c: Any) -> Any:
 
 
 @_else_scipys
+@_over_stacks(1)
 def companion(a: Any) -> Any:
     """The matrix whose characteristic polynomial has the coefficients a."""
     first = -a[1:] / a[0]
@@ -240,6 +302,7 @@ def companion(a: Any) -> Any:
 
 
 @_else_scipys
+@_over_stacks(2, 2)
 def khatri_rao(a: Any, b: Any) -> Any:
     """Kronecker products of the columns of two matrices."""
     return np.reshape(a[:, None] * b[None], (-1, np.shape(b)[1]))
@@ -251,7 +314,11 @@ def khatri_rao(a: Any, b: Any) -> Any:
 @_else_scipys
 def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Any:
     """x with ``a @ x = b``, for a banded matrix: ``ab[u + i - j, j] = a[i, j]``, with l diagonals below and u above."""
-    lower, upper = l_and_u
+    return _solve_banded(ab, b, *l_and_u)
+
+
+@_over_stacks(2, "1|2")
+def _solve_banded(ab: Any, b: Any, lower: int, upper: int) -> Any:
     n = np.shape(ab)[-1]
     if np.shape(ab)[0] != lower + upper + 1:
         raise ValueError(
@@ -264,6 +331,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Any:
 
 
 @_else_scipys
+@_over_stacks(2, "1|2")
 def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
     """x with ``a @ x = b``, for a positive definite banded matrix of which ``ab`` has one triangle."""
     u = np.shape(ab)[0] - 1
@@ -281,30 +349,42 @@ def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
 def solve_toeplitz(c_or_cr: Any, b: Any) -> Any:
     """x with ``toeplitz(c, r) @ x = b``, by elimination."""
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
+    return _solve_toeplitz(c, r, b)
+
+
+@_over_stacks(1, 1, "1|2")
+def _solve_toeplitz(c: Any, r: Any, b: Any) -> Any:
     return np.linalg.solve(toeplitz(c, r), b)
 
 
 @_else_scipys
 def solve_circulant(c: Any, b: Any) -> Any:
     """x with ``circulant(c) @ x = b``, by Fourier transforms."""
+    if np.ndim(c) > 1:
+        raise NotImplementedError(
+            f"solve_circulant(c, b): c is a vector here, and has the shape {np.shape(c)}: use vmap"
+        )
     spectrum = np.fft.fft(c)
     x = np.fft.ifft(np.fft.fft(b, axis=0) / (spectrum if np.ndim(b) == 1 else spectrum[:, None]), axis=0)
     return x if "c" in (dtype_of(c).kind, dtype_of(b).kind) else np.real(x)
 
 
 @_else_scipys
+@_over_stacks(2, 2, 2)
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     """X with ``a @ X + X @ b = q``."""
     return applied(rows.sylvester, (a, b, q))
 
 
 @_else_scipys
+@_over_stacks(2, 2)
 def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
     """X with ``a @ X + X @ aᴴ = q``."""
     return applied(rows.sylvester, (a, _adjoint(a), q))
 
 
 @_else_scipys
+@_over_stacks(2, 2)
 def solve_discrete_lyapunov(a: Any, q: Any) -> Any:
     """X with ``a @ X @ aᴴ - X + q = 0``, by elimination in n² unknowns."""
     n = np.shape(a)[0]

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.scipy.along import is_differentiated, linear_along
+from chainrule.scipy.along import is_differentiated, linear_along, recorded
 from chainrule.scipy.derivatives import scipy_module
-from chainrule.sparse import applied
+from chainrule.sparse.arrays import applied
 from chainrule.table.filters import filtered
 
 __all__ = ["detrend", "filtfilt", "hilbert", "lfilter", "resample", "savgol_filter", "sosfilt", "sosfiltfilt"]
@@ -24,8 +24,12 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1) -> Any:
     """``scipy.signal.lfilter`` from rest: differentiable by the signal x, of any length."""
     if is_differentiated(b) or is_differentiated(a):
         raise TypeError("lfilter(): there are derivatives by the signal, and the coefficients are constants")
+    scipys = scipy_module("scipy.signal", "signal.lfilter").lfilter
     if not is_differentiated(x):
-        return scipy_module("scipy.signal", "signal.lfilter").lfilter(b, a, x, axis)
+        return scipys(b, a, x, axis)
+    found = recorded(scipys, b, a, x, axis)
+    if found is not None:
+        return found
     found = applied(filtered, (np.moveaxis(x, axis, -1),), b=tuple(np.ravel(b).tolist()), a=tuple(np.ravel(a).tolist()))
     return np.moveaxis(found, -1, axis)
 

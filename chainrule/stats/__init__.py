@@ -26,7 +26,9 @@ expon = positive.expon()
 f = positive.f()
 gamma = positive.gamma()
 gumbel_r = line.gumbel_r()
+halfcauchy = positive.halfcauchy()
 halfnorm = positive.halfnorm()
+halft = positive.halft()
 invgamma = positive.invgamma()
 laplace = line.laplace()
 logistic = line.logistic()
@@ -53,7 +55,8 @@ multivariate_t = multivariate.multivariate_t()
 wishart = multivariate.wishart()
 
 __all__ = [
-    "bernoulli", "beta", "binom", "cauchy", "chi2", "dirichlet", "expon", "f", "gamma", "geom", "gumbel_r", "halfnorm",
-    "invgamma", "laplace", "logistic", "lognorm", "multinomial", "multivariate_normal", "multivariate_t", "nbinom", "norm",
+    "bernoulli", "beta", "binom", "cauchy", "chi2", "dirichlet", "expon", "f", "gamma", "geom", "gumbel_r",
+    "halfcauchy", "halfnorm", "halft", "invgamma", "laplace", "logistic", "lognorm", "multinomial", "multivariate_normal",
+    "multivariate_t", "nbinom", "norm",
     "pareto", "poisson", "skewnorm", "t", "truncnorm", "uniform", "vonmises", "weibull_min", "wishart",
 ]  # fmt: skip

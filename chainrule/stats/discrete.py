@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from chainrule.stats.base import Discrete, sc
-from chainrule.stats.operands import choose
+from chainrule.stats.operands import choose, operands
 from chainrule.stats.rows import log1mexp
 
 
@@ -39,12 +40,82 @@ class poisson(Discrete):
         return mu
 
 
+def _takes_logits(kind: type[Discrete]) -> Any:
+    """Let the methods of a distribution take ``logits`` in the place of p, and hand them to a distribution of these."""
+
+    def decorate(cls: type[Discrete]) -> type[Discrete]:
+        other = kind()
+        other.name = cls.__name__
+        for name in ("logpmf", "pmf", "cdf", "logcdf", "sf", "logsf", "mean", "var", "std"):
+            setattr(cls, name, _or_by_logits(getattr(cls, name), getattr(other, name)))
+        for name in ("ppf", "isf", "rvs"):
+            setattr(cls, name, _with_share(getattr(cls, name)))
+        cls._bound = _or_by_logits(cls._bound, other._bound, at=2)  # type: ignore[method-assign]
+        return cls
+
+    return decorate
+
+
+def _or_by_logits(method: Any, by_logits: Any, at: int | None = None) -> Any:
+    """A method, or that of the other distribution if logits are among the keywords (which ``_bound`` has at a place)."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwds: Any) -> Any:
+        given = kwds if at is None else args[at]
+        return by_logits(*args, **kwds) if "logits" in given else method(self, *args, **kwds)
+
+    return call
+
+
+def _with_share(method: Any) -> Any:
+    """A method without derivatives, of p = 1 / (1 + exp(−logits))."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwds: Any) -> Any:
+        if "logits" in kwds:
+            kwds["p"] = sc.expit(*operands(self.name, [kwds.pop("logits")]))
+        return method(self, *args, **kwds)
+
+    return call
+
+
 def _share(p: Any) -> Any:
     return (p >= 0) & (p <= 1)
 
 
+class _bernoulli_of_logits(Discrete):
+    """The Bernoulli distribution, by log(p / (1 − p))."""
+
+    high = 1.0
+
+    def _valid(self, logits: Any) -> Any:
+        return ~np.isnan(logits)
+
+    def _logpmf(self, k: Any, logits: Any) -> Any:
+        return sc.log_expit(np.where(k > 0.5, logits, -logits)) + 0 * k
+
+    def _cdf(self, k: Any, logits: Any) -> Any:
+        return np.where(k < 1, sc.logistic_cdf(-logits), k)
+
+    def _sf(self, k: Any, logits: Any) -> Any:
+        return np.where(k < 1, sc.logistic_cdf(logits), k - 1)
+
+    def _logcdf(self, k: Any, logits: Any) -> Any:
+        return np.where(k < 1, sc.log_expit(-logits), k - 1)
+
+    def _logsf(self, k: Any, logits: Any) -> Any:
+        return choose(k >= 1, -np.inf, sc.log_expit(logits) + 0 * k)
+
+    def _mean(self, logits: Any) -> Any:
+        return sc.logistic_cdf(logits)
+
+    def _var(self, logits: Any) -> Any:
+        return sc.logistic_cdf(logits) * sc.logistic_cdf(-logits)
+
+
+@_takes_logits(_bernoulli_of_logits)
 class bernoulli(Discrete):
-    """1 with probability p, else 0."""
+    """1 with probability p, else 0. ``logits`` in the place of p is log(p / (1 − p)), from which both shares have all digits."""
 
     high = 1.0
 
@@ -120,7 +191,7 @@ class geom(Discrete):
         return sc.xlog1py(k - 1, -p) + np.log(p)
 
     def _cdf(self, k: Any, p: Any) -> Any:
-        return -np.expm1(self._logsf(k, p))
+        return sc.neg_expm1(self._logsf(k, p))
 
     def _logcdf(self, k: Any, p: Any) -> Any:
         return log1mexp(self._logsf(k, p))

@@ -139,10 +139,10 @@ class logistic(Continuous):
         return x + 2 * sc.log_expit(-x)
 
     def _cdf(self, x: Any) -> Any:
-        return sc.expit(x)
+        return sc.logistic_cdf(x)
 
     def _sf(self, x: Any) -> Any:
-        return sc.expit(-x)
+        return sc.logistic_cdf(-x)
 
     def _logcdf(self, x: Any) -> Any:
         return sc.log_expit(x)
@@ -211,7 +211,7 @@ class gumbel_r(Continuous):
         return -np.exp(-x)
 
     def _sf(self, x: Any) -> Any:
-        return -np.expm1(-np.exp(-x))
+        return sc.neg_expm1(-np.exp(-x))
 
     def _logsf(self, x: Any) -> Any:
         return log1mexp(-np.exp(-x))
@@ -244,8 +244,14 @@ class skewnorm(Continuous):
     def _cdf(self, x: Any, a: Any) -> Any:
         return sc.skewnorm_cdf(x, a)
 
+    def _logcdf(self, x: Any, a: Any) -> Any:
+        return sc.log_skewnorm_sf(-x, -a)
+
     def _sf(self, x: Any, a: Any) -> Any:
         return sc.skewnorm_cdf(-x, -a)
+
+    def _logsf(self, x: Any, a: Any) -> Any:
+        return sc.log_skewnorm_sf(x, a)
 
     def _ppf(self, q: Any, a: Any) -> Any:
         return sc.skewnorm_ppf(q, a)
@@ -274,6 +280,12 @@ class vonmises(Continuous):
 
     def _cdf(self, x: Any, kappa: Any) -> Any:
         return sc.vonmises_cdf(x, kappa)
+
+    def _logcdf(self, x: Any, kappa: Any) -> Any:
+        return sc.log_vonmises_sf(-x, kappa)
+
+    def _logsf(self, x: Any, kappa: Any) -> Any:
+        return sc.log_vonmises_sf(x, kappa)
 
     def _ppf(self, q: Any, kappa: Any) -> Any:
         return sc.vonmises_ppf(q, kappa)

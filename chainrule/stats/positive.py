@@ -7,13 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.ops.incomplete import log_student_density
 from chainrule.stats.base import Continuous, inf, sc
-from chainrule.stats.operands import choose, values_of
+from chainrule.stats.line import t
+from chainrule.stats.operands import choose, finished, operands, values_of
 from chainrule.stats.rows import log1mexp
 
 LOG_2 = math.log(2)
+LOG_PI = math.log(math.pi)
 LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
 EULER = 0.57721566490153286061
+
+_t = t()
 
 
 class gamma(Continuous):
@@ -144,7 +149,7 @@ class expon(Continuous):
         return -x
 
     def _cdf(self, x: Any) -> Any:
-        return -np.expm1(-x)
+        return sc.neg_expm1(-x)
 
     def _logcdf(self, x: Any) -> Any:
         return log1mexp(-x)
@@ -180,7 +185,7 @@ class weibull_min(Continuous):
         return np.log(c) + sc.xlogy(c - 1, x) - x**c
 
     def _cdf(self, x: Any, c: Any) -> Any:
-        return -np.expm1(-(x**c))
+        return sc.neg_expm1(-(x**c))
 
     def _logcdf(self, x: Any, c: Any) -> Any:
         return log1mexp(-(x**c))
@@ -283,6 +288,92 @@ class halfnorm(Continuous):
         return 1 - 2 / math.pi
 
 
+class halfcauchy(Continuous):
+    """The distribution of |x| where x has a Cauchy distribution."""
+
+    low = 0.0
+
+    def _logpdf(self, x: Any) -> Any:
+        return LOG_2 - LOG_PI - np.log1p(np.square(x))
+
+    def _cdf(self, x: Any) -> Any:
+        return np.arctan(x) * (2 / math.pi)
+
+    def _sf(self, x: Any) -> Any:
+        return np.arctan2(1, x) * (2 / math.pi)
+
+    def _ppf(self, q: Any) -> Any:
+        lower = q < 0.5
+        near = 0.5 * math.pi * np.where(lower, q, 1 - q)  # the tangent of what is far from 0 would lose its digits
+        return np.where(lower, np.tan(near), 1 / np.tan(np.where(lower, 1, near)))
+
+    def _isf(self, q: Any) -> Any:
+        lower = q < 0.5
+        near = 0.5 * math.pi * np.where(lower, q, 1 - q)
+        return np.where(lower, 1 / np.tan(np.where(lower, near, 1)), np.tan(near))
+
+    def _entropy(self) -> Any:
+        return math.log(2 * math.pi)
+
+    def _mean(self) -> Any:
+        return inf
+
+    def _var(self) -> Any:
+        return inf
+
+
+class halft(Continuous):
+    """The distribution of |x| where x has Student's t distribution with df degrees of freedom. (SciPy has none of this name.)"""
+
+    low = 0.0
+
+    def _logpdf(self, x: Any, df: Any) -> Any:
+        return LOG_2 + log_student_density(df, x)
+
+    def _cdf(self, x: Any, df: Any) -> Any:
+        return sc.halft_cdf(df, x)
+
+    def _sf(self, x: Any, df: Any) -> Any:
+        return 2 * sc.stdtr(df, -x)
+
+    def _logsf(self, x: Any, df: Any) -> Any:
+        return LOG_2 + sc.log_stdtr(df, -x)
+
+    def _between(self, below: Any, above: Any, df: Any) -> Any:
+        """The point with these shares below and above it, found from the smaller one."""
+        square = sc.betaincinv(0 * df + 0.5, 0.5 * df, choose((below > 0.5) | (below == 0), 0.5, below))
+        near = choose(below == 0, 0, np.sqrt(df * square / (1 - square)))
+        far = -sc.stdtrit(df, 0.5 * choose((above > 0.5) | (above == 0), 0.5, above))
+        return np.where(below > 0.5, choose(above == 0, inf, far), near)
+
+    def _ppf(self, q: Any, df: Any) -> Any:
+        return self._between(q, 1 - q, df)
+
+    def _isf(self, q: Any, df: Any) -> Any:
+        return self._between(1 - q, q, df)
+
+    def rvs(self, *args: Any, random_state: Any = None, **kwds: Any) -> Any:
+        """Random numbers, which are the distances of ``t.rvs`` from loc, and have derivatives by all parameters."""
+        bound = self._bound("rvs", args, kwds, ("size",))
+        loc, scale, df = operands("halft.rvs", [bound[name] for name in ("loc", "scale", "df")])
+        least = np.broadcast_shapes(np.shape(loc), np.shape(scale), np.shape(df))
+        self._check_domain(self._valid(df) & (scale >= 0))
+        size = least if bound.get("size") is None else bound["size"]
+        return finished(np.abs(_t.rvs(df, size=size, random_state=random_state)) * scale + loc)
+
+    def _entropy(self, df: Any) -> Any:
+        return _t._entropy(df) - LOG_2
+
+    def _mean(self, df: Any) -> Any:
+        finite = choose(df <= 1, 2, df)
+        log = sc.gammaln(0.5 * (finite + 1)) - sc.gammaln(0.5 * finite) + 0.5 * np.log(finite)
+        return choose(df <= 1, inf, 2 * np.exp(log) / (math.sqrt(math.pi) * (finite - 1)))
+
+    def _var(self, df: Any) -> Any:
+        finite = choose(df <= 2, 3, df)
+        return choose(df <= 2, inf, finite / (finite - 2) - np.square(self._mean(finite)))
+
+
 class pareto(Continuous):
     """The Pareto distribution of shape b, from scale on."""
 
@@ -292,7 +383,7 @@ class pareto(Continuous):
         return np.log(b) - (b + 1) * np.log(x)
 
     def _cdf(self, x: Any, b: Any) -> Any:
-        return -np.expm1(-b * np.log(x))
+        return sc.neg_expm1(-b * np.log(x))
 
     def _logcdf(self, x: Any, b: Any) -> Any:
         return log1mexp(-b * np.log(x))

@@ -28,6 +28,8 @@ from chainrule.ops.incomplete import (
 from chainrule.ops.scipy_special import NAMES
 from chainrule.rows.kinds import call, discrete, elementwise
 from chainrule.rows.primitive import Primitive, unsupported
+from chainrule.stats.tails import log_skewnorm_sf as log_skewnorm_tail
+from chainrule.stats.tails import log_vonmises_sf as log_vonmises_tail
 
 betaln, expit, gammaln, log_ndtr, ndtr = (NAMES[name] for name in ("betaln", "expit", "gammaln", "log_ndtr", "ndtr"))
 cosm1, i0e, xlog1py, xlogy = (NAMES[name] for name in ("cosm1", "i0e", "xlog1py", "xlogy"))
@@ -41,12 +43,27 @@ def in_scipy_stats(name: str, method: str) -> Any:
     return getattr(getattr(importlib.import_module("scipy.stats"), name), method)
 
 
+def _of_scipy(name: str, method: str) -> Any:
+    """A function of one of SciPy's distributions, in the dtype of its operands."""
+    return lambda *operands: np.asarray(in_scipy_stats(name, method)(*operands), np.result_type(*operands))
+
+
 def log1mexp(x: Any) -> Any:
     """log(1 − exp(x)) for x ≤ 0, by the more accurate of two formulas (Mächler 2012, "Accurately computing log(1 − exp(−|a|))")."""
     near = x > -0.6931471805599453
     close, far = np.where(near, x, -1), np.where(near, -1, x)
     with np.errstate(divide="ignore"):
         return np.where(near, np.log(-np.expm1(close)), np.log1p(-np.exp(far)))
+
+
+@elementwise(d={"x": lambda x: -np.exp(x)}, domain=((-3.0, -0.1),), value=lambda x: -np.expm1(x), **_OPTIONS)
+def neg_expm1(x):
+    """1 − exp(x), with a derivative that keeps its digits where the value is next to 1."""
+
+
+@elementwise(d={"x": lambda x: expit(x) * expit(-x)}, domain=REAL, value=lambda x: NAMES["expit"](x), **_OPTIONS)
+def logistic_cdf(x):
+    """1 / (1 + exp(−x)), with a derivative that keeps its digits where the value is next to 1."""
 
 
 # -- logarithms of distribution functions ------------------------------------------------------------------------------
@@ -121,6 +138,16 @@ def log_stdtr(df, x):
     """The logarithm of the distribution function of Student's t distribution."""
 
 
+@elementwise(
+    d={"df": lambda df, x: 2 * stdtr_by_df(df, x), "x": lambda df, x: 2 * student_density(df, x)},
+    domain=((1.0, 5.0), POSITIVE),
+    value=lambda df, x: NAMES["betainc"](0.5, 0.5 * df, np.square(x) / (df + np.square(x))),
+    **_OPTIONS,
+)
+def halft_cdf(df, x):
+    """The distribution function of |x| where x has Student's t distribution."""
+
+
 # -- the skew-normal distribution --------------------------------------------------------------------------------------
 
 
@@ -137,17 +164,34 @@ def _skew_by_a(x: Any, a: Any) -> Any:
 @elementwise(
     d={"x": lambda x, a: _skew_density(x, a), "a": lambda x, a: _skew_by_a(x, a)},
     domain=(REAL, REAL),
-    value=lambda x, a: np.asarray(in_scipy_stats("skewnorm", "cdf")(x, a), np.result_type(x, a)),
+    value=_of_scipy("skewnorm", "cdf"),
     **_OPTIONS,
 )
 def skewnorm_cdf(x, a):
     """The distribution function of the skew-normal distribution, which SciPy takes from Boost."""
 
 
+def _log_skew_density(x: Any, a: Any) -> Any:
+    return math.log(2) - math.log(NAMES["root2pi"]) - 0.5 * np.square(x) + log_ndtr(a * x)
+
+
+@elementwise(
+    d={
+        "x": lambda x, a, out: -np.exp(_log_skew_density(x, a) - out),
+        "a": lambda x, a, out: np.exp(-0.5 * np.square(x) * (1 + np.square(a)) - out) / (np.pi * (1 + np.square(a))),
+    },
+    domain=(REAL, REAL),
+    value=lambda x, a: log_skewnorm_tail(x, a, _of_scipy("skewnorm", "cdf")).astype(np.result_type(x, a)),
+    **_OPTIONS,
+)
+def log_skewnorm_sf(x, a):
+    """The logarithm of the probability of more than x, of the skew-normal distribution."""
+
+
 @elementwise(
     d={"q": lambda out, a: 1 / _skew_density(out, a), "a": lambda out, a: -_skew_by_a(out, a) / _skew_density(out, a)},
     domain=(UNIT, REAL),
-    value=lambda q, a: np.asarray(in_scipy_stats("skewnorm", "ppf")(q, a), np.result_type(q, a)),
+    value=_of_scipy("skewnorm", "ppf"),
     **_OPTIONS,
 )
 def skewnorm_ppf(q, a):
@@ -168,7 +212,7 @@ _UNKNOWN = unsupported("the von Mises distribution's cdf has no formula for it")
 @elementwise(
     d={"x": lambda x, kappa: np.exp(log_vonmises_density(x, kappa)), "kappa": _UNKNOWN},
     domain=(REAL, POSITIVE),
-    value=lambda x, kappa: np.asarray(in_scipy_stats("vonmises", "cdf")(x, kappa), np.result_type(x, kappa)),
+    value=_of_scipy("vonmises", "cdf"),
     **_OPTIONS,
 )
 def vonmises_cdf(x, kappa):
@@ -176,9 +220,19 @@ def vonmises_cdf(x, kappa):
 
 
 @elementwise(
+    d={"x": lambda x, kappa, out: -np.exp(log_vonmises_density(x, kappa) - out), "kappa": _UNKNOWN},
+    domain=(REAL, POSITIVE),
+    value=lambda x, kappa: log_vonmises_tail(x, kappa, _of_scipy("vonmises", "cdf")).astype(np.result_type(x, kappa)),
+    **_OPTIONS,
+)
+def log_vonmises_sf(x, kappa):
+    """The logarithm of the probability of more than x, of the von Mises distribution."""
+
+
+@elementwise(
     d={"q": lambda kappa, out: np.exp(-log_vonmises_density(out, kappa)), "kappa": _UNKNOWN},
     domain=(UNIT, POSITIVE),
-    value=lambda q, kappa: np.asarray(in_scipy_stats("vonmises", "ppf")(q, kappa), np.result_type(q, kappa)),
+    value=_of_scipy("vonmises", "ppf"),
     **_OPTIONS,
 )
 def vonmises_ppf(q, kappa):
@@ -203,20 +257,16 @@ def log_truncnorm_density(x: Any, a: Any, b: Any) -> Any:
     return -0.5 * np.square(x) - math.log(NAMES["root2pi"]) - log_normal_mass(a, b)
 
 
-def _truncnorm(method: str) -> Any:
-    return lambda x, a, b: np.asarray(in_scipy_stats("truncnorm", method)(x, a, b), np.result_type(x, a, b))
-
-
 _BETWEEN = {"domain": (UNIT, (-2.0, -0.5), (1.5, 2.0)), **_OPTIONS}
 
 
 @elementwise(
     d={
         "x": lambda x, a, b: np.exp(log_truncnorm_density(x, a, b)),
-        "a": lambda a, b, out: -np.exp(log_truncnorm_density(a, a, b)) * (1 - out),
+        "a": lambda x, a, b: -np.exp(log_truncnorm_density(a, a, b)) * functions["truncnorm_cdf"](-x, -b, -a),
         "b": lambda a, b, out: -np.exp(log_truncnorm_density(b, a, b)) * out,
     },
-    value=_truncnorm("cdf"),
+    value=_of_scipy("truncnorm", "cdf"),
     **_BETWEEN,
 )
 def truncnorm_cdf(x, a, b):
@@ -226,10 +276,10 @@ def truncnorm_cdf(x, a, b):
 @elementwise(
     d={
         "x": lambda x, a, b, out: np.exp(log_truncnorm_density(x, a, b) - out),
-        "a": lambda a, b, out: np.exp(log_truncnorm_density(a, a, b)) * (1 - np.exp(-out)),
+        "a": lambda a, b, out: -np.exp(log_truncnorm_density(a, a, b)) * np.expm1(-out),
         "b": lambda a, b: -np.exp(log_truncnorm_density(b, a, b)),
     },
-    value=_truncnorm("logcdf"),
+    value=_of_scipy("truncnorm", "logcdf"),
     **_BETWEEN,
 )
 def truncnorm_logcdf(x, a, b):
@@ -252,7 +302,7 @@ def _truncnorm_by_b(x: Any, a: Any, b: Any) -> Any:
         "a": lambda a, b, out: _truncnorm_by_a(out, a, b),
         "b": lambda a, b, out: _truncnorm_by_b(out, a, b),
     },
-    value=_truncnorm("ppf"),
+    value=_of_scipy("truncnorm", "ppf"),
     **_BETWEEN,
 )
 def truncnorm_ppf(q, a, b):

@@ -368,4 +368,6 @@ def matrix_exp(x):
     out = _pade(wide / np.exp2(halvings)[..., None, None])
     for k in range(int(halvings.max())):
         out = np.where((halvings > k)[..., None, None], out @ out, out)
+    if not norms.all():  # the series ends with its first term
+        out = np.where((norms > 0)[..., None, None], out, np.eye(x.shape[-1]))
     return out.astype(x.dtype)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from chainrule.core.foreign import Foreign, beside, copied, innermost, writable, zeros_beside
-from chainrule.core.protocol import memory_of
+from chainrule.core.protocol import holds_of, memory_of
 from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front
 from chainrule.rows.kinds import call, linear, unbroadcast
 from chainrule.rows.primitive import Primitive
@@ -22,7 +22,7 @@ from chainrule.table.placing import (
     summed_by_along,
     written_at,
 )
-from chainrule.types.arrays import AnyArray, is_array
+from chainrule.types.arrays import AnyArray, is_array, is_recorded
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -334,11 +334,37 @@ def places(index: Any, n: int, axis: int) -> Any:
     """
     if is_foreign_index(index):  # where its numbers lie, nobody knows yet
         return index
-    numbers = memory_of(np.asarray(index) if isinstance(index, np.generic) else index)
-    outside = numbers[(numbers < -n) | (numbers >= n)]
-    if outside.size:
-        raise IndexError(f"index {outside.flat[0]} is out of bounds for dimension {axis} with size {n}")
+    index = np.asarray(index) if isinstance(index, np.generic) else index
+    if is_recorded(index):  # a plan has to look again
+        return index.on_numbers(_FromFront(n, axis))
+    outside = Outside(n, -n)
+    if holds_of(index, outside):
+        raise outside.error(memory_of(index), axis)
     return np.remainder(np.astype(index, np.int64), max(n, 1))
+
+
+class Outside(NamedTuple):
+    """Whether there are integers that are no places along an axis of n elements, where ``low`` is the first."""
+
+    n: int
+    low: int
+
+    def __call__(self, index: Any) -> Any:
+        return np.asarray(bool(index.size) and (int(index.max()) >= self.n or int(index.min()) < self.low))
+
+    def error(self, numbers: np.ndarray[Any, Any], axis: int) -> IndexError:
+        first = numbers[(numbers < self.low) | (numbers >= self.n)].flat[0]
+        return IndexError(f"index {first} is out of bounds for dimension {axis} with size {self.n}")
+
+
+class _FromFront(NamedTuple):
+    """``places`` of plain integers."""
+
+    n: int
+    axis: int
+
+    def __call__(self, index: Any) -> Any:
+        return places(np.asarray(index), self.n, self.axis)
 
 
 def _take_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.protocol import memory_of, on_numbers
+from chainrule.core.protocol import holds_of, on_numbers
 from chainrule.rows.kinds import call, opaque
 from chainrule.rows.rules import conjugate
 from chainrule.types.arrays import AnyArray, in_one, is_array, is_recorded, unscalar
@@ -108,10 +108,7 @@ def solve(x, y):
     try:
         return raw.solve(x, y)
     except raw.LinAlgError:
-        raise errors.LinAlgError(
-            "torch.linalg.solve: The solver failed because the input matrix is singular. lstsq gives the "
-            "least-squares solution."
-        ) from None
+        raise errors.singular_system("torch.linalg.solve") from None
 
 
 def _triangle(x: AnyArray, upper: bool, unit: bool) -> Any:
@@ -208,12 +205,16 @@ def _cofactors(x: AnyArray, out: AnyArray) -> Any:
             others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
             phase = _at_matrix(np.asarray(raw.det(u) * raw.det(vh)))
             return phase * np.conjugate((u * others[..., None, :]) @ vh)
-    singular = on_numbers(x, _not_invertible) if (memory_of(out) == 0).any() else None
-    if singular is None or not memory_of(singular).any():
+    singular = on_numbers(x, _not_invertible) if holds_of(out, _has_zero) else None
+    if singular is None or not holds_of(singular, np.any):
         return _at_matrix(out) * inv(x).mT
     at = singular[..., None, None]
     usual = _at_matrix(out) * inv(np.where(at, np.eye(shape_of(x)[-1], dtype=x.dtype), x)).mT
     return np.where(at, _adjugate(x).mT, usual)
+
+
+def _has_zero(x: Any) -> Any:
+    return np.asarray((x == 0).any())
 
 
 def _not_invertible(x: AnyArray) -> Any:

@@ -143,14 +143,17 @@ def log_sigmoid(x):
 
 
 _shrinking = elementwise(
-    vjp=lambda g, x, *, lambd: masked(np.absolute(x) > lambd, g), samples=[{"lambd": 0.7}], accepts="f", tied=True
+    vjp=lambda g, x, *, lambd: masked(~((x >= -lambd) & (x <= lambd)), g),
+    samples=[{"lambd": 0.7}],
+    accepts="f",
+    tied=True,
 )
 
 
 @_shrinking
 def hardshrink(x, *, lambd):
     """x where |x| is over lambd, else 0."""
-    return x * (np.absolute(x) > lambd)
+    return np.where((x >= -lambd) & (x <= lambd), np.zeros((), x.dtype), x)
 
 
 @_shrinking

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.backends import gpu
+from chainrule.core.foreign import zeros_beside
 from chainrule.core.protocol import plain
 from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front, with_axes
 from chainrule.rows.batching import reshape as to_shape
@@ -276,7 +277,10 @@ def _undiagonal_of(x: AnyArray, offset: int, axis1: int, axis2: int, sizes: tupl
     n = shape_of(x)[-1]
     which = np.arange(sizes[0]) - max(-offset, 0)
     on = (which[:, None] == np.arange(sizes[1]) - max(offset, 0)) & ((which >= 0) & (which < n))[:, None]
-    rows = np.take(x, np.clip(which, 0, n - 1), axis=-1)
+    if n:
+        rows = np.take(x, np.clip(which, 0, n - 1), axis=-1)
+    else:
+        rows = zeros_beside(x, (*shape_of(x)[:-1], sizes[0]), x.dtype)
     return np.moveaxis(np.where(on, rows[..., None], np.zeros((), x.dtype)), (-2, -1), (axis1, axis2))
 
 
@@ -286,7 +290,24 @@ def _undiagonal_of(x: AnyArray, offset: int, axis1: int, axis2: int, sizes: tupl
 @linear(transpose=lambda g: g, samples=[call((2, 3)), call(())], structure="diagonal", moves=True)
 def clone(x):
     """A copy, laid out as x is unless x is stretched."""
-    return x.copy(order="C" if 0 in x.strides else "K") if is_array(x) else np.positive(x)
+    if not is_array(x):
+        return np.positive(x)
+    stretched = 0 in x.strides and any([s == 0 and n > 1 for s, n in zip(x.strides, x.shape, strict=True)])
+    return x.copy(order="C" if stretched else "K")
+
+
+@linear(
+    transpose=lambda g, *, order, ndim: g,
+    naming="CloneBackward0",
+    samples=[call((2, 3), order="F", ndim=2), call((2, 3), order="C", ndim=2)],
+    structure="diagonal",
+    moves=True,
+)
+def laid(x, *, order, ndim):
+    """A copy whose last axes, ``ndim`` of them, lie in memory row by row ("C") or column by column ("F")."""
+    lead = len(x.shape) - ndim
+    axes = (*range(lead), *range(lead, lead + ndim)[:: 1 if order == "C" else -1])
+    return np.transpose(np.copy(np.transpose(x, axes), order="C"), axes)
 
 
 @linear(

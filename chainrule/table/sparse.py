@@ -62,6 +62,19 @@ class Places:
         """Row and column of each entry, of the matrix or of its transpose."""
         return (self.indices, self.rows) if transposed else (self.rows, self.indices)
 
+    @functools.cached_property
+    def unique(self) -> bool:
+        """Whether no two entries are at one place."""
+        at = self.rows.astype(np.intp) * self.shape[1] + self.indices
+        return len(np.unique(at)) == len(at)
+
+    @functools.cache  # noqa: B019 -- places live as long as what they are the places of
+    def numbered(self, kind: str, transposed: bool) -> Any:
+        """SciPy's matrix of a kind whose entries are their own numbers, from 1, which tells what an index selects."""
+        numbers = np.arange(1, len(self.indices) + 1)
+        found = getattr(scipy_sparse(), kind)((numbers, self.indices, self.indptr), shape=self.shape)
+        return found.T if transposed else found
+
     def matrix(self, data: ndarray, transposed: bool = False) -> Any:
         """SciPy's matrix with these entries."""
         found = self._known

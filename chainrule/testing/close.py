@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.tensor import Tensor
+from chainrule.ops import creation
 
 #: (rtol, atol) by dtype; everything else must be equal.
 TOLERANCES: dict[np.dtype[Any], tuple[float, float]] = {
@@ -73,6 +74,25 @@ def assert_close(
     problem = _compare(actual, expected, "", (allow_subclasses, rtol, atol, equal_nan, check_dtype, check_stride))
     if problem is not None:
         raise AssertionError(problem if msg is None else msg(problem) if callable(msg) else msg)
+
+
+#: what :func:`assert_allclose` takes for these
+_WIDER = {np.dtype(np.float16): (1e-3, 1e-3), np.dtype(np.float32): (1e-4, 1e-5), np.dtype(np.float64): (1e-5, 1e-8)}
+
+
+def assert_allclose(
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
+) -> None:  # fmt: skip
+    """What :func:`assert_close` was before: nan equals nan, dtypes may differ, and tolerances are wider (float64: 1e-5, 1e-8).
+
+    PyTorch calls it deprecated.
+    """
+    actual = actual if isinstance(actual, Tensor) else creation.tensor(actual)
+    expected = expected if isinstance(expected, Tensor) else creation.tensor(expected, dtype=actual.dtype)
+    if rtol is None and atol is None:
+        pairs = [_WIDER.get(np.dtype(x.dtype), default_tolerances(x.dtype)) for x in (actual, expected)]
+        rtol, atol = max(r for r, _ in pairs), max(a for _, a in pairs)
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
 def _compare(actual: Any, expected: Any, where: str, how: tuple[Any, ...]) -> str | None:

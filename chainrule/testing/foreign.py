@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import itertools
 import json
 import sys
 import traceback
@@ -46,7 +47,7 @@ class Kind:
     Attributes:
         name: what the table of results calls it.
         package: what has to be installed.
-        make: from an ndarray to one of its arrays.
+        makes: from an ndarray to one of its arrays; several where they can be laid out in ways that matter.
         read: back.
         guard: a context in which nothing may be computed or converted.
         own_errors: packages whose exceptions (units that do not fit) count as clear.
@@ -57,7 +58,7 @@ class Kind:
 
     name: str
     package: str
-    make: Callable[[Any], Any]
+    makes: tuple[Callable[[Any], Any], ...]
     read: Callable[[Any], Any]
     guard: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
     own_errors: tuple[str, ...] = ()
@@ -74,10 +75,17 @@ def _in_two(n: int) -> tuple[int, ...]:
     return (n // 2, n - n // 2) if n > 1 else (n,)
 
 
-def _dask(x: Any) -> Any:
-    import dask.array
+def _dask(cut: Callable[[int], tuple[int, ...]]) -> Callable[[Any], Any]:
+    def make(x: Any) -> Any:
+        import dask.array
 
-    return dask.array.from_array(x, chunks=tuple(map(_in_two, x.shape)))
+        return dask.array.from_array(x, chunks=tuple(map(cut, x.shape)))
+
+    return make
+
+
+#: chunks of two sizes, all alike, and one: Dask has another algorithm for some
+_CHUNKS = (_dask(_in_two), _dask(lambda n: (1,) * n or (0,)), _dask(lambda n: (n,)))
 
 
 @contextlib.contextmanager
@@ -119,10 +127,10 @@ def _read_unyt(x: Any) -> Any:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("Dask", "dask.array", _dask, lambda x: x.compute(scheduler="synchronous"), _nothing_computed),
-        Kind("sparse", "sparse", _sparse, _read_sparse, dense=True),
-        Kind("CuPy", "cupy", _cupy, lambda x: x.get(), mixes=False, why_not=gpu.why_not),
-        Kind("unyt", "unyt", _unyt, _read_unyt, own_errors=("unyt",), dense=True),
+        Kind("Dask", "dask.array", _CHUNKS, lambda x: x.compute(scheduler="synchronous"), _nothing_computed),
+        Kind("sparse", "sparse", (_sparse,), _read_sparse, dense=True),
+        Kind("CuPy", "cupy", (_cupy,), lambda x: x.get(), mixes=False, why_not=gpu.why_not),
+        Kind("unyt", "unyt", (_unyt,), _read_unyt, own_errors=("unyt",), dense=True),
     )
 }
 
@@ -160,10 +168,10 @@ def positions(sample: Sample, kind: Kind) -> list[tuple[int, ...]]:
     return list(dict.fromkeys([*[(i,) for i in drawn], tuple(drawn)])) if drawn else []
 
 
-def check(prim: Primitive, sample: Sample, kind: Kind, foreign: tuple[int, ...]) -> Outcome:
+def check(prim: Primitive, sample: Sample, kind: Kind, foreign: tuple[int, ...], make: Any = None) -> Outcome:
     """Value, VJP, JVP and second derivatives with the operands ``foreign`` of that kind, against those of ndarrays."""
     case = Case(prim, sample)
-    run = _Run(case, kind, foreign)
+    run = _Run(case, kind, foreign, make or kind.makes[0])
     stage = STAGES[0]
     try:
         for stage in STAGES if case.wanted else STAGES[:1]:
@@ -183,9 +191,9 @@ def _judged(error: Exception, stage: str, kind: Kind) -> Outcome:
 class _Run:
     """One way to call a row: each method is a stage, and raises where something is not as with ndarrays."""
 
-    def __init__(self, case: Case, kind: Kind, foreign: tuple[int, ...]) -> None:
-        self.case, self.kind = case, kind
-        self.operands = [kind.make(x) if i in foreign else x for i, x in enumerate(case.operands)]
+    def __init__(self, case: Case, kind: Kind, foreign: tuple[int, ...], make: Callable[[Any], Any]) -> None:
+        self.case, self.kind, self.make = case, kind, make
+        self.operands = [make(x) if i in foreign else x for i, x in enumerate(case.operands)]
 
     def value(self) -> None:
         expected = self.case.value(self.case.operands)
@@ -203,7 +211,7 @@ class _Run:
 
     def pulled(self, gs: Any) -> list[Any]:
         leaves, outs = self.run()
-        return sweep(leaves, outs, [plain(self.kind.make(g)) for g in gs], False)
+        return sweep(leaves, outs, [plain(self.make(g)) for g in gs], False)
 
     def run(self) -> tuple[list[Tensor], list[Any]]:
         return self.case.run(
@@ -214,7 +222,7 @@ class _Run:
         along = {i: normal_like(self.case.operands[i], 5 + i) for i in self.case.wanted}
         expected = _tangents(self.case, self.case.operands, along)
         with self.kind.guard():
-            made = {i: plain(self.kind.make(t)) for i, t in along.items()}
+            made = {i: plain(self.make(t)) for i, t in along.items()}
             got = _tangents(self.case, [plain(x) if hasattr(x, "shape") else x for x in self.operands], made)
         self.same(got, expected)
 
@@ -224,7 +232,7 @@ class _Run:
         expected = _second(*self.case.run(self.case.operands, self.case.wanted), gs, hs)
         with self.kind.guard():
             leaves, outs = self.run()
-            got = _second(leaves, outs, [plain(self.kind.make(g)) for g in gs], [plain(self.kind.make(h)) for h in hs])
+            got = _second(leaves, outs, [plain(self.make(g)) for g in gs], [plain(self.make(h)) for h in hs])
         self.same(got, expected)
 
     def picked(self, wanted: tuple[int, ...]) -> list[Any]:
@@ -362,8 +370,9 @@ def row_on(prim: Primitive, kind: Kind) -> Result:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for sample in every_sample(prim):
-            for foreign in positions(sample, kind):
-                outcomes.append((f"{sample} with {foreign}", check(prim, sample, kind, foreign)))
+            for foreign, (layout, make) in itertools.product(positions(sample, kind), enumerate(kind.makes)):
+                where = f"{sample} with {foreign}{f', layout {layout}' if layout else ''}"
+                outcomes.append((where, check(prim, sample, kind, foreign, make)))
             if kind.name == "unyt" and sample.floating and not sample.complex and prim.name not in _OF_NUMBERS:
                 units = check_units(prim, sample)
                 if units.result == "defect":  # a refusal is unyt's answer to lengths, and says nothing of numbers

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array, array_of, unfaced
+from chainrule import errors
+from chainrule.api.array import Array, array_of, as_arrays, is_objects, plain_or_stacked, unfaced
 from chainrule.backends.arrays import is_container, is_foreign
 from chainrule.core.foreign import Foreign
 from chainrule.core.modes import recording
 from chainrule.core.others import is_table, numbers_of
 from chainrule.core.protocol import ArrayLike, plain
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.tree import TreeSpec, leaf_paths, leaves_like, tree_flatten, tree_leaves
+from chainrule.tree import TreeSpec, leaf_paths, leaves_like, tree_flatten, tree_leaves, tree_unflatten
 from chainrule.types.dtypes import native
 
 ndarray = np.ndarray
@@ -85,6 +86,19 @@ def untracked(x: Any) -> Any:
 def tensor_in(x: Any) -> Any:
     """A result with its tensor in the place of an Array."""
     return x if type(x) is Tensor else unfaced(x)
+
+
+def without_objects(tree: Any) -> Any:
+    """What a function returned, with Arrays in the place of arrays of objects that hold them.
+
+    To put these together is an operation, which belongs where the elements were computed: inside the level, in its mode.
+    """
+    if type(tree) is Tensor or type(tree) is Array:
+        return tree
+    leaves, spec = tree_flatten(tree)
+    if not any([is_objects(leaf) for leaf in leaves]):
+        return tree
+    return tree_unflatten([as_arrays(plain_or_stacked(x)) if is_objects(x) else x for x in leaves], spec)
 
 
 def without_labels(x: Any) -> Any:
@@ -174,6 +188,8 @@ def flatten_outputs(result: Any, api: str, call: str) -> tuple[list[Tensor], Tre
         raise RuntimeError(f"{api}: Expected f to be a function that has non-empty output (got output = {result!r})")
     for i, y in enumerate(leaves):
         y = leaves[i] = tensor_in(y)
+        if is_objects(data := getattr(y, "_raw", y)):
+            raise errors.array_of_objects(data, f"{api}: expected {call} to return arrays of numbers, got")
         if not isinstance(y, Tensor):
             if not is_array(y):
                 raise RuntimeError(

@@ -11,7 +11,8 @@ from chainrule.core.levels import Level, open_level, within
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
-from chainrule.transform.arguments import tensor_in
+from chainrule.transform.arguments import tensor_in, without_objects
+from chainrule.transform.writing import write_back
 from chainrule.types.shapes import shape_of
 
 
@@ -60,7 +61,9 @@ class JvpRun:
     ) -> None:
         with open_level(api, Dual, None, "same", lift_leaves) as level:
             self.level = level
-            self.result = func(*[wrap(Dual(p, t, level)) for p, t in zip(primals, tangents, strict=True)])
+            self.result = without_objects(
+                func(*[wrap(Dual(p, t, level)) for p, t in zip(primals, tangents, strict=True)])
+            )
 
     def split(self, y: Any) -> tuple[Any, Any]:
         """Primal and tangent of a result; the tangent is None where it is known to be zero."""
@@ -84,6 +87,22 @@ class JvpRun:
         if self.batch is not None and type(data) is Batched and data.level == self.batch:
             return data.payload if data.shared else data.payload[0]
         return primal
+
+
+def write_back_duals(api: str, given: Sequence[Any], duals: Sequence[Tensor], datas: Sequence[Any]) -> None:
+    """``write_back`` of the primals of those arguments of ``given`` whose duals do not hold the ``datas`` of before."""
+    for x, dual, before in zip(given, duals, datas, strict=True):
+        data = dual._raw
+        if data is before or not isinstance(x, Tensor):
+            continue
+        value = data.primal
+        while type(value) is Batched and value.level > getattr(x._raw, "level", 0):  # of the batch of tangents
+            value = value.payload if value.shared else value.payload[0]
+
+        def enter(primal: Any, data: Any = data) -> Dual:
+            return Dual(primal, data.tangent, data.level)
+
+        write_back(api, x, dual, value, enter)
 
 
 def exit_level(y: Any, level: Level) -> Any:

@@ -6,7 +6,7 @@ starts only; whatever else the function used is reached by other edges and is co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from chainrule.transform.arguments import (
     tensor_in,
     untracked,
     without_labels,
+    without_objects,
 )
 from chainrule.tree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 
@@ -84,10 +85,11 @@ class Trace:
         specs: the structure of each of these arguments.
         starts, edges: the tensors that the function got in the leaves' place, and where they are on the tape.
         began: the time at which the function was called.
+        hidden: nodes that its own sweeps do not pass; those of other traces do.
         result, aux: what it returned.
     """
 
-    __slots__ = ("api", "args", "aux", "began", "edges", "leaves", "result", "specs", "starts")
+    __slots__ = ("api", "args", "aux", "began", "edges", "hidden", "leaves", "result", "specs", "starts")
 
     def __init__(
         self,
@@ -106,6 +108,7 @@ class Trace:
         self.starts: list[Tensor] = []
         self.edges: list[Any] = []
         self.specs: list[TreeSpec] = []
+        self.hidden: Collection[Any] = ()
         self.aux = None
         if SPECIAL:
             outer, before, recorder = LOCAL.mode, LOCAL.traced, LOCAL.recorder
@@ -145,8 +148,9 @@ class Trace:
             self.leaves += leaves
             self.specs.append(spec)
         try:
-            return func(*inner, **kwargs)
-        except TypeError as error:
+            result = func(*inner, **kwargs)
+            return result if type(result) is Tensor else without_objects(result)
+        except (TypeError, AttributeError) as error:
             errors.noted(error)
             raise
 
@@ -230,6 +234,8 @@ class Trace:
                     gs[i] = g._raw
             elif create_graph and type(g) is ndarray:
                 gs[i] = wrap(g)
+        if self.hidden:
+            order = [edge for edge in order if edge not in self.hidden]
         return engine.sweep(
             roots,
             gs,

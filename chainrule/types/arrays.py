@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -105,9 +106,43 @@ def in_one(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def with_strides(array: np.ndarray[Any, Any], strides: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """A copy with these strides."""
-    spans = [(n - 1) * stride for n, stride in zip(array.shape, strides, strict=True)] if array.size else []
-    low, high = sum([span for span in spans if span < 0]), sum([span for span in spans if span > 0])
-    memory = np.empty(high - low + array.itemsize, np.uint8)
-    copy: np.ndarray[Any, Any] = np.ndarray(array.shape, array.dtype, memory, -low, strides)
+    copy = room(array.shape, array.dtype, strides)
     copy[...] = array
+    return copy
+
+
+def room(shape: Sequence[int], dtype: Any, strides: Sequence[int]) -> np.ndarray[Any, Any]:
+    """An array of whatever lies in memory, with these strides."""
+    spans = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)] if math.prod(shape) else []
+    low, high = sum([span for span in spans if span < 0]), sum([span for span in spans if span > 0])
+    memory = np.empty(high - low + dtype.itemsize, np.uint8)
+    return np.ndarray(tuple(shape), dtype, memory, -low, tuple(strides))
+
+
+def close_strides(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> list[int] | None:
+    """The smallest strides with which an array can be reshaped, without a copy, exactly as with the given ones.
+
+    The axes are in the same order and directions, and have gaps between them where they had gaps. None where elements overlap.
+    """
+    close = [itemsize] * len(shape)
+    before = given = itemsize  # what the next axis' stride is if there is no gap
+    for k in sorted([k for k, n in enumerate(shape) if n > 1], key=lambda k: abs(strides[k])):
+        step = abs(strides[k])
+        if step < given:
+            return None
+        own = before if step == given else before + itemsize
+        close[k] = own if strides[k] > 0 else -own
+        before, given = own * shape[k], step * shape[k]
+    return close
+
+
+def copy_alike(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy that lies in memory as the array does: what is a view of the one is a view of the other.
+
+    It cannot be written to if the array can't, or has elements that share their place in memory.
+    """
+    strides = None if array.flags.forc else close_strides(array.shape, array.strides, array.itemsize)
+    copy = array.copy(order="K") if strides is None else with_strides(array, tuple(strides))
+    if not array.flags.writeable or (strides is None and not array.flags.forc):
+        copy.flags.writeable = False
     return copy

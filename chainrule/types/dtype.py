@@ -151,6 +151,38 @@ complex64 = cfloat = dtype("complex64")
 complex128 = cdouble = dtype("complex128")
 
 
+class _Named(dtype):
+    """An element type of PyTorch's that NumPy lacks: it is a name, which nothing here is of. Making anything of it is refused."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: builtins.str) -> Any:
+        if name == "__numpy_dtype__" or (not name.startswith("__") and hasattr(np.dtype, name)):
+            return as_dtype(self.name)  # which says what to take
+        raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> builtins.type[Any]:
+        return dtype
+
+    def __eq__(self, other: object) -> builtins.bool:
+        return other is self
+
+    def __hash__(self) -> builtins.int:
+        return hash(self.name)
+
+
+bfloat16 = object.__new__(_Named)
+for _name, _value in {
+    "name": "bfloat16",
+    "is_floating_point": True,
+    "is_complex": False,
+    "is_signed": True,
+    "itemsize": 2,
+}.items():
+    object.__setattr__(bfloat16, _name, _value)
+
+
 def get_default_dtype() -> dtype:
     """Return the dtype that Python floats become; float32 unless it was changed.
 

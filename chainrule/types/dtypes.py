@@ -93,6 +93,8 @@ with array.astype(np.float64)
         pass
     if isinstance(dtype, str):
         return _from_string(dtype)
+    if str(dtype).removeprefix("torch.") in _MISSING:
+        return _from_string(str(dtype))
     if isinstance(dtype, np.dtype):
         raise TypeError(_foreign(dtype))
     if isinstance(dtype, type) and issubclass(dtype, np.generic):

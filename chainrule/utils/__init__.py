@@ -1,14 +1,14 @@
-"""Tools around autograd: :mod:`~chainrule.utils.checkpoint`, which trades time for memory, and a timer."""
+"""Tools around autograd: :mod:`~chainrule.utils.checkpoint`, which trades time for memory, loaders of data, and a timer."""
 
 import importlib
 
 from chainrule import errors
 from chainrule.utils import checkpoint
 
-__all__ = ["benchmark", "checkpoint"]
+__all__ = ["benchmark", "checkpoint", "data"]
 
 
 def __getattr__(name: str) -> object:
-    if name == "benchmark":
-        return importlib.import_module("chainrule.utils.benchmark")
+    if name in ("benchmark", "data"):
+        return importlib.import_module(f"chainrule.utils.{name}")
     raise errors.unknown_name(name, __all__, __name__)

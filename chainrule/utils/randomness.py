@@ -15,7 +15,7 @@ _LOCK = new_lock()  # generators are shared between threads: one second run at a
 
 def _states() -> tuple[Any, Any]:
     """The states of the default generator and of NumPy's global one; None where it was not used yet."""
-    ours = None if default_generator._state is None else default_generator.get_state()
+    ours = None if default_generator._state is None else default_generator._get_state()
     legacy = sys.modules.get("numpy.random.mtrand")
     return ours, None if legacy is None else legacy.get_state()
 
@@ -23,7 +23,7 @@ def _states() -> tuple[Any, Any]:
 def _restore(states: tuple[Any, Any]) -> None:
     ours, theirs = states
     if ours is not None:
-        default_generator.set_state(ours)
+        default_generator._set_state(ours)
     elif default_generator._state is not None:
         default_generator.manual_seed(default_generator.initial_seed())
     if theirs is not None:

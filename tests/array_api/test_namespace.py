@@ -200,3 +200,8 @@ def test_tolerances_for_each_matrix():
         np.linalg.pinv(x, 0.1, rtol=0.1)
     with pytest.raises(ValueError, match="both"):
         np.linalg.matrix_rank(x, 0.1, rtol=0.1)
+
+
+def test_the_package_says_what_it_can_do():
+    info = cr.__array_namespace_info__()
+    assert info.default_device() == "cpu" and "float64" in info.dtypes()

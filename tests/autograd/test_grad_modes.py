@@ -269,3 +269,11 @@ def test_array_of_a_parameter_in_no_grad():
         x.numpy()
     with torch.no_grad():
         assert isinstance(x.numpy(), np.ndarray) and x.numpy().tolist() == [1.0, 2.0]
+
+
+def test_the_module_of_modes():
+    from importlib import import_module
+
+    modes = import_module(f"{torch.__name__}.autograd.grad_mode")
+    assert modes.no_grad is torch.no_grad and modes.set_grad_enabled is torch.set_grad_enabled
+    assert torch.autograd.grad_mode is modes

@@ -1,5 +1,7 @@
 """Primitives of the program's own: rules in all their forms, of all orders, in both modes."""
 
+from collections import namedtuple
+
 import numpy as onp
 import pytest
 
@@ -22,8 +24,18 @@ from chainrule.compat.autograd.extend import (
     register_notrace,
     vspace,
 )
+from chainrule.compat.autograd.misc import flatten
 from chainrule.compat.autograd.test_util import check_grads
-from chainrule.compat.autograd.tracer import Node, VJPNode, getval, isbox, new_box, trace
+from chainrule.compat.autograd.tracer import (
+    JVPNode,
+    Node,
+    VJPNode,
+    getval,
+    isbox,
+    new_box,
+    trace,
+    trace_stack,
+)
 
 X = onp.array([0.5, 2.0, 3.0])
 Z = onp.array([1 + 2j, 0.5 - 1j])
@@ -139,6 +151,69 @@ def test_rules_at_once_for_forward_mode():
     assert make_jvp(multiplied, (0, 1))(2.0, 3.0)((1.0, 10.0)) == (6.0, 23.0)
 
 
+Pair = namedtuple("Pair", "a b")
+#: an argument, and what a rule returns for it: the same numbers in other containers
+CONTAINERS = {
+    "an array for a list": ([1.0, 3.0], lambda g: np.array([2 * g, 3 * g])),
+    "a tuple for a list": ([1.0, 3.0], lambda g: (2 * g, 3 * g)),
+    "a list for a tuple": ((1.0, 3.0), lambda g: [2 * g, 3 * g]),
+    "a tuple for a named one": (Pair(1.0, 3.0), lambda g: (2 * g, 3 * g)),
+    "rows for arrays": ([X, X], lambda g: g * np.array([X, 2 * X])),
+    "nested": (([1.0, X], (2.0,)), lambda g: [(2 * g, [g, 2 * g, 3 * g]), np.array([g])]),
+    "beside nothing": (([], [2.0]), lambda g: (onp.zeros((1, 0)), np.array([g]))),
+    "in a dict": ({"b": [1.0, 2.0], "a": 3.0}, lambda g: {"b": (g, 2 * g), "a": g}),
+    "a list for an array": (X[:2], lambda g: [2 * g, 3 * g]),
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_rules_may_return_other_containers(name):
+    point, gradient = CONTAINERS[name]
+    f = primitive(lambda p: 1.0)
+    defvjp(f, lambda ans, p: gradient)
+    found = grad(lambda p: f(p) * 2)(point)
+    assert vspace(found) == vspace(point)
+    assert onp.array_equal(flatten(found)[0], flatten(gradient(2.0))[0])
+    once_more = grad(lambda x: np.sum(flatten(grad(lambda p: f(p) * x**2)(point))[0]))(3.0)  # ∂/∂x x² g = 2x g
+    assert once_more == 6.0 * np.sum(flatten(gradient(1.0))[0])
+
+
+def test_tangents_may_be_in_other_containers():
+    f = primitive(lambda x: (x, [2 * x, 3 * x]))
+    defjvp(f, lambda t, ans, x: [t, np.array([2 * t, 3 * t])])
+    assert make_jvp(f)(2.0)(1.0) == ((2.0, [4.0, 6.0]), (1.0, [2.0, 3.0]))
+
+
+@pytest.mark.parametrize("gradient", [[1.0], [1.0, 2.0, 3.0], 1.0, {"a": 1.0, "b": 2.0}, onp.ones(3)])
+def test_containers_of_another_length(gradient):
+    f = primitive(lambda p: 1.0)
+    defvjp(f, lambda ans, p: lambda g: gradient)
+    with pytest.raises(ValueError, match="the trees differ"):
+        grad(f)([1.0, 3.0])
+
+
+def test_rules_that_compute_with_arguments_of_a_run():
+    """As PennyLane's do: arrays that the program keeps are of the run, what the rule gives is one level less."""
+    kept = []
+
+    @primitive
+    def square(x):
+        return x**2
+
+    def rule(ans, x):
+        return lambda g: g * (2 * kept[-1])._value
+
+    defvjp(square, rule)
+
+    def f(x):
+        kept.append(x)
+        return square(x)
+
+    assert grad(f)(3.0) == 6.0
+    assert grad(grad(f))(3.0) == 2.0
+    assert onp.allclose(hessian(lambda x: np.sum(f(x)))(X), 2 * onp.eye(3))
+
+
 def test_missing_rules():
     bare = primitive(lambda x, y: x * y)
     for operator in (grad(bare), lambda *args: make_jvp(bare)(*args)(1.0)):
@@ -199,11 +274,32 @@ def test_tracing_in_steps():
     assert isbox(y) and not isbox(X) and type(getval(y)) is onp.ndarray
     g = new_box(onp.array([1.0, 0.0, 0.0]), 0, VJPNode.new_root())
     found = backward_pass(g, y._node)
+    assert type(found._value) is onp.ndarray  # boxes of one number are of one level
     assert onp.allclose(found._value, [onp.sin(0.5) + 0.5 * onp.cos(0.5), 0, 0])
-    with pytest.raises(TypeError, match="from 0 roots"):
+    with pytest.raises(TypeError, match="from 0 starts"):
         backward_pass(g, np.sin(Array(X, requires_grad=True))._node)
     with pytest.raises(TypeError, match="without a value"):
         backward_pass(g, VJPNode.new_root())
+
+
+def test_traces_in_steps():
+    with trace_stack.new_trace() as t:
+        boxes = new_box((X, 2.0), t, VJPNode.new_root())
+        y, z = np.sum(boxes[0]) * 2, onp.sum(X)
+        assert len(boxes) == 2 and y._trace == boxes._trace == t == trace_stack.top
+    assert y._trace == t and trace_stack.top == -1 and not isbox(z)
+    value, node = trace(VJPNode.new_root(), lambda x: x**3, 2.0)
+    assert value == 8.0 and backward_pass(1.0, node) == 12.0
+    value, node = trace(JVPNode.new_root(1.0), lambda x: x**3, 2.0)
+    assert (value, node.g) == (8.0, 12.0)
+    with pytest.warns(UserWarning, match="independent"):
+        assert trace(VJPNode.new_root(), lambda x: 1.0, 2.0) == (1.0, None)
+
+    def gradient(x):  # of one run in another
+        box = new_box(x, 0, VJPNode.new_root())
+        return backward_pass(1.0, (box**3 * box._value)._node)
+
+    assert gradient(2.0) == 24.0 and grad(gradient)(2.0) == 9 * 2.0**2
 
 
 def test_nodes_of_the_programs_own_are_refused():

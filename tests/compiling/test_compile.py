@@ -315,7 +315,7 @@ def test_a_value_that_escapes_is_an_error_that_names_the_lines():
         kept.append(x * 2)
         return x
 
-    compiled = cr.compile(leak)
+    compiled = cr.compile(leak, pure=True)  # which is not true
     compiled(x)
     with pytest.raises(
         RuntimeError, match=r"value of a function that was being recorded by compile \(called at test_comp"
@@ -446,8 +446,10 @@ def test_what_a_function_ignores_itself_is_not_reported(recwarn):
     assert not recwarn.list
 
 
-def test_values_can_be_printed(capsys):
-    compiled = cr.compile(lambda x: (print(x, repr(x)), x * 2)[1])
-    for _ in range(2):
-        compiled(np.arange(2.0)), compiled(cr.arange(2.0))
-    assert capsys.readouterr().out == "[0. 1.] array([0., 1.])\ntensor([0., 1.]) tensor([0., 1.])\n"
+def test_values_are_printed_in_each_call_or_while_recording_alone(capsys):
+    out = "[0. 1.] array([0., 1.])\ntensor([0., 1.]) tensor([0., 1.])\n"
+    for pure in (False, True):
+        compiled = cr.compile(lambda x: (print(x, repr(x)), x * 2)[1], pure=pure)
+        for _ in range(2):
+            compiled(np.arange(2.0)), compiled(cr.arange(2.0))
+        assert capsys.readouterr().out == (out if pure else out * 2)

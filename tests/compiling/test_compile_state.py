@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+import sys
 import threading
 import types
 import weakref
@@ -589,3 +590,68 @@ def test_a_function_that_waits_for_threads_of_its_own_is_no_deadlock(monkeypatch
         return x + found[0]
 
     assert cr.compile(outer)(np.ones(2)).tolist() == [3.0, 3.0]
+
+
+def test_while_a_debugger_watches_nothing_is_recorded():
+    seen, compiled = [], cr.compile(lambda x: x * 2)
+    trace = lambda frame, event, arg: seen.append(frame.f_code.co_name)
+    if hasattr(sys, "monitoring"):
+        pytest.skip("Python 3.12 and later: debuggers are not in the way")
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        compiled(np.ones(2))
+    finally:
+        sys.settrace(before)
+    assert "<lambda>" in seen and not compiled.recordings
+    assert compiled(np.ones(2)).tolist() == compiled(np.ones(2)).tolist() == [2.0, 2.0] and compiled.recordings
+
+
+def test_a_promise_costs_nothing_and_is_taken_at_its_word():
+    scale = [2.0]
+
+    @cr.compile(pure=True)
+    def f(x):
+        return x * scale[0]
+
+    assert f(np.ones(1)) == 2.0
+    scale[0] = 5.0
+    assert f(np.ones(1)) == 2.0  # as promised
+    assert [guard.key for guard in f.recordings[0].references.guards] == ["_default"]  # the dtype of new tensors
+
+
+def test_what_is_refused_is_put_back():
+    class State:
+        k = 1.0
+
+    state, numbers, names, kept = State(), [1.0], {"a": 1.0}, np.ones(2)
+
+    def f(x):
+        state.k += 1
+        state.new = 3
+        numbers.append(2.0)
+        names["b"] = names.pop("a")
+        kept[0] = 7.0
+        State.j = 4.0
+        open("/nonexistent")  # noqa: SIM115
+
+    with (
+        pytest.warns(UserWarning, match=r"it calls _?io.open, which depends on, or changes, .*\(`open\("),
+        pytest.raises(FileNotFoundError),
+    ):
+        cr.compile(f)(np.ones(2))
+    assert state.k == 2.0 and numbers == [1.0, 2.0] and names == {"b": 1.0} and kept.tolist() == [7.0, 1.0]  # once
+
+
+def test_paths_that_read_different_names():
+    first, second = [1.0], [2.0]
+
+    @cr.compile
+    def f(x):
+        return x * first[0] if x[0] > 0 else x * second[0]
+
+    assert f(np.ones(1)) == 1.0 and f(-np.ones(1)) == -2.0
+    second[0] = 5.0
+    assert f(np.ones(1)) == 1.0 and f(-np.ones(1)) == -5.0
+    first[0] = 7.0
+    assert f(-np.ones(1)) == -5.0 and f(np.ones(1)) == 7.0

@@ -70,11 +70,21 @@ def test_random_numbers_of_an_argument_are_noticed():
     assert not np.array_equal(first, compiled(np.zeros(3), source))
 
 
-def test_options_of_other_compilers_are_refused():
-    with pytest.raises(TypeError, match="takes the function alone, not fullgraph="):
-        cr.compile(branching, fullgraph=True)
-    with pytest.raises(TypeError, match="takes the function alone, not mode="):
-        cr.compile(mode="reduce-overhead")
+def test_options_of_other_compilers():
+    for option in ("static_argnums", "donate_argnums"):
+        with pytest.raises(TypeError, match=f"takes the function alone, not {option}="):
+            cr.compile(branching, **{option: 0})
+    with pytest.warns(UserWarning, match=r"mode='max-autotune', fullgraph=True changes nothing") as found:
+        compiled = cr.compile(branching, fullgraph=True, mode="max-autotune")
+    assert found[0].filename == __file__ and compiled.function is branching
+    with pytest.warns(UserWarning, match=r"dynamic=False, backend='eager', options={} changes nothing"):
+
+        @cr.compile(dynamic=False, backend="eager", options={})
+        def double(x):
+            return 2 * x
+
+    assert double(np.ones(2)).tolist() == [2.0, 2.0] and double.recordings
+    assert cr.compile(branching, disable=True) is branching
 
 
 def test_a_function_called_in_ever_new_ways_is_not_recorded_for_ever():

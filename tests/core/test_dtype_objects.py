@@ -175,3 +175,32 @@ def test_typed_memory_keeps_its_precision():
         t = torch.tensor(array.array(code, [1, 2]))
         u = torch.tensor(memoryview(array.array(code, [1, 2])))
         assert t.dtype == u.dtype == {"d": "float64", "f": "float32"}.get(code, "int64") and t.tolist() == [1, 2]
+
+
+def test_bfloat16_is_a_name():
+    dtype = torch.bfloat16
+    assert repr(dtype) == "torch.bfloat16" and isinstance(dtype, torch.dtype) and {dtype: 1}[torch.bfloat16] == 1
+    assert dtype.is_floating_point and not dtype.is_complex and dtype.itemsize == 2
+    assert dtype not in (torch.float16, torch.float32) and torch.float16 != dtype and not hasattr(dtype, "__name__")
+    assert pickle.loads(pickle.dumps(dtype)) is copy.deepcopy(dtype) is dtype
+
+
+@differs("it has such numbers")
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda d: torch.zeros(2, dtype=d),
+        lambda d: torch.ones(2).to(d),
+        lambda d: torch.ones(2).to(dtype=d),
+        lambda d: torch.ones(2).type(d),
+        lambda d: torch.ones(2).sum(dtype=d),
+        lambda d: torch.nn.Linear(2, 2).to(d),
+        lambda d: torch.finfo(d),
+        lambda d: torch.promote_types(d, torch.float32),
+        lambda d: np.zeros(2, d),
+        lambda d: torch.dtype(d),
+    ],
+)
+def test_making_anything_of_bfloat16_is_refused(use):
+    with pytest.raises(TypeError, match="NumPy carries no bfloat16; use float32 instead"):
+        use(torch.bfloat16)

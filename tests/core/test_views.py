@@ -375,12 +375,55 @@ def test_what_an_index_took_is_contiguous():
         x[:, torch.tensor([True, False])]
 
 
-@pytest.mark.skipif(not OURS, reason="PyTorch shows what else is in the memory")
 def test_as_strided_of_examples_that_are_not_contiguous():
     x = torch.arange(12.0).reshape(2, 3, 2)
-    assert torch.vmap(lambda t: t.as_strided((2,), (1,)))(x).tolist() == [[0.0, 1.0], [6.0, 7.0]]
-    with pytest.raises(RuntimeError, match="not contiguous"):
-        torch.vmap(lambda t: t.as_strided((2,), (1,)))(x.transpose(1, 2))
+    for examples in (x, x.transpose(1, 2)):
+        assert torch.vmap(lambda t: t.as_strided((2,), (1,)))(examples).tolist() == [[0.0, 1.0], [6.0, 7.0]]
+
+
+A = torch.arange(12.0).reshape(3, 4)
+
+
+@pytest.mark.parametrize(
+    ("shown", "wanted"),
+    [
+        (lambda: A.t().as_strided((6,), (2,)), [0, 2, 4, 6, 8, 10]),
+        (lambda: A.t().as_strided((2, 3), (1, 4), 1), [[1, 5, 9], [2, 6, 10]]),
+        (lambda: A[:, 1].as_strided((), ()), 1),
+        (lambda: A[:, 1].as_strided((2, 3), (4, 1)), [[1, 2, 3], [5, 6, 7]]),  # beyond the column
+        (lambda: A[:, 1].as_strided((2, 3), (4, 1), 0), [[0, 1, 2], [4, 5, 6]]),
+        (lambda: A[1].as_strided((2, 2), (4, 1), 2), [[2, 3], [6, 7]]),
+        (lambda: A[::2, 1:].as_strided((2, 3), (8, 1)), [[1, 2, 3], [9, 10, 11]]),
+        (lambda: A[0].expand(3, 4).as_strided((4,), (1,)), [0, 1, 2, 3]),
+        (lambda: torch.as_strided_scatter(A.t(), torch.zeros(2), (2,), (8,))[0], [0, 4, 0]),
+    ],
+)
+def test_as_strided_counts_in_memory(shown, wanted):
+    assert shown().tolist() == wanted
+
+
+def test_gradients_of_as_strided_of_what_is_not_contiguous():
+    w = torch.arange(6.0, requires_grad=True)
+    y = (w * w).reshape(2, 3).t()
+    (y.as_strided((2, 2), (3, 2)) * torch.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+    assert w.grad.tolist() == [0.0, 0.0, 8.0, 18.0, 0.0, 40.0]
+    y = (w * w).reshape(2, 3)[:, 1]
+    grads = torch.autograd.grad(y.as_strided((2,), (3,)).sum() + y.as_strided((), ()), [y, w])
+    assert [g.tolist() for g in grads] == [[2, 1], [0, 4, 0, 0, 8, 0]]
+    jvp = torch.func.jvp(lambda x: x.t().as_strided((3,), (2,)), (A,), (A * 10,))
+    assert [t.tolist() for t in jvp] == [[0, 2, 4], [0, 20, 40]]
+
+
+def test_writes_through_as_strided_of_what_is_not_contiguous():
+    x = torch.zeros(2, 3)
+    x.t().as_strided((2,), (4,)).fill_(7.0)
+    x[:, 2].as_strided((1,), (1,), 2).fill_(5.0)
+    assert x.tolist() == [[7, 0, 5], [0, 7, 0]]
+    w = torch.ones(6, requires_grad=True)
+    y = (w * 1).reshape(2, 3)
+    y.t().as_strided((2,), (3,)).mul_(10.0)
+    y.sum().backward()
+    assert w.grad.tolist() == [10, 1, 1, 10, 1, 1]
 
 
 @differs("PyTorch writes in an order that is not defined")
@@ -428,9 +471,8 @@ def test_copies_are_not_views(name, copied):
 
 
 @differs("reaches all of the storage that the tensor lies in")
-def test_as_strided_stays_within_the_tensor():
-    x = torch.arange(6.0)
-    with pytest.raises(RuntimeError, match="reaches no others"):
-        x[:2].as_strided((3,), (1,))
-    with pytest.raises(RuntimeError, match="not contiguous"):
-        x.reshape(2, 3).t().as_strided((2,), (1,))
+def test_as_strided_stays_within_a_tensor_with_a_history():
+    x = torch.arange(6.0, requires_grad=True)
+    for part in (x[:2], x.reshape(2, 3)[:, 0]):
+        with pytest.raises(RuntimeError, match="reaches no others"):
+            part.as_strided((3,), (1,))

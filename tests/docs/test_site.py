@@ -44,6 +44,12 @@ def test_every_page_is_in_the_menu(pages: dict[str, str]) -> None:
     assert sorted(MENU) == sorted(written | made)
 
 
+def test_links_of_the_changelog_stay_among_the_pages(reference: ModuleType) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", reference.changelog())
+    pages = [link.partition("#")[0] for link in links if not link.startswith("http")]
+    assert "guide/gpu.md" in pages and set(pages) <= set(MENU)
+
+
 @pytest.mark.parametrize(
     "module", ["", ".autograd", ".autograd.graph", ".autograd.functional", ".autograd.forward_ad", ".func", ".linalg",
                ".nn", ".nn.functional", ".nn.init", ".nn.utils", ".optim",

@@ -13,7 +13,7 @@ from chainrule.rows.primitive import TABLE, call
 from chainrule.testing import foreign
 
 RESULTS = json.loads((Path(__file__).parents[2] / "tools" / "foreign.json").read_text())
-QUICK = ["det", "getitem", "median", "softmax"]
+QUICK = ["cholesky", "cholesky_info", "det", "getitem", "median", "softmax"]
 
 
 def test_no_row_has_a_defect() -> None:

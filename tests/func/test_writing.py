@@ -169,3 +169,98 @@ def test_of_an_index_that_comes_twice_the_last_stays_in_every_example() -> None:
     matrices = np.random.default_rng(3).uniform(-1, 1, (4, 3, 3)) + np.eye(3)
     for d in (grad, jacfwd):
         np.testing.assert_allclose(vmap(d(pivoted))(matrices), [d(pivoted)(m) for m in matrices], rtol=1e-9)
+
+
+# -- arguments that do not lie together -------------------------------------------------------------------------------
+
+LAYOUTS = {
+    "C": lambda: np.ones((2, 2)),
+    "F": lambda: np.asfortranarray(np.ones((2, 2))),
+    "rows with gaps": lambda: np.ones((4, 2))[::2],
+    "columns with gaps": lambda: np.ones((2, 4))[:, ::2],
+    "both with gaps": lambda: np.ones((4, 4))[::2, ::2],
+    "reversed": lambda: np.ones((2, 2))[::-1],
+    "columns reversed": lambda: np.ones((2, 2))[:, ::-1],
+    "all reversed": lambda: np.ones((2, 2))[::-1, ::-1],
+    "of three axes": lambda: np.ones((2, 3, 2)).transpose(1, 0, 2)[:2, :, 0],
+    "of a wide array": lambda: np.ones((2, 30000))[:, :2],
+    "large": lambda: np.ones((200, 200))[::2],
+}
+
+
+def writing(through):
+    def function(x):
+        through(x)[1] = 100.0
+        return np.sum(x * x)
+
+    return function
+
+
+THROUGH = {
+    "reshape": lambda x: x.reshape(-1),
+    "reshape, F": lambda x: x.reshape(-1, order="F"),
+    "ravel": lambda x: x.ravel(),
+    "transpose": lambda x: x.T.reshape(-1),
+    "part": lambda x: x[:1].reshape(-1),
+    "turned": lambda x: x.swapaxes(0, 1)[::-1].reshape(-1),
+    "flat": lambda x: x.flat,
+}
+VALUES = {
+    "value_and_grad": lambda f, x: cr.value_and_grad(f)(x)[0],
+    "vjp": lambda f, x: cr.vjp(f, x)[0],
+    "jvp": lambda f, x: cr.jvp(f, (x,), (np.ones(x.shape),))[0],
+    "linearize": lambda f, x: cr.func.linearize(f, x)[0],
+    "vmap": lambda f, x: cr.vmap(f)(np.lib.stride_tricks.as_strided(x, (1, *x.shape), (8, *x.strides)))[0],
+    "jvp of value_and_grad": lambda f, x: cr.jvp(lambda x: cr.value_and_grad(f)(x)[0], (x,), (np.ones(x.shape),))[0],
+}
+
+
+@pytest.mark.parametrize("transformation", VALUES)
+@pytest.mark.parametrize("way", THROUGH)
+def test_writing_through_what_numpy_makes_a_view_or_a_copy(way, transformation):
+    function = writing(THROUGH[way])
+    for layout, make in LAYOUTS.items():
+        assert VALUES[transformation](function, make()) == function(make()), layout
+
+
+@pytest.mark.parametrize("transformation", ["value_and_grad", "vjp", "linearize"])
+def test_elements_that_share_their_place_in_memory_are_not_written_apart(transformation):
+    for shape, strides in (((2, 2), (0, 8)), ((2, 2), (8, 8))):
+        x = np.lib.stride_tricks.as_strided(np.ones(4), shape, strides)
+        with pytest.raises((RuntimeError, ValueError), match="read-only"):
+            VALUES[transformation](writing(lambda x: x[0]), x)
+        assert x.sum() == 4
+    x = np.ones((2, 2))
+    x.flags.writeable = False
+    with pytest.raises((RuntimeError, ValueError), match="read-only"):
+        VALUES[transformation](writing(lambda x: x[0]), x)
+
+
+READ_ONLY = {
+    "np.broadcast_to": lambda x: np.broadcast_to(x, (2, 2)),
+    "np.broadcast_to, larger": lambda x: np.broadcast_to(x, (3, 2, 2)),
+    "a part of it": lambda x: np.broadcast_to(x, (2, 2))[:1].T,
+    "np.diagonal": np.diagonal,
+    "x.diagonal": lambda x: x.diagonal(),
+    "np.diag": np.diag,
+    "sliding_window_view": lambda x: np.lib.stride_tricks.sliding_window_view(x, (1, 1)),
+}
+
+
+@pytest.mark.parametrize("transformation", VALUES)
+@pytest.mark.parametrize("way", READ_ONLY)
+def test_what_numpy_makes_read_only_is_not_written_to(way, transformation):
+    def function(x):
+        READ_ONLY[way](x)[0] = 9.0
+        return np.sum(x)
+
+    with pytest.raises((ValueError, RuntimeError), match="read-only"):
+        VALUES[transformation](function, np.ones((2, 2)))
+
+
+def test_a_block_of_one_array_is_a_copy():
+    x = cr.Array(np.ones((2, 2)))
+    np.block(x)[0] = np.block([x])[0] = 9.0
+    assert np.asarray(x).sum() == 4
+    np.broadcast_arrays(x, x[0])[0][0] = 9.0  # which is x itself, in NumPy
+    assert np.asarray(x).sum() == 20

@@ -5,8 +5,9 @@ from typing import Any
 
 import chainrule
 
-from . import compiled, judging, making
+from . import chunked, compiled, judging, making, returned, states
 from . import native as paths
+from . import pairs as of_pairs
 
 
 def torch() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
@@ -36,4 +37,32 @@ def native() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return paths.program, paths.against_python
 
 
-MODES = {"torch": torch, "plain": plain, "numpy": numpy, "compile": compile, "native": native}
+def objects() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    return returned.program, returned.against_differences
+
+
+def pairs() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    return of_pairs.program, of_pairs.against_eager
+
+
+def state() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    return states.program, states.against_eager
+
+
+def dask() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    import dask.array  # noqa: F401  # which takes a while, and a program's time is limited
+
+    return chunked.program, chunked.against_numpy
+
+
+MODES = {
+    "torch": torch,
+    "plain": plain,
+    "numpy": numpy,
+    "objects": objects,
+    "compile": compile,
+    "pairs": pairs,
+    "state": state,
+    "dask": dask,
+    "native": native,
+}

@@ -55,6 +55,24 @@ def test_programs_in_c(first):
     assert run("native", range(first, first + 40)) > 300
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", range(0, 120, 40))
+def test_programs_in_chunks(first):
+    pytest.importorskip("dask.array")
+    assert run("dask", range(first, first + 40)) > 20
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", range(0, 120, 40))
+def test_pairs_of_calls(first):
+    assert run("pairs", range(first, first + 40)) > 20
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_functions_that_return_objects():
+    assert run("objects", range(60)) > 300
+
+
 @pytest.mark.parametrize("row", sorted({row for *_, row in judging.DOCUMENTED + judging.OF_NUMPY}))
 def test_every_difference_is_documented(row):
     page = Path(__file__).parents[2] / "docs" / "compat.md"

@@ -159,3 +159,27 @@ def test_patterns_that_do_not_fit(options, message):
         cr.jacobian(np.sin, np.ones(4), **options)
     with pytest.raises(ValueError, match="there are 1 and 2"):
         cr.jacobian(lambda a, b: a * b, (np.ones(4), np.ones(4)), sparsity=np.eye(4))
+
+
+def test_rounding_beside_zero_is_no_difference():
+    def cross(x):
+        v = np.append(np.ediff1d(x), x)[:3]
+        return np.cross(v, np.ediff1d(x)[:3])
+
+    for seed in range(5):
+        for size in (1.0, 1e-34):
+            x = size * np.random.default_rng(seed).normal(size=5)
+            cr.jacobian(cross, x, layout="structured", check=True)
+    with pytest.raises(RuntimeError, match="Entries are missing"):  # also where all is small
+        cr.jacobian(lambda x: x * x.sum(), 1e-34 * R.standard_normal(5), layout="csr", sparsity=np.eye(5), check=True)
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+def test_functions_that_return_arrays_of_objects(layout):
+    def function(y):
+        return np.array([y[1], -np.sin(y[0])])
+
+    y = np.array([1.0, 0.5])
+    pattern = np.array([[0, 1], [1, 0]])
+    found = cr.jacobian(function, y, layout=layout, sparsity=pattern, check=True)
+    np.testing.assert_allclose(found if layout == "dense" else found.toarray(), [[0, 1], [-np.cos(1.0), 0]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,14 @@ def test_quad_passes_its_arguments():
     assert integrate.quad(function, 0, 2, args=(3.0,))[0] == pytest.approx(6.0)
     swapped = LowLevelCallable(product().low_level("integrand", 2, [1, 0]))
     assert integrate.quad(swapped, 0, 2, args=(3.0,))[0] == pytest.approx(6.0)
+
+
+def test_another_number_of_arguments_is_told():
+    function = LowLevelCallable(product().low_level("integrand", 2, [0, 1]))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert np.isnan(integrate.quad(function, 0, 2)[0])
+    assert any("takes 2 numbers, and is called with 1: those beside" in str(w.message) for w in told)
 
 
 def test_an_array_is_read_where_it_lies_and_kept():

@@ -268,6 +268,9 @@ def test_malformed_code_is_refused():
         native.Runner(good, 0, [layout(x)], [], [])
     with pytest.raises(ValueError, match="side by side"):
         native.Runner(good, 0, [layout(x)], [], [layout(x[::2])])
+    for huge in (((2**40, 2**40), x.dtype, (2**43, 8)), ((2**62,), x.dtype, (8,))):
+        with pytest.raises(ValueError, match="side by side"):
+            native.Runner(good, 0, [layout(x)], [], [huge])
 
 
 def test_loops_of_objects_have_no_address():

@@ -268,6 +268,21 @@ def test_printing():
         ),
         (lambda: nn.GroupNorm(2, 4), "GroupNorm(2, 4, eps=1e-05, affine=True, bias=True)"),
         (lambda: nn.Embedding(5, 2, padding_idx=-1), "Embedding(5, 2, padding_idx=4)"),
+        (lambda: nn.Embedding(5, 2, max_norm=1.0, sparse=True), "Embedding(5, 2, max_norm=1.0, sparse=True)"),
+        (lambda: nn.EmbeddingBag(5, 2), "EmbeddingBag(5, 2, mode='mean')"),
+        (
+            lambda: nn.EmbeddingBag(5, 2, 1.0, 1.0, True, "sum", padding_idx=-1),
+            "EmbeddingBag(5, 2, max_norm=1.0, norm_type=1.0, scale_grad_by_freq=True, mode='sum', padding_idx=4)",
+        ),
+        (lambda: nn.RMSNorm(3), "RMSNorm((3,), eps=None, elementwise_affine=True)"),
+        (
+            lambda: nn.ParameterList([torch.ones(2, 3), 4]),
+            "ParameterList(\n    (0): Parameter containing: [torch.float32 of size 2x3]\n    (1): Object of type: int\n)",
+        ),
+        (
+            lambda: nn.ParameterDict({"a": torch.ones(2)}),
+            "ParameterDict(  (a): Parameter containing: [torch.FloatTensor of size 2])",
+        ),
         (lambda: nn.PReLU(), "PReLU(num_parameters=1)"),
     ],
 )
@@ -381,7 +396,12 @@ LAYERS = [
     ("LayerNorm(3, bias=False)", (4, 3)),
     ("LayerNorm(3, elementwise_affine=False)", (4, 3)),
     ("GroupNorm(2, 4)", (2, 4, 3)),
+    ("RMSNorm(3)", (4, 3)),
+    ("RMSNorm((2, 3), eps=0.1)", (4, 2, 3)),
+    ("RMSNorm(3, elementwise_affine=False)", (4, 3)),
     ("PReLU(3)", (2, 3)),
+    ("RNNCell(3, 2, nonlinearity='relu')", (4, 3)),
+    ("GRUCell(3, 2, bias=False)", (3,)),
 ]
 
 
@@ -513,6 +533,96 @@ def test_the_meta_device_changes_nothing():
 def test_one_device_is_no_reason_to_divide(kind):
     layer = nn.Linear(2, 1)
     assert torch.equal(getattr(nn, kind)(layer)(torch.ones(3, 2)), layer(torch.ones(3, 2)))
+
+
+class Other:
+    def __init__(self, *args, **kwargs):
+        self.given = args, kwargs
+
+
+def test_arguments_of_the_base():
+    class Both(nn.Module, Other):
+        call_super_init = True
+
+    assert Both(1, two=2).given == ((1,), {"two": 2})
+    for args, kwargs in (((1,), {}), ((), {"two": 2})):
+        with pytest.raises(TypeError):
+            nn.Module(*args, **kwargs)
+
+
+# -- parameters in lists and dictionaries; bags --------------------------------------------------------------------------
+
+
+class Held(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.list = nn.ParameterList([torch.ones(2), nn.Parameter(torch.zeros(1))])
+        self.by_name = nn.ParameterDict({"a": torch.ones(3)})
+
+
+def test_parameters_in_lists_and_dictionaries_belong_to_the_module():
+    net = Held()
+    assert list(net.state_dict()) == ["list.0", "list.1", "by_name.a"]
+    assert [p.requires_grad and p.is_leaf for p in net.parameters()] == [True] * 3
+    with torch.no_grad():
+        net.list[0].fill_(5.0)
+    other = Held()
+    other.load_state_dict(net.state_dict())
+    assert other.list[0].tolist() == [5, 5] and copy.deepcopy(net).list[0].tolist() == [5, 5]
+
+
+def test_lists_of_parameters():
+    ones = nn.Parameter(torch.ones(2))
+    params = nn.ParameterList([ones])
+    params += [torch.zeros(1)]
+    assert params.append("word") is params and len(params) == 3 and params[0] is ones and params[-1] == "word"
+    assert isinstance(params[1], nn.Parameter) and len(list(params.parameters())) == 2
+    assert isinstance(params[:2], nn.ParameterList) and len(params[1:]) == 2
+    params[-1] = torch.ones(4)
+    assert [p.numel() for p in params] == [2, 1, 4]
+    for bad, kind in [(lambda: params[3], IndexError), (lambda: params[-4], IndexError), (lambda: params(), RuntimeError),
+                      (lambda: params.extend(torch.ones(2)), TypeError), (lambda: params.extend(3), TypeError)]:  # fmt: skip
+        with pytest.raises(kind):
+            bad()
+
+
+def test_dictionaries_of_parameters():
+    ones = nn.Parameter(torch.ones(2))
+    params = nn.ParameterDict([("b", ones), ("a", torch.zeros(1))])
+    assert list(params) == ["b", "a"] == list(params.keys()) and list(reversed(params)) == ["a", "b"]
+    assert params["b"] is ones and params.b is ones and isinstance(params["a"], nn.Parameter) and "c" not in params
+    assert params.get("c") is None and params.get("c", 3) == 3 and params.setdefault("c", torch.ones(1)).numel() == 1
+    assert [p.numel() for p in params.values()] == [2, 1, 1] and len(params) == 3 and dict(params.items())["b"] is ones
+    assert params.pop("a").numel() == 1 and params.popitem()[0] == "c" and list(params.state_dict()) == ["b"]
+    both = params | {"d": torch.ones(5)}
+    assert list(both) == ["b", "d"] and list(params) == ["b"] and list(params.copy()) == ["b"]
+    params |= {"e": torch.ones(1)}
+    params.update(nn.ParameterDict({"b": torch.zeros(9)}))
+    assert list(params) == ["b", "e"] and params["b"].numel() == 9
+    del params["b"]
+    params.clear()
+    assert len(params) == 0 and not list(params.parameters())
+    for bad, kind in [(lambda: params["x"], (KeyError, AttributeError)), (lambda: params.popitem(), KeyError),
+                      (lambda: params.update(3), TypeError), (lambda: params(), (RuntimeError, TypeError)),
+                      (lambda: params.__setitem__(3, ones), TypeError)]:  # fmt: skip
+        with pytest.raises(kind):
+            bad()
+
+
+def test_bags():
+    rows = torch.tensor([[1.0, 2.0], [3.0, 4.0], [-1.0, 0.0]])
+    indices, offsets = torch.tensor([0, 1, 2, 2]), torch.tensor([0, 3])
+    for mode in ("sum", "mean", "max"):
+        bags = nn.EmbeddingBag.from_pretrained(rows, mode=mode)
+        assert not bags.weight.requires_grad
+        assert torch.equal(bags(indices, offsets), F.embedding_bag(indices, rows, offsets, mode=mode))
+    bags = nn.EmbeddingBag(3, 2, mode="sum", _weight=rows, include_last_offset=True)
+    weights = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    bags(indices, torch.tensor([0, 4]), weights).sum().backward()
+    assert bags.weight.grad.tolist() == [[1, 1], [2, 2], [7, 7]]
+    assert nn.EmbeddingBag(5, 2, padding_idx=1).weight[1].tolist() == [0, 0]
+    kept = nn.Embedding.from_pretrained(rows, freeze=False)
+    assert kept.weight.requires_grad and kept(torch.tensor(1)).tolist() == [3, 4]
 
 
 # -- against PyTorch ---------------------------------------------------------------------------------------------------

@@ -144,3 +144,17 @@ def test_points_outside():
 def test_scipys_own_say_what_to_use(call):
     with pytest.raises(RuntimeError, match=r"chainrule\.scipy\.interpolate"):
         cr.grad(lambda t: np.sum(call(t)))(t)
+
+
+@pytest.mark.parametrize("nu", [-1, 0, 1, 2])
+@pytest.mark.parametrize("ext", [0, 1, 3, "const"])
+def test_splines_outside(ext, nu):
+    """What is constant outside has no slope there; its derivatives are evaluated as SciPy has them."""
+    x, t, h = np.arange(6.0), np.array([-1.0, 0.5, 2.3, 7.0]), 1e-6
+    theirs = scipy.UnivariateSpline(x, np.sin(x), k=3, s=0, ext=ext)
+    expected = theirs.antiderivative() if nu < 0 else lambda t: theirs(t, nu)
+    curve = ours.UnivariateSpline(x, np.sin(x), k=3, s=0, ext=ext)
+    for function in (lambda t: curve(t, nu), lambda t: ours.evaluate(theirs, t, nu)):
+        np.testing.assert_allclose(function(t), expected(t), atol=1e-12)
+        slopes = cr.jacfwd(function)(t).diagonal()
+        np.testing.assert_allclose(slopes, (expected(t + h) - expected(t - h)) / (2 * h), atol=1e-6)

@@ -47,7 +47,7 @@ CONSTANTS = {
     "ndimage": ndimage,
     "optimize": optimize,
     "signal": signal,
-    "sparse": SimpleNamespace(linalg=sparse_linalg, csr_matrix=sparse.csr_matrix),
+    "sparse": SimpleNamespace(linalg=sparse_linalg, csr_matrix=sparse.csr_matrix, coo_matrix=sparse.coo_matrix),
     "spatial": spatial,
     "special": special,
     "stats": stats,

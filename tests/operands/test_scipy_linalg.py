@@ -101,3 +101,62 @@ def test_scipys_own_say_what_to_use(name):
     args = ((0, 0),) if name == "solve_banded" else ()
     with pytest.raises(RuntimeError, match=rf"chainrule\.scipy\.linalg\.{name} keeps the derivative"):
         cr.grad(lambda a: np.sum(getattr(scipy, name)(*args, a, *([b] if args else []))[0]))(SPD[:1] if args else SPD)
+
+
+STACK, ROWS = np.stack([GENERAL, SPD]), rng.normal(size=(2, n)) + 2
+#: of stacks, by SciPy's rule: what is before the axes of one matrix, or vector, broadcasts
+STACKS = {
+    "sqrtm": (lambda m, a: m.sqrtm(a), STACK),
+    "logm": (lambda m, a: m.logm(a), STACK),
+    "cosm": (lambda m, a: m.cosm(a), STACK),
+    "expm": (lambda m, a: m.expm(a), STACK),
+    "fractional_matrix_power": (lambda m, a: m.fractional_matrix_power(a, 0.3), STACK),
+    "polar": (lambda m, a: m.polar(a)[0] + m.polar(a, "left")[1], STACK),
+    "cholesky": (lambda m, a: m.cholesky(a), STACK),
+    "cholesky lower": (lambda m, a: m.cholesky(a, lower=True), STACK),
+    "lu_solve": (lambda m, a, b: m.lu_solve(m.lu_factor(a), b), STACK, b),
+    "solve_triangular": (lambda m, a, b: m.solve_triangular(a, b), STACK, b),
+    "solve_triangular columns": (lambda m, a, b: m.solve_triangular(a, b), STACK, B),
+    "toeplitz": (lambda m, c, r: m.toeplitz(c, r), ROWS, r),
+    "toeplitz of columns": (lambda m, c: m.toeplitz(c), ROWS),
+    "hankel": (lambda m, c: m.hankel(c), ROWS),
+    "circulant": (lambda m, c: m.circulant(c), ROWS),
+    "companion": (lambda m, c: m.companion(c), ROWS),
+    "block_diag": (lambda m, a, b: m.block_diag(a, b), STACK, B),
+    "khatri_rao": (lambda m, a, b: m.khatri_rao(a, b), STACK, B),
+    "solve_banded": (lambda m, a, b: m.solve_banded((1, 1), a, b), np.stack([BANDS, BANDS * 2]), b),
+    "solveh_banded": (lambda m, a, b: m.solveh_banded(a, b), np.stack([UPPER, UPPER * 2]), b),
+    "solve_toeplitz": (lambda m, c, b: m.solve_toeplitz(c, b), ROWS + 4 * np.eye(2, n), b),
+    "solve_sylvester": (lambda m, a, b, q: m.solve_sylvester(a, b, q), STACK, SPD, B),
+    "solve_continuous_lyapunov": (lambda m, a, q: m.solve_continuous_lyapunov(a, q), STACK, B),
+    "solve_discrete_lyapunov": (lambda m, a, q: m.solve_discrete_lyapunov(a, q), STACK / 9, B),
+}
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_stacks(name):
+    f, *args = STACKS[name]
+    try:
+        expected = f(scipy, *args)
+    except ValueError as error:
+        pytest.skip(f"this SciPy takes no stacks: {error}")
+    x, t = args[0], rng.normal(size=args[0].shape)
+    value, found = cr.jvp(lambda x: f(ours, x, *args[1:]), (x,), (t,))
+    assert value.shape == expected.shape
+    np.testing.assert_allclose(value, expected, rtol=1e-9, atol=1e-11)
+    h = 1e-4
+    at = [f(scipy, x + k * h * t, *args[1:]) for k in (1, -1, 2, -2)]
+    np.testing.assert_allclose(found, (8 * (at[0] - at[1]) - (at[2] - at[3])) / (12 * h), rtol=1e-6, atol=1e-7)
+    total = cr.grad(lambda x: np.sum(np.sin(f(ours, x, *args[1:]))))(x)
+    np.testing.assert_allclose(np.sum(total * t), np.sum(np.cos(value) * found), rtol=1e-9)
+
+
+def test_stacks_that_are_refused():
+    x = cr.tensor(ROWS)
+    for call, error, says in (
+        (lambda: ours.solve_circulant(x, b), NotImplementedError, "vmap"),
+        (lambda: ours.circulant(x[:0]), ValueError, "an empty stack"),
+        (lambda: ours.polar(cr.tensor(B), "up"), ValueError, "side"),
+    ):
+        with pytest.raises(error, match=says):
+            call()

@@ -57,6 +57,40 @@ def test_adam():
     assert stepped(w, optim.AdamW([w], lr=0.1, weight_decay=0.5)) == pytest.approx([2.0 * (1 - 0.05) - 0.1])
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "wanted"),
+    [
+        ("Adagrad", {"lr": 0.1}, 1 - 0.1),  # of any optimizer that divides by the gradient, the first step is lr
+        ("Adamax", {"lr": 0.1}, 1 - 0.1),
+        ("Rprop", {"lr": 0.1}, 1 - 0.1),
+        ("Adadelta", {"lr": 0.5}, 1 - 0.5 * 2 * math.sqrt(1e-6 / (0.1 * 4 + 1e-6))),
+        ("ASGD", {"lr": 0.1, "lambd": 0.5}, 1 - 0.5 * 0.1 - 0.1 * 2),
+        ("RAdam", {"lr": 0.1}, 1 - 0.1 * 2),  # without a root, at first
+        ("NAdam", {"lr": 0.1, "momentum_decay": 0}, 1 - 0.1 * (0.55 / 0.55 + 0.45 * 0.1 / (1 - 0.45**2))),
+    ],
+)
+def test_the_first_step_of_others(name, options, wanted):
+    w = leaf(1.0)
+    assert stepped(w, getattr(optim, name)([w], **options)) == pytest.approx([wanted])
+
+
+def test_rprop_turns_back():
+    w = leaf(1.0)
+    optimizer = optim.Rprop([w], lr=0.8)
+    assert stepped(w, optimizer) == pytest.approx([0.2])
+    assert stepped(w, optimizer) == pytest.approx([0.2 - 0.96])  # the sign stayed
+    assert stepped(w, optimizer) == pytest.approx([0.2 - 0.96])  # it changed: no step, and half as large from now on
+    assert stepped(w, optimizer) == pytest.approx([0.2 - 0.96 + 0.48])
+
+
+def test_asgd_averages():
+    w = leaf(1.0)
+    optimizer = optim.ASGD([w], lr=0.25, lambd=0.0, t0=0)
+    values = [stepped(w, optimizer)[0] for _ in range(3)]
+    average = optimizer.state[w]["ax"].item()
+    assert values == [0.5, 0.25, 0.125] and average == pytest.approx(sum([0.25, 0.125]) / 2)
+
+
 def test_lbfgs_finds_the_minimum_of_a_parabola():
     w = leaf(3.0, -4.0)
     scales = torch.tensor([1.0, 50.0], dtype=torch.float64)
@@ -112,6 +146,16 @@ def test_groups():
 def test_what_cannot_be_optimized(params, kind, words):
     with pytest.raises(kind, match=words):
         optim.SGD(params(), lr=0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("Adadelta", {"rho": 2.0}), ("Adagrad", {"lr_decay": -1.0}), ("Adamax", {"betas": (0.9, 1.0)}),
+     ("NAdam", {"momentum_decay": -1.0}), ("RAdam", {"eps": -1.0}), ("Rprop", {"etas": (0.5, 0.9)})],
+)  # fmt: skip
+def test_bad_numbers_of_others(name, options):
+    with pytest.raises(ValueError, match="Invalid"):
+        getattr(optim, name)([leaf(1.0)], **options)
 
 
 @pytest.mark.parametrize("options", [{"lr": -1.0}, {"weight_decay": -1.0}, {"betas": (1.0, 0.9)}, {"eps": -1.0}])
@@ -181,28 +225,6 @@ def test_ones_own_optimizer():
     assert stepped(w, Sign([w], 0.5)) == [0.5, -2.5]
 
 
-@pytest.mark.parametrize(
-    ("make", "rates"),
-    [
-        (lambda o: optim.lr_scheduler.StepLR(o, 2, 0.1), [1.0, 1.0, 0.1, 0.1, 0.01]),
-        (lambda o: optim.lr_scheduler.ExponentialLR(o, 0.5), [1.0, 0.5, 0.25, 0.125, 0.0625]),
-        (lambda o: optim.lr_scheduler.LambdaLR(o, lambda epoch: 1 / (1 + epoch)), [1.0, 1 / 2, 1 / 3, 1 / 4, 1 / 5]),
-    ],
-)
-def test_schedules(make, rates):
-    optimizer = optim.SGD([leaf(1.0)], lr=1.0)
-    schedule, found = make(optimizer), []
-    for _ in rates:
-        found.append(optimizer.param_groups[0]["lr"])
-        assert schedule.get_last_lr() == found[-1:]
-        optimizer.step()
-        schedule.step()
-    assert found == pytest.approx(rates)
-    again = make(optim.SGD([leaf(1.0)], lr=1.0))
-    again.load_state_dict(schedule.state_dict())
-    assert again.last_epoch == len(rates)
-
-
 def test_complex_parameters():
     z = torch.tensor([1 + 2j], dtype=torch.complex128, requires_grad=True)
     optimizer = optim.Adam([z], lr=0.1)
@@ -224,6 +246,21 @@ WAYS = {
     "AdamW": {"lr": 0.05, "weight_decay": 0.1, "maximize": True},
     "RMSprop": {"lr": 0.01},
     "RMSprop centered": {"lr": 0.01, "centered": True, "momentum": 0.8, "weight_decay": 0.1, "alpha": 0.9},
+    "Adagrad": {"lr": 0.1},
+    "Adagrad decay": {"lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5, "maximize": True},
+    "Adadelta": {},
+    "Adadelta decay": {"lr": 0.5, "rho": 0.8, "weight_decay": 0.1},
+    "Adamax": {"lr": 0.05},
+    "Adamax decay": {"betas": (0.7, 0.9), "weight_decay": 0.1},
+    "NAdam": {"lr": 0.05, "weight_decay": 0.1},
+    "NAdam decoupled": {"weight_decay": 0.1, "decoupled_weight_decay": True, "momentum_decay": 0.1},
+    "RAdam": {"lr": 0.05},
+    "RAdam decay": {"betas": (0.8, 0.9), "weight_decay": 0.1},
+    "RAdam decoupled": {"weight_decay": 0.1, "decoupled_weight_decay": True},
+    "ASGD": {"lr": 0.1},
+    "ASGD averaged": {"lr": 0.1, "t0": 5, "lambd": 0.01, "weight_decay": 0.1},
+    "Rprop": {},
+    "Rprop bounded": {"lr": 0.1, "etas": (0.3, 1.5), "step_sizes": (1e-3, 0.2)},
     "LBFGS": {"lr": 0.1},
     "LBFGS wolfe": {"line_search_fn": "strong_wolfe"},
     "LBFGS few": {"lr": 0.5, "max_iter": 7, "max_eval": 9, "history_size": 3, "line_search_fn": "strong_wolfe"},
@@ -272,9 +309,29 @@ def test_the_same_steps_as_pytorchs(way, dtype, complex_parameter):
     np.testing.assert_allclose(ours, theirs, rtol=growth * np.finfo(dtype).eps)
 
 
+@pytest.mark.skipif(not OURS, reason="PyTorch takes a dictionary alone")
+def test_defaults_by_name():
+    class Descent(optim.Optimizer):
+        def __init__(self, params, lr, power=1):
+            super().__init__(params, lr=lr, power=power)
+
+        def update(self, p, grad, group, state):
+            p.sub_(group["lr"] * grad ** group["power"])
+
+    w = leaf(1.0)
+    assert stepped(w, Descent([{"params": [w], "power": 2}], 0.1)) == pytest.approx([0.6])
+
+
+@pytest.mark.skipif(not OURS, reason="PyTorch's steps can be differentiated")
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam",
+                                  "ASGD", "Rprop"])  # fmt: skip
+def test_steps_are_not_differentiated(name):
+    with pytest.raises(NotImplementedError, match="differentiable=True"):
+        getattr(optim, name)([leaf(1.0)], differentiable=True)
+    getattr(optim, name)([leaf(1.0)], differentiable=False, foreach=False)
+
+
 @pytest.mark.skipif(not OURS, reason="names that are not here")
 def test_what_is_not_here():
-    with pytest.raises(AttributeError, match="has no attribute 'Adagrad': optim has SGD, Adam"):
-        optim.Adagrad([leaf(1.0)])
-    with pytest.raises(AttributeError, match="LambdaLR"):
-        optim.lr_scheduler.CosineAnnealingLR(None)
+    with pytest.raises(AttributeError, match="has no attribute 'Adafactor': optim has SGD, Adam"):
+        optim.Adafactor([leaf(1.0)])

@@ -503,3 +503,14 @@ def test_other_errors() -> None:
         implicit.root(lambda x: x, np.ones(2), solver=lambda g, x0: x0[:1])
     with pytest.raises(ValueError, match="has the structure"):
         implicit.root(lambda x: x, np.ones(2), solver=lambda g, x0: [x0])
+
+
+@pytest.mark.parametrize(
+    ("f", "x0"),
+    [(lambda x, t: np.cos(x) + 0 * t, 0.0), (lambda x, t: x[0] ** 2 - x[1] ** 2 + 0 * t, np.zeros(2))],
+    ids=["maximum", "saddle"],
+)
+def test_no_maximum_is_taken_for_a_minimum(f, x0):
+    with pytest.raises(RuntimeError, match="no minimum, but a maximum or a saddle"):
+        implicit.minimum(f, x0, 1.0)
+    assert implicit.minimum(lambda x, t: x**4 + 0 * t, 0.0, 1.0) == 0

@@ -10,7 +10,9 @@ CONTINUOUS = {
     "f": (3.2, 5.1),
     "gamma": (2.2,),
     "gumbel_r": (),
+    "halfcauchy": (),
     "halfnorm": (),
+    "halft": (3.3,),
     "invgamma": (4.6,),
     "laplace": (),
     "logistic": (),
@@ -28,6 +30,9 @@ DISCRETE = {"bernoulli": (0.3,), "binom": (7, 0.4), "geom": (0.3,), "nbinom": (2
 #: without a cdf, and what follows from it
 DENSITY_ONLY = ("vonmises",)
 ALL = CONTINUOUS | DISCRETE
+#: which SciPy has none of
+OWN = ("halft",)
+SCIPYS = {name: shapes for name, shapes in ALL.items() if name not in OWN}
 #: loc and scale for arrays of points
 PLACES = [{}, {"loc": 0.5, "scale": 2.0}, {"scale": -1.0}, {"loc": np.linspace(0, 1, 18)}]
 POINTS = np.array([-40, -3, -1, -0.4, 0, 0.2, 0.5, 0.9, 1, 1.5, 2, 2.5, 3.7, 10, 60, np.inf, -np.inf, np.nan])

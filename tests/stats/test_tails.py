@@ -1,9 +1,12 @@
 """Values and derivatives far in the tails, and with extreme shapes: the numbers are mpmath's, of 60 digits."""
 
+import functools
+
 import numpy as np
 import pytest
 
 from chainrule import func, stats
+from tests.stats.cases import CONTINUOUS
 
 pytest.importorskip("scipy")
 incomplete = pytest.importorskip("chainrule.ops.incomplete")
@@ -32,6 +35,11 @@ NUMBERS = [
     (stats.cauchy.ppf, (1e-10,), -3183098861.8379067, (3.1830988618379067e19,)),
     (stats.f.isf, (1e-10, 3.2, 5.1), 18488.447312024271, (None, None, None)),
     (stats.expon.logcdf, (1e-300,), np.log(1e-300), (1e300,)),
+    (stats.skewnorm.logsf, (4.801195042802819, -5.509347152423192), -370.8037355802364, (None, None)),
+    (stats.skewnorm.logcdf, (-10.441275576952906, -0.3799423696782), -57.090678757373559, (10.535317540664609, None)),
+    (stats.vonmises.logsf, (2.3052, 17.943994616016838), -31.941676084937853, (-12.06279419575308, None)),
+    (stats.vonmises.logcdf, (-1.1674, 82.78), -53.33542487261906, (76.54498970777489, None)),
+    (stats.vonmises.logsf, (0.06341755891080414, 412.1876194553083), -2.3120224000082716, (None, None)),
 ]
 
 
@@ -43,6 +51,45 @@ def test_number(method, arguments, value, slopes):
             if expected is not None:
                 slope = func.grad(method, argnums=i)(*map(float, arguments))
                 np.testing.assert_allclose(slope, expected, rtol=1e-10, err_msg=f"argument {i}")
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_slopes_of_distribution_functions_are_densities(name):
+    """Also where one of the two functions is 1 but for what no digit is left for; both move alike with shapes."""
+    distribution, shapes = getattr(stats, name), CONTINUOUS[name]
+    shares = np.array([1e-100, 1e-30, 1e-17, 1e-10, 1e-3, 0.3])
+    x = np.sort(np.concatenate([distribution.ppf(shares, *shapes), distribution.isf(shares, *shapes)]))
+    x = x[np.isfinite(x) & (distribution.pdf(x, *shapes) > 1e-250)]
+    x = x[(x > x.min()) & (x < x.max())] if name in ("pareto", "uniform", "vonmises") else x
+    density, ones = distribution.pdf(x, *shapes), np.ones_like(x)
+
+    def slope(method):
+        return func.jvp(lambda x: getattr(distribution, method)(x, *shapes), (x,), (ones,))[1]
+
+    np.testing.assert_allclose(slope("cdf"), density, rtol=1e-9)
+    np.testing.assert_allclose(slope("sf"), -density, rtol=1e-9)
+    for sign, method in ((1, "logcdf"), (-1, "logsf")):
+        log_density, log = distribution.logpdf(x, *shapes), getattr(distribution, method)(x, *shapes)
+        np.testing.assert_allclose(slope(method), sign * np.exp(log_density - log), rtol=1e-9)
+    for i in range(len(shapes) if name != "vonmises" else 0):
+        at, moved = [np.full_like(x, shape) for shape in shapes], [np.zeros_like(x) for _ in shapes]
+        moved[i] = ones
+        up, down = (
+            func.jvp(functools.partial(getattr(distribution, method), x), tuple(at), tuple(moved))[1]
+            for method in ("cdf", "sf")
+        )
+        np.testing.assert_allclose(up, -down, rtol=1e-8, atol=1e-300)
+
+
+@pytest.mark.parametrize(("name", "k", "shapes", "by"), [
+    ("geom", 200, (0.3,), 0), ("poisson", 60, (2.3,), 0), ("binom", 6, (7, 0.001), 1), ("nbinom", 90, (2.7, 0.4), 1),
+])  # fmt: skip
+def test_both_sides_of_a_discrete_distribution_move_alike(name, k, shapes, by):
+    def at(method):
+        return lambda p: getattr(getattr(stats, name), method)(k, *shapes[:by], p, *shapes[by + 1 :])
+
+    up, down = (func.grad(at(method))(shapes[by]) for method in ("cdf", "sf"))
+    np.testing.assert_allclose(up, -down, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("a", "b", "x", "expected"), [

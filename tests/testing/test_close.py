@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chainrule as torch
-from chainrule.testing import assert_close
+from chainrule.testing import assert_allclose, assert_close
 
 nan, inf = float("nan"), float("inf")
 
@@ -142,3 +142,19 @@ def test_strides():
     assert_close(torch.ones(2, 3), torch.ones(3, 2).t())
     with pytest.raises(AssertionError, match=r"attribute 'stride\(\)' do not match: \(3, 1\) != \(1, 2\)"):
         assert_close(torch.ones(2, 3), torch.ones(3, 2).t(), check_stride=True)
+
+
+def test_allclose_is_wider():
+    one = torch.ones(2, dtype=torch.float64)
+    assert_allclose(one, one + 9e-6)
+    assert_allclose(one, [1.0, 1.0])
+    assert_allclose([1.0, nan], [1.0 + 9e-5, nan])
+    assert_allclose(one, one.float() + 9e-5)
+    assert_allclose(one, one + 0.5, rtol=0.0, atol=0.6)
+    for other in (one + 2e-5, torch.ones(3)):
+        with pytest.raises(AssertionError):
+            assert_allclose(one, other)
+    with pytest.raises(AssertionError, match="mine"):
+        assert_allclose(one, one + 1, msg="mine")
+    with pytest.raises(AssertionError):
+        assert_allclose(one, torch.tensor([1.0, nan]), equal_nan=False)

@@ -60,7 +60,7 @@ def on_files(files: Any, config: Any) -> Any:
 
     for name, text in reference.pages().items():
         add(f"reference/{name}.md", text)
-    add("changelog.md", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    add("changelog.md", reference.changelog())
     for path in EXAMPLES:
         source = path.read_text(encoding="utf-8")
         add(f"examples/{path.stem}.md", f"# {path.name}\n\n```python\n{source}```\n")

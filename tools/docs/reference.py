@@ -8,6 +8,7 @@ import pkgutil
 import re
 import textwrap
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import chainrule
@@ -232,6 +233,11 @@ def _is_function(thing: Any) -> bool:
 #: Where an entry is: ``chainrule.func.grad`` to ``func.md#grad``. Filled by `pages`.
 LINKS: dict[str, str] = {}
 Entry = tuple[str, str, Any]  # what stands before the name, the name, the thing
+
+
+def changelog() -> str:
+    """CHANGELOG.md as a page in docs/: its links to pages there begin in the folder above."""
+    return (Path(__file__).parents[2] / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")
 
 
 def _entries() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:

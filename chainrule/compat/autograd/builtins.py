@@ -1,6 +1,7 @@
 """Python's own ``isinstance``, ``type``, ``tuple``, ``list`` and ``dict``: containers of Arrays are containers.
 
-``isinstance`` and ``type`` answer for the value that an Array stands for.
+``isinstance`` and ``type`` answer for the value that an Array stands for. ``tuple``, ``list`` and ``dict`` are classes of their
+own, whose instances are Python's.
 """
 
 from __future__ import annotations
@@ -9,17 +10,43 @@ import builtins
 from typing import Any
 
 from chainrule.compat.autograd.extend import notrace_primitive
-from chainrule.compat.autograd.tracing import getval
+from chainrule.compat.autograd.values import getval
 
 __all__ = ["DictBox", "SequenceBox", "dict", "isinstance", "list", "tuple", "type"]
 
-dict, list, tuple = builtins.dict, builtins.list, builtins.tuple
-DictBox = dict
-SequenceBox = tuple
+
+class _Container(builtins.type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return builtins.isinstance(x, cls.__mro__[1])
+
+
+class tuple(builtins.tuple[Any, ...], metaclass=_Container):
+    def __new__(cls, xs: Any = ()) -> builtins.tuple[Any, ...]:  # type: ignore[misc]
+        return builtins.tuple(xs)
+
+
+class list(builtins.list[Any], metaclass=_Container):
+    def __new__(cls, xs: Any = ()) -> builtins.list[Any]:  # type: ignore[misc]
+        return builtins.list(xs)
+
+
+class dict(builtins.dict[Any, Any], metaclass=_Container):
+    def __new__(cls, *args: Any, **kwargs: Any) -> builtins.dict[Any, Any]:  # type: ignore[misc]
+        return builtins.dict(*args, **kwargs)
+
+
+class SequenceBox(builtins.tuple[Any, ...]):
+    """What ``new_box`` makes of a tuple or list: Arrays, and the trace that they start in."""
+
+    _trace = -1
+
+
+class DictBox(builtins.dict[Any, Any]):
+    """A name that programs ask for: dicts of Arrays are dicts."""
 
 
 def isinstance(x: Any, classes: Any) -> bool:
-    return builtins.isinstance(x, classes) or builtins.isinstance(getval(x), classes)
+    return builtins.isinstance(getval(x), classes)
 
 
 type = notrace_primitive(builtins.type)

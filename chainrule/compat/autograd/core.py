@@ -2,11 +2,12 @@
 
 from chainrule.compat.autograd import extend
 from chainrule.compat.autograd.extend import primitive_jvps, primitive_vjps
-from chainrule.compat.autograd.tracer import VJPNode, backward_pass, getval, isbox
+from chainrule.compat.autograd.tracer import JVPNode, VJPNode, backward_pass, getval, isbox, trace
 from chainrule.compat.autograd.tracing import make_jvp, make_vjp
 
 globals().update({name: getattr(extend, name) for name in extend.__all__})
 __all__ = [
+    "JVPNode",
     "VJPNode",
     "backward_pass",
     "getval",
@@ -15,5 +16,6 @@ __all__ = [
     "make_vjp",
     "primitive_jvps",
     "primitive_vjps",
+    "trace",
     *extend.__all__,
 ]

@@ -13,18 +13,19 @@ import numpy as np
 
 from chainrule.compat.autograd import tracing
 from chainrule.compat.autograd.extend import Applied
-from chainrule.compat.autograd.tracing import Result, conjugate, differentiable
+from chainrule.compat.autograd.tracing import recorded, result_of, vjp_of
+from chainrule.compat.autograd.values import conjugate
 from chainrule.compat.autograd.vspaces import vspace
 from chainrule.compat.autograd.wrap_util import unary_to_nary
 from chainrule.core import engine
 from chainrule.transform.arguments import as_caller_type
 from chainrule.transform.dense import Limits, bound_of, rows
-from chainrule.transform.reverse import Trace
 from chainrule.tree import tree_map
 from chainrule.utils import checkpoint as checkpoints
 
 Function = Callable[..., Any]
 
+_make_vjp, _make_jvp = tracing.make_vjp, tracing.make_jvp  # which programs import, too
 make_vjp = unary_to_nary(tracing.make_vjp)
 make_jvp = unary_to_nary(tracing.make_jvp)
 
@@ -80,8 +81,9 @@ def grad_and_aux(fun: Function, x: Any) -> Any:
         aux.extend(rest)
         return y
 
-    vjp, y = tracing.make_vjp(first, x)
-    return vjp(_single(y, "grad_and_aux")), tree_map(tracing.detached, aux[0])
+    run, trace = recorded("grad_and_aux(fun)(x)", first, x)
+    vjp, y = vjp_of(run, trace, x)
+    return vjp(_single(y, "grad_and_aux")), result_of(run, tree_map(trace.value, aux[0]))
 
 
 @unary_to_nary
@@ -119,10 +121,9 @@ def jacobian(fun: Function, x: Any) -> Any:
     array([[1., 0.],
            [1., 1.]])
     """
-    result = Result(fun)
-    trace = Trace("jacobian", result, (0,), (tree_map(differentiable, x),), {}, linked=True)
-    shape = vspace(result.constant if result.is_constant else trace.result).shape + vspace(x).shape
-    if result.is_constant:
+    run, trace = recorded("jacobian", fun, x)
+    shape = vspace(run.constant if run.is_constant else trace.result).shape + vspace(x).shape
+    if run.is_constant:
         return np.zeros(shape)
     (y,), _ = trace.outputs()
     if y.is_complex():
@@ -139,7 +140,7 @@ def jacobian(fun: Function, x: Any) -> Any:
     unit = np.zeros(y._raw.shape, y._raw.dtype)
     step = 1 if own else Limits().chunk(y.numel(), bound_of([y]), lambda: pull(unit))
     (found,) = rows(pull, y, trace.starts, step, "jacobian", lift_leaves=True)
-    return conjugate(as_caller_type(found, False))
+    return run.left(conjugate(as_caller_type(found, False)))
 
 
 @unary_to_nary

@@ -17,8 +17,10 @@ import numpy as np
 from chainrule.api.array import Array, array_of, as_arrays, is_plain
 from chainrule.api.grad_mode import is_grad_enabled
 from chainrule.autograd.function import Function
-from chainrule.compat.autograd.tracing import conjugate, differentiable, getval, stacked, zeros_like
+from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
+from chainrule.compat.autograd.runs import Run, sweeping
 from chainrule.compat.autograd.util import subval
+from chainrule.compat.autograd.values import conjugate, differentiable, getval, in_containers, stacked, zeros_like
 from chainrule.compat.autograd.vspaces import VSpace, vspace
 from chainrule.compat.autograd.wrap_util import get_name, wraps
 from chainrule.core.tensor import Tensor, wrap
@@ -93,14 +95,14 @@ def _followed(x: Any) -> bool:
     return any(type(leaf) is Array for leaf in tree_leaves(x))
 
 
-def _handed(tensor: Tensor) -> Any:
-    """A value as rules get it: an Array where what they compute is recorded, else a plain one."""
+def _handed(tensor: Tensor, run: Run | None = None) -> Any:
+    """A value as rules get it: an Array where what they compute is recorded, else a plain one; outside of the run, if any."""
     if not is_grad_enabled():
         if type(tensor._raw) is np.ndarray:
             return tensor._raw[()]
         tensor = tensor.detach()
     array = array_of(tensor)
-    return getval(array) if is_plain(array) else array
+    return getval(array) if is_plain(array) else array if run is None else run.left(array)
 
 
 class Applied(Function):
@@ -124,13 +126,14 @@ class Applied(Function):
 
     @staticmethod
     def backward(ctx: Any, *gs: Any) -> tuple[Any, ...]:
-        call, operands, _, args, ans = Applied._values(ctx)
+        run = sweeping()
+        call, operands, _, args, ans = Applied._values(ctx, run)
         rule = call.rule(primitive_vjps, "VJP")
-        g = tree_unflatten([y if g is None else conjugate(_handed(g)) for g, y in zip(gs, ctx.others)], call.spec)
+        g = tree_unflatten([y if g is None else conjugate(_handed(g, run)) for g, y in zip(gs, ctx.others)], call.spec)
         found: list[Any] = []
         for i, gradient in zip(call.argnums, rule(call.argnums, ans, args, call.kwargs)(g), strict=True):
             leaves, spec = tree_flatten(call.args[i])
-            parts = leaves_like(spec, _dense(gradient), strict=True)
+            parts = leaves_like(spec, in_containers(spec, _dense(gradient)), strict=True)
             found += [part for x, part in zip(leaves, parts, strict=True) if type(x) is Array]
         return (None, *[_gradient(conjugate(part), x) for part, x in zip(found, operands, strict=True)])
 
@@ -139,18 +142,19 @@ class Applied(Function):
         call, _, outputs, args, ans = Applied._values(ctx)
         rule = call.rule(primitive_jvps, "JVP")
         gs = call.by_argument(None if t is None else _handed(t) for t in tangents[1:])
-        leaves = leaves_like(call.spec, _dense(rule(call.argnums, gs, ans, args, call.kwargs)), strict=True)
+        tangent = in_containers(call.spec, _dense(rule(call.argnums, gs, ans, args, call.kwargs)))
+        leaves = leaves_like(call.spec, tangent, strict=True)
         moving = [y.is_floating_point() or y.is_complex() for y in outputs]
         return tuple([_gradient(t, y) if moves else None for t, y, moves in zip(leaves, outputs, moving, strict=True)])
 
     @staticmethod
-    def _values(ctx: Any) -> tuple[Call, Any, Any, tuple[Any, ...], Any]:
+    def _values(ctx: Any, run: Run | None = None) -> tuple[Call, Any, Any, tuple[Any, ...], Any]:
         """The call, its operands and results as tensors, and its arguments and result as rules get them."""
         saved = ctx.saved_tensors
         operands, outputs = saved[: ctx.count], saved[ctx.count :]
-        results = map(_handed, outputs)
+        results = iter([_handed(y, run) for y in outputs])
         leaves = [next(results) if y is None else y for y in ctx.others]
-        args = ctx.call.filled(map(_handed, operands))
+        args = ctx.call.filled([_handed(x, run) for x in operands])
         return ctx.call, operands, outputs, args, tree_unflatten(leaves, ctx.call.spec)
 
 
@@ -305,8 +309,14 @@ def _dense(x: Any) -> Any:
 
 
 class Box:
-    """What programs call the values that carry derivatives. Arrays do; a class of the program's own cannot."""
+    """What programs call the values that carry derivatives. Arrays do; a class of the program's own cannot.
+
+    Attributes:
+        type_mappings: classes of arrays, and what is asked whether their values can be differentiated by.
+    """
+
+    type_mappings = TYPE_MAPPINGS
 
     @classmethod
     def register(cls, value_type: type) -> None:
-        VSpace.register(value_type)
+        Box.type_mappings[value_type] = cls

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compat.autograd.tracing import getval
-from chainrule.tree import tree_flatten, tree_map, tree_unflatten
+from chainrule.compat.autograd.kinds import Kinds
+from chainrule.compat.autograd.values import getval
+from chainrule.tree import is_container, tree_flatten, tree_map, tree_unflatten
 
 _SCALARS = (float, complex, np.inexact)
 
@@ -21,7 +22,10 @@ class VSpace:
         shape, dtype: those of an array or a number.
         size: the number of dimensions.
         iscomplex: whether an array is complex.
+        mappings: classes of the program's own, and the functions that find their values' spaces.
     """
+
+    mappings = Kinds()
 
     def __init__(self, value: Any) -> None:
         leaves, self.spec = tree_flatten(value)
@@ -110,11 +114,26 @@ class VSpace:
         return f"VSpace({tree_unflatten([f'{dtype}{list(shape)}' for shape, dtype in self.leaves], self.spec)})"
 
     @classmethod
-    def register(cls, value_type: type, vspace_maker: Any = None) -> None:
-        raise NotImplementedError(
-            f"VSpace.register({value_type.__name__}): chainrule differentiates arrays and containers of them. Make the class a "
-            "container: chainrule.tree.register_pytree_node(cls, flatten_fn, unflatten_fn)"
-        )
+    def register(cls, value_type: type, vspace_maker: Callable[[Any], VSpace] | None = None) -> None:
+        """Say which space the arrays of a class are in."""
+        VSpace.mappings[value_type] = cls if vspace_maker is None else vspace_maker
 
 
-vspace = VSpace
+class ArrayVSpace(VSpace):
+    """The space of one array or number."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value if isinstance(value, _SCALARS) or hasattr(value, "__array__") else np.asarray(value))
+
+
+class ComplexArrayVSpace(ArrayVSpace):
+    """The space of one complex array or number."""
+
+
+def vspace(value: Any) -> VSpace:
+    """The space that a value lives in."""
+    if type(value) in VSpace.mappings:
+        return VSpace.mappings[type(value)](value)  # type: ignore[no-any-return]
+    if isinstance(value, _SCALARS) or (hasattr(value, "__array__") and not is_container(value)):
+        return ComplexArrayVSpace(value) if np.iscomplexobj(value) else ArrayVSpace(value)
+    return VSpace(value)

@@ -14,6 +14,7 @@ import numpy as np
 from chainrule import errors, return_types
 from chainrule.api.declare import op
 from chainrule.core.dispatch import bind
+from chainrule.core.foreign import innermost
 from chainrule.core.protocol import implements
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
@@ -243,6 +244,9 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 
 def _attempted(A: Any, operation: Callable[[Any], Any], failures: Any, spare: Any) -> tuple[Any, Any]:
     """The operation, and what is wrong with which matrix; the results of those are nan."""
+    lazy = innermost(A)
+    if lazy is not None and lazy.library.gpu(lazy.payload) is None:  # whose errors come when it is computed
+        raise errors.foreign_to_numpy(lazy)
     try:
         return operation(A), A.new_zeros(tuple(A.shape[:-2]), dtype=np.int32)
     except errors.LinAlgError:

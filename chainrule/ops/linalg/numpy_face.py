@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule import errors, return_types
 from chainrule.core.dispatch import bind
-from chainrule.core.protocol import implements
+from chainrule.core.protocol import implements, on_numbers
 from chainrule.core.tensor import Tensor, wrapped
 from chainrule.ops import products
 from chainrule.ops.numpy_lists import promoted
@@ -141,7 +141,12 @@ def _inv(a: Any) -> Any:
 def _solve(a: Any, b: Any) -> Any:
     a, b = _matrices("solve", a, True), _floating(b)
     dtype = np.promote_types(a.dtype, b.dtype)
-    return solution("np.linalg.solve", np.astype(a, dtype), np.astype(b, dtype), len(shape_of(b)) == 1)
+    try:
+        return solution("np.linalg.solve", np.astype(a, dtype), np.astype(b, dtype), len(shape_of(b)) == 1)
+    except raw.LinAlgError as error:
+        if "input matrix is singular" not in str(error):
+            raise
+        raise errors.singular_system("np.linalg.solve") from None
 
 
 @implements(raw.det)
@@ -241,10 +246,21 @@ def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any 
 @implements(raw.cond)
 def _cond(x: AnyArray, p: Any = None) -> Any:
     x = _matrices("cond", x)
+    if 0 in shape_of(x)[-2:]:
+        raise raw.LinAlgError("cond is not defined on empty arrays")
     if p in (None, 2, -2):
         s = _svdvals(x)
-        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
-    return raw.norm(x, p, axis=(-2, -1)) * raw.norm(rows.inv(x), p, axis=(-2, -1))
+        over, under = (s[..., -1], s[..., 0]) if p == -2 else (s[..., 0], s[..., -1])
+        singular = (over == 0) & (under == 0)
+        with np.errstate(divide="ignore"):
+            return np.where(singular, np.inf, over / np.where(singular, 1, under))
+    singular = on_numbers(x, _is_singular)
+    safe = np.where(singular[..., None, None], np.eye(shape_of(x)[-1]), x)
+    return np.where(singular, np.inf, raw.norm(x, p, axis=(-2, -1)) * raw.norm(rows.inv(safe), p, axis=(-2, -1)))
+
+
+def _is_singular(x: Any) -> Any:
+    return np.asarray(raw.slogdet(x)[0] == 0)
 
 
 @implements(raw.norm)

@@ -264,11 +264,16 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     A = tensor_like("linalg.cond", A)
     if A.ndim < 2:
         raise errors.matrix_rank_low("linalg.cond", A)
+    if A.shape[-1] == 0 == A.shape[-2]:
+        return A.abs().sum((-2, -1))  # type: ignore[attr-defined, no-any-return]
     if p in (None, 2, -2):
         s = svdvals(A)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     A = matrices_of("linalg.cond", A, True)
-    return matrix_norm(A, p) * matrix_norm(rows.inv(A), p)
+    inverse, info = inv_ex(A)
+    singular = info > 0
+    inverse = ew.where(singular.unsqueeze(-1).unsqueeze(-1), 0, inverse)
+    return ew.where(singular, np.inf, matrix_norm(A, p) * matrix_norm(inverse, p))
 
 
 @op(out=True)
@@ -346,6 +351,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     n = x.shape[-1] if N is None else N
     if N is not None and N <= 1:
         raise RuntimeError("N must be greater than 1.")
+    x = x.long() if x.dtype.kind in "biu" else x  # type: ignore[attr-defined]
     return ew.pow(x.unsqueeze(-1), beside(x, np.arange(n)))
 
 

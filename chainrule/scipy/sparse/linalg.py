@@ -37,6 +37,7 @@ __all__ = [
     "bicgstab",
     "cg",
     "cgs",
+    "eigsh",
     "factorized",
     "gmres",
     "lgmres",
@@ -278,12 +279,97 @@ def _iterative(name: str, A: Any, b: Any, x0: Any, M: Any, options: dict[str, An
     return x, infos[0]
 
 
+# -- eigenvalues -------------------------------------------------------------------------------------------------------
+
+
+def eigsh(
+    A: Any,
+    k: int = 6,
+    M: Any = None,
+    sigma: float | None = None,
+    which: str = "LM",
+    v0: Any = None,
+    *,
+    return_eigenvectors: bool = True,
+    **options: Any,
+) -> Any:
+    """A few eigenvalues and eigenvectors of a symmetric matrix, by ``scipy.sparse.linalg.eigsh``, as functions of its entries.
+
+    Args:
+        A: real and symmetric, (n, n): a ``SparseArray``, dense, a :class:`LinearOperator`, or a constant of SciPy's. Its two
+            triangles are entries of their own: a derivative with respect to both is that of moving both.
+        M: for ``A @ v = w * M @ v``: positive definite, a ``SparseArray``, dense, or a constant of SciPy's.
+        k, sigma, which, v0, options: as for SciPy; constants.
+
+    Returns:
+        The eigenvalues (k,), and the eigenvectors in the columns of an (n, k) array, with ``v.T @ M @ v = 1``; the eigenvalues
+        alone if ``return_eigenvectors`` is False.
+
+    Raises:
+        NotImplementedError: the matrix is complex.
+        numpy.linalg.LinAlgError: when it is differentiated, and an eigenvalue is a multiple one: its vectors are not unique.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> K = cr.sparse.diags([-np.ones(9), 2 * np.ones(10), -np.ones(9)], [-1, 0, 1])
+    >>> lowest = lambda K: cr.scipy.sparse.linalg.eigsh(K, 1, sigma=0.0)[0][0]
+    >>> cr.grad(lowest)(K).diagonal()[:5].round(3)                     # the square of the eigenvector
+    array([0.014, 0.053, 0.104, 0.15 , 0.178])
+    """
+    linalg: Any = scipy_module("scipy.sparse.linalg", "sparse.linalg.eigsh")
+    options |= {"k": k, "sigma": sigma, "which": which}
+    if (
+        not isinstance(A, (SparseArray, LinearOperator))
+        and not isinstance(M, SparseArray)
+        and not _differentiable(A, M)
+    ):
+        return linalg.eigsh(A, M=M, v0=v0, return_eigenvectors=return_eigenvectors, **options)
+    if len(A.shape) != 2 or A.shape[0] != A.shape[1] or (M is not None and tuple(M.shape) != tuple(A.shape)):
+        shapes = f"A has the shape {tuple(A.shape)}" + ("" if M is None else f", M {tuple(M.shape)}")
+        raise ValueError(f"eigsh(A): a square matrix is needed: {shapes}")
+    n = A.shape[0]
+    times_a, of_a = _product_with(A)
+    times_m, of_m = (np.positive, ()) if M is None else _product_with(M)
+    dtype = np.result_type(*[x.dtype for x in (*of_a, *of_m)], np.float32 if of_a or of_m else np.float64)
+    if dtype.kind != "f":
+        raise NotImplementedError(f"eigsh(A): the derivatives are those of real matrices, and A is {dtype}")
+    v0 = np.random.default_rng(0).standard_normal(n) if v0 is None else v0  # the same numbers in each call
+
+    def find(start: Any, *args: Any) -> Any:
+        numbers = [_numbers(x) for x in args]
+        matrices = [_plain(A, times_a, numbers[: len(of_a)], dtype)]
+        matrices.append(None if M is None else _plain(M, times_m, numbers[len(of_a) :], dtype))
+        w, v = linalg.eigsh(matrices[0], M=matrices[1], v0=np.asarray(v0, dtype), **options)
+        found = np.concatenate([v, w[None]]).astype(dtype)
+        return found if isinstance(start, ndarray) else wrap(found)
+
+    def residual(x: Any, *args: Any) -> Any:
+        v, w = x[:-1], x[-1]
+        mv = times_m(v, *args[len(of_a) :])
+        return np.concatenate([times_a(v, *args[: len(of_a)]) - mv * w, 0.5 * (np.sum(v * mv, 0) - 1)[None]])
+
+    form = Form(np.zeros((n + 1, k), dtype), "v", "eigsh")
+    args = (*of_a, *of_m)
+    x = solution(form, args, Equation("eigsh", form, form.flat(residual), None), find)
+    return (x[-1], x[:-1]) if return_eigenvectors else x[-1]
+
+
+def _plain(A: Any, times: Function, numbers: list[Any], dtype: Any) -> Any:
+    """A matrix with certain entries, as SciPy takes it."""
+    if isinstance(A, SparseArray):
+        return A.with_data(numbers[0]).to_scipy()
+    if isinstance(A, LinearOperator):
+        linalg = scipy_module("scipy.sparse.linalg", "sparse.linalg.eigsh")
+        return linalg.LinearOperator(A.shape, matvec=lambda v: _numbers(times(v)), dtype=dtype)
+    return numbers[0] if numbers else A
+
+
 def _product_with(A: Any) -> tuple[Function, tuple[Any, ...]]:
     """How a vector is multiplied by A, and what is differentiable of A beside what that uses from around it."""
     if isinstance(A, SparseArray):
         return lambda x, data: A.with_data(data) @ x, (A.data,)
     if isinstance(A, LinearOperator):
-        return lambda x: A.matvec(x), ()
+        return lambda x: A @ x, ()
     if is_sparse(A) or is_linear_operator(A):
         return _times(A), ()
     return lambda x, A: A @ x, (A,)

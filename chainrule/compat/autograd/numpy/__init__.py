@@ -1,16 +1,25 @@
 """``autograd.numpy``: NumPy's names."""
 
+import sys
+from types import ModuleType
 from typing import Any
 
 import numpy
 
-from chainrule.compat.autograd.numpy import fft, linalg, numpy_boxes, numpy_vjps, numpy_wrapper, random
+from chainrule.compat.autograd import builtins
+from chainrule.compat.autograd.numpy import fft, linalg, numpy_boxes, numpy_vjps, numpy_vspaces, numpy_wrapper, random
 
 __all__ = [name for name in numpy_wrapper.__all__ if name not in ("fft", "linalg", "random")]
 globals().update({name: getattr(numpy_wrapper, name) for name in __all__})
 __version__ = numpy_wrapper.__version__
-__all__ += ["fft", "linalg", "numpy_boxes", "numpy_vjps", "random"]
+__all__ += ["builtins", "fft", "linalg", "numpy_boxes", "numpy_vjps", "numpy_vspaces", "random"]
 
 
-def __getattr__(name: str) -> Any:
-    return getattr(numpy, name)
+class _Names(ModuleType):
+    """A module with NumPy's other names, without a function for them among its own: programs copy these."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(numpy, name)
+
+
+sys.modules[__name__].__class__ = _Names

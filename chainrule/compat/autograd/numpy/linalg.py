@@ -12,6 +12,14 @@ from chainrule.compat.autograd.numpy.wrapping import wrapped
 globals().update(wrapped(vars(numpy.linalg)))
 
 
+def T(x: Any) -> Any:
+    """Matrices transposed."""
+    return numpy.swapaxes(x, -1, -2)
+
+
+_dot = numpy.matmul
+
+
 @primitive
 def _symmetric(a: Any) -> Any:
     """A matrix that is symmetric: so are its gradients."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule.api.array import Array, apply, holds
 from chainrule.compat.autograd.extend import notrace_primitive
-from chainrule.compat.autograd.tracing import getval
+from chainrule.compat.autograd.values import getval
 from chainrule.core.protocol import FUNCTIONS
 
 __all__ = [

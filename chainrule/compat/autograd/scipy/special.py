@@ -10,7 +10,7 @@ import scipy.special
 
 from chainrule import special as _ours
 from chainrule.api.array import Array, holds
-from chainrule.compat.autograd.tracing import getval
+from chainrule.compat.autograd.values import getval
 
 globals().update({name: getattr(scipy.special, name) for name in scipy.special.__all__})
 

@@ -1,19 +1,4 @@
-"""Sparse matrices whose places are fixed, and whose entries can be differentiated.
-
-A :class:`SparseArray` holds a vector of entries, an array, an ``Array`` or a ``Tensor``, and where they are. Derivatives with
-respect to entries are at these places alone. :func:`like` takes the places of a matrix of SciPy's, :func:`csr` and :func:`coo`
-take them as SciPy does. (Constant matrices need none of this: ``A @ u`` is differentiable for SciPy's own.)
-
->>> import numpy as np
->>> import scipy.sparse
->>> import chainrule as cr
->>> A = scipy.sparse.csr_array([[2., 0., 1.], [0., 3., 0.], [1., 0., 4.]])
->>> energy = lambda data, u: u @ (cr.sparse.like(A, data) @ u)
->>> cr.grad(energy)(A.data, np.array([1., 2., 3.]))                # u uᵀ, where A has entries
-array([1., 3., 4., 3., 9.])
->>> cr.grad(lambda data: np.sum(cr.sparse.like(A, data).solve(np.ones(3))))(A.data).round(3)
-array([-0.184, -0.061, -0.111, -0.061, -0.02 ])
-"""
+"""The class of sparse matrices with entries that are differentiated, and what it is made from."""
 
 from __future__ import annotations
 
@@ -32,8 +17,6 @@ from chainrule.table.indexing import take_add
 from chainrule.table.sparse import Places
 from chainrule.tree import register_pytree_node
 from chainrule.types.shapes import dtype_of, shape_of
-
-__all__ = ["SparseArray", "coo", "csr", "diags", "like"]
 
 ndarray = np.ndarray
 
@@ -55,9 +38,10 @@ def _opened(x: Any) -> Any:
 
 
 class SparseArray:
-    """A sparse matrix with fixed places. :func:`like`, :func:`csr`, :func:`coo` and :func:`diags` make it.
+    """A sparse matrix with fixed places. :func:`like`, :func:`csr_array`, :func:`coo_array`, :func:`diags` ... make it.
 
-    It is a container of its entries: ``cr.grad(f)(A)`` is a matrix with the same places.
+    It is a container of its entries: ``cr.grad(f)(A)`` is a matrix with the same places. ``*`` goes by elements, and indices
+    are those of SciPy's sparse arrays; what they make one-dimensional is a dense vector.
 
     Attributes:
         data: the entries, a vector: an array, an ``Array`` or a ``Tensor``.
@@ -96,13 +80,42 @@ class SparseArray:
     @property
     def T(self) -> SparseArray:
         """The transpose, with the same entries in the same order."""
-        return SparseArray(self.data, self._places, not self._transposed)
+        return type(self)(self.data, self._places, not self._transposed)
+
+    def transpose(self) -> SparseArray:
+        """The transpose."""
+        return self.T
+
+    @property
+    def row(self) -> Any:
+        """The row of each entry, in the order of ``data``."""
+        return self.coords[0]
+
+    @property
+    def col(self) -> Any:
+        """The column of each entry, in the order of ``data``."""
+        return self.coords[1]
+
+    @property
+    def indices(self) -> Any:
+        """The column of each entry in the format csr, its row in csc."""
+        return self._places.indices
+
+    @property
+    def indptr(self) -> Any:
+        """Where the entries of each row begin in the format csr, of each column in csc."""
+        return self._places.indptr
+
+    @property
+    def format(self) -> str:
+        """Whether the entries are in the order of the rows, "csr", or of the columns, "csc"."""
+        return "csc" if self._transposed else "csr"
 
     def with_data(self, data: Any) -> SparseArray:
         """Other entries at the same places."""
         if tuple(shape_of(data)) != (self.nnz,):
             raise ValueError(f"there are {self.nnz} places for entries, and data has the shape {tuple(shape_of(data))}")
-        return SparseArray(data, self._places, self._transposed)
+        return type(self)(data, self._places, self._transposed)
 
     # -- products and systems ------------------------------------------------------------------------------------------
 
@@ -133,7 +146,12 @@ class SparseArray:
         among = np.arange(len(left)) - np.repeat(np.cumsum(each) - each, each)
         right = np.argsort(theirs[0], kind="stable")[starts[mine[1]][left] + among]
         data = np.take(self.data, left) * np.take(other.data, right)
-        return coo(data, mine[0][left], theirs[1][right], (self.shape[0], other.shape[1]))
+        return self._coo(data, mine[0][left], theirs[1][right], (self.shape[0], other.shape[1]))
+
+    def _coo(self, data: Any, row: Any, col: Any, shape: tuple[int, int]) -> SparseArray:
+        """A matrix of the same kind."""
+        made = coo(data, row, col, shape)
+        return type(self)(made.data, made._places, made._transposed)
 
     def solve(self, b: Any) -> Any:
         """x with ``A @ x = b``, for a vector or the columns of a dense matrix, by SuperLU.
@@ -152,17 +170,35 @@ class SparseArray:
 
     # -- by elements ---------------------------------------------------------------------------------------------------
 
-    def __mul__(self, x: Any) -> Any:
+    def multiply(self, x: Any) -> SparseArray:
         """Element by element, with a number or a dense array that broadcasts to the shape of A."""
         return self.with_data(self.data * self._at_places(x, "*"))
 
-    __rmul__ = __mul__
+    def __mul__(self, x: Any) -> Any:
+        return self.multiply(x)
+
+    def __rmul__(self, x: Any) -> Any:
+        return self.multiply(x)
 
     def __truediv__(self, x: Any) -> Any:
         return self.with_data(self.data / self._at_places(x, "/"))
 
     def __neg__(self) -> SparseArray:
         return self.with_data(-self.data)
+
+    def conj(self) -> SparseArray:
+        """The complex conjugate."""
+        return self.with_data(np.conj(self.data))
+
+    conjugate = conj
+
+    def astype(self, dtype: Any) -> SparseArray:
+        """The entries in another dtype."""
+        return self.with_data(self.data.astype(dtype))
+
+    def copy(self) -> SparseArray:
+        """A matrix with a copy of the entries."""
+        return self.with_data(np.copy(self.data))
 
     def _at_places(self, x: Any, sign: str) -> Any:
         """The elements of a dense array, broadcast to this shape, at the places of the entries."""
@@ -186,7 +222,7 @@ class SparseArray:
         if other._places is self._places and other._transposed == self._transposed:
             return self.with_data(self.data + other.data)
         row, col = (np.concatenate(pair) for pair in zip(self.coords, other.coords, strict=True))
-        return coo(np.concatenate([self.data, other.data]), row, col, self.shape)
+        return self._coo(np.concatenate([self.data, other.data]), row, col, self.shape)
 
     __radd__ = __add__
 
@@ -198,24 +234,104 @@ class SparseArray:
 
     # -- other forms ---------------------------------------------------------------------------------------------------
 
+    def __getitem__(self, index: Any) -> Any:
+        """An element, a matrix of rows and columns, or a dense vector of elements, as SciPy's arrays take the index."""
+        if not self._places.unique:
+            return self._coo(self.data, *self.coords, self.shape)[index]
+        at: Any = self._places.numbered(self._of_scipy, self._transposed)[index]
+        if not is_sparse(at):  # one element, or one for each pair of a row and a column
+            at = np.asarray(at)
+            found = np.take(self.data, np.maximum(at - 1, 0))
+            return found if (at > 0).all() else np.where(at > 0, found, 0)
+        at = at.tocoo()
+        entries = np.take(self.data, at.data - 1)
+        if at.ndim == 1:
+            return applied(take_add, (entries, at.coords[0].astype(np.intp)), axis=-1, length=at.shape[0])
+        row, col = at.coords
+        return self._coo(entries, row, col, at.shape)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError(
+            "the places of a SparseArray are fixed: make one with the entry, by coo_array((data, (row, col)), shape), which "
+            "adds up entries at one place, or A.with_data(data) for other entries at the same places"
+        )
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(self.shape[0]))
+
+    def __len__(self) -> int:
+        raise TypeError("the length of a sparse matrix is ambiguous: A.nnz entries, A.shape[0] rows")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise TypeError(
+            "a SparseArray is no array of NumPy's, and its entries may carry derivatives: chainrule.scipy.sparse.linalg has "
+            "spsolve, splu, cg, eigsh ... that take it, A.toarray() is dense, and A.to_scipy() has the numbers for SciPy"
+        )
+
+    def tocsr(self) -> SparseArray:
+        """The matrix with its entries in the order of the rows."""
+        return self._in_order(False)
+
+    def tocsc(self) -> SparseArray:
+        """The matrix with its entries in the order of the columns."""
+        return self._in_order(True)
+
+    def _in_order(self, of_columns: bool) -> SparseArray:
+        if self._transposed == of_columns:
+            return self
+        row, col = self.coords if of_columns else self.coords[::-1]
+        order = np.lexsort((row, col))
+        counts = np.bincount(col, minlength=self.shape[of_columns])
+        shape = self.shape[::-1] if of_columns else self.shape
+        places = Places(row[order], np.append(0, np.cumsum(counts)), shape)
+        return type(self)(np.take(self.data, order), places, of_columns)
+
+    def tocoo(self) -> SparseArray:
+        """The matrix itself, which has ``row``, ``col`` and ``coords``."""
+        return self
+
+    def asformat(self, format: str | None) -> SparseArray:
+        """The matrix in the format "csr" or "csc"; "coo" is the matrix itself."""
+        forms = {None: self.tocoo, "coo": self.tocoo, "csr": self.tocsr, "csc": self.tocsc}
+        if format not in forms:
+            raise ValueError(f"A.asformat({format!r}): a SparseArray is in the format 'csr' or 'csc'")
+        return forms[format]()
+
+    def todense(self) -> Any:
+        """The dense matrix, as ``toarray``."""
+        return self.toarray()
+
     def toarray(self) -> Any:
         """The dense matrix."""
         rows_at, columns = self.coords
         places = rows_at.astype(np.intp) * self.shape[1] + columns
         return np.reshape(self._added(places, self.shape[0] * self.shape[1]), self.shape)
 
-    def diagonal(self) -> Any:
-        """The elements on the diagonal."""
+    def diagonal(self, k: int = 0) -> Any:
+        """The elements on the k-th diagonal, above the main one where k > 0."""
         rows_at, columns = self.coords
-        on = np.flatnonzero(rows_at == columns)
-        return applied(take_add, (np.take(self.data, on), rows_at[on]), axis=-1, length=min(self.shape))
+        length = max(0, min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0)))
+        on = np.flatnonzero(columns - rows_at == k)
+        return applied(take_add, (np.take(self.data, on), rows_at[on] + min(k, 0)), axis=-1, length=length)
 
-    def sum(self, axis: int | None = None) -> Any:
+    def trace(self, offset: int = 0) -> Any:
+        """The sum of a diagonal."""
+        return np.sum(self.diagonal(offset))
+
+    def sum(self, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
         """The sum of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
+        if dtype is not None or out is not None:
+            raise NotImplementedError("A.sum(dtype=, out=) of a SparseArray: cast the entries, A.astype(dtype)")
         if axis is None:
             return np.sum(self.data)
+        if axis not in (-2, -1, 0, 1):
+            raise ValueError(f"A.sum(axis={axis!r}): axis is 0 or 1")
         kept = 1 - axis % 2
         return self._added(self.coords[kept], self.shape[kept])
+
+    def mean(self, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+        """The mean of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
+        return self.sum(axis, dtype, out) / (self.shape[0] * self.shape[1] if axis is None else self.shape[axis])
 
     def _added(self, places: Any, length: int) -> Any:
         return applied(take_add, (self.data, places.astype(np.intp)), axis=-1, length=length)
@@ -232,15 +348,42 @@ class SparseArray:
             raise TypeError("the entries are inside a transformation, and SciPy needs numbers")
         return self._places.matrix(data, self._transposed)
 
+    _of_scipy = "csr_array"
+
     def __repr__(self) -> str:
-        return f"<SparseArray {self.shape}, {self.nnz} entries, {self.dtype}>"
+        return f"<{type(self).__name__} {self.shape}, {self.nnz} entries, {self.dtype}>"
 
 
-register_pytree_node(
-    SparseArray,
-    lambda A: ((A.data,), (A._places, A._transposed)),
-    lambda leaves, places: SparseArray(*leaves, *places),
-)
+class SparseMatrix(SparseArray):
+    """A sparse matrix as ``scipy.sparse.coo_matrix``, ``csr_matrix`` and ``csc_matrix`` make it: ``*`` is the product of matrices.
+
+    Sums of its rows and columns, and what is taken from it, have two dimensions.
+    """
+
+    __slots__ = ()
+    _of_scipy = "csr_matrix"
+
+    def __mul__(self, x: Any) -> Any:
+        return self.multiply(x) if not isinstance(x, SparseArray) and not np.ndim(x) else self @ x
+
+    def __rmul__(self, x: Any) -> Any:
+        return self.multiply(x) if not np.ndim(x) else x @ self
+
+    def sum(self, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+        """The sum of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
+        found = super().sum(axis, dtype, out)
+        return found if axis is None else np.reshape(found, (1, -1) if axis % 2 == 0 else (-1, 1))
+
+    def todense(self) -> Any:
+        raise TypeError("a numpy.matrix cannot carry derivatives: A.toarray() is dense, and its * goes by elements")
+
+
+def _taken_apart(A: SparseArray) -> Any:
+    return (A.data,), (A._places, A._transposed)
+
+
+register_pytree_node(SparseArray, _taken_apart, lambda leaves, places: SparseArray(*leaves, *places))
+register_pytree_node(SparseMatrix, _taken_apart, lambda leaves, places: SparseMatrix(*leaves, *places))
 
 
 def csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> SparseArray:
@@ -296,12 +439,6 @@ def coo(data: Any, row: Any, col: Any, shape: tuple[int, int]) -> SparseArray:
     added = applied(take_add, (data, back), axis=-1, length=len(places))
     indptr = np.append(0, np.cumsum(np.bincount(places // max(n, 1), minlength=m)))
     return csr(added, places % max(n, 1), indptr, shape)
-
-
-def diags(data: Any) -> SparseArray:
-    """A diagonal matrix."""
-    (n,) = shape_of(data)
-    return csr(data, np.arange(n), np.arange(n + 1), (n, n))
 
 
 def like(A: Any, data: Any = None) -> SparseArray:

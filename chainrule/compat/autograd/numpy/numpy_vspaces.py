@@ -1,0 +1,5 @@
+"""The spaces of arrays."""
+
+from chainrule.compat.autograd.vspaces import ArrayVSpace, ComplexArrayVSpace
+
+__all__ = ["ArrayVSpace", "ComplexArrayVSpace"]

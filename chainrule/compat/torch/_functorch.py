@@ -1,0 +1,17 @@
+"""``torch._C._functorch``: what a tensor inside a transformation is."""
+
+from typing import Any
+
+from chainrule.core.tensor import Tensor
+from chainrule.interpreters.batched import Batched
+from chainrule.interpreters.dual import Dual
+
+
+def is_batchedtensor(tensor: Any) -> bool:
+    """Whether the tensor is one example of a ``vmap``."""
+    return isinstance(tensor, Tensor) and isinstance(tensor._raw, Batched)
+
+
+def is_functorch_wrapped_tensor(tensor: Any) -> bool:
+    """Whether the tensor is what a transformation made of the caller's."""
+    return isinstance(tensor, Tensor) and isinstance(tensor._raw, (Batched, Dual))

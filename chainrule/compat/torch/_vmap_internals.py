@@ -1,0 +1,16 @@
+"""``torch._vmap_internals``: the vmap that was before ``func.vmap``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from chainrule.func import vmap
+
+__all__ = ["_vmap", "vmap"]
+
+
+def _vmap(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False
+) -> Callable[..., Any]:
+    return vmap(func, in_dims, out_dims)

@@ -1,0 +1,159 @@
+/* Guards: whether what a recording read of Python's state is still there. compiling/state/guards.py says what the kinds are. */
+
+#define NO_IMPORT_ARRAY
+#include "runner.h"
+
+#include <string.h>
+
+enum { ITEM, INSTANCE, CELL, TYPE, CLASS, ELEMENTS, LENGTH, FUNCTION, CONTENT, CHECK };
+
+static PyObject *missing; /* what stands for nothing; set by the first call */
+
+/* whether `found`, borrowed or NULL, is what was read */
+static int is_value(PyObject *found, PyObject *value) {
+    return found == value || (found == NULL && value == missing);
+}
+
+static int in_instance(PyObject *thing, PyObject *key, PyObject *value) {
+    PyObject *inside = PyObject_GenericGetDict(thing, NULL);
+    int holds;
+    if (inside == NULL) {
+        PyErr_Clear();
+        return value == missing;
+    }
+    holds = is_value(PyDict_GetItemWithError(inside, key), value);
+    Py_DECREF(inside);
+    return holds;
+}
+
+static int are_elements(PyObject *thing, PyObject *value) {
+    Py_ssize_t i, count = PyTuple_GET_SIZE(value);
+    if (PyList_CheckExact(thing)) {
+        if (PyList_GET_SIZE(thing) != count) return 0;
+        for (i = 0; i < count; i++) {
+            if (PyList_GET_ITEM(thing, i) != PyTuple_GET_ITEM(value, i)) return 0;
+        }
+        return 1;
+    }
+    if (PyDict_CheckExact(thing)) {
+        Py_ssize_t at = 0;
+        PyObject *key, *item;
+        if (2 * PyDict_GET_SIZE(thing) != count) return 0;
+        for (i = 0; PyDict_Next(thing, &at, &key, &item); i += 2) {
+            if (key != PyTuple_GET_ITEM(value, i) || item != PyTuple_GET_ITEM(value, i + 1)) return 0;
+        }
+        return 1;
+    }
+    if (count == 0) return PyObject_Size(thing) == 0;
+    return 0; /* others are looked at in Python */
+}
+
+static int has_length(PyObject *thing, PyObject *value) {
+    Py_ssize_t wanted = PyLong_AsSsize_t(value), length;
+    if (PyList_CheckExact(thing)) length = PyList_GET_SIZE(thing);
+    else if (PyDict_CheckExact(thing)) length = PyDict_GET_SIZE(thing);
+    else return 0;
+    return length == wanted;
+}
+
+/* (code, defaults, keyword defaults), with None for what a function has not */
+static int has_parts(PyObject *thing, PyObject *value) {
+    PyFunctionObject *function = (PyFunctionObject *)thing;
+    PyObject *parts[3];
+    int i;
+    if (!PyFunction_Check(thing) || !PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != 3) return 0;
+    parts[0] = function->func_code;
+    parts[1] = function->func_defaults;
+    parts[2] = function->func_kwdefaults;
+    for (i = 0; i < 3; i++) {
+        if ((parts[i] == NULL ? Py_None : parts[i]) != PyTuple_GET_ITEM(value, i)) return 0;
+    }
+    return 1;
+}
+
+static int are_numbers(const npy_intp *found, PyObject *tuple, int count) {
+    int i;
+    for (i = 0; i < count; i++) {
+        if (found[i] != PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i))) return 0;
+    }
+    return 1;
+}
+
+/* (bytes, shape, dtype, strides) of an array that lies densely; others are looked at in Python */
+static int has_content(PyObject *thing, PyObject *value) {
+    PyArrayObject *array = (PyArrayObject *)thing;
+    PyObject *bytes, *shape, *strides;
+    if (!PyArray_Check(thing) || !PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != 4) return 0;
+    bytes = PyTuple_GET_ITEM(value, 0);
+    shape = PyTuple_GET_ITEM(value, 1);
+    strides = PyTuple_GET_ITEM(value, 3);
+    if (!PyBytes_CheckExact(bytes) || PyBytes_GET_SIZE(bytes) != PyArray_NBYTES(array)) return 0;
+    if (!PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) != PyArray_NDIM(array)) return 0;
+    if (!PyTuple_CheckExact(strides) || PyTuple_GET_SIZE(strides) != PyArray_NDIM(array)) return 0;
+    if ((PyObject *)PyArray_DESCR(array) != PyTuple_GET_ITEM(value, 2) || !PyArray_ISONESEGMENT(array)) return 0;
+    if (!are_numbers(PyArray_DIMS(array), shape, PyArray_NDIM(array))) return 0;
+    if (!are_numbers(PyArray_STRIDES(array), strides, PyArray_NDIM(array))) return 0;
+    return memcmp(PyArray_BYTES(array), PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes)) == 0;
+}
+
+/* first_broken(guards, begin, missing): the position of the first one that is not seen to hold, -1 if there is none */
+PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    Py_ssize_t k, count;
+    PyObject *guards;
+    if (nargs != 3 || !PyTuple_CheckExact(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "first_broken(guards, begin, missing)");
+        return NULL;
+    }
+    guards = args[0];
+    missing = args[2];
+    k = PyLong_AsSsize_t(args[1]);
+    if (k < 0) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "begin < 0");
+        return NULL;
+    }
+    count = PyTuple_GET_SIZE(guards);
+    for (; k < count; k++) {
+        PyObject *guard = PyTuple_GET_ITEM(guards, k), *thing, *key, *value;
+        int holds = 0;
+        if (!PyTuple_Check(guard) || PyTuple_GET_SIZE(guard) != 4) {
+            PyErr_SetString(PyExc_TypeError, "a guard is (kind, thing, key, value)");
+            return NULL;
+        }
+        thing = PyTuple_GET_ITEM(guard, 1);
+        key = PyTuple_GET_ITEM(guard, 2);
+        value = PyTuple_GET_ITEM(guard, 3);
+        switch (PyLong_AsLong(PyTuple_GET_ITEM(guard, 0))) {
+        case ITEM:
+            holds = PyDict_Check(thing) && is_value(PyDict_GetItemWithError(thing, key), value);
+            break;
+        case INSTANCE:
+            holds = in_instance(thing, key, value);
+            break;
+        case CELL:
+            holds = PyCell_Check(thing) && is_value(PyCell_GET(thing), value);
+            break;
+        case TYPE:
+            holds = PyType_Check(thing) && is_value(_PyType_Lookup((PyTypeObject *)thing, key), value);
+            break;
+        case CLASS:
+            holds = (PyObject *)Py_TYPE(thing) == value;
+            break;
+        case ELEMENTS:
+            holds = PyTuple_CheckExact(value) && are_elements(thing, value);
+            break;
+        case LENGTH:
+            holds = has_length(thing, value);
+            break;
+        case FUNCTION:
+            holds = has_parts(thing, value);
+            break;
+        case CONTENT:
+            holds = has_content(thing, value);
+            break;
+        default:; /* Python's */
+        }
+        if (PyErr_Occurred()) PyErr_Clear(); /* what was read is no more */
+        if (!holds) break;
+    }
+    return PyLong_FromSsize_t(k < count ? k : -1);
+}

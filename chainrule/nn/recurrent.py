@@ -1,0 +1,295 @@
+"""Recurrent layers: loops over time of one cell, in layers and in one or both directions.
+
+A cell is a function of what input and state give after their affine maps; the layers and the modules of single steps share it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from chainrule.core.tensor import Tensor
+from chainrule.nn import functional as F
+from chainrule.nn import init
+from chainrule.nn.module import Module
+from chainrule.nn.parameter import Parameter
+from chainrule.ops import creation, joining
+from chainrule.ops import elementwise as ew
+
+State = tuple[Tensor, ...]
+
+
+def _tanh(x: Tensor, h: Tensor, state: State) -> State:
+    return (ew.tanh(x + h),)
+
+
+def _relu(x: Tensor, h: Tensor, state: State) -> State:
+    return (F.relu(x + h),)
+
+
+def _lstm(x: Tensor, h: Tensor, state: State) -> State:
+    """Input, forget, cell and output gate (Hochreiter and Schmidhuber, 1997; with a forget gate)."""
+    i, f, g, o = (x + h).chunk(4, -1)
+    c = ew.sigmoid(f) * state[1] + ew.sigmoid(i) * ew.tanh(g)
+    return ew.sigmoid(o) * ew.tanh(c), c
+
+
+def _gru(x: Tensor, h: Tensor, state: State) -> State:
+    """Reset, update and new gate (Cho and others, 2014)."""
+    (xr, xz, xn), (hr, hz, hn) = x.chunk(3, -1), h.chunk(3, -1)
+    z, n = ew.sigmoid(xz + hz), ew.tanh(xn + ew.sigmoid(xr + hr) * hn)
+    return ((state[0] - n) * z + n,)
+
+
+#: of each kind of cell: how many gates it has, of how many tensors its state is, and the step
+_CELLS: dict[str, tuple[int, int, Callable[[Tensor, Tensor, State], State]]] = {
+    "RNN_TANH": (1, 1, _tanh),
+    "RNN_RELU": (1, 1, _relu),
+    "LSTM": (4, 2, _lstm),
+    "GRU": (3, 1, _gru),
+}
+
+
+def _kind_of(nonlinearity: str) -> str:
+    if nonlinearity not in ("tanh", "relu"):
+        raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+    return f"RNN_{nonlinearity.upper()}"
+
+
+class _Recurrent(Module):
+    """What layers and cells share: their parameters, and their states."""
+
+    hidden_size: int
+    mode: str
+
+    def _weights(self, suffix: str, inputs: int, bias: bool, factory: dict[str, Any]) -> None:
+        rows = _CELLS[self.mode][0] * self.hidden_size
+        shapes = {
+            "weight_ih": (rows, inputs),
+            "weight_hh": (rows, self.hidden_size),
+            "bias_ih": (rows,),
+            "bias_hh": (rows,),
+        }
+        for name, shape in shapes.items():
+            made = Parameter(creation.empty(*shape, **factory)) if bias or name.startswith("weight") else None
+            if made is not None or not suffix:
+                self.register_parameter(name + suffix, made)
+
+    def _of(self, suffix: str) -> tuple[Any, ...]:
+        return tuple(getattr(self, name + suffix, None) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+
+    def reset_parameters(self) -> None:
+        """New random numbers, uniform between ±1/√hidden_size."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0.0
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    def _state(self, given: Any, shape: tuple[int, ...], like: Tensor) -> list[Tensor]:
+        """The tensors of the state: zeros, or what is given, checked."""
+        count = _CELLS[self.mode][1]
+        if given is None:
+            return [like.new_zeros(shape) for _ in range(count)]
+        state = [given] if isinstance(given, Tensor) else list(given)
+        if len(state) != count or any(not isinstance(h, Tensor) for h in state):
+            raise RuntimeError(
+                f"{type(self).__name__}: the state is {'one tensor' if count == 1 else 'a pair of tensors'}"
+            )
+        for h in state:
+            if tuple(h.shape) != shape:
+                raise RuntimeError(f"Expected hidden size {shape}, got {list(h.shape)}")
+        return state
+
+    def _check_width(self, input: Any, width: int) -> None:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{type(self).__name__} takes a tensor, and no packed sequence: got {type(input).__name__}")
+        if input.shape[-1] != width:
+            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {width}, got {input.shape[-1]}")
+
+
+class RNNBase(_Recurrent):
+    """The base of recurrent layers.
+
+    Args:
+        mode: the kind of cell, ``"RNN_TANH"``, ``"RNN_RELU"``, ``"LSTM"`` or ``"GRU"``.
+        input_size, hidden_size: lengths of the last axis of the input and of the state.
+        num_layers: how many layers; each takes what the one before it gave.
+        bias: whether there are biases.
+        batch_first: the batch is the first axis of input and output, and time the second.
+        dropout: the probability of zeros between layers, while training.
+        bidirectional: a second cell goes through time backwards; outputs lie side by side.
+        proj_size: is not here.
+        device, dtype: of the parameters.
+    """
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if proj_size:
+            raise NotImplementedError(f"{type(self).__name__}: proj_size is not here: call nn.Linear on the output")
+        if not 0 <= dropout <= 1:
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+            )
+        if hidden_size <= 0 or num_layers <= 0:
+            raise ValueError(f"{'hidden_size' if hidden_size <= 0 else 'num_layers'} must be greater than zero")
+        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
+        self.proj_size, factory = proj_size, {"device": device, "dtype": dtype}
+        for layer in range(num_layers):
+            inputs = hidden_size * (1 + bidirectional) if layer else input_size
+            for suffix in self._suffixes(layer):
+                self._weights(suffix, inputs, bias, factory)
+        self._flat_weights_names = list(self._parameters)
+        self.reset_parameters()
+
+    def _suffixes(self, layer: int) -> list[str]:
+        return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """The parameters of each layer and direction."""
+        suffixes = [suffix for layer in range(self.num_layers) for suffix in self._suffixes(layer)]
+        return [[w for w in self._of(suffix) if w is not None] for suffix in suffixes]
+
+    def flatten_parameters(self) -> None:
+        """Nothing is to be done on the CPU."""
+
+    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
+        """The outputs of the last layer at all times, and the last state of each layer.
+
+        Args:
+            input: of shape (time, batch, input_size), or (batch, time, input_size) with ``batch_first``; or (time, input_size).
+            hx: the first state, (num_layers · directions, batch, hidden_size), or for an LSTM two of them; zeros by default.
+        """
+        self._check_width(input, self.input_size)
+        if input.dim() not in (2, 3):
+            raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+        one = input.dim() == 2
+        count = self.num_layers * (1 + self.bidirectional)
+        batch_axis = 0 if self.batch_first and not one else 1
+        shape = (count, self.hidden_size) if one else (count, input.shape[batch_axis], self.hidden_size)
+        first = [h.unsqueeze(1) if one else h for h in self._state(hx, shape, input)]
+        x = input.unsqueeze(1) if one else input.transpose(0, 1) if self.batch_first else input
+        last: list[State] = []
+        for layer in range(self.num_layers):
+            outputs = []
+            for backwards, suffix in enumerate(self._suffixes(layer)):
+                states = self._run(x, tuple(h[len(last)] for h in first), suffix, bool(backwards))
+                outputs.append(joining.stack([state[0] for state in (states[::-1] if backwards else states)]))
+                last.append(states[-1])
+            x = joining.cat(outputs, -1) if self.bidirectional else outputs[0]
+            if self.dropout and layer < self.num_layers - 1:
+                x = F.dropout(x, self.dropout, self.training)
+        after = [joining.stack(parts) for parts in zip(*last, strict=True)]
+        after = [h.squeeze(1) if one else h for h in after]
+        out = x.squeeze(1) if one else x.transpose(0, 1) if self.batch_first else x
+        return out, tuple(after) if self.mode == "LSTM" else after[0]
+
+    def _run(self, x: Tensor, state: State, suffix: str, backwards: bool) -> list[State]:
+        """The states of one cell, in the order in which it goes through time."""
+        w, u, b, c = self._of(suffix)
+        step, states = _CELLS[self.mode][2], []
+        inputs = F.linear(x, w, b).unbind(0)
+        for gates in inputs[::-1] if backwards else inputs:
+            state = step(gates, F.linear(state[0], u, c), state)
+            states.append(state)
+        if not states:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        return states
+
+    def extra_repr(self) -> str:
+        """The sizes, and what is not as usual."""
+        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        said = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *said])
+
+
+class RNN(RNNBase):
+    """A layer of h ← tanh(W x + b + U h + c), or relu; other arguments are those of :class:`RNNBase`.
+
+    >>> import chainrule as cr
+    >>> out, h = cr.nn.RNN(3, 4)(cr.zeros(7, 2, 3))
+    >>> out.shape, h.shape
+    (torch.Size([7, 2, 4]), torch.Size([1, 2, 4]))
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", *args: Any, **kwargs: Any
+    ) -> None:  # fmt: skip
+        self.__dict__["nonlinearity"] = nonlinearity
+        super().__init__(_kind_of(nonlinearity), input_size, hidden_size, num_layers, *args, **kwargs)
+
+
+class LSTM(RNNBase):
+    """A layer of long short-term memory, whose state is a pair; arguments are those of :class:`RNNBase`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+
+class GRU(RNNBase):
+    """A layer of gated recurrent units; arguments are those of :class:`RNNBase`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("GRU", *args, **kwargs)
+
+
+class RNNCellBase(_Recurrent):
+    """The base of single steps.
+
+    Args:
+        input_size, hidden_size: lengths of the last axis of the input and of the state.
+        bias: whether there are biases.
+        device, dtype: of the parameters.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        self._weights("", input_size, bias, {"device": device, "dtype": dtype})
+        self.reset_parameters()
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        """The next state, for an LSTM a pair, from an input of shape (batch, input_size), or (input_size,), and the last state."""
+        self._check_width(input, self.input_size)
+        if input.dim() not in (1, 2):
+            raise ValueError(f"{type(self).__name__}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+        w, u, b, c = self._of("")
+        state = tuple(self._state(hx, (*input.shape[:-1], self.hidden_size), input))
+        after = _CELLS[self.mode][2](F.linear(input, w, b), F.linear(state[0], u, c), state)
+        return after if self.mode == "LSTM" else after[0]
+
+    def extra_repr(self) -> str:
+        """The sizes, and what is not as usual."""
+        other = getattr(self, "nonlinearity", "tanh")
+        said = ["bias=False"] * (not self.bias) + [f"nonlinearity={other}"] * (other != "tanh")
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *said])
+
+
+class RNNCell(RNNCellBase):
+    """One step of an :class:`RNN`: tanh(W x + b + U h + c), or relu."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        self.__dict__.update(nonlinearity=nonlinearity, mode=_kind_of(nonlinearity))
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an :class:`LSTM`; arguments are those of :class:`RNNCellBase`."""
+
+    mode = "LSTM"
+
+
+class GRUCell(RNNCellBase):
+    """One step of a :class:`GRU`; arguments are those of :class:`RNNCellBase`."""
+
+    mode = "GRU"

@@ -1,0 +1,155 @@
+"""Variants of Adam: with the largest gradient in place of the mean square (Adamax), with Nesterov's momentum (NAdam), and with
+the root left out until it is reliable (RAdam)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from chainrule.core.tensor import Tensor
+from chainrule.ops import creation, elementwise
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options
+
+
+class Adamax(Optimizer):
+    """Adamax (Kingma and Ba, 2014).
+
+    Args:
+        params: what to optimize (see :class:`Optimizer`).
+        lr: the learning rate.
+        betas: how much of the mean, and of the largest gradient, is kept in a step.
+        eps: is added to gradients before they are compared.
+        weight_decay: this times w is added to the gradient.
+        maximize: go up.
+        foreach, capturable: accepted; they change no number in PyTorch.
+        differentiable: True is refused.
+    """
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:  # fmt: skip
+        check_options(lr, weight_decay, differentiable, **{"epsilon value": eps})
+        check_betas(betas)
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        super().__init__(params, options)
+
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+        """One step of one parameter."""
+        if not state:
+            state["step"] = creation.tensor(0.0)
+            state.update({name: creation.zeros_like(p) for name in ("exp_avg", "exp_inf")})
+        state["step"].add_(1)
+        if group["weight_decay"]:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        beta1, beta2 = group["betas"]
+        grad, mean, largest = as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_inf"])
+        mean.lerp_(grad, 1 - beta1)
+        largest.copy_(elementwise.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"])))
+        as_real(p).addcdiv_(mean, largest, value=-group["lr"] / (1 - beta1 ** state["step"].item()))
+
+
+class _OfMoments(Optimizer):
+    """A variant that keeps Adam's two means."""
+
+    def _means(
+        self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The parameter, its gradient and both means after this step; complex numbers as pairs of real ones."""
+        if not state:
+            state["step"] = creation.tensor(0.0)
+            state.update({name: creation.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")})
+        state["step"].add_(1)
+        beta1, beta2 = group["betas"]
+        p, grad, mean, squares = as_real(p), as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_avg_sq"])
+        if group["weight_decay"] and group["decoupled_weight_decay"]:
+            p.mul_(1 - group["lr"] * group["weight_decay"])
+        elif group["weight_decay"]:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        mean.lerp_(grad, 1 - beta1)
+        squares.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        return p, grad, mean, squares
+
+
+class NAdam(_OfMoments):
+    """Adam with Nesterov's momentum (Dozat, 2016).
+
+    Args:
+        params: what to optimize (see :class:`Optimizer`).
+        lr: the learning rate.
+        betas: how much of each mean is kept in a step.
+        eps: is added to the root.
+        weight_decay: this times w is added to the gradient.
+        momentum_decay: how fast the momentum comes to beta1.
+        decoupled_weight_decay: shrink w by lr·weight_decay instead.
+        maximize: go up.
+        foreach, capturable: accepted; they change no number in PyTorch.
+        differentiable: True is refused.
+    """
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
+        foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        check_options(
+            lr, weight_decay, differentiable, **{"epsilon value": eps, "momentum_decay value": momentum_decay}
+        )
+        check_betas(betas)
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        more = {"momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay}
+        super().__init__(params, {**options, **more})
+
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+        """One step of one parameter."""
+        if not state:
+            state["mu_product"] = creation.tensor(1.0)
+            state["step"] = creation.tensor(0.0)
+            state.update({name: creation.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")})
+        p, grad, mean, squares = self._means(p, grad, group, state)
+        (beta1, beta2), lr, step = group["betas"], group["lr"], state["step"].item()
+        mu, following = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
+        product = state["mu_product"].mul_(mu).item()
+        root = squares.div(1 - beta2**step).sqrt().add_(group["eps"])
+        p.addcdiv_(grad, root, value=-lr * (1 - mu) / (1 - product))
+        p.addcdiv_(mean, root, value=-lr * following / (1 - product * following))
+
+
+class RAdam(_OfMoments):
+    """Adam that takes plain steps until the mean of squares has been taken over enough of them (Liu and others, 2019).
+
+    Args:
+        params: what to optimize (see :class:`Optimizer`).
+        lr: the learning rate.
+        betas: how much of each mean is kept in a step.
+        eps: is added to the root.
+        weight_decay: this times w is added to the gradient.
+        decoupled_weight_decay: shrink w by lr·weight_decay instead.
+        maximize: go up.
+        foreach, capturable: accepted; they change no number in PyTorch.
+        differentiable: True is refused.
+    """
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
+        maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        check_options(lr, weight_decay, differentiable, **{"epsilon value": eps})
+        check_betas(betas)
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        super().__init__(params, {**options, "decoupled_weight_decay": decoupled_weight_decay})
+
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+        """One step of one parameter."""
+        p, _, mean, squares = self._means(p, grad, group, state)
+        (beta1, beta2), step = group["betas"], state["step"].item()
+        change, left = mean / (1 - beta1**step) * group["lr"], 1 - beta2**step
+        most = 2 / (1 - beta2) - 1  # how many steps the mean of squares can be over, and is
+        length = most - 2 * step * beta2**step / left
+        if length > 5:
+            scale = left**0.5 / squares.sqrt().add_(group["eps"])
+            rectified = ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5
+            change = change * scale * rectified
+        p.add_(change, alpha=-1.0)

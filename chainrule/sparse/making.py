@@ -1,0 +1,127 @@
+"""Sparse matrices by the names, and from what, ``scipy.sparse`` makes its own, with entries that can be differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule.api.array import Array
+from chainrule.core.others import is_sparse
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.tensor import Tensor
+from chainrule.sparse.arrays import SparseArray, SparseMatrix, coo, csr, like
+from chainrule.table.sparse import scipy_sparse
+from chainrule.types.shapes import shape_of
+
+
+def _made(name: str, arg: Any, shape: Any) -> SparseArray:
+    """A SparseArray of what SciPy's constructors take."""
+    if isinstance(arg, SparseArray) or is_sparse(arg):
+        return like(arg)
+    if isinstance(arg, tuple) and len(arg) == 2 and isinstance(arg[1], (tuple, list)):
+        row, col = map(np.asarray, arg[1])
+        return coo(arg[0], row, col, shape or (_size(row), _size(col)))
+    if isinstance(arg, tuple) and len(arg) == 3 and not name.startswith("coo"):
+        data, indices, indptr = arg
+        n = _size(np.asarray(indices))
+        of_columns = name.startswith("csc")
+        m = len(indptr) - 1
+        if not of_columns:
+            return csr(data, indices, indptr, shape or (m, n))
+        return csr(data, indices, indptr, shape[::-1] if shape else (m, n)).T
+    if isinstance(arg, tuple) and len(arg) == 2 and all(isinstance(n, (int, np.integer)) for n in arg):
+        return coo(np.zeros(0), np.zeros(0, int), np.zeros(0, int), arg)
+    if isinstance(arg, (Tensor, Array, ArrayLike)):
+        raise TypeError(
+            f"{name}(x): which elements of an array with derivatives are 0 is not to be asked: name their places, as in "
+            f"{name}((x[row, col], (row, col)), shape=x.shape)"
+        )
+    return like(scipy_sparse(name).csr_array(np.asarray(arg)))
+
+
+def _size(places: Any) -> int:
+    return int(places.max()) + 1 if places.size else 0
+
+
+def _named(name: str, kind: type[SparseArray]) -> Callable[..., SparseArray]:
+    """The public function for one of SciPy's constructors."""
+
+    def make(arg1: Any, shape: tuple[int, int] | None = None, dtype: Any = None, copy: bool = False) -> SparseArray:
+        found = _made(name, arg1, shape)
+        if shape is not None and tuple(shape) != found.shape:
+            raise ValueError(f"{name}(): shape is {tuple(shape)}, and the matrix has the shape {found.shape}")
+        found = found.asformat(name[:3])
+        found = found if dtype is None else found.astype(dtype)
+        return kind(found.data, found._places, found._transposed)
+
+    make.__name__ = make.__qualname__ = name
+    forms = "" if name.startswith("coo") else "``(data, indices, indptr)``, "
+    star = "``*`` is the product of matrices" if kind is SparseMatrix else "``*`` goes by elements"
+    make.__doc__ = f"""A sparse matrix from what ``scipy.sparse.{name}`` takes; {star}.
+
+    Args:
+        arg1: {forms}``(data, (row, col))``, where data may be differentiated and entries at one place add up; a sparse matrix of
+            SciPy's or of these, a dense array of constants, or the shape of an empty matrix.
+        shape: the numbers of rows and columns; without them, what the places need.
+
+    Raises:
+        ValueError: these are no places in a matrix of that shape.
+        TypeError: a dense array that carries derivatives.
+    """
+    return make
+
+
+coo_array, csr_array, csc_array = (_named(f"{form}_array", SparseArray) for form in ("coo", "csr", "csc"))
+coo_matrix, csr_matrix, csc_matrix = (_named(f"{form}_matrix", SparseMatrix) for form in ("coo", "csr", "csc"))
+
+
+def diags(diagonals: Any, offsets: Any = 0, shape: tuple[int, int] | None = None) -> SparseArray:
+    """A matrix with given diagonals, as ``scipy.sparse.diags_array`` makes it.
+
+    Args:
+        diagonals: a vector for the main diagonal, or a list with a vector (or one number) for each offset.
+        offsets: above the main diagonal (> 0), or below it (< 0).
+        shape: the numbers of rows and columns; without them, as square as the first diagonal asks for.
+
+    Raises:
+        ValueError: a diagonal has another length than its place.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> cr.sparse.diags([np.array([1., 2.]), np.array([3., 4., 5.])], offsets=[-1, 0]).toarray()
+    array([[3., 0., 0.],
+           [1., 4., 0.],
+           [0., 2., 5.]])
+    """
+    if not isinstance(diagonals, (list, tuple)) or not any(map(np.ndim, diagonals)):
+        one = np.ndim(offsets) == 0 and np.ndim(diagonals) < 2
+        diagonals, offsets = ([diagonals], [offsets]) if one else (list(diagonals), offsets)
+    offsets = [int(k) for k in np.atleast_1d(offsets)]
+    if len(diagonals) != len(offsets) or len(set(offsets)) < len(offsets):
+        raise ValueError(f"diags(): {len(diagonals)} diagonals, and offsets {offsets}: one of its own for each")
+    n = np.shape(diagonals[0])[-1] + abs(offsets[0]) if shape is None else 0
+    m, n = shape or (n, n)
+    data, row, col = [], [], []
+    for diagonal, k in zip(diagonals, offsets, strict=True):
+        length = max(0, min(m + min(k, 0), n - max(k, 0)))
+        if tuple(shape_of(np.atleast_1d(diagonal))) not in ((length,), (1,)):
+            raise ValueError(
+                f"diags(): the diagonal of offset {k} has {length} elements in a matrix of shape {(m, n)}, not "
+                f"{tuple(np.shape(diagonal))}"
+            )
+        data.append(np.broadcast_to(np.atleast_1d(diagonal), (length,)))
+        row.append(np.arange(length) - min(k, 0))
+        col.append(np.arange(length) + max(k, 0))
+    return coo(np.concatenate(data), np.concatenate(row), np.concatenate(col), (m, n))
+
+
+def diags_array(diagonals: Any, *, offsets: Any = 0, shape: tuple[int, int] | None = None) -> SparseArray:
+    """As :func:`diags`."""
+    return diags(diagonals, offsets, shape)
+
+
+def eye_array(m: int, n: int | None = None, *, k: int = 0) -> SparseArray:
+    """A matrix with ones on a diagonal, as ``scipy.sparse.eye_array`` makes it."""
+    return diags([np.ones(1)], [k], (m, m if n is None else n))

@@ -1,0 +1,421 @@
+"""What a replay could get wrong where its first call was right: held to eager in the second call, and in those that follow."""
+
+from __future__ import annotations
+
+import copy
+import decimal
+import pickle
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from compiling.recording import Written
+from compiling.test_compile import assert_same
+
+import chainrule as cr
+from chainrule.compiling.plan import Plan
+from chainrule.interpreters.traced import Program
+from chainrule.native import AVAILABLE
+from chainrule.types.arrays import with_strides
+
+R = np.random.default_rng(0)
+M = np.arange(6.0).reshape(2, 3)
+ONE, F4 = np.array([1, 2, 3], "f4"), np.array([0.5, -1.25, 3.0], "f4")
+HELD = np.arange(3.0) + 1
+
+
+def held(function, *calls, how=None):
+    """Compare calls with eager's: results, and arguments afterwards."""
+    compiled = cr.compile(function)
+    with warnings.catch_warnings(), np.errstate(**(how or {})):
+        warnings.simplefilter("ignore")
+        for args in calls * 2:
+            outcomes = []
+            for run in (function, compiled):
+                given = [with_strides(x, x.strides) if type(x) is np.ndarray else copy.deepcopy(x) for x in args]
+                HELD[:] = [1, 2, 3]
+                try:
+                    result = run(*given)
+                except Exception as error:
+                    result = type(error).__name__
+                outcomes.append((result, given))
+            (wanted, right), (found, after) = outcomes
+            if isinstance(wanted, str):
+                assert found == wanted
+            else:
+                assert_same(found, wanted)
+            assert_same(after, right)
+    return compiled
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda b: np.cumsum(np.ravel(b, "F")),
+        lambda b: np.diff(b.ravel("F")),
+        lambda b: np.cumsum(np.reshape(b, (3, 2), "F"), 0),
+        lambda b: np.sort(b.reshape(-1, order="F")),
+        lambda b: b.astype("f4", order="F").ravel("K"),
+        lambda b: b.copy("F").ravel("K") + b.flatten("F"),
+        lambda b: b.copy().sum(),
+        lambda b: np.flip(b).reshape(-1, 2, order="A"),
+        lambda b: np.ravel(b[::-1], "A"),
+    ],
+)
+@pytest.mark.parametrize("order", "CF")
+def test_orders_of_copies(function, order):
+    b = np.asarray(R.standard_normal((2, 3)), order=order)
+    assert not held(function, (b,), (b * 2,))._eager
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, s: np.dot(a, s),
+        lambda a, s: np.outer(a, s),
+        lambda a, s: np.kron(a, s),
+        lambda a, s: np.einsum("i,->i", a, s),
+        lambda a, s: np.append(a, s),
+        lambda a, s: np.polyval(a, s),
+        lambda a, s: np.add(s, 1) * a,
+        lambda a, s: np.select([a > 1], [a], s),
+        lambda a, s: round(s, 1) * a,
+        lambda a, s: np.trapezoid(a, dx=s),
+        lambda a, s: np.sum(a, initial=s),
+        lambda a, s: np.concatenate([a, [s]]) if s > 1 else np.stack([a, a * s]),
+        lambda a, s: (s < 1) + (s < 2) + a,
+        lambda a, s: (-s, abs(-s), s * 2 + 1, s // 0.3, s**2, a**s, s**a, np.clip(a, -s, s), np.where(a > s, s, a)),
+        lambda a, s: cr.grad(lambda y: np.sum(np.dot(y, y) * s + y**s))(abs(a)),
+    ],
+)
+@pytest.mark.parametrize("a", [ONE, F4, F4.astype("f8"), F4.astype("c8"), np.arange(3)])
+def test_floats_of_pythons_beside_arrays(function, a):
+    with np.errstate(all="ignore"):
+        compiled = held(function, (a, 0.7), (a * 2, 1.3), (a, 2.0))
+    assert not compiled._eager
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        lambda: np.lib.stride_tricks.as_strided(np.arange(5.0), (3, 3), (8, 8)),
+        lambda: np.lib.stride_tricks.as_strided(np.arange(3.0), (3, 3), (0, 8)),
+    ],
+)
+def test_writing_where_elements_share_memory(layout):
+    def f(a):
+        a[0] = 7
+        return np.cumsum(a)
+
+    with pytest.warns(UserWarning, match="runs as it is"):
+        assert_same(cr.compile(f)(layout()), f(layout()))
+    F = cr.value_and_grad(lambda a: np.sum((a.__setitem__(0, 0), a**2)[1]))
+    compiled = cr.compile(F)
+    for function in (F, compiled, compiled):
+        with pytest.raises(RuntimeError, match="read-only"):
+            function(layout())
+
+
+def _divided(b):
+    b /= 3
+    return b + HELD.sum()
+
+
+def _set(b):
+    b[0] = 9
+    return HELD[0] * b
+
+
+@pytest.mark.parametrize("function", [_divided, _set])
+def test_memory_of_an_argument_that_is_captured(function):
+    compiled = cr.compile(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for given in (np.ones(3), HELD, HELD[:], HELD):
+            HELD[:] = [1, 2, 3]
+            wanted = function(given.copy() if given.base is None and given is not HELD else given)
+            HELD[:] = [1, 2, 3]
+            assert_same(compiled(given), wanted)
+
+
+def _through_asarray(x):
+    v = np.asarray(x)
+    v[0] = 100
+    return v * 1
+
+
+def _after_asarray(x):
+    v = np.ascontiguousarray(x)
+    x[0] = 100
+    return v * 1
+
+
+def _of_order(x):
+    np.require(x, requirements="F")[0] = 4
+
+
+def _plus_one(b):
+    b += 1
+    c = b
+    c *= 2
+    return b, b[...], b.sum()
+
+
+@pytest.mark.parametrize("function", [_through_asarray, _after_asarray, _of_order, _plus_one])
+@pytest.mark.parametrize("x", [np.zeros(2), np.zeros((2, 2), order="F"), np.array(1.5)])
+def test_writes_reach_arguments(function, x):
+    if x.ndim or function is _plus_one:
+        held(function, (x,), (x + 1,))
+    else:
+        held(lambda a: np.copyto(np.asarray(a), 7.0), (x,), (x + 1,))
+
+
+def test_a_tensor_over_a_plain_array():
+    a = np.array([1.0, 2.0])
+    t = cr.from_numpy(a)
+
+    def h(x):
+        t.add_(x)
+        return x * float(a.sum())
+
+    compiled = cr.compile(h)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for k in range(3):
+            assert_same(compiled(cr.ones(2, dtype=cr.float64)), cr.ones(2, dtype=cr.float64) * (3.0 + 2 * k + 2))
+
+
+def _caught(a):
+    try:
+        with np.errstate(divide="raise"):
+            return 1 / a
+    except FloatingPointError:
+        return a * 0 - 1
+
+
+def _caught_from_around(a):
+    try:
+        1 / a
+    except FloatingPointError:
+        return a * 0 - 1
+    return a
+
+
+def _warned(a):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        np.log(a)
+    return np.full(2, float(len(found)))
+
+
+def _inverse(a):
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(a)
+
+
+def _midway(a):
+    a[0] = 5
+    b = 1 / a[1]
+    a[2] = b
+    return a * 2
+
+
+@pytest.mark.parametrize("how", [{}, {"all": "raise"}, {"divide": "raise"}, {"all": "ignore"}])
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("function", [_caught, _caught_from_around, _warned, _inverse, _midway])
+def test_exceptions_that_are_handled(function, first, how):
+    calls = [(np.ones(2),), (np.zeros(2),)]
+    if function is _inverse:
+        calls = [(np.eye(2),), (np.zeros((2, 2)),)]
+    if function is _midway:
+        calls = [(np.ones(3),), (np.array([1.0, 0.0, 3.0]),)]
+    held(function, *calls[:: -1 if first else 1], how=how)
+
+
+class Named:
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+
+    def __eq__(self, other):
+        return self.name == other.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+@pytest.mark.parametrize(
+    ("function", "first", "second"),
+    [
+        (lambda p: ONE * p.value, Named("a", 2.0), Named("a", 3.0)),
+        (lambda p: ONE * p.stop, range(0, 3, 2), range(0, 4, 2)),
+        (lambda p: np.arange(3) * next(iter(p)), frozenset({1}), frozenset({1.0})),
+        (lambda p: np.arange(3) * next(iter(next(iter(p)))), frozenset({(1,)}), frozenset({(1.0,)})),
+        (lambda p: sum(k * v for k, v in p.items()), {1: np.arange(3)}, {1.0: np.arange(3)}),
+        (lambda p: sum(k * v for k, v in p["x"].items()), {"x": {1: np.arange(3)}}, {"x": {True: np.arange(3)}}),
+        (lambda p: ONE * len(str(p)), decimal.Decimal("1.0"), decimal.Decimal("1.000")),
+        (lambda p: np.arange(3) * p, 1, True),
+        (lambda p: np.arange(9)[p], slice(0, 4, 2), slice(0, 4, 1)),
+        (lambda p: np.arange(3) * p, np.int8(1), np.int64(1)),
+    ],
+)
+def test_arguments_that_are_equal_and_not_the_same(function, first, second):
+    compiled = cr.compile(lambda p, x: (function(p), x * 2))
+    for p in (first, second, first, second):
+        assert_same(compiled(p, ONE)[0], function(p))
+
+
+def test_no_call_fails_while_branches_are_recorded():
+    def f(a):
+        y = a
+        while np.abs(y).max() > 1:
+            y = y * 0.5
+        return y if y[0] > 0 else -y
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    failed = []
+    try:
+        for run in range(8):
+            compiled = cr.compile(f)
+            compiled(np.ones(3))
+
+            def work(k, compiled=compiled, run=run):
+                r = np.random.default_rng(run * 100 + k)
+                for _ in range(20):
+                    a = r.normal(size=3) * 10.0 ** r.integers(-2, 6)
+                    try:
+                        if not np.array_equal(compiled(a), f(a)):
+                            failed.append(a)
+                    except Exception as error:
+                        failed.append(error)
+
+            threads = [threading.Thread(target=work, args=(k,)) for k in range(5)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert not compiled._eager
+    finally:
+        sys.setswitchinterval(before)
+    assert not failed
+
+
+def _next(p, x):
+    p["w"] = p["w"] - 0.1 * x
+    return np.sum(p["w"] * x)
+
+
+def _push(p, x):
+    p["l"].append(p["l"][-1] * 2)
+    return p["l"][-1]
+
+
+def _drop(p, x):
+    del p["w"]
+    return x * len(p)
+
+
+@pytest.mark.parametrize("function", [_next, _push, _drop])
+def test_containers_among_the_arguments(function):
+    compiled = cr.compile(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        p, q = ({"w": np.ones(2), "l": [np.ones(1)]} for _ in range(2))
+        for _ in range(6 if function is not _drop else 1):
+            assert_same(compiled(p, np.ones(2)), function(q, np.ones(2)))
+            assert_same(p, q)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda v: np.clip(v * 1, 0, 1, out=v),
+        lambda v: np.exp(v, out=v, where=v < 0.5),
+        lambda v: np.exp(v, out=v),
+        lambda v: np.cumsum(v, out=v),
+        lambda v: np.power(v, 2.5, out=v, where=v > 0),
+        lambda v: np.add(v, 1, out=v),
+        lambda v: np.sum(v[None] * 1, axis=0, out=v),
+        lambda v: v.__ipow__(3),
+        lambda v: np.add.at(v, [0, 0], 0.1),
+        lambda v: np.put(v, [0], 2),
+    ],
+)
+def test_bits_of_what_is_written(function):
+    v = R.standard_normal(9)
+    v[0] = -0.0
+
+    def f(v):
+        function(v)
+        return v * 1
+
+    for x in (v, v.astype("f4"), with_strides(v.astype("f4"), (8,))):
+        assert not held(f, (x,), (x * 1.5,))._eager
+
+
+def test_arrays_without_axes_and_scalars():
+    def f(a):
+        s = a.sum()
+        return a[...], a[()], a * 1, s.copy(), np.copy(s), s.T, a.T, s.reshape(1), np.square(s * 1j), abs(s + 1j)
+
+    held(f, (np.array(2.5),), (np.array(-0.3),))
+    held(lambda a: (np.square(a[0] + 1), abs(a[0] * 2), a[0] * a[1]), *[(R.normal(size=2) + 1j,) for _ in range(40)])
+
+
+def test_positions_outside_of_bounds():
+    def write(a, i):
+        v = a[1:]
+        v[i] = 0.5
+        return v
+
+    good, bad = np.array([0, 1, 0]), np.array([0, 1, 2])
+    held(write, (np.ones((3, 1)), good), (np.ones((3, 1)), bad))
+    compiled = cr.compile(lambda x, i: cr.grad(lambda y: np.sum(y[i] * y[i]))(x))
+    compiled(np.ones(2), good)
+    with pytest.raises(IndexError):
+        compiled(np.ones(2), bad)
+    held(lambda a: (a.__setitem__(a > 1, 0.5), a)[1], (np.arange(4.0),), (np.arange(4.0)[::-1],))
+    held(lambda a, b: b.__setitem__(0, a[0]), (np.ones(2), np.arange(3)), (np.full(2, np.nan), np.arange(3)))
+
+
+def test_what_rules_ask_of_numbers_is_asked_again():
+    x = R.standard_normal(5)
+    singular = np.array([[1.0, 2.0], [2.0, 4.0]])
+    held(cr.grad(lambda m: np.linalg.det(m)), (np.eye(2),), (singular,))
+    held(lambda v: cr.grad(lambda y: np.sum(np.convolve(y, v)))(x), (np.ones(2),), (np.array([1.0, np.inf]),))
+    held(cr.grad(lambda y: np.quantile(y, 0.3)), (x,), (np.where(x > 0, np.nan, x),))
+
+
+def test_exceptions_of_constants_are_met():
+    f = lambda a: np.full_like(a, 3).var()
+    compiled = cr.compile(f)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled(np.ones(0))
+        compiled(np.ones(0))
+        with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+            compiled(np.ones(0))
+
+
+def test_what_pickle_cannot_find():
+    with pytest.raises(TypeError, match="pickle what it was made of, and compile again"):
+        pickle.dumps(cr.compile(cr.grad(np.sin)))
+    again = copy.copy(cr.compile(cr.grad(np.sin)))
+    assert again(1.0) == np.cos(1.0)
+
+
+def test_a_plan_that_would_hand_other_arrays_to_python_is_not_taken():
+    written = Written(M)
+    turned = written(np.square, written.inputs[0])
+    written.outputs.append(written(np.sort, turned))
+
+    def planned():
+        return Plan(Program(written.inputs, [], written.calls, written.outputs, []))
+
+    assert planned().executor == ("mixed" if AVAILABLE else "python")
+    turned.array = turned.array + 1.0
+    assert planned().executor == "python"

@@ -1,0 +1,607 @@
+"""Every kind of state that a compiled function may read, and what happens when it changes: seen, or the function is not recorded."""
+
+from __future__ import annotations
+
+import array
+import collections
+import contextlib
+import contextvars
+import copy
+import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
+import functools
+import io
+import itertools
+import operator
+import os
+import random
+import sys
+import threading
+import time
+import types
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+
+X = np.array([1.0, 2.0])
+SEEN, EAGER = "looked at again", "runs as it is"
+KINDS: dict[str, tuple] = {}
+
+
+def kind(name, make, read, change, how=SEEN):
+    """A kind of state: how it is made, what a function reads of it, how it changes, and what is to happen."""
+    assert name not in KINDS
+    KINDS[name] = make, read, change, how
+
+
+def put(key, value):
+    return lambda s: s.__setitem__(key, value)
+
+
+def attr(name, value):
+    return lambda s: setattr(s, name, value)
+
+
+# -- containers ----------------------------------------------------------------------------------------------------------
+
+kind("element of a list", lambda: [2.0], lambda s: s[0], put(0, 5.0))
+kind("last element of a list", lambda: [2.0, 3.0], lambda s: s[-1], lambda s: s.append(5.0))
+kind("slice of a list", lambda: [2.0, 3.0], lambda s: sum(s[:1]), put(0, 5.0))
+kind("sum of a list", lambda: [2.0], sum, lambda s: s.append(5.0))
+kind("length of a list", lambda: [2.0], len, lambda s: s.append(5.0))
+kind("truth of a list", lambda: [], lambda s: 2.0 if s else 3.0, lambda s: s.append(5.0))
+kind("a list is gone through", lambda: [2.0], lambda s: sum([w * 2 for w in s]), lambda s: s.append(5.0))
+kind("in a list", lambda: [2.0], lambda s: 1.0 + (5.0 in s), lambda s: s.append(5.0))
+kind("list compared", lambda: [2.0], lambda s: 1.0 + (s == [2.0]), put(0, 5.0))
+kind("list unpacked", lambda: [2.0, 3.0], lambda s: (lambda a, b: a - 2 * b)(*s), put(1, 5.0))
+kind("list assigned to names", lambda: [2.0, 3.0], lambda s: sum(a for a, b in [s]), put(0, 5.0))
+kind("list sorted", lambda: [2.0, 3.0], lambda s: sorted(s)[-1], put(0, 5.0))
+kind("index in a list", lambda: [2.0, 3.0], lambda s: 1.0 + s.index(3.0), lambda s: s.insert(0, 9.0))
+kind("list added", lambda: [2.0], lambda s: (s * 2)[1], put(0, 5.0))
+kind("list reversed", lambda: [2.0, 3.0], lambda s: next(iter(reversed(s))), lambda s: s.append(5.0))
+kind("list enumerated", lambda: [2.0], lambda s: sum(i + w for i, w in enumerate(s)), lambda s: s.append(5.0))
+kind("lists zipped", lambda: [2.0], lambda s: sum(a * b for a, b in zip(s, s, strict=True)), lambda s: s.append(5.0))
+kind("list mapped", lambda: [2.0], lambda s: sum(map(abs, s)), put(0, -5.0))
+kind("greatest of a list", lambda: [2.0], max, lambda s: s.append(5.0))
+kind("any of a list", lambda: [0.0], lambda s: 1.0 + any(s), put(0, 5.0))
+kind("list copied", lambda: [2.0], lambda s: s.copy()[0], put(0, 5.0))
+kind("list as a tuple", lambda: [2.0], lambda s: sum(tuple(s)), put(0, 5.0))
+kind("nested list", lambda: [[2.0]], lambda s: s[0][0], lambda s: s[0].__setitem__(0, 5.0))
+kind("a long list", lambda: [2.0] * 1000, lambda s: s[700], put(700, 5.0))
+kind("subclass of list", lambda: type("L", (list,), {})([2.0]), lambda s: s[0], put(0, 5.0))
+kind("stacked list of arrays", lambda: [X.copy()], lambda s: np.stack(s)[0], lambda s: s[0].fill(5.0))
+kind("list as an array", lambda: [2.0, 3.0], lambda s: np.array(s), put(0, 5.0))
+kind("value of a dictionary", lambda: {"a": 2.0}, lambda s: s["a"], put("a", 5.0))
+kind("missing key", lambda: {"a": 2.0}, lambda s: s.get("b", 1.0), put("b", 5.0))
+kind("key in a dictionary", lambda: {"a": 2.0}, lambda s: 1.0 + ("b" in s), put("b", 5.0))
+kind("values of a dictionary", lambda: {"a": 2.0}, lambda s: sum(s.values()), put("b", 5.0))
+kind("items of a dictionary", lambda: {"a": 2.0}, lambda s: sum(v * len(k) for k, v in s.items()), put("bb", 5.0))
+kind("keys of a dictionary", lambda: {2.0: "a"}, sum, put(5.0, "b"))
+kind("order of a dictionary", lambda: {2.0: 1, 3.0: 1}, lambda s: next(iter(s)), lambda s: s.update({2.0: s.pop(2.0)}))
+kind("length of a dictionary", lambda: {"a": 2.0}, len, put("b", 5.0))
+kind("dictionary unpacked", lambda: {"a": 2.0}, lambda s: (lambda a: a)(**s), put("a", 5.0))
+kind("dictionary merged", lambda: {"a": 2.0}, lambda s: {**s, "b": 1.0}["a"], put("a", 5.0))
+kind("dictionary joined", lambda: {"a": 2.0}, lambda s: (s | {"b": 1.0})["a"], put("a", 5.0))
+kind("key that Python tries", lambda: {"a": 2.0}, lambda s: _or(lambda: s["b"], KeyError, 1.0), put("b", 5.0))
+kind("nested dictionary", lambda: {"a": {"b": 2.0}}, lambda s: s["a"]["b"], lambda s: s["a"].update(b=5.0))
+kind("OrderedDict", lambda: collections.OrderedDict(a=2.0), lambda s: s["a"], put("a", 5.0))
+kind("values of an OrderedDict", lambda: collections.OrderedDict(a=2.0), lambda s: sum(s.values()), put("b", 5.0))
+kind("defaultdict", lambda: collections.defaultdict(float, a=2.0), lambda s: s["a"], put("a", 5.0))
+kind("Counter", lambda: collections.Counter(a=2), lambda s: s["a"], put("a", 5))
+kind("ChainMap", lambda: collections.ChainMap({"a": 2.0}, {}), lambda s: s["a"], put("a", 5.0))
+kind("UserDict", lambda: collections.UserDict(a=2.0), lambda s: s["a"], put("a", 5.0))
+kind("UserList", lambda: collections.UserList([2.0]), lambda s: s[0], put(0, 5.0))
+kind("subclass of dict", lambda: type("D", (dict,), {})(a=2.0), lambda s: s["a"], put("a", 5.0))
+kind("deque", lambda: collections.deque([2.0]), lambda s: s[0], put(0, 5.0))
+kind("deque gone through", lambda: collections.deque([2.0]), sum, lambda s: s.append(5.0))
+kind("set", lambda: {2.0}, sum, lambda s: s.add(5.0))
+kind("in a set", lambda: {2.0}, lambda s: 1.0 + (5.0 in s), lambda s: s.add(5.0))
+kind("set compared", lambda: {2.0}, lambda s: 1.0 + (s <= {2.0}), lambda s: s.add(5.0))
+kind("array.array", lambda: array.array("d", [2.0]), lambda s: s[0], put(0, 5.0))
+kind("sum of an array.array", lambda: array.array("d", [2.0]), sum, put(0, 5.0))
+kind("bytearray", lambda: bytearray([2]), lambda s: s[0], put(0, 5))
+kind(
+    "mappingproxy",
+    lambda: [d := {"a": 2.0}, types.MappingProxyType(d)],
+    lambda s: s[1]["a"],
+    lambda s: s[0].update(a=5.0),
+)
+kind("iterator", lambda: iter([2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]), next, lambda s: next(s), EAGER)
+kind("generator", lambda: (float(i) for i in range(99)), next, lambda s: next(s), EAGER)
+kind("itertools.count", lambda: itertools.count(2), next, lambda s: next(s), EAGER)
+
+
+def _or(call, error, otherwise):
+    try:
+        return call()
+    except error:
+        return otherwise
+
+
+# -- objects -------------------------------------------------------------------------------------------------------------
+
+
+def made(**content):
+    """An object of a class of its own, with attributes of both."""
+    return type("C", (), {k: v for k, v in content.items() if not k.startswith("own_")})()
+
+
+class Descriptor:
+    def __get__(self, instance, owner=None):
+        return instance.of
+
+
+class Slotted:
+    __slots__ = ("k",)
+
+    def __init__(self):
+        self.k = 2.0
+
+
+@dataclasses.dataclass
+class Record:
+    k: float = 2.0
+
+
+class Property:
+    def __init__(self):
+        self._k = [2.0]
+
+    @property
+    def k(self):
+        return self._k[0]
+
+    @functools.cached_property
+    def once(self):
+        return self._k[0]
+
+
+class Getting:
+    def __init__(self):
+        self.inside = {"k": 2.0}
+
+    def __getitem__(self, key):
+        return self.inside[key]
+
+    def __getattr__(self, name):
+        if name == "inside":
+            raise AttributeError(name)
+        return self.inside[name]
+
+    def __len__(self):
+        return int(self.inside["k"])
+
+    def __iter__(self):
+        return iter(self.inside.values())
+
+    def __contains__(self, x):
+        return x in self.inside
+
+    def __bool__(self):
+        return self.inside["k"] == 2.0
+
+    def __call__(self):
+        return self.inside["k"]
+
+    def __add__(self, other):
+        return self.inside["k"] + other
+
+    def __float__(self):
+        return self.inside["k"]
+
+    def __eq__(self, other):
+        return self.inside["k"] == other
+
+    __hash__ = None
+
+    def __enter__(self):
+        return self.inside["k"]
+
+    def __exit__(self, *_):
+        return None
+
+
+class Everything:
+    def __getattribute__(self, name):
+        return object.__getattribute__(self, "__dict__")["_" + name]
+
+
+class Base:
+    k = 2.0
+
+    def method(self):
+        return self.k
+
+    @classmethod
+    def of_class(cls):
+        return cls.k
+
+    @staticmethod
+    def static():
+        return Base.k
+
+
+def derived():
+    base = type("B", (), {"k": 2.0, "method": lambda self: self.k})
+
+    class D(base):
+        def method(self):
+            return super().method()
+
+    return D()
+
+
+inside = lambda s: s.inside.update(k=5.0)
+kind("attribute", lambda: types.SimpleNamespace(k=2.0), lambda s: s.k, attr("k", 5.0))
+kind(
+    "attribute of an attribute",
+    lambda: types.SimpleNamespace(o=types.SimpleNamespace(k=2.0)),
+    lambda s: s.o.k,
+    lambda s: setattr(s.o, "k", 5.0),
+)
+kind("missing attribute", lambda: made(), lambda s: getattr(s, "k", 2.0), attr("k", 5.0))
+kind("hasattr", lambda: made(), lambda s: 1.0 + hasattr(s, "k"), attr("k", 5.0))
+kind("attribute that Python tries", lambda: made(), lambda s: _or(lambda: s.k, AttributeError, 2.0), attr("k", 5.0))
+kind("vars", lambda: types.SimpleNamespace(k=2.0), lambda s: vars(s)["k"], attr("k", 5.0))
+kind("__dict__", lambda: types.SimpleNamespace(k=2.0), lambda s: s.__dict__["k"], attr("k", 5.0))
+kind("__dict__ replaced", lambda: Record(), lambda s: s.k, attr("__dict__", {"k": 5.0}))
+kind("slot", Slotted, lambda s: s.k, attr("k", 5.0))
+kind("dataclass", Record, lambda s: s.k, attr("k", 5.0))
+kind("dataclass as a dictionary", Record, lambda s: dataclasses.asdict(s)["k"], attr("k", 5.0))
+kind("class attribute", lambda: made(k=2.0), lambda s: s.k, lambda s: setattr(type(s), "k", 5.0))
+kind("attribute over the class's", lambda: made(k=2.0), lambda s: s.k, attr("k", 5.0))
+kind("attribute of a class", lambda: type("C", (), {"k": 2.0}), lambda s: s.k, attr("k", 5.0))
+kind(
+    "attribute of a base class",
+    lambda: type("C", (type("B", (), {"k": 2.0}),), {}),
+    lambda s: s.k,
+    lambda s: setattr(s.__base__, "k", 5.0),
+)
+kind("attribute over the base's", lambda: type("C", (type("B", (), {"k": 2.0}),), {}), lambda s: s.k, attr("k", 5.0))
+kind(
+    "method replaced",
+    lambda: made(m=lambda self: 2.0),
+    lambda s: s.m(),
+    lambda s: setattr(type(s), "m", lambda self: 5.0),
+)
+kind("method replaced on the object", lambda: made(m=lambda self: 2.0), lambda s: s.m(), attr("m", lambda: 5.0))
+kind(
+    "class replaced",
+    lambda: made(m=lambda self: 2.0),
+    lambda s: s.m(),
+    attr("__class__", type("E", (), {"m": lambda self: 5.0})),
+)
+kind("classmethod", lambda: type("C", (Base,), {}), lambda s: s.of_class(), attr("k", 5.0))
+kind(
+    "staticmethod",
+    lambda: type("C", (), {"f": staticmethod(lambda: 2.0)}),
+    lambda s: s.f(),
+    attr("f", staticmethod(lambda: 5.0)),
+)
+kind("super()", derived, lambda s: s.method(), lambda s: setattr(type(s).__base__, "method", lambda self: 5.0))
+kind("property", Property, lambda s: s.k, lambda s: s._k.__setitem__(0, 5.0))
+kind(
+    "property replaced",
+    lambda: made(k=property(lambda self: 2.0)),
+    lambda s: s.k,
+    lambda s: setattr(type(s), "k", property(lambda self: 5.0)),
+)
+kind("cached_property", Property, lambda s: s.once, lambda s: s.__dict__.update(once=5.0))
+kind("descriptor", lambda: made(k=Descriptor(), of=2.0), lambda s: s.k, attr("of", 5.0))
+kind("__getitem__", Getting, lambda s: s["k"], inside)
+kind("__getattr__", Getting, lambda s: s.k, inside)
+kind("__getattribute__", lambda: _with(Everything(), _k=2.0), lambda s: s.k, lambda s: object.__setattr__(s, "_k", 5.0))
+kind("__len__", Getting, len, inside)
+kind("__iter__", Getting, lambda s: sum(s), inside)
+kind("__contains__", Getting, lambda s: 1.0 + ("j" in s), lambda s: s.inside.update(j=1.0))
+kind("__bool__", Getting, lambda s: 2.0 if s else 3.0, inside)
+kind("__call__", Getting, lambda s: s(), inside)
+kind("__add__", Getting, lambda s: s + 1.0, inside)
+kind("__float__", Getting, lambda s: float(s), inside)
+kind("__eq__", Getting, lambda s: 1.0 + (s == 2.0), inside)
+kind("__enter__", Getting, lambda s: _entered(s), inside)
+kind(
+    "operator replaced",
+    lambda: made(__mul__=lambda self, x: 2.0 * x),
+    lambda s: s * 1.0,
+    lambda s: setattr(type(s), "__mul__", lambda self, x: 5.0 * x),
+)
+kind("operator.attrgetter", lambda: types.SimpleNamespace(k=2.0), operator.attrgetter("k"), attr("k", 5.0))
+kind("operator.itemgetter", lambda: {"k": 2.0}, operator.itemgetter("k"), put("k", 5.0))
+kind(
+    "namedtuple's array",
+    lambda: collections.namedtuple("N", "w")(X.copy()),
+    lambda s: np.sqrt(s.w),
+    lambda s: s.w.fill(5.0),
+)
+kind("enum's value", lambda: enum.Enum("E", {"A": 2}), lambda s: s.A.value, lambda s: setattr(s.A, "_value_", 5))
+kind(
+    "weak reference",
+    lambda: [r := Record(), weakref.ref(r)],
+    lambda s: s[1]().k if s[1]() else 9.0,
+    lambda s: setattr(s[0], "k", 5.0),
+)
+kind("isinstance", lambda: [2.0], lambda s: 1.0 + isinstance(s[0], int), put(0, 5))
+kind("string", lambda: ["aa"], lambda s: len(s[0]) * 1.0, put(0, "aaaa"))
+kind("formatted", lambda: [2.0], lambda s: float(f"{s[0]:.2f}"), put(0, 5.0))
+kind("repr of a list", lambda: [2.0], lambda s: len(repr(s)) * 1.0, put(0, 5.123))
+kind("deep copy", lambda: {"a": [2.0]}, lambda s: copy.deepcopy(s)["a"][0], lambda s: s["a"].__setitem__(0, 5.0), EAGER)
+
+
+def _with(x, **attributes):
+    for name, value in attributes.items():
+        object.__setattr__(x, name, value)
+    return x
+
+
+def _entered(s):
+    with s as k:
+        return k
+
+
+# -- functions -----------------------------------------------------------------------------------------------------------
+
+
+def function(k=2.0, *, j=1.0):
+    return k * j
+
+
+def fresh():
+    """A copy of ``function``, with defaults of its own."""
+    made = types.FunctionType(function.__code__, globals(), "made", function.__defaults__)
+    made.__kwdefaults__ = dict(function.__kwdefaults__)
+    return made
+
+
+def cell():
+    k = 2.0
+
+    def get():
+        return k
+
+    def set_to(value):
+        nonlocal k
+        k = value
+
+    return types.SimpleNamespace(get=get, set=set_to)
+
+
+def deep(levels=9):
+    s = [2.0]
+    f = lambda: s[0]
+    for _ in range(levels):
+        f = (lambda g: lambda: g())(f)
+    return types.SimpleNamespace(f=f, s=s)
+
+
+kind("default", fresh, lambda s: s(), attr("__defaults__", (5.0,)))
+kind("keyword default", fresh, lambda s: s(), attr("__kwdefaults__", {"j": 5.0}))
+kind("element of the keyword defaults", fresh, lambda s: s(), lambda s: s.__kwdefaults__.update(j=5.0))
+kind("code", fresh, lambda s: s(), attr("__code__", (lambda k=1.0, *, j=1.0: k + 5.0).__code__))
+kind("attribute of a function", lambda: _with(fresh(), a=2.0), lambda s: s.a, attr("a", 5.0))
+kind("list as a default", lambda: _defaults([2.0]), lambda s: s(), lambda s: s.__defaults__[0].__setitem__(0, 5.0))
+kind("variable of an enclosing function", cell, lambda s: s.get(), lambda s: s.set(5.0))
+kind("ten functions deep", deep, lambda s: s.f(), lambda s: s.s.__setitem__(0, 5.0))
+kind(
+    "partial", lambda: functools.partial(lambda s: s[0], [2.0]), lambda s: s(), lambda s: s.args[0].__setitem__(0, 5.0)
+)
+kind(
+    "keyword of a partial",
+    lambda: functools.partial(lambda s: s["k"], s={"k": 2.0}),
+    lambda s: s(),
+    lambda s: s.keywords["s"].update(k=5.0),
+)
+kind("lru_cache", lambda: _cached(), lambda s: s.f(), lambda s: (s.s.__setitem__(0, 5.0), s.f.cache_clear()))
+kind(
+    "singledispatch",
+    lambda: functools.singledispatch(lambda x: 2.0),
+    lambda s: s(1.0),
+    lambda s: s.register(float, lambda x: 5.0),
+    EAGER,
+)
+kind(
+    "wrapped function",
+    lambda: _wrapping([2.0]),
+    lambda s: s(),
+    lambda s: s.__wrapped__.__defaults__[0].__setitem__(0, 5.0),
+)
+kind("contextmanager", lambda: [2.0], lambda s: _within(s), put(0, 5.0), EAGER)
+kind("generator function", lambda: [2.0], lambda s: sum(_each(s)), put(0, 5.0))
+
+
+def _defaults(s):
+    def f(s=s):
+        return s[0]
+
+    return f
+
+
+def _cached():
+    s = [2.0]
+    return types.SimpleNamespace(f=functools.lru_cache(lambda: s[0]), s=s)
+
+
+def _wrapping(s):
+    inner = _defaults(s)
+
+    @functools.wraps(inner)
+    def outer():
+        return inner()
+
+    return outer
+
+
+@contextlib.contextmanager
+def _managed(s):
+    yield s[0]
+
+
+def _within(s):
+    with _managed(s) as k:
+        return k
+
+
+def _each(s):
+    for k in s:
+        yield k * 2
+
+
+# -- arrays --------------------------------------------------------------------------------------------------------------
+
+kind("array", lambda: X.copy(), lambda s: s, lambda s: s.fill(5.0))
+kind("element of an array", lambda: X.copy(), lambda s: s[0], put(0, 5.0))
+kind("mask of an array", lambda: X.copy(), lambda s: s[s > 1.5].sum(), put(0, 5.0))
+kind("sum of an array", lambda: X.copy(), lambda s: s.sum(), put(0, 5.0))
+kind("function of an array", lambda: X.copy(), np.linalg.norm, put(0, 5.0))
+kind("one element of a large array", lambda: np.ones(300_000), lambda s: s.sum(), put(123_457, 5.0))
+kind("truth of an array's element", lambda: X.copy(), lambda s: 2.0 if s[0] > 1.5 else 3.0, put(0, 5.0))
+kind("view of an array", lambda: np.arange(8.0), lambda s: np.sqrt(s[2:4]), put(2, 25.0))
+kind("transposed array", lambda: np.eye(2), lambda s: np.exp(s.T)[0], put((1, 0), 5.0))
+kind("array gone through", lambda: X.copy(), lambda s: sum(float(k) for k in s), put(0, 5.0))
+kind("array as a list", lambda: X.copy(), lambda s: s.tolist()[0], put(0, 5.0))
+kind("item of an array", lambda: X.copy(), lambda s: s.item(0), put(0, 5.0))
+kind("array as an index", lambda: np.array([0, 1]), lambda s: (X * 3)[s], put(0, 1))
+kind("shape of an array", lambda: [np.ones(2)], lambda s: s[0].shape[0] * 1.0, put(0, np.ones(3)))
+kind("array in a tuple", lambda: (X.copy(),), lambda s: np.sqrt(s[0]), lambda s: s[0].fill(5.0))
+kind("array replaced", lambda: [X.copy()], lambda s: s[0], put(0, X * 5))
+kind("masked array", lambda: np.ma.array([1.0, 2.0], mask=[0, 1]), lambda s: s.filled(7.0), attr("mask", [1, 1]))
+kind(
+    "record array",
+    lambda: np.rec.array([(1.0, 2.0)], dtype=[("a", "f8"), ("b", "f8")]),
+    lambda s: s.a[0],
+    lambda s: s.a.fill(5.0),
+)
+kind("matrix", lambda: np.asmatrix(X.copy()), lambda s: float(s.sum()), lambda s: s.fill(5.0))
+kind("array of objects", lambda: np.array([2.0, None], object), lambda s: s[0], put(0, 5.0))
+kind("poly1d", lambda: np.poly1d([1.0, 2.0]), lambda s: s(3.0), put(0, 5.0))
+kind("tensor", lambda: cr.tensor([1.0, 2.0], dtype=cr.float64), lambda s: cr.Array(s), lambda s: s.fill_(5.0))
+kind("Array", lambda: cr.Array(X.copy()), lambda s: s, lambda s: s.__setitem__(0, 5.0))
+kind(
+    "tensor in a list",
+    lambda: [cr.tensor([1.0, 2.0], dtype=cr.float64)],
+    lambda s: cr.Array(s[0]),
+    put(0, cr.zeros(2, dtype=cr.float64)),
+)
+kind("a compiled function's state", lambda: _compiled_inside(), lambda s: s.f(X)[0], lambda s: s.s.__setitem__(0, 5.0))
+
+
+def _compiled_inside():
+    s = [2.0]
+    return types.SimpleNamespace(f=cr.compile(lambda x: x * s[0]), s=s)
+
+
+# -- the world -----------------------------------------------------------------------------------------------------------
+
+VARIABLE = contextvars.ContextVar("VARIABLE", default=2.0)
+LOCALS = threading.local()
+_global = 2.0
+
+
+def set_global(value):
+    globals()["_global"] = value
+
+
+def set_builtin(value):
+    if value is None:
+        globals().pop("abs", None)
+    else:
+        globals()["abs"] = value
+
+
+kind("global", lambda: set_global(2.0), lambda s: _global, lambda s: set_global(5.0))
+kind("globals()", lambda: set_global(2.0), lambda s: globals()["_global"], lambda s: set_global(5.0))
+kind("name over a builtin", lambda: set_builtin(None), lambda s: abs(-2.0), lambda s: set_builtin(lambda x: 5.0))
+kind("attribute of a module", lambda: _with(types.ModuleType("m"), k=2.0), lambda s: s.k, attr("k", 5.0))
+kind("ContextVar", lambda: VARIABLE.set(2.0), lambda s: VARIABLE.get(), lambda s: VARIABLE.set(5.0))
+kind("thread-local", lambda: setattr(LOCALS, "k", 2.0), lambda s: LOCALS.k, lambda s: setattr(LOCALS, "k", 5.0))
+kind(
+    "environment",
+    lambda: os.environ.__setitem__("CHAINRULE_K", "2"),
+    lambda s: float(os.environ["CHAINRULE_K"]),
+    lambda s: os.environ.__setitem__("CHAINRULE_K", "5"),
+)
+kind(
+    "sys.argv",
+    lambda: sys.argv.__setitem__(slice(None), ["x"]),
+    lambda s: len(sys.argv) * 1.0,
+    lambda s: sys.argv.append("y"),
+)
+kind("recursion limit", lambda: None, lambda s: sys.getrecursionlimit() * 1.0, lambda s: None, EAGER)
+kind("clock", lambda: None, lambda s: 0.0 * time.time() + 2.0, lambda s: None, EAGER)
+kind("date", lambda: None, lambda s: 0.0 * datetime.datetime.now().year + 2.0, lambda s: None, EAGER)
+kind(
+    "file",
+    lambda: io.StringIO("2\n5\n7\n9\n11\n13\n15\n17"),
+    lambda s: float(s.readline()),
+    lambda s: s.readline(),
+    EAGER,
+)
+kind("random.Random", lambda: random.Random(0), lambda s: s.random(), lambda s: s.seed(5), EAGER)
+kind("random.random", lambda: random.seed(0), lambda s: random.random(), lambda s: random.seed(5), EAGER)
+kind("default_rng", lambda: np.random.default_rng(0), lambda s: s.normal(), lambda s: s.normal(), EAGER)
+kind("RandomState", lambda: np.random.RandomState(0), lambda s: s.rand(), lambda s: s.seed(5), EAGER)
+kind("np.random", lambda: np.random.seed(0), lambda s: np.random.rand(), lambda s: np.random.seed(5), EAGER)
+kind("generator in a list", lambda: [np.random.default_rng(0)], lambda s: s[0].normal(), lambda s: s[0].normal(), EAGER)
+kind("seeded inside", lambda: None, lambda s: np.random.default_rng(3).normal(), lambda s: None)
+kind("identity", lambda: [2.0], lambda s: 0.0 * id(s) + 2.0, lambda s: None, EAGER)
+kind("Decimal", lambda: [decimal.Decimal("2.5")], lambda s: float(s[0]), put(0, decimal.Decimal("5.5")))
+kind("Fraction", lambda: [fractions.Fraction(5, 2)], lambda s: float(s[0]), put(0, fractions.Fraction(11, 2)))
+kind(
+    "default dtype",
+    lambda: cr.set_default_dtype(cr.float32),
+    lambda s: cr.Array(cr.tensor([1.1, 2.2])),
+    lambda s: cr.set_default_dtype(cr.float64),
+)
+
+
+def outcome(f):
+    try:
+        return np.asarray(f(X.copy()))
+    except Exception as error:
+        return repr(error)
+
+
+@pytest.fixture(autouse=True)
+def as_it_was():
+    argv = list(sys.argv)
+    yield
+    sys.argv[:] = argv
+    set_builtin(None)
+    cr.set_default_dtype(cr.float32)
+
+
+def run(name, compiled):
+    """Four calls, and a change after the second: what comes out, and what is called."""
+    make, read, change, _ = KINDS[name]
+    state, found = make(), []
+
+    def f(x):
+        return x * read(state)
+
+    called = cr.compile(f) if compiled else f
+    for k in range(4):
+        found.append(outcome(called))
+        if k == 1:
+            change(state)
+    return found, called
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_state_that_changes(name):
+    how = KINDS[name][-1]
+    wanted, _ = run(name, compiled=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found, compiled = run(name, compiled=True)
+    for got, want in zip(found, wanted, strict=True):
+        assert np.array_equal(got, want) and got.dtype == want.dtype
+    told = [str(w.message) for w in caught if "compile:" in str(w.message)]
+    assert bool(compiled._eager) is bool(told) is (how == EAGER), told
+    assert how == SEEN or (len(told) == 1 and "test_state_kinds.py" in told[0])

@@ -1,0 +1,72 @@
+"""Dtypes of results, and casts that NumPy refuses: as NumPy has them."""
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+
+SINGLE = np.array([1.0, 2.0, 4.0], np.float32)
+INTEGERS = np.array([3, 1, 2])
+CALLS = {
+    "quantile": lambda x: np.quantile(x, 0.3),
+    "quantile, of a list": lambda x: np.quantile(x, [0.1, 0.9]),
+    "quantile, of float64": lambda x: np.quantile(x, np.float64(0.3)),
+    "quantile, of an array": lambda x: np.quantile(x, np.array(0.3)),
+    "quantile, of float32": lambda x: np.quantile(x, np.float32([0.1, 0.9])),
+    "quantile, of integers": lambda x: np.quantile(x, [0, 1]),
+    "percentile": lambda x: np.percentile(x, 30),
+    "percentile, of a list": lambda x: np.percentile(x, [10, 90]),
+    "median": np.median,
+    "nanquantile": lambda x: np.nanquantile(x, 0.3),
+    "polyval": lambda x: np.polyval([1.0, 2.0], x),
+    "polyval, of integers": lambda x: np.polyval([1, 2], x),
+    "polyval, of float32": lambda x: np.polyval(np.float32([1, 2]), x),
+    "vander": np.vander,
+    "concatenate": lambda x: np.concatenate([x, x], dtype=np.float64),
+    "std, where": lambda x: np.std(x, where=x > 1),
+    "logaddexp.reduce": lambda x: np.logaddexp.reduce(x, where=x > 1, dtype=np.float64),
+    "logaddexp.reduce, initial": lambda x: np.logaddexp.reduce(x, initial=2.0),
+}
+
+
+@pytest.mark.parametrize("x", [SINGLE, INTEGERS], ids=["float32", "int64"])
+@pytest.mark.parametrize("name", CALLS)
+def test_dtypes_and_values(name, x):
+    wanted, found = CALLS[name](x), CALLS[name](cr.Array(x))
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-6)
+
+
+def refused():
+    z, i = cr.Array([1 + 5j]), cr.Array(np.array([1, 2]))
+    yield lambda: np.concatenate([z, z], dtype=np.float64)
+    yield lambda: np.stack([z, z], dtype=np.float64)
+    yield lambda: np.vstack([z, z], dtype=np.float64)
+    yield lambda: np.exp(i, out=i)
+    yield lambda: np.exp(i.tensor, out=i.tensor)
+    yield lambda: np.cumsum(i + 0.5, out=i)
+    yield lambda: np.add(i, 0.5, out=i)
+
+
+@pytest.mark.parametrize("call", list(refused()))
+def test_casts_that_numpy_refuses(call):
+    with pytest.raises(TypeError, match="Cannot cast"):
+        call()
+
+
+def test_casts_that_were_asked_for():
+    i = cr.Array(np.array([1, 2]))
+    np.add(i, 0.5, out=i, casting="unsafe")
+    assert i.tolist() == [1, 2]
+    found = np.concatenate([cr.Array([1 + 5j])], dtype=np.float64, casting="unsafe")
+    assert found.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("transform", [lambda f, x: cr.vjp(f, x), lambda f, x: cr.jvp(f, (x,), (x,))])
+def test_whole_units_of_time_have_no_derivative(transform):
+    dt = np.timedelta64(36, "h")
+    for f in (lambda x: x * dt, lambda x: np.multiply(dt, x), lambda x: np.sum(x * dt) / np.timedelta64(1, "h")):
+        with pytest.raises(TypeError, match="whole units of time"):
+            transform(f, np.array([1.0, 2.0]))
+    value = transform(lambda x: x * (dt / np.timedelta64(1, "h")), np.array([1.0, 2.0]))[0]
+    assert value.tolist() == [36.0, 72.0]
