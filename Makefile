@@ -43,7 +43,7 @@ oracle: $(VB)/.has-oracle $(VB)/.has-test
 	CHAINRULE_ORACLE=1 $(VB)/bin/python -m pytest -q -n 2 -p no:logging $$(grep -rl --include='*.py' '^from behaviour import' tests) $(ARGS) # PyTorch logs what cannot be formatted
 	$(VB)/bin/python -m pytest -q -n 2 -m oracle tests $(ARGS)
 
-# random programs: against PyTorch, against differences, against NumPy, compiled against eager (python -m tests.fuzz --help)
+# random programs: against PyTorch, against differences, against NumPy, compiled against eager, C against Python (python -m tests.fuzz --help)
 fuzz: $(VB)/.has-oracle
 	$(VB)/bin/python -m tests.fuzz all -n $(N) $(ARGS)
 
@@ -96,7 +96,7 @@ native: build/backend | $(V)/bin/python
 	PYTHONPATH=build/backend $(V)/bin/python setup.py --quiet build_ext --inplace --build-temp build/native
 	$(V)/bin/python -c "from chainrule.native import why_not; raise SystemExit(why_not or 0)"
 
-# the extension's tests and a fuzz of plans, under the address and undefined-behaviour sanitizers (GCC, Linux)
+# the extension's tests, a fuzz of plans and one of eager operations, under the address and undefined-behaviour sanitizers (GCC, Linux)
 sanitize: build/backend | $(V)/bin/python
 	PYTHONPATH=$(CURDIR)/build/backend $(V)/bin/python tools/sanitize.py $(ARGS)
 

@@ -5,13 +5,26 @@ import sys
 import numpy as np
 from setuptools import Extension, setup
 
-SOURCES = ["module.c", "code.c", "own.c", "pool.c", "lowlevel.c", "shared.c", "guards.c"]
+SOURCES = [
+    "module.c",
+    "code.c",
+    "own.c",
+    "pool.c",
+    "lowlevel.c",
+    "shared.c",
+    "guards.c",
+    "values.c",
+    "tape.c",
+    "row.c",
+    "operation.c",
+    "sweep.c",
+]
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]
 
 loops = Extension(
     "chainrule.native._loops",
     sources=[f"chainrule/native/{name}" for name in SOURCES],
-    depends=["chainrule/native/loops.h", "chainrule/native/runner.h"],
+    depends=["chainrule/native/loops.h", "chainrule/native/runner.h", "chainrule/native/eager.h"],
     include_dirs=[np.get_include()],
     extra_compile_args=["/O2"] if sys.platform == "win32" else [*UNIX, "-pthread"],
     extra_link_args=[] if sys.platform == "win32" else ["-pthread"],

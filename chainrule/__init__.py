@@ -27,7 +27,7 @@ from chainrule.types.dtype import (
 )
 from chainrule.api.array import Array
 from chainrule.api.declare import namespace as _namespace
-from chainrule.core import regions as _regions
+from chainrule.core import regions as _regions, trial as _trial
 from chainrule.types.dtypes import finfo, iinfo, set_default_dtype
 from chainrule.api.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from chainrule.types.promotion import can_cast, promote_types, result_type
@@ -108,6 +108,7 @@ _LAZY = {
 
 
 globals().update(_operations := _namespace("", __name__))
+_trial.start()
 # The floors that importing has made attributes are no part of it: modules are public by name.
 __all__ = sorted(
     {"autograd", "linalg", "random", "special", "tree", *_LAZY}

@@ -1,9 +1,9 @@
-"""The extension under the address and undefined-behaviour sanitizers: its tests, and a fuzz of plans on fenced memory.
+"""The extension under the address and undefined-behaviour sanitizers: its tests, and fuzzes of plans and of eager operations.
 
 python tools/sanitize.py [NUMBER OF PROGRAMS]
 
 A copy of the package is built with the sanitizers in build/sanitize; nothing else there is touched. NumPy's loops are not
-compiled with them, so in the fuzz every array and arena ends at a page that nobody may touch (tools/fence.c).
+compiled with them, so in the fuzz of plans every array and arena ends at a page that nobody may touch (tools/fence.c).
 """
 
 import os
@@ -60,8 +60,9 @@ def main(count: str = "400") -> int:
         "tests/native",
         "tests/compiling/test_loops.py",
     ]
-    fuzz = [sys.executable, "-m", "tests.native.random_programs", count]
-    for command in (fuzz, tests):
+    plans = [sys.executable, "-m", "tests.native.random_programs", count]
+    eager = [sys.executable, "-m", "tests.native.random_eager", count]
+    for command in (plans, eager, tests):
         print("+", *command[1:], flush=True)
         code = subprocess.run(command, cwd=COPY, env=env).returncode
         if code:

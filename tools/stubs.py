@@ -27,6 +27,11 @@ _WORD = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.\w+)*")
 _EVERYWHERE = {"Any", "None", "True", "False"}
 
 
+def _is_function(value: Any) -> bool:
+    """A function; also an operation that C does in the ordinary case."""
+    return inspect.isfunction(inspect.unwrap(value) if type(value).__name__ == "Operation" else value)
+
+
 class Stub:
     """The text of one stub: its definitions, and the imports that their annotations need."""
 
@@ -115,7 +120,7 @@ def _home(value: Any) -> str | None:
     home = getattr(value, "__module__", None)
     if home != "chainrule":
         return home
-    methods = [method for method in vars(value).values() if inspect.isfunction(method)]
+    methods = [method for method in vars(value).values() if _is_function(method)]
     return methods[0].__module__ if methods else home
 
 
@@ -134,7 +139,7 @@ def of_namespace(module: types.ModuleType) -> str:
     stub = Stub(set(module.__all__))
     for name in module.__all__:
         value = getattr(module, name)
-        (stub.function if inspect.isfunction(value) else stub.value)(name, value)
+        (stub.function if _is_function(value) else stub.value)(name, value)
     if module.__name__ == "chainrule":
         stub.lines.append("__version__: str")
     return stub.text()
@@ -146,7 +151,7 @@ def of_class(cls: type, name: str) -> str:
     stub.lines.append(f"\nclass {name}:")
     for attribute, value in sorted(vars(cls).items()):
         home = getattr(getattr(value, "fget", value), "__module__", "")
-        special = attribute.startswith("__") and inspect.isfunction(value)
+        special = attribute.startswith("__") and _is_function(value)
         if home == cls.__module__ or isinstance(value, types.MemberDescriptorType):
             continue
         users = not attribute.startswith("__dask_")  # and not Dask's
@@ -162,8 +167,8 @@ def of_class(cls: type, name: str) -> str:
                 else "self, other: Any"
             )
             stub.lines.append(f"    def {attribute}({others or 'self'}, /) -> Any: ...")
-        elif inspect.isfunction(value):
-            stub.function(attribute, base if inspect.isfunction(base) else value, "    ", method=True)
+        elif _is_function(value):
+            stub.function(attribute, base if _is_function(base) else value, "    ", method=True)
         elif isinstance(value, property):
             stub.lines += ["    @property", f"    def {attribute}(self) -> Any: ..."]
         elif not attribute.startswith("_"):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from chainrule.api.array import takes_arrays
-from chainrule.api.functions import public_function
+from chainrule.api.functions import public_function, remembering
 from chainrule.api.in_place import becomes_view, store_out
 from chainrule.api.in_place import in_place as write_in_place
 from chainrule.core.tensor import attach
@@ -65,6 +65,7 @@ def op(
     out: bool = False,
     arrays: bool = True,
     also: dict[str, str] | None = None,
+    remembered: bool = False,
     sample: str = "",
 ) -> Callable[[F], F]:
     """Declare a public operation: the decorator of a function on tensors, or of an elementwise row.
@@ -78,6 +79,7 @@ def op(
         out: whether to give it an argument ``out=``, for functions that have none of their own.
         arrays: whether it takes Arrays. (What makes tensors from anything, and what asks about them, does not.)
         also: other names of its arguments. NumPy's names for ``dim`` and its companions need not be said.
+        remembered: whether the way from a tensor's shape and the other arguments to a row is the same every time.
         sample: arguments to call it with.
     """
 
@@ -94,11 +96,15 @@ def op(
         if not hasattr(function, "takes_arrays"):  # the functions of elementwise rows do
             full = _with_keywords(function, others, out)
             operation.public = takes_arrays(function, full) if arrays else full
+            if remembered:
+                operation.public = remembering(operation.public)
         operation.methods = [name.removeprefix("Tensor.") for name in operation.names if name.startswith("Tensor.")]
         if method:
             operation.methods += [name for name in operation.names if "." not in name]
         if operation.methods:
             on_tensors = _with_keywords(function, others, False)
+            if remembered:
+                on_tensors = remembering(on_tensors)
             operation.in_place = [name + "_" for name in operation.methods] if in_place else []
             form = becomes_view if in_place == "view" else write_in_place
             attach(**dict.fromkeys(operation.methods, on_tensors))

@@ -1,15 +1,13 @@
 """The functions users call, made from elementwise rows.
 
-The first lines of ``unary`` and ``binary`` are the case that matters for speed: tensors of ordinary arrays of one
-floating dtype, something requires grad. Whatever else there is (numbers on the left, arrays, promotion, transformations,
-modes) goes behind one call, ``general``.
+``unary`` and ``binary`` are the reference: everything goes to ``general``. The ordinary case, tensors of float arrays and numbers outside
+of all modes, is done in C where the extension is there (``operation``), with the same results.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from sys import _getframe
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -19,14 +17,14 @@ from chainrule.api.array import Array, as_arrays
 from chainrule.api.in_place import store_out
 from chainrule.backends.arrays import is_foreign
 from chainrule.core.dispatch import bind, cast
+from chainrule.core.eager import LOOPS, share
 from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
-from chainrule.core.node import Node, next_seq
+from chainrule.core.node import Node
 from chainrule.core.others import beside
 from chainrule.core.protocol import ArrayLike, one_float_dtype
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import protected
-from chainrule.errors.places import USER_FILES, note_frame
-from chainrule.rows.primitive import Primitive
+from chainrule.rows.primitive import TABLE, Primitive
 from chainrule.types import dtypes, promotion
 from chainrule.types.shapes import dtype_of
 
@@ -34,8 +32,6 @@ ndarray = np.ndarray
 generic = np.generic
 new = object.__new__
 _OPERANDS = (Tensor, int, float, complex, ndarray, generic, ArrayLike)
-#: asks a ufunc for an array where it would make a number of one without dimensions, which takes as long as computing it
-ARRAY: Any = ... if np.lib.NumpyVersion(np.__version__) >= "2.3.0" else None
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -159,180 +155,19 @@ def unrecorded(value: Callable[..., Any], x: Any, y: Any = None, cutting: str = 
     return tensor
 
 
-# The two functions below are templates: ``specialised`` makes a copy for each row, in whose globals these names have
-# the row's values. (Globals are read faster than the variables of a closure: it saves a sixth of a small operation.)
-CALL: Callable[..., Any]  # the copy itself
-PRIM: Primitive
-VALUE: Callable[..., Any]
-PULLBACK: Callable[..., tuple[Any, ...]]
-SAVES_INPUT: bool
-SAVES_OUT: bool
-SAVES_BOTH: bool
-OUT_FIRST: bool
-#: for each saved value: which it is (0 input, 1 other, 2 out), and whether input's and other's rules read it
-SAVES: tuple[tuple[int, bool, bool], ...]
-PLAIN: bool
-CROSSED: bool
-OPERATOR: str
-NUMBER_FIRST: bool  # a ufunc knows that a number is weak; a function may make an array of it that is not
-FLOATING: bool
-
-
-def _unary(input: Any, *, out: Any = None) -> Any:
-    if type(input) is Tensor and out is None:
-        edge = input._edge
-        if edge is not None and not SPECIAL:
-            data = input._raw
-            if type(data) is ndarray and ((dtype := data.dtype) is float32 or dtype is float64):
-                result = VALUE(data)
-                if type(result) is not ndarray:
-                    result = result[...]
-                node = Node()
-                node.prim = PRIM
-                node.pullback = PULLBACK
-                node.params = NO_PARAMS
-                node.edges = (edge,)
-                node.in_avals = None
-                node.hooks = None
-                if SAVES_OUT:
-                    node.saved = (result,) if not SAVES_BOTH else (result, data) if OUT_FIRST else (data, result)
-                else:
-                    node.saved = (data,) if SAVES_INPUT else ()
-                node.seq = next_seq()
-                try:
-                    frame = _getframe(1)
-                    if (code := frame.f_code).co_filename in USER_FILES:
-                        node.code = code
-                        node.lasti = frame.f_lasti
-                    else:
-                        note_frame(node, frame)
-                except ValueError:  # called by no Python program
-                    note_frame(node, None)
-                tensor = new(Tensor)
-                tensor._raw = result
-                tensor._edge = node
-                return tensor
-    if FLOATING and out is None:
-        result = unrecorded(VALUE, input)
-        if result is not None:
-            return result
-    return store_out(out, general(PRIM, (input,), {}))
-
-
-def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
-    if out is None and not SPECIAL:
-        in_avals = None
-        shape: Any = True
-        kind = type(other)
-        if type(input) is Tensor:
-            x = array = input._raw
-            ex = input._edge
-            dtype = x.dtype
-            if kind is Tensor:
-                y = other._raw
-                ey = other._edge
-                hot = (ex is not None or ey is not None) and type(y) is ndarray and y.dtype is dtype
-                if hot and (shape := x.shape) != y.shape:
-                    in_avals = ((shape, dtype), (y.shape, dtype))
-            else:
-                y = other
-                ey = None
-                hot = ex is not None and (kind is float or kind is int)
-        elif NUMBER_FIRST and kind is Tensor and (type(input) is float or type(input) is int):
-            x = input
-            ex = None
-            y = array = other._raw
-            ey = other._edge
-            dtype = y.dtype
-            hot = ey is not None
-        else:
-            hot = False
-        if hot and (dtype is float32 or dtype is float64) and type(array) is ndarray:
-            try:
-                result = VALUE(x, y) if shape or not NUMBER_FIRST else VALUE(x, y, out=ARRAY)
-            except ValueError:
-                raise errors.not_broadcastable(PRIM.name, x, y) from None
-            if type(result) is not ndarray:
-                result = result[...]
-            node = Node()
-            node.prim = PRIM
-            node.pullback = PULLBACK
-            node.params = NO_PARAMS
-            node.edges = (ex, ey)
-            node.in_avals = in_avals
-            node.hooks = None
-            if PLAIN:
-                node.saved = ()
-            elif CROSSED:
-                node.saved = (None if ex is None else y, None if ey is None else x)
-            else:
-                node.saved = tuple(
-                    [
-                        (x, y, result)[i] if (ex is not None and for_x) or (ey is not None and for_y) else None
-                        for i, for_x, for_y in SAVES
-                    ]
-                )
-            node.seq = next_seq()
-            try:
-                frame = _getframe(1)
-                if (code := frame.f_code).co_filename in USER_FILES:
-                    node.code = code
-                    node.lasti = frame.f_lasti
-                else:
-                    note_frame(node, frame)
-            except ValueError:  # called by no Python program
-                note_frame(node, None)
-            tensor = new(Tensor)
-            tensor._raw = result
-            tensor._edge = node
-            return tensor
-    if FLOATING and out is None and other is not None:
-        result = unrecorded(VALUE, input, other)
-        if result is not None:
-            return result
-    if isinstance(other, generic) and type(number := other.item()) in (float, int):
-        return CALL(input, number, out=out)
-    if OPERATOR and not isinstance(other, _OPERANDS) and not is_foreign(type(other)):
-        return beside(OPERATOR, CALL, input, other)
-    result = general(PRIM, (input, other), {})
-    return result if out is None else store_out(out, result)
-
-
-#: the globals of each copy for a row of the table
-SCOPES: list[dict[str, Any]] = []
-
-
-def specialised(template: Any, prim: Primitive, **constants: Any) -> Callable[..., Any]:
-    """A copy of a template function for one row."""
-    row = {"PRIM": prim, "VALUE": prim.value, "PULLBACK": prim.pullback, "FLOATING": "f" in prim.accepts}
-    scope = {**template.__globals__, **row, **constants}
-    code = template.__code__.replace(co_name=prim.name, co_qualname=prim.name)
-    call = scope["CALL"] = FunctionType(code, scope, prim.name)
-    if prim.listed:
-        SCOPES.append(scope)
-    call.__kwdefaults__ = {"out": None}
-    return _named(call, prim)
-
-
-def call_instead(other: Callable[[np.ufunc], Callable[..., Any]]) -> None:
-    """Have the copies call ``other(ufunc)`` where they call one of NumPy's ufuncs; it gives the same."""
-    for scope in SCOPES:
-        value = scope["VALUE"]
-        if isinstance(value, np.ufunc) and vars(np).get(value.__name__) == value:
-            scope["VALUE"] = other(value)
-
-
 def unary(prim: Primitive) -> Callable[..., Any]:
     """The user's function for an elementwise primitive of one operand."""
-    saves_input, saves_out = prim.operands[0] in prim.saves, "out" in prim.saves
-    return specialised(
-        _unary,
-        prim,
-        SAVES_INPUT=saves_input,
-        SAVES_OUT=saves_out,
-        SAVES_BOTH=saves_input and saves_out,
-        OUT_FIRST=prim.saves[:1] == ("out",),
-    )
+    floats = "f" in prim.accepts
+
+    def call(input: Any, *, out: Any = None) -> Any:
+        if floats and out is None:
+            result = unrecorded(value_of(prim), input)
+            if result is not None:
+                return result
+        result = general(prim, (input,), {})
+        return result if out is None else store_out(out, result)
+
+    return operation(_named(call, prim), prim)
 
 
 def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
@@ -340,21 +175,98 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
 
     As an operator ("mul" for ``__mul__``) it leaves operands it does not know to the other side.
     """
-    x, y = prim.operands
-    users = [(0, 1) if u is None else u for u in prim.save_users]
-    saves = tuple(((x, y, "out").index(s), 0 in u, 1 in u) for s, u in zip(prim.saves, users, strict=True))
-    return specialised(
-        _binary,
-        prim,
-        PLAIN=not saves,
-        CROSSED=saves == ((1, True, False), (0, False, True)),
-        SAVES=saves,
-        OPERATOR=operator,
-        NUMBER_FIRST=isinstance(prim.value, np.ufunc),
+    floats = "f" in prim.accepts
+
+    def call(input: Any, other: Any, *, out: Any = None) -> Any:
+        if floats and out is None and other is not None:
+            result = unrecorded(value_of(prim), input, other)
+            if result is not None:
+                return result
+        if isinstance(other, generic) and type(number := other.item()) in (float, int):
+            return call(input, number, out=out)
+        if operator and not isinstance(other, _OPERANDS) and not is_foreign(type(other)):
+            return beside(operator, call, input, other)
+        result = general(prim, (input, other), {})
+        return result if out is None else store_out(out, result)
+
+    return operation(_named(call, prim), prim)
+
+
+def operation(call: Callable[..., Any], prim: Primitive) -> Callable[..., Any]:
+    """The function of a row of one operand or two, whose ordinary case is done in C where that is possible.
+
+    A number may come first where the value is a ufunc, which knows that it is weak; a function may make an array of it that is not.
+    """
+    if LOOPS is None:
+        return call
+    floats, number_first = "f" in prim.accepts, isinstance(prim.value, np.ufunc)
+    prim.function = functools.update_wrapper(
+        LOOPS.Operation(call, 0, prim, len(prim.operands), number_first, floats), call
     )
+    return prim.function
 
 
-NO_PARAMS: dict[str, Any] = {}
+def instead(operation: Any, call: Any, **forms: bool) -> Any:
+    """A function whose ordinary case is an operation's, and every other case its own."""
+    if LOOPS is None or type(operation) is not LOOPS.Operation:
+        return call
+    return functools.update_wrapper(operation.instead(call, **forms), call)
+
+
+def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
+    """A function of two tensors whose ordinary case is a row that depends on how many axes they have."""
+    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 1, table=rows), call)
+
+
+def remembering(call: Any) -> Any:
+    """A function of one tensor and static arguments, whose way from these to a row and its parameters is remembered.
+
+    It must depend on nothing but the arguments, and the tensor's shape and dtype; the tensor is contiguous.
+    """
+    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 2, learn=_learn), call)
+
+
+def _learn(tensor: Tensor, result: Any) -> tuple[Any, ...] | None:
+    """The row and parameters by which a result came from a tensor, if it is one node with one edge."""
+    node = result._edge if type(result) is Tensor else None
+    if type(node) is not Node or node.edges != (tensor._edge,):
+        return None
+    prim, data = node.prim, tensor._raw
+    plain = node.pullback is prim.pullback and prim.listed and not prim.variadic and len(prim.operands) == 1
+    if not plain or any([value is not data and value is not result._raw for value in node.saved]):
+        return None
+    return prim, node.params
+
+
+def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
+    """``__array_ufunc__``, whose ordinary case is the operation of a ufunc."""
+    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
+
+
+#: what large calls of a ufunc are handed to, once threads share them
+_SHARED: dict[Any, Callable[..., Any]] = {}
+
+
+def value_of(prim: Primitive) -> Callable[..., Any]:
+    """What computes a row's value."""
+    value: Callable[..., Any] = prim.value
+    return _SHARED.get(value, value) if _SHARED else value
+
+
+def call_instead(other: Callable[[np.ufunc], Callable[..., Any]] | None) -> None:
+    """Have operations call ``other(ufunc)`` where they call one of NumPy's ufuncs; it gives the same. None: as before."""
+    _SHARED.clear()
+    for prim in TABLE.values():
+        ufunc = prim.value
+        if (
+            isinstance(ufunc, np.ufunc)
+            and ufunc.nin < 3
+            and prim.kind == "elementwise"
+            and vars(np).get(ufunc.__name__) == ufunc
+        ):
+            if other is not None:
+                _SHARED[ufunc] = other(ufunc)
+            share(prim, _SHARED.get(ufunc, ufunc))
 
 
 def nary(prim: Primitive) -> Callable[..., Any]:

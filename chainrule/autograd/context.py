@@ -14,8 +14,9 @@ from typing import Any
 from chainrule import errors
 from chainrule.api.grad_mode import no_grad
 from chainrule.autograd.saved_tensor import SavedTensor
+from chainrule.core.eager import new_node
 from chainrule.core.modes import LOCAL, SPECIAL, recording
-from chainrule.core.node import Freed, Leaf, Node, new_node, output_of
+from chainrule.core.node import Freed, Leaf, Node, output_of
 from chainrule.core.saved import pack_one, unpack_one
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import CLOCK, writes_of

@@ -18,9 +18,10 @@ from chainrule.api.array import Array, as_arrays, as_tensors
 from chainrule.autograd import function_transforms
 from chainrule.autograd.context import FunctionCtx, once_differentiable
 from chainrule.autograd.function_rule import SETUP_CONTEXT, FunctionMethods, FunctionRow, row_of, run_forward
+from chainrule.core.eager import new_node
 from chainrule.core.inplace import check_history, rebase_history
 from chainrule.core.modes import LOCAL, WATCHES
-from chainrule.core.node import Leaf, Output, new_node, next_seq
+from chainrule.core.node import Leaf, Output, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import owner, wrote

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 import chainrule
+from chainrule import native
 
 _CODES = """\
 exit codes:
@@ -57,13 +58,19 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=28)
 
 
+def _version() -> str:
+    """The version, and where eager operations run."""
+    where = f"in Python ({native.why_not})" if native.why_not else "in C"
+    return f"chainrule {chainrule.__version__}, operations {where}"
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
     top = argparse.ArgumentParser(
         prog="chainrule", description=chainrule.__doc__ and chainrule.__doc__.splitlines()[0], epilog=_CODES,
         formatter_class=_Help, allow_abbrev=False,
     )  # fmt: skip
-    top.add_argument("--version", action="version", version=f"chainrule {chainrule.__version__}")
+    top.add_argument("--version", action="version", version=_version())
     commands = top.add_subparsers(dest="command", required=True, metavar="command")
 
     def command(name: str, summary: str, examples: str, usage: str | None = None) -> argparse.ArgumentParser:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.eager import LOOPS
 from chainrule.core.hooks import accumulated
 from chainrule.core.inplace import laid_as, refresh
 from chainrule.core.locks import new_lock
@@ -22,6 +23,14 @@ ndarray = np.ndarray
 new = object.__new__
 _ACCUMULATE = new_lock()
 _PASSES = 7  # backward passes whose places a leaf remembers, besides the latest
+
+
+def write_first(arrived: dict[Any, Any], escaped: set[int]) -> bool:
+    """Set ``.grad`` of all leaves to what arrived there, if all are ordinary and have none yet; whether it did."""
+    if LOOPS is None or SPECIAL:
+        return False
+    with _ACCUMULATE:
+        return LOOPS.write_first(arrived, LOCAL.sweep.freed, GRADIENT, escaped)  # type: ignore[no-any-return]
 
 
 def write_grads(

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.eager import LOOPS, new_node
 from chainrule.core.foreign import gpu_number
 from chainrule.core.modes import LOCAL, SPECIAL, recording
-from chainrule.core.node import Node, Output, new_node, next_seq
+from chainrule.core.node import Node, Output, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.protocol import plain as plain_array
 from chainrule.core.saved import pack
@@ -84,9 +85,6 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
     if top & 1:
         return record(prim, operands, params, top)
     return INTERPRETERS[type(highest)](prim, operands, params, top // 2)
-
-
-Primitive.bind = staticmethod(bind)
 
 
 def _on_one_device(operands: Any) -> Any:
@@ -225,6 +223,12 @@ def record_unary(prim: Primitive, x: Tensor, params: dict[str, Any], out: Any = 
     if prim.view:
         viewed(tensor, x, prim, params)
     return tensor
+
+
+if LOOPS is not None:  # the same, of tensors of float arrays outside of all modes
+    LOOPS.recorders(bind, record_unary)
+    bind, record_unary = LOOPS.bind, LOOPS.record_unary
+Primitive.bind = staticmethod(bind)
 
 
 def _apply_thread_hooks(node: Node) -> None:

@@ -18,7 +18,8 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import regions
-from chainrule.core.accumulate import write_grads
+from chainrule.core.accumulate import write_first, write_grads
+from chainrule.core.eager import LOOPS
 from chainrule.core.foreign import zeros_beside
 from chainrule.core.hooks import post_hooks, pre_hooks, tensor_hooks
 from chainrule.core.modes import LOCAL, SPECIAL, switch
@@ -67,8 +68,10 @@ class Sweep:
 
     Attributes:
         roots, cotangents: the edges of the outputs, and for each its cotangent.
+        order: what it visits, oldest first, where the caller says so; None: all that the roots depend on.
         wanted: edges whose cotangents are to be returned, or None.
-        useful: the edges it is confined to, from which a wanted one can be reached; None: it goes everywhere.
+        captured: what arrived at them.
+        retained: the tensors that retain their gradients, with these.
         retain_graph, create_graph: as in ``backward``.
         ties: cotangents of tied rows are tied to the operands (see ``ties``).
         escaped: the ids of arrays that somebody else holds, or may hold: none of them becomes a ``.grad``.
@@ -77,28 +80,81 @@ class Sweep:
     """
 
     __slots__ = (
-        "cotangents",
-        "create_graph",
-        "escaped",
-        "freed",
-        "notes",
-        "retain_graph",
-        "roots",
-        "ties",
-        "useful",
-        "wanted",
+        "_useful", "captured", "cotangents", "create_graph", "escaped", "freed", "notes", "order", "retain_graph", "retained",
+        "roots", "ties", "wanted",
     )  # fmt: skip
 
     roots: Sequence[Any]
     cotangents: Sequence[Any]
+    order: list[Any] | None
     wanted: set[Any] | None
-    useful: set[Any] | None
+    captured: dict[Any, Any]
+    retained: list[tuple[Tensor, Any]]
     retain_graph: bool
     create_graph: bool
     ties: bool
     escaped: set[int]
     notes: dict[Any, Any]
     freed: Freed
+
+    @property
+    def useful(self) -> set[Any] | None:
+        """The edges it is confined to, from which a wanted one can be reached; None: it goes everywhere."""
+        if self.wanted is None:
+            return None
+        try:
+            return self._useful
+        except AttributeError:
+            self._useful: set[Any] = leading_to(self.nodes(), self.wanted)
+            return self._useful
+
+    def nodes(self) -> list[Any]:
+        """What it visits, oldest first, as far as that is of use."""
+        return reachable(self.roots, leaves=False) if self.order is None else list(self.order)
+
+    def visit(self, node: Any, g: Any) -> tuple[tuple[Any, ...], Any] | None:
+        """Run the hooks and the rule of a node: its edges, and what arrives at each. None: nothing goes on from here.
+
+        What arrives at an output is one cotangent, which goes to its place among the node's.
+        """
+        create_graph, useful, hooks = self.create_graph, self.useful, node.hooks
+        if hooks is not None:
+            g = tensor_hooks(node, g, hooks, self.retained, create_graph)
+        if useful is not None and node in self.wanted:  # type: ignore[operator]
+            self.captured[node] = g
+        if type(node) is Output:
+            return node.edges, g
+        edges = node.edges
+        if useful is not None:
+            edges = tuple([edge if edge in useful else None for edge in edges])
+            if not any(edges):
+                return None
+        if hooks is not None and hooks.pre:
+            g = pre_hooks(g, hooks, create_graph)
+            if g is None:
+                return None
+        saved = node.saved
+        if saved:
+            if CLOCK.latest > node.seq:
+                check_saved(node)
+            if create_graph:
+                saved = saved_tensors(node)
+            elif not self.retain_graph:
+                node.saved = self.freed
+        elif type(saved) is Freed:
+            raise errors.second_backward(node)
+        if type(g) is list:
+            g = _fill_missing_cotangents(node, g)
+        watch = LOCAL.watch if SPECIAL else None
+        rule = node.pullback if watch is None else watch.backward
+        grads = rule(node, g, saved, edges)
+        if create_graph and self.ties and node.prim.tied:
+            grads = tied(node, grads)
+        if hooks is not None and hooks.post:
+            grads = post_hooks(grads, g, hooks, create_graph)
+            if len(grads) == 1 and grads[0] is None:
+                return None
+        return edges, grads
 
 
 def sweep(
@@ -124,7 +180,7 @@ def sweep(
         accumulate: add the gradients of leaves to their tensors' ``.grad``.
         retain_grads: set ``.grad`` of the tensors on the way that retain theirs.
         ties: the caller is PyTorch's face, where a gradient may depend on what it has no derivative by; see ``ties``.
-        order: ``reachable(roots)``, where the caller has it already; it is used up.
+        order: ``reachable(roots)``, where the caller has it already, or a part of it.
 
     Returns:
         The cotangents of the targets, None where no path led to one. Where ties alone did it is zeros, for a leaf, and
@@ -132,39 +188,31 @@ def sweep(
     """
     if GUARDED:
         check_guarded()
-    if order is None:
-        order = reachable(roots, leaves=False)
-    else:
-        order = [edge for edge in order if type(edge) is not Leaf]
     this = Sweep()
     this.roots, this.cotangents = roots, cotangents
+    this.order = None if order is None else [edge for edge in order if type(edge) is not Leaf]
+    this.wanted = None if targets is None else set(targets)
+    this.captured, this.retained, this.notes = {}, [], {}
     this.retain_graph, this.create_graph = retain_graph, create_graph
     this.ties = ties and create_graph
     this.escaped = set(map(id, cotangents))
-    this.notes = {}
     this.freed = Freed()
     note_frame(this.freed, _getframe(1))
-    if targets is None:
-        this.wanted = this.useful = None
-    else:
-        this.wanted = set(targets)
-        this.useful = useful = leading_to(order, this.wanted)
-        order = [edge for edge in order if edge in useful]
     outer, outside, packing = LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks
-    captured: dict[Any, Any] = {}
-    retained: list[tuple[Tensor, Any]] = []
     try:
         LOCAL.sweep = this
         if create_graph:
             switch(outside.with_grad(True))
-        arrived = _visit(this, order, captured, retained)
-        leaves = _arrivals(this, arrived, captured, retained, accumulate)
-        if this.notes:
-            _at_ties(this, captured, leaves, accumulate, ties)
-        if not retain_grads:
-            retained.clear()
-        if leaves or retained:
-            write_grads(leaves, retained, captured, this.escaped, create_graph)
+        arrived = _visit(this)
+        plain = accumulate and targets is None and not (create_graph or this.retained or this.notes)
+        if not (plain and write_first(arrived, this.escaped)):
+            leaves = _arrivals(this, arrived, accumulate)
+            if this.notes:
+                _at_ties(this, leaves, accumulate, ties)
+            if not retain_grads:
+                this.retained.clear()
+            if leaves or this.retained:
+                write_grads(leaves, this.retained, this.captured, this.escaped, create_graph)
     finally:
         left, hooks = LOCAL.mode, LOCAL.saved_hooks
         LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks = outer, outside, packing
@@ -172,115 +220,70 @@ def sweep(
             SPECIAL.pop() if outside.records else SPECIAL.append(None)
         if hooks is not packing:  # Ctrl-C came as a context was to be left
             del SPECIAL[: max(0, len(hooks) - len(packing))]
-    return [] if targets is None else list(map(captured.get, targets))
+    return [] if targets is None else list(map(this.captured.get, targets))
 
 
-def _visit(
-    this: Sweep, order: list[Any], captured: dict[Any, Any], retained: list[tuple[Tensor, Any]]
-) -> dict[Any, Any]:
-    """Run the rules of the nodes, newest first; what arrived at the leaves."""
-    wanted, useful = this.wanted, this.useful
-    retain_graph, create_graph, freed = this.retain_graph, this.create_graph, this.freed
+def _visit(this: Sweep) -> dict[Any, Any]:
+    """Run the rules of the nodes, newest first; what arrived at the leaves, and at roots from which nothing that is wanted is reached."""
     pending: dict[Any, Any] = {}
+    order: list[Any] | None = None
     owned: set[Any] = set()  # edges whose pending cotangent is a sum made here, so may be added to in place
+    if LOOPS is not None and not SPECIAL:
+        found = LOOPS.sweep(
+            list(this.roots), list(this.cotangents), this.order, this.wanted, this.captured, this.freed, bool(this.retain_graph),
+            bool(this.create_graph), check_saved, this.visit, Tensor.__add__ if this.create_graph else _sum,
+        )  # fmt: skip
+        if found is not None:
+            pending, order = found  # all of it, or up to where a region may start
+    if order is None:
+        useful, order = this.useful, this.nodes()
+        if useful is not None:
+            order = [edge for edge in order if edge in useful]
+        for root, g in zip(this.roots, this.cotangents, strict=True):
+            _arrive(pending, owned, root, g)
     alone: set[Any] = set()  # large nodes that are in no region
-    for root, g in zip(this.roots, this.cotangents, strict=True):
-        if root in pending:
-            _add(pending, owned, root, g)
-        else:
-            pending[root] = g
-    watch = LOCAL.watch if SPECIAL else None
-    arrived = pending.pop
-    waiting = pending.get
     while order:
         node = order.pop()
-        g = arrived(node, None)
-        if g is None:
+        g = pending.pop(node, None)
+        if g is None or _region(this, node, g, order, pending, owned, alone):
             continue
-        hooks = node.hooks
-        if hooks is not None:
-            g = tensor_hooks(node, g, hooks, retained, create_graph)
-        if type(node) is not Output:
-            if (
-                type(g) is ndarray
-                and g.size >= regions.NOTICED
-                and not create_graph
-                and hooks is None
-                and watch is None
-                and node.prim.kind == "elementwise"
-                and regions.may_start(g.size, order)
-                and node not in alone
-                and _region(this, node, g, order, pending, owned, alone)
-            ):
-                continue
-            edges = node.edges
-            if useful is not None:
-                if node in wanted:  # type: ignore[operator]
-                    captured[node] = g
-                edges = tuple([edge if edge in useful else None for edge in edges])
-                if not any(edges):
-                    continue
-            if hooks is not None and hooks.pre:
-                g = pre_hooks(g, hooks, create_graph)
-                if g is None:
-                    continue
-            saved = node.saved
-            if saved:
-                if CLOCK.latest > node.seq:
-                    check_saved(node)
-                if create_graph:
-                    saved = saved_tensors(node)
-                elif not retain_graph:
-                    node.saved = freed
-            elif type(saved) is Freed:
-                raise errors.second_backward(node)
-            if type(g) is list:
-                g = _fill_missing_cotangents(node, g)
-            if watch is None:
-                grads = node.pullback(node, g, saved, edges)
-            else:
-                grads = watch.backward(node, g, saved, edges)
-            if create_graph and this.ties and node.prim.tied:
-                grads = tied(node, grads)
-            if hooks is not None and hooks.post:
-                grads = post_hooks(grads, g, hooks, create_graph)
-                if len(grads) == 1 and grads[0] is None:
-                    continue
-            if len(edges) == 1:
-                edge = edges[0]
-                if waiting(edge) is None:
-                    pending[edge] = grads[0]
-                elif grads[0] is not None:
-                    _add(pending, owned, edge, grads[0])
-                continue
-            for edge, grad in zip(edges, grads):
-                if edge is not None and grad is not None:
-                    if waiting(edge) is None:
-                        pending[edge] = grad
-                    else:
-                        _add(pending, owned, edge, grad)
-        else:
-            if wanted is not None and node in wanted:
-                captured[node] = g
-            parts = pending.get(node.node)
-            if parts is None:
-                parts = pending[node.node] = [None] * len(node.node.params["_outputs"])
+        found = this.visit(node, g)
+        if found is None:
+            continue
+        edges, grads = found
+        if type(node) is Output:
+            parts = pending.setdefault(node.node, [None] * len(node.node.params["_outputs"]))
             have = parts[node.index]
-            parts[node.index] = g if have is None else have + g
-    return pending  # everything but the leaves has been visited
+            parts[node.index] = grads if have is None else _sum(have, grads)
+            continue
+        for edge, grad in zip(edges, grads):
+            if edge is not None and grad is not None:
+                _arrive(pending, owned, edge, grad)
+    return pending
 
 
 def _region(
     this: Sweep,
-    node: Node,
-    g: ndarray[Any, Any],
+    node: Any,
+    g: Any,
     order: list[Any],
     pending: dict[Any, Any],
     owned: set[Any],
     alone: set[Any],
 ) -> bool:
     """Run the elementwise nodes that start here together, if that pays; whether it did."""
-    if not g.flags.c_contiguous:
+    if (
+        type(g) is not ndarray
+        or g.size < regions.NOTICED
+        or this.create_graph
+        or node.hooks is not None
+        or (SPECIAL and LOCAL.watch is not None)
+        or type(node) is Output
+        or node.prim.kind != "elementwise"
+        or not regions.may_start(g.size, order)
+        or node in alone
+        or not g.flags.c_contiguous
+    ):
         return False
     region = regions.find(node, g, order, pending, this.wanted, this.useful)
     grads = region.sweep(pending)
@@ -299,13 +302,7 @@ def _region(
     return True
 
 
-def _arrivals(
-    this: Sweep,
-    arrived: dict[Any, Any],
-    captured: dict[Any, Any],
-    retained: list[tuple[Tensor, Any]],
-    accumulate: bool,
-) -> list[tuple[Leaf, Any]]:
+def _arrivals(this: Sweep, arrived: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, Any]]:
     """What is to be added to the leaves' ``.grad``, after their hooks."""
     wanted, create_graph = this.wanted, this.create_graph
     leaves: list[tuple[Leaf, Any]] = []
@@ -314,11 +311,11 @@ def _arrivals(
             continue
         hooks = leaf.hooks
         if hooks is not None:
-            g = tensor_hooks(leaf, g, hooks, retained, create_graph)
+            g = tensor_hooks(leaf, g, hooks, this.retained, create_graph)
         if wanted is not None:
             if leaf not in wanted:
                 continue
-            captured[leaf] = g
+            this.captured[leaf] = g
         if accumulate:
             if hooks is not None and hooks.pre:
                 g = pre_hooks(g, hooks, create_graph)
@@ -330,10 +327,9 @@ def _arrivals(
 ZERO: Any = object()  # a gradient of whatever shape, where only ties lead to
 
 
-def _at_ties(
-    this: Sweep, captured: dict[Any, Any], leaves: list[tuple[Leaf, Any]], accumulate: bool, known: bool
-) -> None:
+def _at_ties(this: Sweep, leaves: list[tuple[Leaf, Any]], accumulate: bool, known: bool) -> None:
     """Zeros for what only ties led to."""
+    captured = this.captured
     arrived = {leaf for leaf, _ in leaves}
     for edge in reachable(met(this.notes)):
         if this.wanted is not None and (edge not in this.wanted or edge in captured):
@@ -348,18 +344,22 @@ def _at_ties(
             captured[edge] = ZERO
 
 
-def _add(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None:
-    """Add to the cotangent that is waiting at an edge."""
-    before = pending[edge]
-    if type(before) is ndarray and before.size > _LARGE:
-        if edge in owned and type(g) is ndarray:
-            np.add(before, g, before)
-        else:
-            pending[edge] = before + g
-            owned.add(edge)
+def _arrive(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None:
+    """A cotangent arrives at an edge, where another may be waiting."""
+    before = pending.get(edge)
+    if before is None:
+        pending[edge] = np.asarray(g) if isinstance(g, np.floating) else g  # complex ones round otherwise in arrays
+    elif edge in owned and type(g) is ndarray:
+        np.add(before, g, before)
     else:
-        total = before + g
-        pending[edge] = total if type(total) is ndarray else unscalar(total)
+        pending[edge] = _sum(before, g)
+        if type(before) is ndarray and before.size > _LARGE:
+            owned.add(edge)
+
+
+def _sum(x: Any, y: Any) -> Any:
+    total = x + y
+    return total if type(total) is ndarray else unscalar(total)
 
 
 def _fill_missing_cotangents(node: Node, parts: list[Any]) -> tuple[Any, ...]:

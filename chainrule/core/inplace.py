@@ -16,9 +16,10 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import dispatch
+from chainrule.core.eager import new_node
 from chainrule.core.foreign import Foreign
 from chainrule.core.modes import LOCAL, SPECIAL, grad_mode, recording
-from chainrule.core.node import Leaf, new_node
+from chainrule.core.node import Leaf
 from chainrule.core.protocol import detached
 from chainrule.core.tensor import InferenceTensor, Tensor, hold, wrap
 from chainrule.core.versions import BEFORE_WRITE, about_to_write, wrote

@@ -83,8 +83,14 @@ class RemovableHandle:
 _FIRST_HOOK = new_lock()
 
 
+#: called when something of the user's is about to hang on a node, which may so become part of a reference cycle
+ON_USE: list[Callable[[], object]] = []
+
+
 def hooks_of(edge: Any) -> Hooks:
     if edge.hooks is None:
+        for told in ON_USE:
+            told()
         with _FIRST_HOOK:
             if edge.hooks is None:
                 edge.hooks = Hooks()
@@ -146,6 +152,8 @@ class Node:
         try:
             return self.meta
         except AttributeError:
+            for told in ON_USE:
+                told()
             self.meta: dict[Any, Any] = {}
             return self.meta
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from chainrule.core.eager import new_node
 from chainrule.core.modes import LOCAL
-from chainrule.core.node import Node, new_node
+from chainrule.core.node import Node
 from chainrule.core.saved import unpack
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.rows.primitive import Primitive

@@ -1,9 +1,13 @@
 """NumPy's own inner loops, called without Python in between.
 
 The extension is there if a compiler was when the package was built; if not, ``AVAILABLE`` is False and ``why_not`` says
-why. Importing this package loads it: only what is about to use it should.
+why. It does three things: it runs the plans of ``compile`` (``Runner``), shares large ufuncs among threads (``SharedUfunc``), and does
+ordinary eager operations and backward passes (``core.eager`` connects it).
 """
 
+from typing import Any
+
+from chainrule.native import extension
 from chainrule.native.extension import (
     AVAILABLE,
     OWN,
@@ -26,6 +30,19 @@ __all__ = [
     "first_broken",
     "get_threads",
     "loop",
+    "loops",
+    "refuse",
     "set_threads",
     "why_not",
 ]
+
+
+def loops() -> Any:
+    """The extension itself, for eager operations; None where it is not available."""
+    return extension.LOOPS
+
+
+def refuse(reason: str) -> None:
+    """Say why eager operations do without the extension, though it is there."""
+    global why_not
+    why_not = reason

@@ -39,3 +39,72 @@ def execute(code: np.ndarray[Any, Any], start: int, stop: int, bases: np.ndarray
 def first_broken(guards: tuple[Any, ...], begin: int, missing: Any, /) -> int: ...
 def get_threads() -> int: ...
 def set_threads(count: int, /) -> None: ...
+
+# eager operations: ``core.eager`` connects them
+
+class Operation:
+    python: Callable[..., Any]
+    def __new__(
+        cls,
+        python: Callable[..., Any],
+        form: int,
+        prim: Any = ...,
+        operands: int = ...,
+        number_first: bool = ...,
+        floating: bool = ...,
+        table: dict[Any, Any] | None = ...,
+        learn: Callable[..., Any] | None = ...,
+    ) -> Operation: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def instead(self, python: Callable[..., Any], arrays: bool = ..., swapped: bool = ...) -> Operation: ...
+
+class Row:
+    value: Callable[..., Any]
+    programs: tuple[int, int]
+    value_states: tuple[int, int]
+    def __new__(
+        cls,
+        prim: Any,
+        value: Callable[..., Any],
+        operands: int,
+        saves: tuple[tuple[int, int], ...],
+        records: bool,
+        elementwise: bool,
+        variadic: bool,
+        needs_avals: bool,
+        view: bool,
+        reduction: int,
+        product: int,
+    ) -> Row: ...
+
+def connect(names: dict[str, Any], /) -> None: ...
+def connect_arrays(array: type, /) -> None: ...
+def switch_on(whether: bool, /) -> bool: ...
+def hangs_on_node() -> None: ...
+def recorders(bind: Callable[..., Any], record_unary: Callable[..., Any], /) -> None: ...
+def bind(prim: Any, operands: Any, params: dict[str, Any], /) -> Any: ...
+def record_unary(prim: Any, x: Any, params: dict[str, Any], out: Any = ..., /) -> Any: ...
+def new_node(
+    prim: Any,
+    params: dict[str, Any],
+    edges: tuple[Any, ...],
+    saved: tuple[Any, ...] = ...,
+    in_avals: tuple[Any, ...] | None = ...,
+    pullback: Callable[..., Any] | None = ...,
+    depth: int = ...,
+) -> Any: ...
+def sweep(
+    roots: list[Any],
+    cotangents: list[Any],
+    order: list[Any] | None,
+    wanted: set[Any] | None,
+    captured: dict[Any, Any],
+    freed: Any,
+    keep: bool,
+    records: bool,
+    check_saved: Callable[..., Any],
+    visit: Callable[..., Any],
+    add: Callable[..., Any],
+    /,
+) -> tuple[dict[Any, Any], list[Any]] | None: ...
+def write_first(arrived: dict[Any, Any], freed: Any, cut: Any, escaped: set[int], /) -> bool: ...

@@ -28,9 +28,11 @@ def _unavailable(*args: Any) -> NoReturn:
 
 
 why_not = ""
+LOOPS: Any = None
 try:
     if not config.NATIVE:
         raise ImportError("CHAINRULE_NATIVE=0 in the environment")
+    from chainrule.native import _loops
     from chainrule.native._loops import VERSION as BUILT
 
     if BUILT != VERSION:
@@ -74,6 +76,7 @@ if not why_not:
 
 AVAILABLE = not why_not
 if AVAILABLE:
+    LOOPS = _loops
     config.THREADS.follow(set_threads)
 else:
     OWN = {}

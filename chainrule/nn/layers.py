@@ -9,12 +9,12 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.declare import op
-from chainrule.api.functions import NO_PARAMS, new
+from chainrule.api.functions import new
 from chainrule.api.grad_mode import no_grad
 from chainrule.core import inplace
 from chainrule.core.dispatch import bind, cast
+from chainrule.core.eager import NO_PARAMS, new_node
 from chainrule.core.modes import SPECIAL
-from chainrule.core.node import new_node
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie

@@ -11,8 +11,8 @@ from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.functions import nary, new
 from chainrule.core.dispatch import bind
+from chainrule.core.eager import new_node
 from chainrule.core.modes import SPECIAL
-from chainrule.core.node import new_node
 from chainrule.core.tensor import Tensor
 from chainrule.nn.reducing import at_least, mode_of, pair, reduced, times_weights, weighted
 from chainrule.ops import elementwise as ew

@@ -30,9 +30,11 @@ from chainrule.api.array import (
     recorded_setitem,
     with_strong_floats,
 )
+from chainrule.api.functions import by_protocol, instead
 from chainrule.backends.arrays import is_foreign
 from chainrule.core import inplace
 from chainrule.core.dispatch import bind, cast
+from chainrule.core.eager import LOOPS
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf
 from chainrule.core.others import beside
@@ -131,7 +133,31 @@ def fill_fast() -> None:
             FAST[ufunc] = _fast_binary(ufunc, function, bool(row.saves))  # type: ignore[attr-defined]
 
 
+def in_c() -> None:
+    """Have the ordinary case of what ``FAST`` has done in C, and that of ``np.sin(array)``, which NumPy sends to the class."""
+    if LOOPS is None:
+        return
+    LOOPS.connect_arrays(Array)
+    for ufunc, call in FAST.items():
+        function = getattr(UFUNCS[ufunc], "function", None)
+        if type(function) is not LOOPS.Operation:
+            continue
+        FAST[ufunc] = BY_UFUNC[ufunc, False] = instead(function, call, arrays=True)
+        if ufunc.nin == 2:  # a number comes first, and is handed over behind the array
+            exchanged = EXCHANGED.get(ufunc)
+            compute = functools.partial(_exchanged, call)
+            BY_UFUNC[ufunc, True] = instead(exchanged or function, compute, arrays=True, swapped=exchanged is None)
+
+
+def _exchanged(compute: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    return compute(y, x)
+
+
+#: (ufunc, whether a number comes first) -> what computes it
+BY_UFUNC: dict[tuple[np.ufunc, bool], Any] = {}
 fill_fast()
+in_c()
+Array.__array_ufunc__ = by_protocol(BY_UFUNC, Array.__array_ufunc__)  # type: ignore[method-assign]
 _product = _fast_binary(np.matmul, products.matmul, True)
 
 
@@ -219,11 +245,15 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
         result = forward(self, other)
         return result if result is NotImplemented else write_all(self, result, f"{sign}=")
 
-    methods = {symbol: forward}
+    methods: dict[str, Any] = {symbol: forward}
     if sign:
         methods |= {"r" + symbol: reflected, "i" + symbol: in_place}
     for name, method in methods.items():
         method.__name__ = f"__{name}__"
+    if (ufunc, True) in BY_UFUNC:
+        methods[symbol] = instead(FAST[ufunc], forward, arrays=True)
+        methods["r" + symbol] = instead(BY_UFUNC[ufunc, True], reflected, arrays=True, swapped=ufunc not in EXCHANGED)
+    for name, method in methods.items():
         setattr(Array, f"__{name}__", method)
 
 
@@ -267,7 +297,8 @@ def _unary(ufunc: np.ufunc, operation: Callable[[Any], Any]) -> Callable[[Array]
         )
         return ufunc(self) if found is None else found
 
-    return operate
+    fast = FAST.get(ufunc)
+    return operate if fast is None else instead(fast, operate, arrays=True)
 
 
 for _name, _special in {

@@ -12,6 +12,7 @@ from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.functions import around, binary, general, nary, operand, unary
 from chainrule.core.dispatch import cast
+from chainrule.core.eager import LOOPS, RECORDED
 from chainrule.core.protocol import EXCHANGED, UFUNCS
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arguments import takes_tensors, tensor_of
@@ -445,3 +446,16 @@ def _ufunc_table() -> None:
 
 
 _ufunc_table()
+
+
+def _recorded_table() -> None:
+    """Tell the eager path in C which operations the ufuncs in rules are, where these are recorded."""
+    if LOOPS is None:
+        return
+    for ufunc, row in UFUNCS.items():
+        if type(getattr(row, "function", None)) is LOOPS.Operation:
+            RECORDED[ufunc, False] = row.function  # type: ignore[attr-defined]
+    RECORDED.update({(ufunc, True): operation for ufunc, operation in EXCHANGED.items()})
+
+
+_recorded_table()

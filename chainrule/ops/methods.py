@@ -9,15 +9,16 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.declare import op
-from chainrule.api.functions import binary
+from chainrule.api.functions import binary, by_protocol, by_ranks, instead
 from chainrule.api.in_place import in_place, reshaped
 from chainrule.backends.arrays import is_foreign
 from chainrule.core import inplace, view
 from chainrule.core.dispatch import cast
+from chainrule.core.eager import RECORDED
 from chainrule.core.foreign import gpu_number
 from chainrule.core.modes import LOCAL, recording
 from chainrule.core.others import beside
-from chainrule.core.protocol import as_array
+from chainrule.core.protocol import array_ufunc, as_array
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.core.versions import wrote
 from chainrule.ops import creation, indexing, products, scattering, shaping
@@ -105,6 +106,12 @@ for _symbol, _function in {
     "rshift": ew.bitwise_right_shift,
 }.items():
     attach(**{f"__{_symbol}__": _operator(_function, _symbol), f"__r{_symbol}__": _reflected(_function, _symbol)})
+attach(
+    __pow__=instead(ew._pow, Tensor.__pow__),
+    __matmul__=by_ranks(products.BY_RANKS, Tensor.__matmul__),
+    matmul=by_ranks(products.BY_RANKS, Tensor.matmul),
+    __array_ufunc__=by_protocol(RECORDED, array_ufunc),
+)
 for _symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
     attach(**{f"__{_symbol}__": _operator(getattr(ew, _symbol), _symbol)})
 for _symbol, _name in {

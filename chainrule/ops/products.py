@@ -9,10 +9,10 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.declare import op
-from chainrule.api.functions import NO_PARAMS, new, operand
+from chainrule.api.functions import new, operand
 from chainrule.core.dispatch import bind, cast
+from chainrule.core.eager import NO_PARAMS, new_node
 from chainrule.core.modes import SPECIAL
-from chainrule.core.node import new_node
 from chainrule.core.protocol import UFUNCS, ArrayLike
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
@@ -25,7 +25,7 @@ from chainrule.types.shapes import shape_of
 ndarray = np.ndarray
 _mm, _bmm = contraction.mm, contraction.bmm
 #: the row for operands of these ranks, where it is one node that saves both operands
-_HOT = {
+BY_RANKS = {
     (2, 2): _mm,
     (2, 1): contraction.mv,
     (1, 1): contraction.dot,
@@ -79,7 +79,7 @@ def matmul(input: Any, other: Any) -> Tensor:
             and type(y) is ndarray
             and ((dtype := x.dtype) is float32 or dtype is float64)
             and y.dtype is dtype
-            and (row := _HOT.get((x.ndim, y.ndim))) is not None
+            and (row := BY_RANKS.get((x.ndim, y.ndim))) is not None
         ):
             ex, ey = input._edge, other._edge
             if (ex is not None or ey is not None) and (row is not _bmm or x.shape[0] == y.shape[0]):

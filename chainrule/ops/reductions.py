@@ -23,7 +23,7 @@ float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 # -- sums ------------------------------------------------------------------------------------------------------------
 
 
-@op(method=True, out=True)
+@op(method=True, out=True, remembered=True)
 def sum(
     input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
@@ -75,7 +75,7 @@ def _over(name: str, x: Any, dim: Any, keepdim: bool) -> dict[str, Any]:
     return params if dim is None else {**params, "dims": True}
 
 
-@op(method=True, out=True)
+@op(method=True, out=True, remembered=True)
 def mean(
     input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
@@ -298,13 +298,13 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     return bind(reduction.logsumexp, (x,), {"axis": axes_of("logsumexp", dim, x.ndim), "keepdims": keepdim})  # type: ignore[no-any-return]
 
 
-@op("softmax special.softmax", method=True)
+@op("softmax special.softmax", method=True, remembered=True)
 def softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Tensor:
     """exp(x) / Σ exp(x) along ``dim``: positive, and 1 in sum."""
     return _soft("softmax", reduction.softmax, input, dim, dtype)
 
 
-@op("log_softmax special.log_softmax", method=True)
+@op("log_softmax special.log_softmax", method=True, remembered=True)
 def log_softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Tensor:
     """The logarithm of the softmax along ``dim``, without overflow."""
     return _soft("log_softmax", reduction.log_softmax, input, dim, dtype)

@@ -59,7 +59,7 @@ def _filled(function: str, have: tuple[int, ...], shape: tuple[int, ...]) -> tup
     return shape
 
 
-@op(method=True)
+@op(method=True, remembered=True)
 def reshape(input: Any, *sizes: Any, shape: Any = None) -> Tensor:
     """The same elements in another shape: a view where memory allows, else a copy. One size may be -1.
 
@@ -102,7 +102,7 @@ def _viewable(array: Any, target: tuple[int, ...]) -> bool:
     return True
 
 
-@op("Tensor.view", sample="rand(2, 3), (6,)")
+@op("Tensor.view", sample="rand(2, 3), (6,)", remembered=True)
 def view(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     """As :func:`reshape`, but never a copy.
 
@@ -135,7 +135,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     return reshape(input, *other.shape)
 
 
-@op(method=True)
+@op(method=True, remembered=True)
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The axes from ``start_dim`` to ``end_dim`` joined into one."""
     x = tensor_of("flatten", input)
@@ -166,7 +166,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     return reshape(input, *shape[:d], *_filled("unflatten", (shape[d],), tuple(sizes)), *shape[d + 1 :])
 
 
-@op(method=True, sample="rand(2, 3), (1, 0)")
+@op(method=True, sample="rand(2, 3), (1, 0)", remembered=True)
 def permute(input: Any, *order: Any, dims: Any = None) -> Tensor:
     """The axes in another order."""
     x = tensor_of("permute", input)
@@ -187,6 +187,7 @@ def permute(input: Any, *order: Any, dims: Any = None) -> Tensor:
     method=True,
     in_place="view",
     also={"axis0": "dim0", "axis1": "dim1"},
+    remembered=True,
     sample="rand(2, 3), 0, 1",
 )
 def transpose(input: Any, dim0: Any, dim1: Any = None) -> Tensor:
@@ -204,7 +205,7 @@ def alias(x: Any) -> Tensor:
     return bind(rows.alias, (x,), {})
 
 
-@op(method=True, in_place="view", sample="rand(2, 3)")
+@op(method=True, in_place="view", sample="rand(2, 3)", remembered=True)
 def t(input: Any) -> Tensor:
     """The transpose of a matrix (a vector or number is returned as it is)."""
     x = tensor_of("t", input)
@@ -249,7 +250,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     return bind(rows.permute, (x,), {"axes": tuple(order)})
 
 
-@op(method=True, in_place="view", sample="rand(2, 1)")
+@op(method=True, in_place="view", sample="rand(2, 1)", remembered=True)
 def squeeze(input: Any, dim: Any = None) -> Tensor:
     """Axes of length 1 removed: all of them, or those of ``dim`` that are."""
     x = tensor_of("squeeze", input)
@@ -265,7 +266,7 @@ def squeeze(input: Any, dim: Any = None) -> Tensor:
     return bind(rows.squeeze, (x,), {"axis": tuple(a - n for a in axes), "overload": overload})
 
 
-@op(method=True, in_place="view", sample="rand(2, 3), 0")
+@op(method=True, in_place="view", sample="rand(2, 3), 0", remembered=True)
 def unsqueeze(input: Any, dim: int) -> Tensor:
     """A new axis of length 1 at ``dim``."""
     x = tensor_of("unsqueeze", input)
@@ -273,7 +274,7 @@ def unsqueeze(input: Any, dim: int) -> Tensor:
     return bind(rows.unsqueeze, (x,), {"axis": (errors.check_dim("unsqueeze", dim, n) - n,)})
 
 
-@op("Tensor.expand", sample="rand(2, 1), (2, 3)")
+@op("Tensor.expand", sample="rand(2, 1), (2, 3)", remembered=True)
 def expand(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     """Axes of length 1 stretched to the given sizes, without copying; -1 keeps a size."""
     x = tensor_of("expand", input)

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 import chainrule as cr
+from chainrule.core.eager import LOOPS
 from chainrule.core.versions import BEFORE_WRITE
+
+pytestmark = pytest.mark.skipif(LOOPS is None, reason="without the extension operations call more of Python")
 
 INLINED = {"<listcomp>", "<setcomp>", "<dictcomp>"}  # calls until Python 3.11 only
 
@@ -50,13 +53,13 @@ def test_a_product_and_its_backward_pass() -> None:
         (x * z).sum().backward()
 
     program()
-    assert calls(program) <= 28
+    assert calls(program) <= 12
 
 
 def test_a_function_of_numpy() -> None:
     x = leaf(1.0, 2.0)
     np.exp(x)
-    assert calls(lambda: np.exp(x)) <= 4
+    assert calls(lambda: np.exp(x)) == 0
 
 
 def test_per_example_gradients() -> None:

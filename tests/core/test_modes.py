@@ -232,7 +232,7 @@ def test_ctrl_c_anywhere_divides_no_gradients_and_hides_no_mode(program):
         WATCHES.clear()
         if not hit:
             break
-    assert at > 20
+    assert at > 10  # in C there are few such places
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import chainrule.table
 from chainrule import native
 from chainrule.api.functions import general
 from chainrule.core import regions
+from chainrule.core.eager import LOOPS
 from chainrule.primitive import elementwise
 from chainrule.rows.primitive import TABLE
 from chainrule.testing import samples_of
@@ -127,7 +128,8 @@ def test_a_program_with_branches(shape, dtype, way):
         return x.grad.numpy(), w.grad.numpy()
 
     same(run)
-    assert bool(programs()) == (way != "blocks")
+    short = shape == (1024,) and LOOPS is not None  # a sweep in C does short ones node by node
+    assert bool(programs()) == (way != "blocks" and not short)
 
 
 def test_what_is_wanted_on_the_way_arrives(way):
@@ -303,7 +305,7 @@ def test_the_child_of_a_fork_computes():
     assert done.returncode == 0, done.stderr
 
 
-def test_the_extension_loads_when_regions_come_again_and_again():
+def test_programs_of_regions_are_made_when_these_come_again_and_again():
     done = _python(
         """
         import sys
@@ -314,10 +316,10 @@ def test_the_extension_loads_when_regions_come_again_and_again():
         for _ in range(20):
             gradient(30)
         gradient(300_000)
-        assert "chainrule.native" not in sys.modules and "chainrule.compiling" not in sys.modules
+        assert "chainrule.compiling" not in sys.modules
         for _ in range(20):
             gradient(300_000)
-        assert "chainrule.native" in sys.modules
+        assert "chainrule.compiling" in sys.modules
         """
     )
     assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ from typing import Any
 import chainrule
 
 from . import chunked, compiled, judging, making, returned, states
+from . import native as paths
 from . import pairs as of_pairs
 
 
@@ -30,6 +31,10 @@ def numpy() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
 
 def compile() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return compiled.program, compiled.against_eager
+
+
+def native() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    return paths.program, paths.against_python
 
 
 def objects() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
@@ -59,4 +64,5 @@ MODES = {
     "pairs": pairs,
     "state": state,
     "dask": dask,
+    "native": native,
 }

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from chainrule.core.eager import LOOPS
+
 from . import judging, making, modes
 
 
@@ -44,6 +46,13 @@ def test_numpy_programs(first):
 @pytest.mark.parametrize("first", range(0, 40, 20))
 def test_compiled_programs(first):
     assert run("compile", range(first, first + 20)) > 10
+
+
+@pytest.mark.skipif(LOOPS is None, reason="the extension is not there")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", range(0, 120, 40))
+def test_programs_in_c(first):
+    assert run("native", range(first, first + 40)) > 300
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -225,6 +225,11 @@ def pages() -> dict[str, str]:
     return {"index": "\n\n".join(parts) + "\n", **{name: made[name] for names in PARTS.values() for name in names}}
 
 
+def _is_function(thing: Any) -> bool:
+    """A function; also an operation that C does in the ordinary case."""
+    return inspect.isfunction(inspect.unwrap(thing) if type(thing).__name__ == "Operation" else thing)
+
+
 #: Where an entry is: ``chainrule.func.grad`` to ``func.md#grad``. Filled by `pages`.
 LINKS: dict[str, str] = {}
 Entry = tuple[str, str, Any]  # what stands before the name, the name, the thing
@@ -472,8 +477,8 @@ def _link(full: str, shown: str) -> str:
 def _home(module: Any, name: str) -> str | None:
     """The module of chainrule that defines a public name."""
     thing = getattr(module, name)
-    found = getattr(inspect.unwrap(thing) if inspect.isfunction(thing) else thing, "__module__", None) or ""
-    if name in vars(module) and inspect.isfunction(thing) and found == "chainrule":
+    found = getattr(inspect.unwrap(thing) if _is_function(thing) else thing, "__module__", None) or ""
+    if name in vars(module) and _is_function(thing) and found == "chainrule":
         return "ops.elementwise"  # what faces.py makes has no module of its own
     return found.removeprefix("chainrule.") if found.startswith("chainrule.") else None
 

@@ -1,0 +1,156 @@
+/* Eager operations in C: what values.c (numbers), tape.c (nodes and tensors), row.c (a row of the table: its value and
+   its rules as programs of loops), operation.c (what users call) and sweep.c (the backward pass) share.
+
+   Python says what is computed, and is the reference: every function here does what a Python one does, in the ordinary case,
+   and leaves the rest to that by the same call. None knows an operation by name.
+
+   Everything needs the GIL. A result of 0 (or NULL without an error) says "not for us", before anything was changed. */
+
+#ifndef CHAINRULE_EAGER_H
+#define CHAINRULE_EAGER_H
+
+#include "runner.h"
+
+#include <numpy/ufuncobject.h>
+
+/* elements up to which a loop is called here; beyond, NumPy's ufunc (or SharedUfunc) does it, and lets other threads run */
+#define DIRECT_MOST 8192
+
+#define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
+
+/* Python's classes, the places of their slots, and what nodes are made with. Set once, by connect(). */
+typedef struct {
+    PyTypeObject *tensor, *node, *output, *leaf, *freed, *view;
+    PyObject *special, *user_files, *note_frame, *counter, *clock, *no_params, *getframe, *nothing;
+    Py_ssize_t raw, edge, cut, grad, tensor_view, views;                                        /* of Tensor */
+    Py_ssize_t prim, pullback, params, edges, saved, in_avals, hooks, seq, code, lasti;         /* of Node */
+    Py_ssize_t output_node, output_index, output_edges, output_seq, output_hooks;               /* of Output */
+    Py_ssize_t leaf_tensor, leaf_hooks, leaf_added, leaf_passes;                                /* of Leaf */
+    Py_ssize_t view_base, view_last, view_origin, view_before;                                  /* of View */
+    Py_ssize_t latest;                                                                          /* of the clock of writes */
+    Py_ssize_t prim_pullback, prim_row, prim_tied, prim_kind, prim_listed, prim_save_from;     /* of Primitive */
+    PyArray_Descr *of[2]; /* float, double */
+    int on;               /* 0: Python does everything */
+} Core;
+extern Core core;
+
+/* whether the ordinary case is ours at all: no thread is in a special mode */
+static inline int is_ordinary(void) { return core.on && PyList_GET_SIZE(core.special) == 0; }
+
+/* ---- values.c */
+
+typedef struct {
+    InnerLoop fn;
+    void *data;
+} Loop;
+
+/* what computes a value: a ufunc, whose loops are used for small arrays, or any function */
+typedef struct {
+    PyObject *value, *ufunc; /* what is called; whose loops these are, NULL if it is none of NumPy's */
+    Loop loops[2];           /* for arrays of float, of double */
+    int exact;               /* the result of each element is the one that IEEE 754 asks for, however the arrays lie */
+} Function;
+
+int read_function(Function *function, PyObject *value, int nin);
+void clear_function(Function *function);
+int visit_function(const Function *function, visitproc visit, void *arg);
+/* the value for raw operands: ndarrays, exact floats or ints, with at least one array. A new reference to an ndarray */
+PyObject *apply(const Function *function, int nin, PyObject *const *raw);
+PyObject *as_array(PyObject *result); /* takes over; a NumPy scalar becomes an array without dimensions */
+/* run a loop; the floating-point exceptions it raised */
+int run_loop(Loop loop, char **args, npy_intp n, const npy_intp *strides);
+
+static inline int is_number(PyObject *x) { return PyFloat_CheckExact(x) || PyLong_CheckExact(x); }
+/* 0 for an array of float, 1 of double, -1 for anything else */
+static inline int kind_of(PyObject *x) {
+    PyArray_Descr *dtype;
+    if (!PyArray_CheckExact(x)) return -1;
+    dtype = PyArray_DESCR((PyArrayObject *)x);
+    return dtype == core.of[1] ? 1 : dtype == core.of[0] ? 0 : -1;
+}
+PyObject *new_array(int kind, int ndim, const npy_intp *dims);
+PyObject *about(PyObject *array);               /* (shape, dtype) */
+PyObject *total(PyObject *x);                   /* np.add.reduce over everything */
+PyObject *sum_rows(PyObject *g, PyObject *aval);/* np.add.reduce over the first axis, down to (shape, dtype) */
+PyObject *add_arrays(PyObject *x, PyObject *y); /* x + y, of one dtype and shape */
+PyObject *add_into(PyObject *x, PyObject *y);   /* x += y; x again */
+
+/* a program: a function of arrays of one dtype as a list of loops, whose intermediate results stay here */
+enum { INPUTS = 5, CONSTANTS = 8, MOST_STEPS = 16, VALUES = INPUTS + CONSTANTS + MOST_STEPS };
+typedef struct {
+    Loop loop;
+    PyObject *operation, *exchanged; /* the same on tensors, which records; where the first operand is a number: on the others, the number last */
+    int nin, from[3], size, exact, slot; /* size: bytes of an element of the result; slot: where it is kept */
+} Step;
+typedef struct {
+    int nsteps, nconstants, nslots, reads, result, kind; /* reads: bits of the inputs; result: the number of a value; kind: of all inputs and of the result */
+    Step *steps;
+    double constants[CONSTANTS]; /* each holds a float or a double, by `kind` */
+    PyObject *numbers[CONSTANTS]; /* the same as Python has them */
+} Program;
+/* fill from (steps, constants, result); 1, or -1 with an error */
+int fill_program(Program *program, PyObject *traced, int kind, PyObject *operations);
+void clear_program(Program *program);
+/* inputs[0] is an array whose shape is the result's; NULL without an error where Python has to do it, as where something overflows */
+PyObject *run_program(const Program *program, PyObject *const *inputs, int ninputs);
+
+/* ---- tape.c */
+
+/* where a node says that it was made: at a code and instruction, or in the frame that is `depth` frames up */
+typedef struct {
+    PyObject *code, *lasti;
+    int depth;
+} Place;
+extern const Place here;
+
+/* A node at the end of the tape (takes over edges, saved and in_avals, also where one of them is NULL and there will be none),
+   and a tensor (takes over data and edge). */
+PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObject *edges, PyObject *saved, PyObject *in_avals, Place place);
+PyObject *new_tensor(PyObject *data, PyObject *edge, PyObject *cut);
+int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params); /* have the tensor be a view of the other */
+
+/* ---- row.c */
+
+#define MOST_SAVED 4
+typedef struct Variant Variant;
+
+/* a row of the table: what it saves, and its value and its rules as programs, once they were asked for */
+typedef struct {
+    PyObject_HEAD
+    PyObject *prim;
+    Function value;
+    Program values[2][2];                                 /* where the value is no ufunc: by kind, and whether a number comes last */
+    int value_states[2][2];                               /* 0 not traced, 1 a program, -1 a call of the value */
+    int nin, nsaves, what[MOST_SAVED], users[MOST_SAVED];      /* what: an operand, -1 the result; users: bits of the operands whose rules read it */
+    int records, elementwise, variadic, needs_avals, view; /* records: 0 where Python has to */
+    int reduction, product;                               /* 1 a sum, 2 a mean; a product of matrices */
+    Variant **variants;
+    int nvariants;
+} Row;
+
+Row *row_of(PyObject *prim);  /* borrowed; NULL without an error where there is none */
+int all_axes(PyObject *params, int ndim); /* whether a reduction's parameters reduce everything to one number */
+PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params);
+PyObject *saved_of(const Row *row, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result);
+PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result);
+/* What bind gives for tensors of arrays and numbers of which one requires grad; `out`: the value, or NULL. NULL without an error
+   where Python has to do it. */
+PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, Place place);
+
+/* grads, one for each edge that is not None: 1 done, 0 Python has to do it, -1 error */
+int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
+int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, Place place);
+#define MOST_OPERANDS 4 /* of an operation whose rule runs here */
+
+/* ---- operation.c */
+
+/* What an operation gives on tensors; NULL without an error where Python has to do it. */
+PyObject *operate(PyObject *operation, PyObject *const *args, int nargs, Place place);
+int is_operation(PyObject *object);
+
+extern PyType_Spec operation_spec, row_spec;
+extern PyMethodDef tape_functions[], sweep_functions[], row_functions[], operation_functions[];
+int connect_values(PyObject *plus);
+int connect_rows(PyObject *make_row, PyObject *trace_value, PyObject *trace_rule, PyObject *unbroadcast, PyObject *operations);
+
+#endif

@@ -1,0 +1,622 @@
+/* A row of the table: recording it, and its rules.
+
+   A rule is Python's. When it is first needed, rows/programs.py runs it on stand-ins and notes the ufuncs that it calls; if the
+   program of their loops gives the same bits as the rule on samples, it runs from then on in the rule's place. */
+
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#include "eager.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <structmember.h> /* the names of Python 3.11 */
+
+#define MOST_VARIANTS 32
+
+/* the rule for one operand, on saved values of one kind */
+struct Variant {
+    int operand, kind, broadcast, recorded, usable; /* usable: 0 where Python has to */
+    PyObject *numbers;                              /* for each saved value that is a number, that; or None for any; NULL where none is */
+    Program program;
+};
+
+static PyTypeObject *row_type;
+static PyObject *make_row, *trace_value, *trace_rule, *python_unbroadcast, *operations;
+
+Row *row_of(PyObject *prim) {
+    PyObject *row = SLOT(prim, core.prim_row), *made;
+    if (row != NULL) return Py_TYPE(row) == row_type ? (Row *)row : NULL;
+    made = PyObject_CallOneArg(make_row, prim);
+    if (made == NULL) return NULL;
+    if (SLOT(prim, core.prim_row) == NULL) SLOT(prim, core.prim_row) = Py_NewRef(made);
+    Py_DECREF(made);
+    row = SLOT(prim, core.prim_row);
+    return Py_TYPE(row) == row_type ? (Row *)row : NULL;
+}
+
+/* ---- recording */
+
+int all_axes(PyObject *params, int ndim) {
+    static PyObject *axis, *keepdims;
+    PyObject *axes;
+    Py_ssize_t i;
+    if (axis == NULL && ((axis = PyUnicode_InternFromString("axis")) == NULL || (keepdims = PyUnicode_InternFromString("keepdims")) == NULL)) return -1;
+    axes = PyDict_GetItemWithError(params, axis);
+    if (axes == NULL || !PyTuple_CheckExact(axes) || PyTuple_GET_SIZE(axes) != ndim || PyDict_GetItemWithError(params, keepdims) != Py_False) return PyErr_Occurred() ? -1 : 0;
+    for (i = 0; i < ndim; i++) { /* in order, as they are written where all are meant */
+        if (!PyLong_CheckExact(PyTuple_GET_ITEM(axes, i)) || PyLong_AsLong(PyTuple_GET_ITEM(axes, i)) != i - ndim) return 0;
+    }
+    return 1;
+}
+
+static PyObject *divided(PyObject *x, npy_intp n) { /* takes over x */
+    static Function divide;
+    PyObject *operands[2], *result;
+    if (x == NULL) return NULL;
+    if (divide.value == NULL) {
+        PyObject *numpy = PyImport_ImportModule("numpy"), *ufunc = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, "true_divide");
+        Py_XDECREF(numpy);
+        if (ufunc != NULL) read_function(&divide, ufunc, 2);
+        Py_XDECREF(ufunc);
+    }
+    operands[0] = x;
+    operands[1] = divide.value == NULL ? NULL : PyLong_FromSsize_t(n);
+    result = operands[1] == NULL ? NULL : apply(&divide, 2, operands);
+    Py_XDECREF(operands[1]);
+    Py_DECREF(x);
+    return result;
+}
+
+/* What NumPy made; it does not always say that there was no memory. */
+static PyObject *made(PyObject *array) {
+    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+    return array;
+}
+
+/* x @ y as rows.contract has it, for matrices or stacks of as many */
+static PyObject *product(Row *row, PyObject *x, PyObject *y) {
+    PyObject *both[] = {x, y};
+    int ndim = PyArray_NDIM((PyArrayObject *)x);
+    (void)row;
+    if (ndim != PyArray_NDIM((PyArrayObject *)y) || ndim != 2) return as_array(PyObject_Vectorcall(row->value.value, both, 2, NULL));
+    return as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
+}
+
+/* The value that is no ufunc, as a program of them; NULL without an error where it is none. */
+static PyObject *value_by_program(Row *row, PyObject *const *raw, int n) {
+    int kind = kind_of(raw[0]), number = n == 2 && is_number(raw[1]), k;
+    if (kind < 0 || row->value_states[kind][number] < 0) return NULL;
+    for (k = 0; k < n; k++) {
+        if (!is_number(raw[k]) && (kind_of(raw[k]) != kind || !PyArray_ISCARRAY_RO((PyArrayObject *)raw[k]))) return NULL;
+    }
+    if (row->value_states[kind][number] == 0) {
+        PyObject *traced;
+        row->value_states[kind][number] = -1;
+        traced = PyObject_CallFunction(trace_value, "Oii", row->prim, kind, number);
+        if (traced == NULL || (traced != Py_None && fill_program(&row->values[kind][number], traced, kind, operations) < 0)) {
+            Py_XDECREF(traced);
+            return NULL;
+        }
+        if (traced != Py_None) row->value_states[kind][number] = 1;
+        Py_DECREF(traced);
+        if (row->value_states[kind][number] < 0) return NULL;
+    }
+    return run_program(&row->values[kind][number], raw, n);
+}
+
+/* What the row's value is; a Python number may be among the operands. */
+PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params) {
+    if (row->reduction && n == 1) {
+        int all = all_axes(params, PyArray_NDIM((PyArrayObject *)raw[0]));
+        PyObject *sum = all == 1 ? total(raw[0]) : NULL;
+        if (sum != NULL) return row->reduction == 2 ? divided(sum, PyArray_SIZE((PyArrayObject *)raw[0])) : sum;
+        if (all < 0 || PyErr_Occurred()) return NULL;
+    }
+    if (row->product && n == 2 && kind_of(raw[0]) >= 0 && kind_of(raw[1]) >= 0) return product(row, raw[0], raw[1]);
+    if (PyDict_GET_SIZE(params) == 0) {
+        if (row->value.ufunc != NULL && n == row->nin) return apply(&row->value, n, raw);
+        if (row->elementwise && n <= 2 && n == row->nin) {
+            PyObject *result = value_by_program(row, raw, n);
+            if (result != NULL || PyErr_Occurred()) return result;
+        }
+    }
+    return as_array(PyObject_VectorcallDict(row->value.value, raw, (size_t)n, params));
+}
+
+PyObject *saved_of(const Row *row, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result) {
+    PyObject *saved;
+    int i, k, needed = 0;
+    if (row->nsaves == 0) return Py_NewRef(core.nothing);
+    for (k = 0; k < n; k++) needed |= (edges[k] != Py_None) << k;
+    saved = PyTuple_New(row->nsaves);
+    for (i = 0; saved != NULL && i < row->nsaves; i++) {
+        PyObject *value = !(row->users[i] & needed) ? Py_None : row->what[i] < 0 ? result : raw[row->what[i]];
+        PyTuple_SET_ITEM(saved, i, Py_NewRef(value));
+    }
+    return saved;
+}
+
+/* As core.dispatch._in_avals. */
+PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result) {
+    PyArrayObject *out = (PyArrayObject *)result;
+    PyObject *avals;
+    int i, needed = row->needs_avals;
+    for (i = 0; i < n && !needed; i++) {
+        if (PyArray_CheckExact(raw[i])) {
+            PyArrayObject *x = (PyArrayObject *)raw[i];
+            needed = PyArray_DESCR(x) != PyArray_DESCR(out) || (row->elementwise && !PyArray_SAMESHAPE(x, out));
+        } else if (n != 2 || (i == 0 && row->value.ufunc == NULL)) {
+            needed = row->elementwise && PyArray_NDIM(out) > 0;
+        }
+    }
+    if (!needed) return Py_NewRef(Py_None);
+    avals = PyTuple_New(n);
+    for (i = 0; avals != NULL && i < n; i++) {
+        PyObject *aval = PyArray_CheckExact(raw[i]) ? about(raw[i]) : PyTuple_Pack(2, core.nothing, (PyObject *)PyArray_DESCR(out));
+        if (aval == NULL) Py_CLEAR(avals);
+        else PyTuple_SET_ITEM(avals, i, aval);
+    }
+    return avals;
+}
+
+#define MOST_ARGS 16
+
+PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, Place place) {
+    PyObject *raw[MOST_ARGS], *edges[MOST_ARGS], *made = NULL, *edge_tuple, *node, *pullback, *saved, *avals;
+    Py_ssize_t i;
+    int recorded = 0, arrays = 0;
+    Row *row;
+    if (n < 1 || n > MOST_ARGS || !is_ordinary()) return NULL;
+    row = row_of(prim); /* first, as it may run Python */
+    if (row == NULL || !row->records) return NULL;
+    for (i = 0; i < n; i++) {
+        raw[i] = args[i];
+        edges[i] = Py_None;
+        if (Py_TYPE(args[i]) == core.tensor) {
+            raw[i] = SLOT(args[i], core.raw);
+            edges[i] = SLOT(args[i], core.edge);
+            if (raw[i] == NULL || edges[i] == NULL || kind_of(raw[i]) < 0) return NULL;
+            arrays++;
+            recorded |= edges[i] != Py_None;
+        } else if (!is_number(args[i])) {
+            return NULL;
+        }
+    }
+    if (!recorded || (row->variadic ? arrays < n : n != row->nin)) return NULL;
+    pullback = SLOT(prim, core.prim_pullback);
+    if (pullback == NULL) return NULL;
+    for (i = 0; i < n; i++) { /* they are ours while others may run */
+        Py_INCREF(raw[i]);
+        Py_INCREF(edges[i]);
+    }
+    Py_INCREF(row);
+    out = out == NULL ? value_of(row, raw, (int)n, params) : Py_NewRef(out);
+    if (out != NULL && PyArray_CheckExact(out) && (PyArray_ISFLOAT((PyArrayObject *)out) || PyArray_ISCOMPLEX((PyArrayObject *)out))) {
+        edge_tuple = PyTuple_New(n);
+        for (i = 0; edge_tuple != NULL && i < n; i++) PyTuple_SET_ITEM(edge_tuple, i, Py_NewRef(edges[i]));
+        saved = saved_of(row, raw, edges, (int)n, out);
+        avals = avals_of(row, raw, (int)n, out);
+        node = new_node(prim, pullback, params, edge_tuple, saved, avals, place);
+        made = new_tensor(Py_NewRef(out), node, NULL);
+        if (made != NULL && row->view && view_of(made, args[0], prim, params) < 0) Py_CLEAR(made);
+    }
+    Py_XDECREF(out);
+    Py_DECREF(row);
+    for (i = 0; i < n; i++) {
+        Py_DECREF(raw[i]);
+        Py_DECREF(edges[i]);
+    }
+    return made;
+}
+
+/* ---- rules */
+
+/* Whether the numbers among saved values are those that a variant is for. */
+static int numbers_agree(PyObject *numbers, PyObject *saved) {
+    Py_ssize_t i;
+    if (numbers == NULL) return 1;
+    for (i = 0; i < PyTuple_GET_SIZE(saved); i++) {
+        PyObject *value = PyTuple_GET_ITEM(saved, i), *known = PyTuple_GET_ITEM(numbers, i);
+        if (is_number(value) != (known != Py_False)) return 0;
+        if (known == Py_False || known == Py_None || known == value) continue;
+        if (Py_TYPE(known) != Py_TYPE(value) || PyObject_RichCompareBool(known, value, Py_EQ) != 1) return 0;
+        if (PyFloat_CheckExact(value) && signbit(PyFloat_AS_DOUBLE(value)) != signbit(PyFloat_AS_DOUBLE(known))) return 0;
+    }
+    return 1;
+}
+
+/* For each saved value itself if it is a number, else False: what a variant is traced with. NULL: none is a number. */
+static PyObject *numbers_of(PyObject *saved) {
+    Py_ssize_t i, n = PyTuple_GET_SIZE(saved);
+    PyObject *numbers;
+    int any = 0;
+    for (i = 0; i < n; i++) any |= is_number(PyTuple_GET_ITEM(saved, i));
+    if (!any) return NULL;
+    numbers = PyTuple_New(n);
+    for (i = 0; numbers != NULL && i < n; i++) PyTuple_SET_ITEM(numbers, i, Py_NewRef(is_number(PyTuple_GET_ITEM(saved, i)) ? PyTuple_GET_ITEM(saved, i) : Py_False));
+    return numbers;
+}
+
+/* The program for an operand, borrowed; NULL without an error where Python has to run the rule. */
+static const Program *find_program(Row *row, int operand, int kind, int broadcast, int recorded, PyObject *saved) {
+    PyObject *numbers, *traced;
+    Variant *variant, **more;
+    int i, any = 0;
+    for (i = 0; i < PyTuple_GET_SIZE(saved); i++) any |= is_number(PyTuple_GET_ITEM(saved, i));
+    for (i = 0; i < row->nvariants; i++) {
+        variant = row->variants[i];
+        if (variant->operand == operand && variant->kind == kind && variant->broadcast == broadcast && variant->recorded == recorded
+            && any == (variant->numbers != NULL) && numbers_agree(variant->numbers, saved)) return variant->usable ? &variant->program : NULL;
+    }
+    if (row->nvariants == MOST_VARIANTS) return NULL;
+    numbers = numbers_of(saved);
+    if (numbers == NULL && PyErr_Occurred()) return NULL;
+    traced = PyObject_CallFunction(trace_rule, "OiiiiO", row->prim, operand, kind, broadcast, recorded, numbers == NULL ? Py_None : numbers);
+    if (traced == NULL || row->nvariants == MOST_VARIANTS) { /* other code ran meanwhile */
+        Py_XDECREF(numbers);
+        Py_XDECREF(traced);
+        return NULL;
+    }
+    more = PyMem_Realloc(row->variants, sizeof(Variant *) * (size_t)(row->nvariants + 1));
+    if (more != NULL) row->variants = more;
+    variant = more == NULL ? NULL : PyMem_Malloc(sizeof(Variant)); /* each by itself: one may be running while others are added */
+    if (variant == NULL) {
+        Py_XDECREF(numbers);
+        Py_DECREF(traced);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    *variant = (Variant){operand, kind, broadcast, recorded, 0, numbers, {0}};
+    row->variants[row->nvariants++] = variant;
+    if (traced != Py_None) { /* (the numbers that it is for, program) */
+        PyObject *program;
+        if (!PyArg_ParseTuple(traced, "OO", &numbers, &program) || fill_program(&variant->program, program, kind, operations) < 0) {
+            Py_DECREF(traced);
+            return NULL;
+        }
+        if (variant->numbers != NULL && PyTuple_CheckExact(numbers)) Py_SETREF(variant->numbers, Py_NewRef(numbers));
+        variant->usable = 1;
+        for (i = 0; recorded && i < variant->program.nsteps; i++) {
+            if (variant->program.steps[i].operation == NULL || !is_operation(variant->program.steps[i].operation)) variant->usable = 0;
+        }
+    }
+    Py_DECREF(traced);
+    return variant->usable ? &variant->program : NULL;
+}
+
+/* Takes over g. See rows.rules.unbroadcast. */
+static PyObject *unbroadcast(PyObject *g, PyObject *aval) {
+    PyObject *shape = PyTuple_GET_ITEM(aval, 0), *dtype = PyTuple_GET_ITEM(aval, 1), *result;
+    PyArrayObject *array = (PyArrayObject *)g;
+    Py_ssize_t ndim = PyTuple_GET_SIZE(shape), i;
+    if (PyArray_CheckExact(g) && PyArray_NDIM(array) == ndim && (PyObject *)PyArray_DESCR(array) == dtype) {
+        for (i = 0; i < ndim && PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) == PyArray_DIM(array, (int)i); i++) {}
+        if (i == ndim) return g;
+    }
+    result = PyArray_CheckExact(g) ? sum_rows(g, aval) : NULL;
+    if (result == NULL && !PyErr_Occurred()) result = PyObject_CallFunctionObjArgs(python_unbroadcast, g, shape, dtype, NULL);
+    Py_DECREF(g);
+    return result;
+}
+
+static PyObject *transposed(PyObject *x) { return made(PyArray_SwapAxes((PyArrayObject *)x, PyArray_NDIM((PyArrayObject *)x) - 2, PyArray_NDIM((PyArrayObject *)x) - 1)); }
+
+static int product_rule(Row *row, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
+    int k, ndim = PyArray_NDIM((PyArrayObject *)g);
+    for (k = 0; k < 2; k++) {
+        PyObject *other = PyTuple_GET_ITEM(saved, k);
+        if (PyTuple_GET_ITEM(edges, k) != Py_None && (ndim < 2 || kind_of(other) < 0 || PyArray_NDIM((PyArrayObject *)other) != ndim)) return 0;
+    }
+    for (k = 0; k < 2; k++) { /* the rule for x reads y, the rule for y reads x */
+        PyObject *turned;
+        if (PyTuple_GET_ITEM(edges, k) == Py_None) continue;
+        turned = transposed(PyTuple_GET_ITEM(saved, k));
+        grads[k] = turned == NULL ? NULL : k == 0 ? product(row, g, turned) : product(row, turned, g);
+        Py_XDECREF(turned);
+        if (grads[k] == NULL) return -1;
+    }
+    return 1;
+}
+
+/* The cotangent of a sum over everything: a number at every place. Of a mean: divided by how many there are. */
+static int total_rule(Row *row, PyObject *node, PyObject *g, PyObject **grads) {
+    PyObject *aval, *shape, *number;
+    npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS] = {0}, n = 1;
+    int kind = kind_of(g), ndim, i, all;
+    if (kind < 0 || PyArray_NDIM((PyArrayObject *)g) != 0 || !PyTuple_CheckExact(SLOT(node, core.in_avals))) return 0;
+    aval = PyTuple_GET_ITEM(SLOT(node, core.in_avals), 0);
+    shape = PyTuple_GET_ITEM(aval, 0);
+    ndim = (int)PyTuple_GET_SIZE(shape);
+    all = all_axes(SLOT(node, core.params), ndim);
+    if (all != 1 || PyTuple_GET_ITEM(aval, 1) != (PyObject *)core.of[kind]) return all < 0 ? -1 : 0;
+    for (i = 0; i < ndim; i++) n *= dims[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+    if (n == 0) return 0;
+    number = row->reduction == 2 ? divided(Py_NewRef(g), n) : Py_NewRef(g);
+    if (number == NULL) return -1;
+    if (ndim == 0) {
+        grads[0] = number;
+        return 1;
+    }
+    Py_INCREF(core.of[kind]);
+    grads[0] = made(PyArray_NewFromDescr(&PyArray_Type, core.of[kind], ndim, dims, strides, PyArray_DATA((PyArrayObject *)number), NPY_ARRAY_WRITEABLE, NULL));
+    if (grads[0] == NULL) {
+        Py_DECREF(number);
+        return -1;
+    }
+    if (PyArray_SetBaseObject((PyArrayObject *)grads[0], number) == 0) return 1; /* which took over the number */
+    Py_CLEAR(grads[0]);
+    return -1;
+}
+
+static void drop(PyObject **grads, Py_ssize_t n) {
+    while (n-- > 0) Py_CLEAR(grads[n]);
+}
+
+int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
+    PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *inputs[1 + MOST_SAVED];
+    Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
+    Row *row;
+    int kind = kind_of(g), done;
+    if (kind < 0 || n > MOST_OPERANDS || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || !PyTuple_CheckExact(saved)) return 0;
+    row = row_of(prim);
+    if (row == NULL) return PyErr_Occurred() ? -1 : 0;
+    if (row->reduction || row->product) {
+        done = row->reduction ? (PyTuple_GET_ITEM(edges, 0) == Py_None ? 1 : total_rule(row, node, g, grads)) : avals != Py_None ? 0 : product_rule(row, g, saved, edges, grads);
+        if (done != 1) drop(grads, n);
+        return done;
+    }
+    if (!row->elementwise || PyTuple_GET_SIZE(saved) != row->nsaves || PyDict_GET_SIZE(SLOT(node, core.params)) != 0) return 0;
+    inputs[0] = g;
+    for (i = 0; i < row->nsaves; i++) inputs[1 + i] = PyTuple_GET_ITEM(saved, i);
+    for (i = 0; i < n; i++) {
+        const Program *program;
+        if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
+        program = find_program(row, (int)i, kind, avals != Py_None, 0, saved);
+        grads[i] = program == NULL ? NULL : run_program(program, inputs, 1 + row->nsaves);
+        if (grads[i] == NULL) {
+            drop(grads, n);
+            return PyErr_Occurred() ? -1 : 0;
+        }
+    }
+    for (i = 0; i < n && avals != Py_None; i++) { /* now that nothing is left to Python any more: this may warn */
+        if (grads[i] != NULL && (grads[i] = unbroadcast(grads[i], PyTuple_GET_ITEM(avals, i))) == NULL) {
+            drop(grads, n);
+            return -1;
+        }
+    }
+    return 1;
+}
+
+/* Whether each step is an operation on tensors, with the number last if there is one. */
+static int is_recordable(const Program *program, PyObject *const *inputs, int ninputs) {
+    int i, k, numbers[2];
+    if (program->reads >> ninputs) return 0;
+    for (i = 0; i < program->nsteps; i++) {
+        const Step *step = &program->steps[i];
+        for (k = 0; k < step->nin && k < 2; k++) {
+            int from = step->from[k];
+            numbers[k] = from >= INPUTS + CONSTANTS ? 0 : from >= INPUTS ? 1 : is_number(inputs[from]);
+            if (from < INPUTS && inputs[from] == Py_None) return 0;
+        }
+        if (step->nin > 2 || (step->nin == 1 && numbers[0]) || (step->nin == 2 && numbers[0] && (numbers[1] || step->exchanged == NULL))) return 0;
+    }
+    return 1;
+}
+
+/* Run a program on tensors, each step as the operation that records it. `values` has the inputs. */
+static PyObject *record_program(const Program *program, PyObject **values, Place place) {
+    PyObject *result = NULL;
+    int k, done;
+    if (program->result == 0) return Py_NewRef(values[0]);
+    for (k = 0; k < program->nconstants; k++) values[INPUTS + k] = program->numbers[k];
+    for (done = 0; done < program->nsteps; done++) {
+        const Step *step = &program->steps[done];
+        PyObject *operands[2], *operation = step->operation, *made;
+        for (k = 0; k < step->nin; k++) operands[k] = values[step->from[k]];
+        if (step->nin == 2 && is_number(operands[0])) { /* what belongs to a tensor has it first */
+            PyObject *number = operands[0];
+            operation = step->exchanged;
+            operands[0] = operands[1];
+            operands[1] = number;
+        }
+        made = operate(operation, operands, step->nin, place);
+        if (made == NULL && !PyErr_Occurred()) made = PyObject_Vectorcall(operation, operands, (size_t)step->nin, NULL);
+        values[INPUTS + CONSTANTS + done] = made;
+        if (made == NULL) goto end;
+    }
+    result = Py_NewRef(values[program->result]);
+end:
+    while (done-- > 0) Py_DECREF(values[INPUTS + CONSTANTS + done]);
+    return result;
+}
+
+int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, Place place) {
+    PyObject *prim = SLOT(node, core.prim), *saved = SLOT(node, core.saved), *values[VALUES], *tensors[MOST_SAVED], *save_from;
+    const Program *programs[MOST_OPERANDS] = {NULL};
+    Py_ssize_t i, k, n = PyTuple_GET_SIZE(edges);
+    Row *row;
+    int kind, done = 1;
+    if (SLOT(node, core.in_avals) != Py_None || !PyTuple_CheckExact(saved) || Py_TYPE(g) != core.tensor || n > MOST_OPERANDS) return 0;
+    kind = kind_of(SLOT(g, core.raw));
+    if (kind < 0 || SLOT(prim, core.prim_tied) != Py_False || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback)) return 0;
+    row = row_of(prim);
+    if (row == NULL) return PyErr_Occurred() ? -1 : 0;
+    save_from = SLOT(prim, core.prim_save_from);
+    if (!row->elementwise || PyDict_GET_SIZE(SLOT(node, core.params)) != 0 || PyTuple_GET_SIZE(saved) != row->nsaves || PyTuple_GET_SIZE(save_from) != row->nsaves) return 0;
+    for (i = 0; i < row->nsaves; i++) { /* as engine.saved_tensors */
+        PyObject *value = PyTuple_GET_ITEM(saved, i), *edge = node;
+        Py_ssize_t from = PyLong_AsSsize_t(PyTuple_GET_ITEM(save_from, i));
+        if (from >= 0) edge = PyTuple_GET_ITEM(SLOT(node, core.edges), from);
+        tensors[i] = value == Py_None || is_number(value) ? Py_NewRef(value) : kind_of(value) >= 0 ? new_tensor(Py_NewRef(value), Py_NewRef(edge), Py_None) : NULL;
+        if (tensors[i] == NULL) {
+            drop(tensors, i);
+            return PyErr_Occurred() ? -1 : 0;
+        }
+    }
+    values[0] = g;
+    for (k = 0; k < row->nsaves; k++) values[1 + k] = tensors[k];
+    for (i = 0; i < n && done == 1; i++) {
+        if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
+        programs[i] = find_program(row, (int)i, kind, 0, 1, saved);
+        if (programs[i] == NULL || !is_recordable(programs[i], values, 1 + row->nsaves)) done = PyErr_Occurred() ? -1 : 0;
+    }
+    for (i = 0; i < n && done == 1; i++) { /* now that nothing is left to Python any more: this may warn */
+        if (programs[i] != NULL && (grads[i] = record_program(programs[i], values, place)) == NULL) done = -1;
+    }
+    for (i = 0; i < row->nsaves; i++) Py_DECREF(tensors[i]);
+    if (done != 1) drop(grads, n);
+    return done;
+}
+
+/* ---- the type */
+
+/* Row(prim, value, noperands, saves, records, elementwise, variadic, needs_avals, view, reduction, product);
+   saves: (operand or -1 for the result, bits of the operands whose rules read it) each */
+static PyObject *row_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", NULL};
+    PyObject *prim, *value, *saves;
+    int nin, records, elementwise, variadic, needs_avals, view, reduction, product, i;
+    Row *self;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii:Row", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product)) return NULL;
+    if (PyTuple_GET_SIZE(saves) > MOST_SAVED) {
+        PyErr_SetString(PyExc_ValueError, "a Row saves four values at most");
+        return NULL;
+    }
+    self = (Row *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    row_type = type;
+    self->prim = Py_NewRef(prim);
+    self->nin = nin;
+    self->records = records;
+    self->elementwise = elementwise;
+    self->variadic = variadic;
+    self->needs_avals = needs_avals;
+    self->view = view;
+    self->reduction = reduction;
+    self->product = product;
+    self->nsaves = (int)PyTuple_GET_SIZE(saves);
+    read_function(&self->value, value, nin);
+    for (i = 0; i < self->nsaves; i++) {
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(saves, i), "ii", &self->what[i], &self->users[i])) {
+            Py_DECREF(self);
+            return NULL;
+        }
+        if (self->what[i] < -1 || self->what[i] >= (nin > MOST_ARGS ? MOST_ARGS : nin)) {
+            PyErr_SetString(PyExc_ValueError, "a Row saves its operands and its result");
+            Py_DECREF(self);
+            return NULL;
+        }
+    }
+    return (PyObject *)self;
+}
+
+static int row_traverse(PyObject *object, visitproc visit, void *arg) {
+    Row *self = (Row *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->prim);
+    return visit_function(&self->value, visit, arg);
+}
+
+static int row_clear(PyObject *object) {
+    Row *self = (Row *)object;
+    Py_CLEAR(self->prim);
+    clear_function(&self->value);
+    return 0;
+}
+
+static void row_dealloc(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    Row *self = (Row *)object;
+    int i;
+    PyObject_GC_UnTrack(object);
+    row_clear(object);
+    for (i = 0; i < 4; i++) clear_program(&self->values[i / 2][i % 2]);
+    for (i = 0; i < self->nvariants; i++) {
+        clear_program(&self->variants[i]->program);
+        Py_XDECREF(self->variants[i]->numbers);
+        PyMem_Free(self->variants[i]);
+    }
+    PyMem_Free(self->variants);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *row_programs(PyObject *object, void *unused) {
+    Row *self = (Row *)object;
+    int i, usable = 0;
+    (void)unused;
+    for (i = 0; i < self->nvariants; i++) usable += self->variants[i]->usable;
+    return Py_BuildValue("(ii)", usable, self->nvariants);
+}
+
+static PyObject *row_value_states(PyObject *object, void *unused) {
+    (void)unused;
+    return Py_BuildValue("(ii)", ((Row *)object)->value_states[0][0], ((Row *)object)->value_states[1][0]);
+}
+
+static PyMemberDef row_members[] = {
+    {"value", T_OBJECT, offsetof(Row, value.value), 0, "what is called for large arrays"},
+    {NULL, 0, 0, 0, NULL},
+};
+static PyGetSetDef row_getset[] = {
+    {"programs", row_programs, NULL, "how many of its rules run as programs, and how many were asked for", NULL},
+    {"value_states", row_value_states, NULL, "for float and double: 1 if its value is a program, -1 if it is called, 0 if that is not known yet", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static PyType_Slot row_slots[] = {
+    {Py_tp_new, row_new},
+    {Py_tp_dealloc, row_dealloc},
+    {Py_tp_traverse, row_traverse},
+    {Py_tp_clear, row_clear},
+    {Py_tp_members, row_members},
+    {Py_tp_getset, row_getset},
+    {0, NULL},
+};
+PyType_Spec row_spec = {"chainrule.native._loops.Row", sizeof(Row), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, row_slots};
+
+static PyObject *python_bind, *python_record_unary;
+
+/* bind(prim, operands, params) and record_unary(prim, x, params, out=None), as in core.dispatch */
+static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    (void)module;
+    if (nargs == 3 && PyDict_CheckExact(args[2]) && (PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])) && is_ordinary()) {
+        PyObject *made = record(args[0], PySequence_Fast_ITEMS(args[1]), PySequence_Fast_GET_SIZE(args[1]), args[2], NULL, here);
+        if (made != NULL || PyErr_Occurred()) return made;
+    }
+    return PyObject_Vectorcall(python_bind, args, (size_t)nargs, NULL);
+}
+
+static PyObject *record_unary(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    (void)module;
+    if ((nargs == 3 || nargs == 4) && PyDict_CheckExact(args[2]) && is_ordinary()) {
+        PyObject *made = record(args[0], args + 1, 1, args[2], nargs == 3 || args[3] == Py_None ? NULL : args[3], here);
+        if (made != NULL || PyErr_Occurred()) return made;
+    }
+    return PyObject_Vectorcall(python_record_unary, args, (size_t)nargs, NULL);
+}
+
+/* recorders(bind, record_unary): the Python functions that are left the cases that are not ordinary */
+static PyObject *recorders(PyObject *module, PyObject *args) {
+    PyObject *both, *unary;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO:recorders", &both, &unary)) return NULL;
+    Py_XSETREF(python_bind, Py_NewRef(both));
+    Py_XSETREF(python_record_unary, Py_NewRef(unary));
+    Py_RETURN_NONE;
+}
+
+PyMethodDef row_functions[] = {
+    {"recorders", recorders, METH_VARARGS, "recorders(bind, record_unary): the Python functions of these names"},
+    {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL, "core.dispatch.bind"},
+    {"record_unary", (PyCFunction)(void (*)(void))record_unary, METH_FASTCALL, "core.dispatch.record_unary"},
+    {NULL, NULL, 0, NULL},
+};
+
+int connect_rows(PyObject *row, PyObject *value, PyObject *rule, PyObject *undo, PyObject *known) {
+    make_row = row;
+    trace_value = value;
+    trace_rule = rule;
+    python_unbroadcast = undo;
+    operations = known;
+    return 0;
+}

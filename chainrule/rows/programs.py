@@ -1,0 +1,367 @@
+"""A row's value and rules as short programs of NumPy's loops, for the eager path in C.
+
+A rule is NumPy code. Run once on stand-ins, it says which ufuncs it calls on what; if their loops give the bits that the rule itself
+gives, on samples with zeros of both signs, infinities and nans among them, C runs the loops from then on. A rule that does more than to
+call ufuncs, ``np.where`` and ``astype`` stays Python's, and so does one that looks at shapes or at numbers.
+
+The stand-ins answer to what ``types.arrays.is_array`` asks, as what ``compile`` records does: rules take the way with them that they take
+with arrays. Where a rule is to be recorded (with ``create_graph``) they do not, as tensors do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from chainrule.rows.primitive import Primitive
+from chainrule.types.arrays import unscalar
+
+ndarray = np.ndarray
+#: numbers of a program's values, as in native/eager.h: inputs (the cotangent first), constants, results of steps
+INPUTS, CONSTANTS, STEPS = 5, 8, 16
+KINDS = (np.dtype(np.float32), np.dtype(np.float64))
+_MASK = np.dtype(bool)
+_CASTS = {
+    (KINDS[0], KINDS[1]): "cast fd",
+    (KINDS[1], KINDS[0]): "cast df",
+    (_MASK, KINDS[0]): "cast ?f",
+    (_MASK, KINDS[1]): "cast ?d",
+}
+DIRECT_MOST = 8192  # elements up to which programs run, as in native/eager.h
+
+
+class Untraceable(Exception):
+    """The rule does more than a program can."""
+
+
+class _Few:
+    """The number of elements of a stand-in: no more than ``DIRECT_MOST``."""
+
+    def __le__(self, other: Any) -> bool:
+        if isinstance(other, int) and other >= DIRECT_MOST:
+            return True
+        raise Untraceable
+
+    def _refuse(self, *args: Any) -> Any:
+        raise Untraceable
+
+    __lt__ = __ge__ = __gt__ = __eq__ = __bool__ = __int__ = __index__ = __add__ = __sub__ = __mul__ = __truediv__ = (
+        _refuse
+    )
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _Shape:
+    """The shape of a stand-in, or (without one) of an operand, to which a rule's result is summed down where they differ."""
+
+    def __init__(self, value: Value | None) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Shape) or self.value is None or other.value is not None:
+            raise Untraceable
+        self.value.program.fitted.append(self.value.number)
+        return True
+
+    def _refuse(self, *args: Any) -> Any:
+        raise Untraceable
+
+    __ne__ = __len__ = __getitem__ = __iter__ = __bool__ = __add__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Value(np.lib.mixins.NDArrayOperatorsMixin):
+    """A value of a program: it stands for an array and notes what is done with it."""
+
+    def __init__(self, program: Program, number: int, dtype: np.dtype[Any]) -> None:
+        self.program, self.number, self.dtype = program, number, dtype
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Value:
+        if method != "__call__" or kwargs or ufunc.nout != 1 or ufunc.signature is not None or ufunc.nin > 2:
+            raise Untraceable
+        return self.program.call(ufunc, inputs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Value:
+        if function is not np.where or kwargs or len(args) != 3:
+            raise Untraceable
+        return self.program.where(*args)
+
+    def astype(self, dtype: Any, copy: bool = True) -> Value:
+        return self.program.cast(self, np.dtype(dtype))
+
+    @property
+    def shape(self) -> _Shape:
+        return _Shape(self)
+
+    @property
+    def size(self) -> _Few:
+        return _Few()
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+        raise Untraceable
+
+    __pow__ = __rpow__ = _refuse  # of arrays these have short cuts
+    __bool__ = __array__ = __float__ = __int__ = __index__ = __iter__ = __len__ = __getitem__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+class ArrayValue(Value):
+    """A value that stands for an array, as rules ask."""
+
+    stands_for_array = True
+
+    def as_array(self) -> Value:
+        return self
+
+
+class Number(float):
+    """Stands for any Python number that was saved: beside a value it is an operand, and nothing else may be done with it."""
+
+    number: int
+
+    def _with(self, other: Any) -> Any:
+        if isinstance(other, Value):
+            return NotImplemented
+        raise Untraceable
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _with
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(isinstance(x, Value) for x in inputs):
+            return NotImplemented
+        raise Untraceable
+
+    def _refuse(self, *args: Any) -> Any:
+        raise Untraceable
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __neg__ = __pos__ = __abs__ = _refuse
+    __pow__ = __rpow__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __int__ = __round__ = is_integer = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Program:
+    """Steps (ufunc or a name, which of its loops, operands, bytes of an element), constants, and which value is the result."""
+
+    def __init__(self, dtype: np.dtype[Any], recorded: bool) -> None:
+        self.dtype = dtype
+        self.recorded = recorded
+        self.steps: list[tuple[Any, int, tuple[int, ...], int]] = []
+        self.constants: list[Any] = []
+        self.fitted: list[int] = []  # the values that were summed down to an operand's shape
+        self.result = 0
+
+    def input(self, number: int) -> Value:
+        return (Value if self.recorded else ArrayValue)(self, number, self.dtype)
+
+    def any_number(self, number: int) -> Number:
+        stand_in = Number("nan")
+        stand_in.number = number
+        return stand_in
+
+    def call(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Value:
+        kinds = [x.dtype if isinstance(x, Value) else float if type(x) is Number else type(x) for x in inputs]
+        if not all(isinstance(k, np.dtype) or k is float or k is int for k in kinds):
+            raise Untraceable
+        found = ufunc.resolve_dtypes((*kinds, None))
+        operands = tuple([self._operand(x, to) for x, to in zip(inputs, found, strict=False)])
+        types = "".join([d.char for d in found[:-1]]) + "->" + found[-1].char
+        if len(ufunc.types) != ufunc.ntypes or types not in ufunc.types:
+            raise Untraceable
+        return self._step(ufunc, ufunc.types.index(types), operands, found[-1])
+
+    def where(self, mask: Any, x: Any, y: Any) -> Value:
+        if not isinstance(mask, Value) or mask.dtype != _MASK or self.recorded:
+            raise Untraceable
+        dtypes = {z.dtype for z in (x, y) if isinstance(z, Value)}
+        if len(dtypes) != 1 or not all(isinstance(z, Value) or type(z) in (float, int) for z in (x, y)):
+            raise Untraceable
+        (dtype,) = dtypes
+        if dtype not in KINDS:
+            raise Untraceable
+        return self._step(
+            "where " + dtype.char, 0, (mask.number, self._operand(x, dtype), self._operand(y, dtype)), dtype
+        )
+
+    def cast(self, x: Value, to: np.dtype[Any]) -> Value:
+        if x.dtype == to:
+            return x
+        if (x.dtype, to) not in _CASTS or self.recorded:
+            raise Untraceable
+        return self._step(_CASTS[x.dtype, to], 0, (x.number,), to)
+
+    def _operand(self, x: Any, to: np.dtype[Any]) -> int:
+        if isinstance(x, Value):
+            return self.cast(x, to).number
+        if to != self.dtype:
+            raise Untraceable
+        if type(x) is Number:
+            return x.number
+        for i, known in enumerate(self.constants):
+            if type(known) is type(x) and repr(known) == repr(x):
+                return INPUTS + i
+        if len(self.constants) == CONSTANTS:
+            raise Untraceable
+        self.constants.append(x)
+        return INPUTS + len(self.constants) - 1
+
+    def _step(self, what: Any, index: int, operands: tuple[int, ...], dtype: np.dtype[Any]) -> Value:
+        if len(self.steps) == STEPS or dtype not in (*KINDS, _MASK):
+            raise Untraceable
+        self.steps.append((what, index, operands, dtype.itemsize))
+        return (Value if self.recorded else ArrayValue)(self, INPUTS + CONSTANTS + len(self.steps) - 1, dtype)
+
+    def finish(self, result: Any) -> Program:
+        if not isinstance(result, Value) or result.dtype != self.dtype or 0 < result.number < INPUTS + CONSTANTS:
+            raise Untraceable
+        self.result = result.number
+        return self
+
+    def for_c(self) -> tuple[Any, ...]:
+        return (self.steps, self.constants, self.result)
+
+    def run(self, inputs: list[Any]) -> Any:
+        """What the program gives, by NumPy."""
+        values = dict(enumerate(inputs)) | {INPUTS + i: c for i, c in enumerate(self.constants)}
+        for i, (what, _, operands, _) in enumerate(self.steps):
+            args = [values[n] for n in operands]
+            if isinstance(what, np.ufunc):
+                result = what(*args)
+            elif what.startswith("where"):
+                result = np.where(*args)
+            else:
+                result = args[0].astype({"f": np.float32, "d": np.float64}[what[-1]])
+            values[INPUTS + CONSTANTS + i] = result
+        return values[self.result]
+
+
+class _Node:
+    """What a pullback reads of a node."""
+
+    params: dict[str, Any] = {}  # noqa: RUF012
+
+    def __init__(self, in_avals: Any) -> None:
+        self.in_avals = in_avals
+
+
+_SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-3, np.inf, -np.inf, np.nan, 1e30, 1e-40, 2.0, -0.3, 0.7, 7.25]
+
+
+def _samples(dtype: np.dtype[Any], count: int) -> list[Any]:
+    """Arrays in which the special numbers meet each other: all pairs of the first two, and many more of the others."""
+    places = np.arange(len(_SPECIAL) ** 2)
+    steps = [places % 17, places // 17, places * 5 + 3, places * 11 + 7, places * 7 + 1]
+    return [np.array(_SPECIAL, dtype)[step % len(_SPECIAL)] for step in steps[:count]]
+
+
+def _agree(expected: Any, found: Any) -> bool:
+    expected = unscalar(expected)
+    if type(expected) is not ndarray or expected.dtype != found.dtype or expected.shape != found.shape:
+        return False
+    return bool(
+        np.all(
+            (expected.view(f"i{expected.itemsize}") == found.view(f"i{found.itemsize}"))
+            | (np.isnan(expected) & np.isnan(found))
+        )
+    )
+
+
+def trace_value(prim: Primitive, kind: int, number: bool) -> tuple[Any, ...] | None:
+    """The value of a row of one operand or two as a program, for arrays of a kind; None if it is none.
+
+    ``number``: the second operand is a Python number.
+    """
+    return _tried(lambda: _value(prim, KINDS[kind], number))
+
+
+def _value(prim: Primitive, dtype: np.dtype[Any], number: bool) -> tuple[Any, ...]:
+    if prim.parameters or prim.variadic:
+        raise Untraceable
+    program = Program(dtype, False)
+    stand_ins: list[Any] = [program.input(i) for i in range(len(prim.operands))]
+    with np.errstate(all="ignore"):
+        samples = _samples(dtype, len(stand_ins))
+    if number:
+        stand_ins[1], samples[1] = program.any_number(1), 1.7
+    program.finish(prim.value(*stand_ins))
+    with np.errstate(all="ignore"):
+        if not program.result or not _agree(prim.value(*samples), program.run(samples)):
+            raise Untraceable
+    return program.for_c()
+
+
+def trace_rule(
+    prim: Primitive, operand: int, kind: int, broadcast: bool, recorded: bool, numbers: tuple[Any, ...] | None
+) -> tuple[Any, ...] | None:
+    """An elementwise row's rule for one operand as a program; None if it is none.
+
+    Args:
+        kind: of the cotangent, the saved values and the result.
+        broadcast: whether operands were broadcast: then the result is still to be summed down to the operand's shape.
+        recorded: whether it is run on tensors.
+        numbers: for each saved value that is a number, that number; else False. None where none is.
+
+    Returns:
+        The numbers that it is for, with None for any number, and the program.
+    """
+    numbers = numbers or (False,) * len(prim.saves)
+    for general in (True, False) if any(x is not False for x in numbers) else (False,):
+        found = _tried(partial(_rule, prim, operand, KINDS[kind], bool(broadcast), bool(recorded), numbers, general))
+        if found is not None:
+            return found
+    return None
+
+
+def _rule(
+    prim: Primitive,
+    operand: int,
+    dtype: np.dtype[Any],
+    broadcast: bool,
+    recorded: bool,
+    numbers: tuple[Any, ...],
+    general: bool,
+) -> tuple[Any, ...]:
+    if (
+        prim.parameters
+        or prim.shared is not None
+        or prim.variadic
+        or prim.pullback is None
+        or len(prim.saves) >= INPUTS
+    ):
+        raise Untraceable
+    program = Program(dtype, recorded)
+    g = program.input(0)
+    saved: list[Any] = []
+    for i, number in enumerate(numbers):
+        if number is False:
+            saved.append(program.input(1 + i))
+        else:
+            saved.append(program.any_number(1 + i) if general else number)
+    edges = tuple([True if i == operand else None for i in range(len(prim.operands))])
+    avals = ((_Shape(None), dtype),) * len(prim.operands) if broadcast else None
+    program.finish(prim.pullback(_Node(avals), g, tuple(saved), edges)[operand])
+    if program.fitted != ([program.result] if broadcast else []):
+        raise Untraceable
+    if not recorded:
+        with np.errstate(all="ignore"):
+            samples = _samples(dtype, 1 + len(saved))
+        values = [
+            1.7 if type(s) is Number else s if number is not False else x
+            for s, number, x in zip(saved, numbers, samples[1:], strict=True)
+        ]
+        node = _Node(((samples[0].shape, dtype),) * len(prim.operands) if broadcast else None)
+        with np.errstate(all="ignore"):
+            expected = prim.pullback(node, samples[0], tuple(values), edges)[operand]
+            if not _agree(expected, program.run([samples[0], *values])):
+                raise Untraceable
+    return tuple([None if number is not False and general else number for number in numbers]), program.for_c()
+
+
+def _tried(trace: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...] | None:
+    try:
+        with np.errstate(all="raise"):  # what a rule does with numbers is done once here, and so must not warn
+            return trace()
+    except Exception:  # whatever a rule does with a stand-in that it was not written for
+        return None

@@ -1,0 +1,23 @@
+"""Random programs by the eager path in C and by Python's, in this process: ``python -m tests.native.random_eager 400``."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.fuzz import judging, making, native
+
+
+def main(count: int) -> int:
+    judging.quiet()
+    for seed in range(count):
+        program = native.program(seed)
+        failure = native.against_python(program).failure
+        if failure:
+            print(f"{seed}: {failure.what}\n{making.text_of(program)}")
+            return 1
+    print(f"{count} programs leave the same in C and in Python")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

@@ -1,0 +1,397 @@
+"""Eager operations in C: what they leave is what Python's leave (``make fuzz`` has the rest), whatever goes wrong on the way."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule import native
+from chainrule.core import engine, trial
+from chainrule.core.eager import LOOPS
+from chainrule.core.node import Freed
+from chainrule.errors import GRADIENT
+from chainrule.primitive import elementwise
+from chainrule.rows.primitive import TABLE
+
+pytestmark = pytest.mark.skipif(LOOPS is None, reason="the extension is not there")
+
+
+@pytest.fixture
+def python():
+    """Have everything done by Python for a while."""
+
+    def off(function):
+        before = LOOPS.switch_on(False)
+        try:
+            return function()
+        finally:
+            LOOPS.switch_on(before)
+
+    return off
+
+
+def leaves(*shape, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    return [cr.tensor(rng.uniform(0.3, 1.5, shape).astype(dtype)).requires_grad_() for _ in range(2)]
+
+
+def calls(function):
+    """The names of the Python functions that a call calls."""
+    names = []
+
+    def profile(frame, event, arg):
+        if event == "call":
+            names.append(frame.f_code.co_name)
+
+    sys.setprofile(profile)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return names
+
+
+# -- it is there, and used ----------------------------------------------------------------------------------------------
+
+
+def test_it_is_on():
+    assert native.AVAILABLE and native.why_not == "" and LOOPS.switch_on(True)
+
+
+def test_operations_call_no_python():
+    x, z = leaves(4, 4)
+    row = cr.ones(4, dtype=cr.float64)
+    everything = [
+        lambda: x * z, lambda: x * 2.0, lambda: 2 - x, lambda: x + row, lambda: x.tanh(), lambda: cr.exp(x), lambda: x**2, lambda: x.relu(),
+        lambda: row * 2, lambda: np.sin(x), lambda: -x, lambda: x.sum(), lambda: x.mean(), lambda: x.sigmoid(),
+    ]  # fmt: skip
+    for call in everything:
+        call()
+        assert calls(call)[1:] == []
+
+
+def test_a_hook_sends_one_node_to_python_and_not_the_pass():
+    x, z = leaves(3)
+    seen = []
+
+    def run(hooked):
+        y = x
+        for i in range(40):
+            y = (y * z).tanh()
+            if i == 20 and hooked:
+                y.register_hook(seen.append)
+        end = y.sum()
+        return calls(lambda: end.backward())
+
+    run(True), run(False)
+    assert len(run(True)) < len(run(False)) + 25
+    assert len(seen) == 2
+
+
+def test_a_row_of_the_users_gets_its_program():
+    @elementwise(d={"x": lambda x, y: 2 * x * y, "y": lambda x: x * x}, accepts="f")
+    def squared_times(x, y):
+        """x²y"""
+        return x * x * y
+
+    x, z = leaves(5)
+    squared_times(x, z).sum().backward()
+    assert np.array_equal(x.grad.numpy(), 2 * x.detach().numpy() * z.detach().numpy())
+
+
+@pytest.mark.parametrize("name", ["tanh", "sigmoid", "relu", "exp", "log1p", "atan"])
+def test_rules_that_are_programs(name):
+    x, _ = leaves(5)
+    getattr(cr, name)(x).sum().backward()
+    programs, _ = TABLE[name].in_c.programs
+    assert programs
+
+
+def test_the_trial_finds_what_differs(monkeypatch):
+    before = trial._leaves()
+    answers = [before, [*before[:-1], "other"]]
+    monkeypatch.setattr(trial, "_leaves", lambda: answers.pop(0))
+    monkeypatch.setattr(native, "why_not", "")
+    try:
+        trial.start()
+        assert native.why_not.startswith("operations run in Python, because in C they leave")
+        assert LOOPS.switch_on(False) is False
+        x, z = leaves(2)
+        (x * z).sum().backward()
+        assert x.grad.tolist() == z.tolist()
+    finally:
+        LOOPS.switch_on(True)
+
+
+def test_the_version_says_where_operations_run():
+    for on, words in (
+        ("0", "in Python (the extension is not loaded: CHAINRULE_NATIVE=0 in the environment)"),
+        ("1", "in C"),
+    ):
+        environment = {**os.environ, "CHAINRULE_NATIVE": on, "PYTHONPATH": os.pathsep.join(sys.path)}
+        run = subprocess.run(
+            [sys.executable, "-m", "chainrule", "--version"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.stdout == f"chainrule {cr.__version__}, operations {words}\n"
+
+
+# -- the collector ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="later collectors walk the tape")
+def test_nodes_are_not_walked():
+    x, z = leaves(3)
+    y = (x * z).tanh().sum()
+    assert not gc.is_tracked(y._edge) and not gc.is_tracked(y._edge.edges[0])
+
+
+def cycle_by_a_hook():
+    x, z = leaves(3)
+    y = x * z
+    w = (y * 2).tanh()  # made before the hook that closes the cycle
+    y.register_hook(lambda g: w)
+    return y, w
+
+
+def cycle_by_metadata():
+    x, z = leaves(3)
+    y = x * z
+    w = (y * 2).sum()
+    y.grad_fn.metadata["end"] = w
+    return y, w
+
+
+class Holder(cr.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.kept = []
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+def cycle_by_a_function():
+    x, _ = leaves(3)
+    y = Holder.apply(x)
+    w = y.tanh().exp()
+    y.grad_fn.kept.append(w)
+    return y, w
+
+
+@pytest.mark.parametrize("make", [cycle_by_a_hook, cycle_by_metadata, cycle_by_a_function])
+def test_cycles_that_users_make_are_found(make):
+    gc.collect()
+    found = [weakref.ref(tensor._edge) for tensor in make()]
+    assert all(ref() is not None for ref in found)
+    gc.collect()
+    assert all(ref() is None for ref in found)
+
+
+def test_a_long_tape_goes_without_recursion():
+    x, _ = leaves(2)
+    y = x
+    for _ in range(200_000):
+        y = y * 1.0
+    del y
+
+
+# -- other code on the way ----------------------------------------------------------------------------------------------
+
+
+def test_a_pass_in_a_hook_of_a_pass():
+    x, z = leaves(4)
+
+    def hook(g):
+        with cr.enable_grad():
+            inner = (z.detach().requires_grad_() ** 2).sum()
+            inner.backward()
+            return cr.autograd.grad((x * x).sum(), x)[0] * 0 + g
+
+    y = (x * z).tanh()
+    y.register_hook(hook)
+    y.sum().backward()
+    expected = (1 - np.tanh((x * z).detach().numpy()) ** 2) * z.detach().numpy()
+    assert np.allclose(x.grad.numpy(), expected)
+
+
+def test_operations_in_a_warnings_handler(python):
+    x, z = leaves(4)
+    made = []
+
+    def shown(*args, **kwargs):
+        made.append((x * z).tanh())
+
+    def run():
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.showwarning = shown
+            return (x / (z * 0)).detach().numpy().tobytes()
+
+    assert run() == python(run)
+    assert len(made) == 2 and made[0]._edge is not None
+
+
+def test_del_during_an_operation():
+    class Chatty:
+        def __init__(self):
+            self.me = self
+
+        def __del__(self):
+            x, z = leaves(3)
+            (x * z).tanh().sum().backward()
+
+    x, z = leaves(3)
+    threshold = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        y = x
+        for _ in range(50):
+            Chatty()
+            y = (y * z).tanh()
+        y.sum().backward()
+    finally:
+        gc.set_threshold(*threshold)
+    expected = x.grad.tolist()
+    x.grad = None
+    y = x
+    for _ in range(50):
+        y = (y * z).tanh()
+    y.sum().backward()
+    assert x.grad.tolist() == expected
+
+
+def test_threads():
+    x, z = leaves(64)
+    (expected,) = cr.autograd.grad(((x * z).tanh() / 2).sum(), x)
+    wrong = []
+
+    def run():
+        for _ in range(200):
+            (g,) = cr.autograd.grad(((x * z).tanh() / 2).sum(), x)
+            if g.numpy().tobytes() != expected.numpy().tobytes():
+                wrong.append(g)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_write_in_another_thread_during_a_large_operation():
+    x = cr.ones(300_000).requires_grad_()
+    held = cr.ones(300_000)
+    stop = threading.Event()
+
+    def replace():
+        while not stop.is_set():
+            held.data = cr.ones(300_000)
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        for _ in range(100):
+            assert (x * held).detach()[0].item() == 1
+    finally:
+        stop.set()
+        thread.join()
+
+
+# -- no memory ----------------------------------------------------------------------------------------------------------
+#
+# Python itself leaks where memory ends in a function of its own, so these are calls of C alone.
+
+
+def operations(x, z, row):
+    return lambda: ((x * z).tanh() + x * 2.0 + row - (1 - z) / x).sum() + (x @ z).mean() + np.sin(x).sum()
+
+
+def sweep(x, z, row):
+    end = operations(x, z, row)()
+    freed = Freed()
+    freed.code, freed.lasti = None, 0
+    one = np.ones(())
+
+    def run():
+        order = [[end._edge], [one], None, None, {}, freed, True, False, engine.check_saved, None, None]
+        arrived, left = LOOPS.sweep(*order)
+        assert not left and LOOPS.write_first(arrived, freed, GRADIENT, set())
+
+    return run
+
+
+def recorded_sweep(x, z, row):
+    end = ((x * z).tanh() + x * 2.0 - (1 - z)).square()
+    freed = Freed()
+    freed.code, freed.lasti = end._edge.code, end._edge.lasti
+
+    g = cr.ones(3, 3, dtype=cr.float64)
+
+    def run():
+        found = LOOPS.sweep(
+            [end._edge], [g], None, None, {}, freed, True, True, engine.check_saved, None, cr.Tensor.__add__
+        )
+        assert not found[1]
+
+    return run
+
+
+@pytest.mark.parametrize("make", [operations, sweep, recorded_sweep])
+def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make):
+    testcapi = pytest.importorskip("_testcapi")
+    x, z = leaves(3, 3)
+    run = make(x, z, cr.ones(3, dtype=cr.float64))
+    for _ in range(3):
+        x.grad = z.grad = None
+        run()
+    expected = [None if t.grad is None else t.grad.numpy().tobytes() for t in (x, z)]
+    watched = [
+        x._raw,
+        z._raw,
+        x._edge,
+        z._edge,
+        TABLE["mul"],
+        TABLE["mul"].pullback,
+        TABLE["tanh"].in_c,
+        np.dtype(float),
+    ]
+    leaked, failed = [], 0
+    for start in range(150):
+        x.grad = z.grad = None
+        gc.collect()
+        before = [sys.getrefcount(each) for each in watched]
+        try:
+            testcapi.set_nomemory(start, start + 1)
+            run()
+            done = True
+        except (MemoryError, SystemError):  # the latter from NumPy, which sometimes forgets to say why
+            done = False
+        finally:
+            testcapi.remove_mem_hooks()
+        grads = [None if t.grad is None else t.grad.numpy().tobytes() for t in (x, z)]
+        assert grads == expected if done else grads == [None, None]
+        failed += not done
+        x.grad = z.grad = None
+        gc.collect()
+        after = [sys.getrefcount(each) for each in watched]
+        if after != before:
+            leaked.append((start, after, before))
+    assert failed > 10 and not leaked
+    run()
+    assert [None if t.grad is None else t.grad.numpy().tobytes() for t in (x, z)] == expected
