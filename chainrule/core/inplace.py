@@ -43,6 +43,8 @@ def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
     if view is not None and view.origin == "read-only":
         raise errors.read_only(op)
     check_mode(tensor, op)
+    if LOCAL.recorder is not None:
+        LOCAL.recorder.check_writable(data)
     if type(data) is ndarray:
         if not same and (view is not None or 0 in data.strides) and overlaps_itself(data, view):
             raise errors.expanded_in_place(op)

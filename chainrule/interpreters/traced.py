@@ -426,6 +426,11 @@ class Recorder:
         self.bring(tensor)
         self.looked_at.append(tensor)
 
+    def check_writable(self, data: Any) -> None:
+        """Raise where eager may not write: into what is read-only, or has elements that share memory."""
+        if type(data) is Traced and (not data.var.array.flags.writeable or overlaps_itself(data.var.array)):
+            raise Unrecordable("it writes an array that is read-only, or whose elements share memory")
+
     def check_reshaped(self, tensor: Tensor) -> None:
         """Raise if a tensor that is to have another shape, and has views, stands for an array of the program."""
         cell = self.cells.get(id(tensor))

@@ -87,7 +87,7 @@ def repeat_interleave(
     index = repeated(n, counts)
     if output_size is not None and output_size != len(index):
         raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {len(index)} but got {output_size}")
-    return index_select(x, d, index)
+    return index_select(x, d, placed(wrap(index), gpu_number(x)))
 
 
 def _places_of_repeats(repeats: Any, output_size: Any) -> Tensor:
