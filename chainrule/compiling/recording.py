@@ -20,6 +20,7 @@ from chainrule.compiling.state.log import Refused
 from chainrule.compiling.state.watch import Watch
 from chainrule.core.engine import reachable, sweep
 from chainrule.core.levels import open_level
+from chainrule.core.modes import LOCAL, switch
 from chainrule.core.node import Freed, Leaf
 from chainrule.core.tensor import Tensor, hold, wrap
 from chainrule.core.versions import owner
@@ -257,6 +258,7 @@ def record(
             "reads none that changes"
         )
     unseen = Generators()
+    mode, errors_of_floats = LOCAL.mode, np.geterr()
     try:
         try:
             found = _run(recorder, function, leaves, spec, arrays, name, None if pure else reads)
@@ -264,6 +266,8 @@ def record(
             reads.check()
             raise
         reads.check()
+        if LOCAL.mode is not mode or np.geterr() != errors_of_floats:
+            raise Unrecordable("it leaves another mode behind than it found (set_grad_enabled, np.seterr): use `with`")
         found.references = References(reads.guards(found.constants))
         _check_overlaps(found, found.references.arrays)
         if unseen.changed():
@@ -274,6 +278,8 @@ def record(
     except BaseException:
         rewind(recorder.sources)
         unseen.rewind()
+        switch(mode)
+        np.seterr(**errors_of_floats)
         reads.undo()
         raise
     return found

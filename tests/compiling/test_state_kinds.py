@@ -19,6 +19,7 @@ import operator
 import os
 import random
 import sys
+import tempfile
 import threading
 import time
 import types
@@ -35,6 +36,7 @@ import chainrule as cr
 from chainrule.scipy import interpolate
 
 X = np.array([1.0, 2.0])
+FILE = os.path.join(tempfile.gettempdir(), f"chainrule_{os.getpid()}.npy")
 SEEN, EAGER = "looked at again", "runs as it is"
 KINDS: dict[str, tuple] = {}
 
@@ -515,6 +517,33 @@ def _compiled_inside():
     return types.SimpleNamespace(f=cr.compile(lambda x: x * s[0]), s=s)
 
 
+class Subclass(np.ndarray):
+    pass
+
+
+kind(
+    "subclass of ndarray", lambda: X.copy().view(Subclass), lambda s: float(np.asarray(s).sum()), lambda s: s.fill(5.0)
+)
+kind(
+    "its numbers, computed with", lambda: X.copy().view(Subclass), lambda s: float((s * 2).sum()), lambda s: s.fill(5.0)
+)
+kind("list of an iterator", lambda: iter([2.0] * 9), lambda s: [*s, 1.0][0], lambda s: list(s), EAGER)
+kind("sum of an iterator", lambda: iter([2.0] * 9), sum, lambda s: list(s), EAGER)
+kind("a class of C's", lambda: decimal.Context(prec=3), lambda s: float(s.divide(1, 3)), attr("prec", 5), EAGER)
+kind("file of NumPy's", lambda: np.save(FILE, np.ones(2)), lambda s: np.load(FILE).sum(),
+    lambda s: np.save(FILE, np.ones(2) * 5), EAGER)  # fmt: skip
+kind("today", lambda: None, lambda s: 2.0 + 0 * np.datetime64("today").astype(float), lambda s: None, EAGER)
+kind("a warning", lambda: None, lambda s: [2.0, warnings.warn("x", stacklevel=1)][0], lambda s: None, EAGER)
+kind("np.seterr", lambda: np.seterr(all="warn"), lambda s: [2.0, np.seterr(under="raise")][0], lambda s: None, EAGER)
+kind(
+    "gradient mode",
+    lambda: cr.set_grad_enabled(True),
+    lambda s: [2.0, cr.set_grad_enabled(False)][0],
+    lambda s: None,
+    EAGER,
+)
+
+
 # -- the world -----------------------------------------------------------------------------------------------------------
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default=2.0)
@@ -593,6 +622,8 @@ def as_it_was():
     sys.argv[:] = argv
     set_builtin(None)
     cr.set_default_dtype(cr.float32)
+    cr.set_grad_enabled(True)
+    np.seterr(all="warn", under="ignore")
 
 
 def run(name, compiled):

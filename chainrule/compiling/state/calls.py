@@ -20,6 +20,7 @@ from chainrule.compiling.state.known import (
     CONSTANT,
     CONTAINERS,
     HEAP_TYPE,
+    IMPURE,
     ITERATOR_MAKERS,
     MAKERS,
     ORDERED_VIEWS,
@@ -56,6 +57,7 @@ _STATELESS = frozenset(
 )  # functions of NumPy's
 
 
+_OF_CLOCKS = frozenset({"now", "today"})
 DRAW = (
     "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or pass the numbers as "
     "an argument"
@@ -82,7 +84,11 @@ class Calls(Reads):
         if kind is MethodType:
             self.calls(stack, function.__func__, [function.__self__, *args], keywords)
         elif kind is FunctionType:
-            if is_library(module_of_code(function.__code__, function.__globals__)):
+            module = module_of_code(function.__code__, function.__globals__)
+            if module == "warnings":
+                self.refuse("it warns, or changes how warnings are shown, which no recording repeats")
+            if is_library(module):
+                self._check_pure(function)
                 self.computes(stack, [*args, *keywords.values()], each=self.handed)
             else:
                 stack.pending = [], False, bool(function.__code__.co_flags & 0x20)
@@ -113,6 +119,11 @@ class Calls(Reads):
         elif not is_lock(function):
             self.refuse(f"it calls {_called(function)}, of which it is not known what it depends on")
 
+    def _check_pure(self, function: Any) -> None:
+        """Refuse functions of libraries that read files, write them, or change settings."""
+        if getattr(function, "__name__", "") in IMPURE:
+            self.refuse(f"it calls {_called(function)}, which reads or changes what is outside of it: {INSTEAD}")
+
     def _by_getter(self, stack: Stack, function: Any, args: list[Any]) -> None:
         if isa(function, operator.attrgetter) and args:
             at = args[0]
@@ -125,6 +136,8 @@ class Calls(Reads):
 
     def _make(self, stack: Stack, cls: type, args: list[Any], keywords: dict[str, Any]) -> None:
         given = [*args, *keywords.values()]
+        if cls.__module__ == "warnings" or (cls is np.datetime64 and not _OF_CLOCKS.isdisjoint(map(str, given))):
+            self.refuse(f"it makes a {cls.__name__}, which depends on, or changes, what no recording sees")
         if cls in ITERATOR_MAKERS or cls.__module__ == "itertools":
             for x in given:
                 self.iterated(x)
@@ -151,6 +164,7 @@ class Calls(Reads):
         stack.pending = [], False, True
 
     def _call_library(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+        self._check_pure(function)
         receiver = getattr(function, "__self__", None)
         if args and isa(args[0], random_types()):  # a method of Cython's, which is not bound
             receiver = args[0]
@@ -240,6 +254,10 @@ class Calls(Reads):
             if changes(x, name):
                 self._written([x], [])
             self._written([keywords.get("out")], [])
+            self.computes(stack, [x, *args, *keywords.values()], each=self.handed)
+        elif isa(x, ndarray):
+            if changes(x, name):
+                self.refuse(f"it writes into a {type(x).__name__}, which no recording repeats")
             self.computes(stack, [x, *args, *keywords.values()], each=self.handed)
         elif isa(x, OURS):
             self.computes(stack, [*args, *keywords.values()], each=self.handed)

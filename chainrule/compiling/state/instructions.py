@@ -109,6 +109,8 @@ def _truth(reads: Calls, stack: Stack, i: Instruction) -> None:
         reads.length(x)
     elif type(x) is ndarray:
         reads.consumed(x)
+    elif type(x) not in IMMUTABLE:
+        reads.operand(x, [])
 
 
 def _goes_through(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -212,7 +214,7 @@ _HARMLESS = """
     STORE_FAST STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST STORE_FAST_MAYBE_NULL DELETE_FAST LOAD_CLOSURE MAKE_CELL COPY_FREE_VARS
     MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE BUILD_TUPLE BUILD_LIST BUILD_SET BUILD_MAP BUILD_CONST_KEY_MAP BUILD_SLICE BUILD_STRING
     LIST_APPEND SET_ADD MAP_ADD LIST_TO_TUPLE FOR_ITER END_FOR POP_ITER IS_OP KW_NAMES
-    RETURN_VALUE RETURN_CONST RETURN_GENERATOR YIELD_VALUE GEN_START SEND END_SEND GET_YIELD_FROM_ITER ASYNC_GEN_WRAP
+    RETURN_VALUE RETURN_CONST RETURN_GENERATOR YIELD_VALUE GEN_START SEND END_SEND ASYNC_GEN_WRAP
     JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT JUMP POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE
     POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE
     PUSH_EXC_INFO POP_EXCEPT RERAISE RAISE_VARARGS CHECK_EXC_MATCH WITH_EXCEPT_START LOAD_ASSERTION_ERROR CLEANUP_THROW
@@ -235,7 +237,8 @@ HANDLERS: dict[str, Handler | None] = {
     "LOAD_FROM_DICT_OR_GLOBALS": _name, "LOAD_ATTR": _attribute, "LOAD_METHOD": _attribute, "IMPORT_FROM": _attribute,
     "LOAD_SUPER_ATTR": _super_attribute, "BINARY_SUBSCR": _reads_element, "BINARY_SLICE": _operands(3), "BINARY_OP": _binary,
     "COMPARE_OP": _operands(2), "CONTAINS_OP": _operands(2), "UNARY_NEGATIVE": _operands(1), "UNARY_INVERT": _operands(1),
-    "UNARY_POSITIVE": _operands(1), "GET_ITER": _goes_through, "UNPACK_SEQUENCE": _goes_through, "UNPACK_EX": _goes_through,
+    "UNARY_POSITIVE": _operands(1), "GET_ITER": _goes_through,
+    "GET_YIELD_FROM_ITER": _goes_through, "UNPACK_SEQUENCE": _goes_through, "UNPACK_EX": _goes_through,
     "LIST_EXTEND": _goes_through, "SET_UPDATE": _goes_through, "DICT_UPDATE": _goes_through, "DICT_MERGE": _goes_through,
     "GET_LEN": _truth, "MATCH_KEYS": _operands(2), "MATCH_CLASS": _operands(3), "STORE_ATTR": _stores_attribute,
     "DELETE_ATTR": _stores_attribute, "STORE_SUBSCR": _stores_item(2), "DELETE_SUBSCR": _stores_item(2),

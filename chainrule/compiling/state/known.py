@@ -68,6 +68,16 @@ _CHANGING: dict[type, frozenset[str]] = {
         "__ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__ __imatmul__"
     ),
 }
+_SEEN_THROUGH = frozenset(
+    {*CONTAINERS, *CONSTANT, *BUFFERS, np.ndarray, types.SimpleNamespace, collections.defaultdict}
+)
+#: functions of libraries that read or write what is outside of Python, or settings
+IMPURE = _words(
+    "load save savez savez_compressed loadtxt savetxt genfromtxt fromfile fromregex memmap open_memmap tofile dump dumps tofile "
+    "set_printoptions seterr seterrcall setbufsize set_string_function show_config show_runtime read_csv read_parquet read_pickle "
+    "read_json read_excel read_sql to_csv to_pickle to_parquet to_json to_excel loadmat savemat loadarff mmread mmwrite "
+    "set_num_threads set_default_device use_deterministic_algorithms"
+)
 #: functions of NumPy's that write into their first argument
 WRITERS = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
 #: Python's functions whose results depend on what they are given alone
@@ -114,6 +124,16 @@ def has_numbers(cls: type) -> bool:
     """Whether objects of a library's class have numbers that may change: tables, splines, distributions."""
     return cls.__module__.startswith(
         ("numpy", "scipy", "pandas", "chainrule.scipy", "chainrule.stats", "chainrule.sparse")
+    )
+
+
+def is_opaque(cls: type) -> bool:
+    """Whether a class has methods in C that nothing is known of: what they read is not seen."""
+    return any(
+        isinstance(part, (types.MethodDescriptorType, types.WrapperDescriptorType))
+        for base in cls.__mro__[:-1]
+        if base not in _SEEN_THROUGH and base.__module__ not in ("typing", "abc")
+        for part in base.__dict__.values()
     )
 
 

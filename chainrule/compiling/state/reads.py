@@ -22,6 +22,7 @@ from chainrule.compiling.state.known import (
     is_constant_module,
     is_library,
     is_library_class,
+    is_opaque,
 )
 from chainrule.compiling.state.log import Log
 from chainrule.compiling.state.objects import (
@@ -162,7 +163,11 @@ class Reads(Log):
             self._deep(x.mapping, arrays, self.operand, seen)
         elif isa(x, BUFFERS):
             self.looked_up(x, bytes, "whole")
-        elif type(x).__module__ != "builtins" and not isa(x, (*CONSTANT, *OURS)) and is_library_class(type(x)):
+        elif is_iterator(x):
+            self.iterator(x)
+        elif isa(x, (*CONSTANT, *OURS)):
+            return
+        elif isa(x, ndarray) or is_opaque(type(x)) or (type(x).__module__ != "builtins" and is_library_class(type(x))):
             self.handed(x, arrays, seen)
 
     def handed(self, x: Any, arrays: list[Any], seen: set[int] | None = None) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.compiling.state.guards import MISSING, Copy, content, elements
-from chainrule.compiling.state.known import BUFFERS, CONSTANT, CONTAINERS, HEAP_TYPE
+from chainrule.compiling.state.known import BUFFERS, CONSTANT, CONTAINERS, HEAP_TYPE, has_numbers, is_opaque
 from chainrule.compiling.state.objects import OURS, attribute_or_missing, attributes_of, is_called, isa
 
 ndarray = np.ndarray
@@ -44,6 +44,8 @@ def _parts_of(x: Any, seen: dict[int, Any]) -> Any:
         raise Unknown(f"{type(x).__name__} of very many parts")
     state: tuple[Any, ...] = (type(x),)
     known = False
+    if is_opaque(type(x)) and not has_numbers(type(x)):
+        raise Unknown(type(x).__name__)
     if isa(x, ndarray):
         plain = np.asarray(x)
         if plain.dtype.hasobject:
