@@ -360,6 +360,7 @@ class _Arguments:
                 continue
             var = recorder.new(array)
             self.vars.append((index, var))
+            recorder.given.add(var.number)
             tensor = wrap(Traced(var, recorder.level))
             source = leaf._tensor if type(leaf) is Array else leaf
             recorder.with_arrays = recorder.with_arrays or type(leaf) is Array

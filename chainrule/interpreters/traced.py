@@ -261,6 +261,7 @@ class Recorder:
         narrow: whether there are numbers that floats of Python's are narrowed to.
         depth: how many transformations the code that runs is inside of, of those without a level.
         with_arrays: whether Arrays are among the arguments.
+        given: numbers of the Vars of arguments.
         scalars: numbers of Vars that plain code has as scalars of NumPy's.
         weak: numbers of Vars that plain code has as floats of Python's, whose dtype is that of what they meet.
     """
@@ -291,6 +292,7 @@ class Recorder:
         self._around = _Treatment()
         self.depth = 0
         self.with_arrays = False
+        self.given: set[int] = set()
         self.scalars: set[int] = set()
         self.weak: set[int] = set()
         self._count = 0
@@ -428,7 +430,8 @@ class Recorder:
 
     def check_writable(self, data: Any) -> None:
         """Raise where eager may not write: into what is read-only, or has elements that share memory."""
-        if type(data) is Traced and (not data.var.array.flags.writeable or overlaps_itself(data.var.array)):
+        given = type(data) is Traced and data.var.number in self.given
+        if given and (not data.var.array.flags.writeable or overlaps_itself(data.var.array)):
             raise Unrecordable("it writes an array that is read-only, or whose elements share memory")
 
     def check_reshaped(self, tensor: Tensor) -> None:
