@@ -372,26 +372,31 @@ def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make):
         np.dtype(float),
     ]
     leaked, failed = [], 0
-    for start in range(150):
-        x.grad = z.grad = None
-        gc.collect()
-        before = [sys.getrefcount(each) for each in watched]
-        try:
-            testcapi.set_nomemory(start, start + 1)
-            run()
-            done = True
-        except (MemoryError, SystemError):  # the latter from NumPy, which sometimes forgets to say why
-            done = False
-        finally:
-            testcapi.remove_mem_hooks()
-        grads = [None if t.grad is None else t.grad.numpy().tobytes() for t in (x, z)]
-        assert grads == expected if done else grads == [None, None]
-        failed += not done
-        x.grad = z.grad = None
-        gc.collect()
-        after = [sys.getrefcount(each) for each in watched]
-        if after != before:
-            leaked.append((start, after, before))
+    gc.collect()
+    gc.freeze()  # what other tests left is not looked through each time
+    try:
+        for start in range(150):
+            x.grad = z.grad = None
+            gc.collect()
+            before = [sys.getrefcount(each) for each in watched]
+            try:
+                testcapi.set_nomemory(start, start + 1)
+                run()
+                done = True
+            except (MemoryError, SystemError):  # the latter from NumPy, which sometimes forgets to say why
+                done = False
+            finally:
+                testcapi.remove_mem_hooks()
+            grads = [None if t.grad is None else t.grad.numpy().tobytes() for t in (x, z)]
+            assert grads == expected if done else grads == [None, None]
+            failed += not done
+            x.grad = z.grad = None
+            gc.collect()
+            after = [sys.getrefcount(each) for each in watched]
+            if after != before:
+                leaked.append((start, after, before))
+    finally:
+        gc.unfreeze()
     assert failed > 10 and not leaked
     run()
     assert [None if t.grad is None else t.grad.numpy().tobytes() for t in (x, z)] == expected
