@@ -80,6 +80,8 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, Place
     result = value_of(row, raw, self->nin, core.no_params);
     if (result == NULL) {
         if (PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear();
+    } else if (!PyArray_CheckExact(result)) {
+        Py_DECREF(result); /* Python's, which computes it again */
     } else if (!recorded) {
         made = unrecorded(self, args, result);
     } else {

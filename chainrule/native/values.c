@@ -115,6 +115,7 @@ PyObject *new_array(int kind, int ndim, const npy_intp *dims) {
 PyObject *as_array(PyObject *result) {
     PyObject *array;
     if (result == NULL || PyArray_CheckExact(result)) return result;
+    if (!PyArray_CheckScalar(result) && !PyArray_Check(result) && !PyFloat_Check(result) && !PyLong_Check(result) && !PyComplex_Check(result)) return result; /* another library's */
     array = PyArray_FROM_O(result);
     Py_DECREF(result);
     if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory();

@@ -246,7 +246,7 @@ class _Node:
         self.in_avals = in_avals
 
 
-_SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-3, np.inf, -np.inf, np.nan, 1e30, 1e-40, 2.0, -0.3, 0.7, 7.25]
+_SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-3, np.inf, -np.inf, np.nan, 800.0, 1e-40, 2.0, -0.3, 0.7, 7.25]
 
 
 def _samples(dtype: np.dtype[Any], count: int) -> list[Any]:

@@ -3,6 +3,7 @@
 import threading
 import warnings
 
+import numpy as np
 import pytest
 
 from behaviour import differs, leaf, torch
@@ -350,3 +351,16 @@ def test_anomaly_mode_shows_the_operation_whose_value_was_overwritten():
                 autograd.grad(c.sum(), a)
     texts = [str(w.message) for w in caught]
     assert len(texts) == 2 and "Error detected in PowBackward0" in texts[1] and "c = b**2" in texts[1]
+
+
+@differs("it never warns")
+def test_a_floating_point_error_of_a_rule_names_the_operation_and_its_line():
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    with (
+        torch.autograd.detect_anomaly(),
+        pytest.warns(UserWarning, match=r"Error detected in SqrtBackward0[^$]*test_anomaly"),
+    ):
+        y = torch.sqrt(x)
+        with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+            y.sum().backward()
+    assert x.grad is None
