@@ -364,6 +364,11 @@ def _getitem(self: Array, index: Any) -> Any:
     items = _read_index(index)
     tensor = self._tensor
     if _is_advanced(items):
+        used = sum(i.ndim if i.dtype == bool else 1 for i in items if is_array(i))
+        used += sum(i is not None and i is not Ellipsis and not is_array(i) for i in items)
+        if used > tensor._raw.ndim:
+            ndim = tensor._raw.ndim
+            raise IndexError(f"too many indices for array: array is {ndim}-dimensional, but {used} were indexed")
         part = read_any(tensor, items)
         if part._raw.shape and all(type(i) is not ndarray and not i.shape for i in items if is_array(i)):
             read, write = partial(read_any, items=items), partial(put_any, items=items, accumulate=False)

@@ -20,6 +20,7 @@ from chainrule.rows.primitive import Primitive
 from chainrule.table import arithmetic, comparison, exponential, trigonometric
 from chainrule.types import dtypes, promotion
 from chainrule.types.arrays import AnyArray
+from chainrule.types.shapes import dtype_of
 
 add_, sub_ = binary(arithmetic.add), binary(arithmetic.sub)
 
@@ -431,6 +432,16 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape and bool(eq(input, other).all())
 
 
+def _as_fabs(x: Any) -> Any:
+    """The operand of ``np.fabs`` in the dtype of its result: integers become floats.
+
+    Raises:
+        TypeError: it is complex.
+    """
+    wanted = np.fabs(np.empty(0, dtype_of(x))).dtype
+    return x if dtype_of(x) == wanted else cast(x, wanted)
+
+
 def _ufunc_table() -> None:
     """Tell NumPy's protocol which row computes each ufunc."""
     for module in (arithmetic, exponential, trigonometric, comparison):
@@ -438,7 +449,7 @@ def _ufunc_table() -> None:
             if isinstance(row, Primitive) and row.ufunc is not None:
                 UFUNCS[row.ufunc] = row
     EXCHANGED.update({np.add: add_, np.multiply: mul, np.subtract: rsub_})
-    UFUNCS[np.fabs] = arithmetic.abs
+    UFUNCS[np.fabs] = lambda x: arithmetic.abs(_as_fabs(x))
     UFUNCS[np.float_power] = float_power
     UFUNCS[np.degrees], UFUNCS[np.radians] = trigonometric.rad2deg, trigonometric.deg2rad
     UFUNCS[np.divmod] = lambda x, y: (comparison.floor_divide(x, y), arithmetic.remainder(x, y))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import gc
 import sys
 import types
 from collections.abc import Callable
@@ -127,6 +128,9 @@ class Log:
         for key in [key for key, t in self._things.items() if isa(t.thing, ndarray) and id(owner(t.thing)) in own]:
             del self._things[key]
         self.guard(Kind.ITEM, vars(dtypes), "_default", dtypes.default_dtype())  # which tensors of Python's floats get
+        if any(thing.undo for thing in self._things.values()):
+            gc.collect()  # what the function made may refer to itself: a hook to its list, and a tensor to its hook
+            self._drop_what_is_alone()
         things = self._things.values()
         for thing in things:
             if thing.undo:
