@@ -82,12 +82,10 @@ class Compiled:
 
     def __reduce__(self) -> Any:
         name = getattr(self.function, "__qualname__", "")
-        found: Any = sys.modules.get(getattr(self.function, "__module__", ""))
-        for part in name.split("."):
-            found = getattr(found, part, None)
+        found = _by_name(self.function)
         if found is self:
             return name  # a decorated function is found by its name
-        if isinstance(self.function, FunctionType) and not _is_found(self.function):
+        if isinstance(self.function, FunctionType) and found is not self.function:
             raise errors.compile_not_pickled(self.name)
         return Compiled, (self.function, self.name, self.pure)
 
@@ -451,12 +449,12 @@ class Compiled:
         return sum(s.plan.memory for trees in self._trees.values() for tree in trees for s in tree.segments())
 
 
-def _is_found(function: FunctionType) -> bool:
-    """Whether pickle finds a function by its name."""
-    found: Any = sys.modules.get(function.__module__)
-    for part in function.__qualname__.split("."):
+def _by_name(function: Any) -> Any:
+    """What pickle finds under a function's name; None if it finds nothing."""
+    found: Any = sys.modules.get(getattr(function, "__module__", ""))
+    for part in getattr(function, "__qualname__", "").split("."):
         found = getattr(found, part, None)
-    return found is function
+    return found
 
 
 def _without_values(signature: Any) -> Any:

@@ -67,16 +67,16 @@ DRAW = (
 class Calls(Reads):
     """A log of reads that knows what functions do."""
 
-    def computes(self, stack: Stack, operands: list[Any], makes: bool = False, each: Any = None) -> None:
+    def computes(self, stack: Stack, operands: list[Any], each: Any = None) -> None:
         """An instruction is about to compute with these."""
         arrays: list[Any] = []
         each = self.operand if each is None else each
         for x in operands:
             if type(x) not in IMMUTABLE:
                 each(x, arrays)
-        if arrays or makes:
+        if arrays:
             mixed = any(isa(x, VALUES) for x in flat(operands))
-            stack.pending = arrays, mixed, makes
+            stack.pending = arrays, mixed, False
 
     def calls(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
         """A call is about to happen."""
@@ -142,8 +142,8 @@ class Calls(Reads):
             for x in given:
                 self.iterated(x)
             stack.pending = [], False, True
-        elif (isa(cls, type) and cls.__module__ == "numpy.random") or issubclass(cls, random_types()):
-            self._random(stack, cls, given)
+        elif cls.__module__ == "numpy.random" or issubclass(cls, random_types()):
+            self._random(stack, given)
         elif cls in MAKERS or cls.__module__ in ("builtins", "collections", "functools", "operator", "types"):
             if cls is type and len(args) == 1:
                 return
@@ -158,7 +158,7 @@ class Calls(Reads):
             self.of_class(cls, "__init__")
             self.of_class(cls, "__new__")
 
-    def _random(self, stack: Stack, made: Any, given: list[Any]) -> None:
+    def _random(self, stack: Stack, given: list[Any]) -> None:
         if not given or not all(isa(x, (int, np.integer)) for x in flat(given)):
             self.refuse(DRAW)  # it starts from the system's entropy
         stack.pending = [], False, True
@@ -170,7 +170,7 @@ class Calls(Reads):
             receiver = args[0]
         if isa(receiver, random_types()) or module_of(function).startswith("numpy.random"):
             if getattr(function, "__name__", "") == "default_rng":
-                self._random(stack, function, [*args, *keywords.values()])
+                self._random(stack, [*args, *keywords.values()])
             elif receiver is None or id(receiver) not in self.made:
                 self.refuse(DRAW)
             return
@@ -183,7 +183,7 @@ class Calls(Reads):
             targets += args[function.nin :]
         if any(function is writer for writer in WRITERS) or getattr(function, "__name__", "") in ("at", "shuffle"):
             targets.append(args[0] if args else keywords.get("a"))
-        self._written(targets, [*args, *keywords.values()])
+        self._written(targets)
         inner = [] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver]
         kind = type(function)
         ours = kind.__module__.startswith("chainrule.") and not has_numbers(kind)
@@ -191,7 +191,7 @@ class Calls(Reads):
             inner.append(function)
         self.computes(stack, [*inner, *args, *keywords.values()], each=self.handed)
 
-    def _written(self, targets: list[Any], given: list[Any]) -> None:
+    def _written(self, targets: list[Any]) -> None:
         for x in targets:
             if type(x) is ndarray:
                 self.changed_container(x)
@@ -236,7 +236,6 @@ class Calls(Reads):
             "callable",
             "globals",
             "locals",
-            "iter",
             "eval",
             "exec",
             "dir",
@@ -250,10 +249,10 @@ class Calls(Reads):
         self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: dict[str, Any]
     ) -> None:
         """A method of C's is about to be called."""
-        if isa(x, ndarray) and type(x) is ndarray:
+        if type(x) is ndarray:
             if changes(x, name):
-                self._written([x], [])
-            self._written([keywords.get("out")], [])
+                self._written([x])
+            self._written([keywords.get("out")])
             self.computes(stack, [x, *args, *keywords.values()], each=self.handed)
         elif isa(x, ndarray):
             if changes(x, name):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from types import MappingProxyType
+from types import CellType, MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,11 +65,17 @@ def elements(x: Any) -> tuple[Any, ...]:
     return tuple(list.__iter__(x) if isinstance(x, list) else deque.__iter__(x) if isinstance(x, deque) else x)
 
 
-def _instance(thing: Any, key: str) -> Any:
+def attributes_of(x: Any) -> Any:
+    """The attributes of an object itself, without running code of its class; None if it has none."""
     try:
-        return object.__getattribute__(thing, "__dict__").get(key, MISSING)
+        return object.__getattribute__(x, "__dict__")
     except AttributeError:
-        return MISSING
+        return None
+
+
+def _instance(thing: Any, key: str) -> Any:
+    inside = attributes_of(thing)
+    return MISSING if inside is None else inside.get(key, MISSING)
 
 
 def lookup(cls: type, name: str) -> Any:
@@ -81,9 +87,9 @@ def lookup(cls: type, name: str) -> Any:
     return MISSING
 
 
-def _cell(thing: Any, key: Any) -> Any:
+def cell_content(cell: CellType) -> Any:
     try:
-        return thing.cell_contents
+        return cell.cell_contents
     except ValueError:
         return MISSING
 
@@ -97,7 +103,7 @@ def function_parts(x: Any) -> tuple[Any, ...]:
 _NOW: tuple[Callable[[Any, Any], Any], ...] = (
     lambda thing, key: dict.get(thing, key, MISSING),
     _instance,
-    _cell,
+    lambda thing, key: cell_content(thing),
     lookup,
     lambda thing, key: type(thing),
     lambda thing, key: elements(thing),

@@ -13,9 +13,9 @@ import numpy as np
 
 from chainrule.compiling.state.calls import Calls
 from chainrule.compiling.state.frames import Instruction, Stack
-from chainrule.compiling.state.guards import IMMUTABLE, MISSING, Kind
+from chainrule.compiling.state.guards import IMMUTABLE, MISSING, Kind, cell_content
 from chainrule.compiling.state.known import CONSTANT, CONTAINERS, is_constant_module, is_lock, module_of_code
-from chainrule.compiling.state.objects import OURS, array_value, cell_content, is_iterator, is_python, isa
+from chainrule.compiling.state.objects import OURS, array_value, is_iterator, is_python, isa
 
 ndarray = np.ndarray
 Handler = Callable[[Calls, Stack, Instruction], None]

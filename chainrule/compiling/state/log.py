@@ -14,9 +14,18 @@ from typing import Any
 import numpy as np
 
 from chainrule.compiling.state.frames import Stack
-from chainrule.compiling.state.guards import MISSING, Guard, Kind, content, elements, lookup
+from chainrule.compiling.state.guards import (
+    MISSING,
+    Guard,
+    Kind,
+    attributes_of,
+    cell_content,
+    content,
+    elements,
+    lookup,
+)
 from chainrule.compiling.state.known import CONTAINERS, is_constant_module, is_library, module_of_code
-from chainrule.compiling.state.objects import OURS, attribute_or_missing, attributes_of, cell_content, is_python, isa
+from chainrule.compiling.state.objects import OURS, attribute_or_missing, is_python, isa
 from chainrule.compiling.state.undo import put_array, put_attribute, put_cell, put_dict, put_item, put_list, put_set
 from chainrule.core.versions import owner
 from chainrule.errors.places import Where
@@ -25,8 +34,6 @@ from chainrule.types import dtypes
 
 ndarray = np.ndarray
 _COPIED = 1 << 24  # bytes up to which an array that plain code writes is kept, to be put back
-
-
 INSTEAD = "pass what it gives as an argument, or leave it out of the compiled function"
 #: stands for the thing itself in guards that are not final yet: a reference would keep it
 _Of: Any = object()
@@ -73,11 +80,9 @@ class Log:
         self.reason: str | None = None
         self.later = False
         self._things: dict[int, Thing] = {}
-        self.made: dict[int, Any] = {}  # iterators and generators of random numbers that the function made
+        self.made: dict[int, Any] = {}
         self._order: list[Thing] = []  # that it changed
-        self.given: set[int] = (
-            set()
-        )  # the containers among its arguments: copies, so that what is put into them is lost
+        self.given: set[int] = set()
         self.now: Stack | None = None
 
     def refuse(self, what: str) -> None:
@@ -154,9 +159,7 @@ class Log:
         settled = False
         while not settled:
             settled = True
-            known: collections.Counter[int] = (
-                collections.Counter()
-            )  # references to arrays that are ours, or our arrays'
+            known: collections.Counter[int] = collections.Counter()  # references to arrays: ours, and our arrays'
             for thing in things.values():
                 if isa(thing.thing, ndarray):
                     known.update([id(thing.thing), id(thing.thing.base)])

@@ -6,7 +6,7 @@ import contextvars
 import random
 import sys
 from collections.abc import Iterator
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from chainrule.api.array import Array
@@ -19,22 +19,12 @@ from chainrule.core.tensor import Tensor
 from chainrule.random import Generator
 
 VALUES = (Tensor, Array, ArrayLike)
-
-
 OURS = (*VALUES, Node, FunctionCtx, Generator)
 
 
 def isa(x: Any, kinds: Any) -> bool:
     """Whether an object's class is one of these: ``isinstance`` may run code of the object's."""
     return issubclass(type(x), kinds)
-
-
-def attributes_of(x: Any) -> Any:
-    """The attributes of an object itself, without running code of its class; None if it has none."""
-    try:
-        return object.__getattribute__(x, "__dict__")
-    except AttributeError:
-        return None
 
 
 def is_python(x: Any, method: str) -> bool:
@@ -125,13 +115,6 @@ def get_or_missing(x: Any, key: Any) -> Any:
 
 def element_or_missing(x: Any, key: int) -> Any:
     return x[key] if -len(x) <= key < len(x) else MISSING
-
-
-def cell_content(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return MISSING
 
 
 def array_value(x: Any, key: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.state.guards import IMMUTABLE, MISSING, Kind, elements, lookup
+from chainrule.compiling.state.guards import IMMUTABLE, MISSING, Kind, attributes_of, elements, lookup
 from chainrule.compiling.state.known import (
     BUFFERS,
     CONSTANT,
@@ -29,7 +29,6 @@ from chainrule.compiling.state.objects import (
     OURS,
     VALUES,
     attribute_or_missing,
-    attributes_of,
     element_or_missing,
     get_or_missing,
     has_itself,
@@ -155,7 +154,7 @@ class Reads(Log):
 
     def operand(self, x: Any, arrays: list[Any], seen: set[int] | None = None) -> None:
         """Something that an operator or function of Python's computes with: containers as a whole, plain arrays noted."""
-        if isa(x, ndarray) and type(x) is ndarray:
+        if type(x) is ndarray:
             arrays.append(x)
         elif isa(x, CONTAINERS):
             self._deep(x, arrays, self.operand, seen)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.state.guards import MISSING, Copy, content, elements
+from chainrule.compiling.state.guards import MISSING, Copy, attributes_of, content, elements
 from chainrule.compiling.state.known import BUFFERS, CONSTANT, CONTAINERS, HEAP_TYPE, has_numbers, is_opaque
-from chainrule.compiling.state.objects import OURS, attribute_or_missing, attributes_of, is_called, isa
+from chainrule.compiling.state.objects import OURS, attribute_or_missing, is_called, isa
 
 ndarray = np.ndarray
 _PARTS = 4096  # of an object that a library is handed, beyond which it is not looked at
@@ -29,9 +29,7 @@ def snapshot(x: Any) -> Any:
     """
     if hasattr(type(x), "__pandas_priority__"):
         return _Table(x)
-    seen: dict[int, Any] = {}
-    found = _parts_of(x, seen)
-    return found
+    return _parts_of(x, {})
 
 
 def _parts_of(x: Any, seen: dict[int, Any]) -> Any:
