@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .making import Statement, dtype_of
+from .making import Statement, dtype_of, text_of
 
 # What docs/compat.md says of programs on which the libraries differ: how the difference begins, a pattern for the statement
 # and the difference, and the row of that page (a test looks it up).
@@ -24,7 +24,7 @@ DOCUMENTED = [
     ("only PyTorch", "derivative for aten::floor_divide", "`x // y`, `floor_divide`"),
     (
         "only PyTorch",
-        "derivative for (aten::\\w+|'_\\w+_backward')|forward AD|forward mode|double backward|does not support automatic differentiation",
+        "derivative for (aten::\\w+|'_\\w+_backward')|forward AD|forward mode|[dD]ouble backward|does not support automatic differentiation",
         _DERIVATIVES,
     ),
     (
@@ -96,6 +96,19 @@ DOCUMENTED = [
     ("values", r"\.(kthvalue|topk|mode|median|sort)\([\s\S]*(hessian|grad|jac|jvp)", "`sort`, `argsort`, `topk`"),
     ("logged: list of", "", "a hook on a view that is written afterwards"),
     ("only", "view size is not compatible", "how gradients and results lie in memory"),
+]
+
+
+# The same, where the pattern is for the whole program.
+DOCUMENTED_BEFORE = [
+    ("requires_grad", r"torch\.(func|vmap|autograd)|median\(", "whether a derivative of zero is a constant"),
+    ("requires_grad", r"\.requires_grad_\(\)", "a view taken before"),
+    ("values", r"torch\.polar\([\s\S]*(backward|autograd\.grad)\(", _DERIVATIVES),
+    (
+        "values",
+        r"\[.*torch\.tensor\(.*\] .?= [\s\S]*(backward|autograd\.grad)\(",
+        "assigning several values to one element",
+    ),
 ]
 
 
@@ -306,8 +319,10 @@ def against_torch(program: list[Statement], ours: Any, torch: Any) -> Outcome:
                 for start, pattern, row in DOCUMENTED:
                     if start in what and re.search(pattern, f"{with_functions(program, statement)}\n{what}"):
                         return Outcome(agreed, raised, documented=row)
-                if "requires_grad" in what and any(re.search(_TRANSFORMED, s.text) for s in program[:at]):
-                    return Outcome(agreed, raised, documented="whether a derivative of zero is a constant")
+                before = text_of(program[: at + 1])
+                for start, pattern, row in DOCUMENTED_BEFORE:
+                    if start in what and re.search(pattern, before):
+                        return Outcome(agreed, raised, documented=row)
                 if "values" in what and overlapping(program[:at], their_env):
                     return Outcome(agreed, raised, documented="operands that overlap what is written")
                 if "values" in what and shaky(program[: at + 1], torch, tolerance):
@@ -315,9 +330,6 @@ def against_torch(program: list[Statement], ours: Any, torch: Any) -> Outcome:
                 return Outcome(agreed, raised, Failure(statement.kind, statement.text, what))
             agreed.append(statement)
     return Outcome(agreed, raised)
-
-
-_TRANSFORMED = r"torch\.(func|vmap|autograd)|median\(|\.requires_grad_\(\)"
 
 
 def with_functions(program: list[Statement], statement: Statement) -> str:
