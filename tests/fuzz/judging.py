@@ -24,7 +24,8 @@ DOCUMENTED = [
     ("only PyTorch", "derivative for aten::floor_divide", "`x // y`, `floor_divide`"),
     (
         "only PyTorch",
-        "derivative for (aten::\\w+|'_\\w+_backward')|forward AD|forward mode|[dD]ouble backward|does not support automatic differentiation",
+        "derivative for (aten::\\w+|'_\\w+_backward')|forward AD|forward mode|[dD]ouble backward|"
+        "does not support automatic differentiation",
         _DERIVATIVES,
     ),
     (
