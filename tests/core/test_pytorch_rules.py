@@ -100,3 +100,22 @@ def test_results_that_may_be_written(function):
     result.mul_(2)
     assert x.tolist() == before
     assert torch.vander(torch.tensor([2.0], requires_grad=True)).requires_grad is False
+
+
+def test_results_that_examples_share_may_be_written():
+    shared = torch.tensor([1.0, 2.0])
+    result = torch.vmap(lambda x: shared * 2)(torch.ones(3))
+    result[0] += 1
+    assert result.tolist() == [[3.0, 5.0], [2.0, 4.0], [2.0, 4.0]]
+    arrays = torch.vmap(lambda x: shared.numpy())(np.ones(3))
+    arrays[1] = 0
+    assert shared.tolist() == [1.0, 2.0]
+
+
+def test_retained_gradients_outlive_a_batched_pass():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3
+    y.retain_grad()
+    torch.autograd.grad(y, x, torch.eye(2), is_grads_batched=True, retain_graph=True)
+    torch.autograd.grad(y.sum(), x)
+    assert y.grad.tolist() == [1.0, 1.0]

@@ -66,7 +66,11 @@ DOCUMENTED = [
     ),
     ("only ours", "more than one element of the written-to tensor", "`x.expand(…)[k:] = v` for an expanded `x`"),
     ("only PyTorch", "Inference tensors cannot|inference tensor", "`inference_mode`, `is_inference_mode_enabled`"),
-    ("only ours", "Inplace update to inference tensor", "`inference_mode`, `is_inference_mode_enabled`"),
+    (
+        "only ours",
+        "Inplace update to inference tensor|Inference tensors cannot be saved",
+        "`inference_mode`, `is_inference_mode_enabled`",
+    ),
     ("only PyTorch", "must be Tensor, not|invalid combination of arguments", "numbers where PyTorch wants tensors"),
     ("only ours", "index \\d+ is out of bounds .* (0[,)]|size 0)", "indices where there are no elements"),
     (
@@ -80,11 +84,12 @@ DOCUMENTED = [
     ("only PyTorch", "does not require grad", "whether a derivative of zero is a constant"),
     ("only", "through the graph a second time", "a second backward pass"),
     ("only ours", "modified by an inplace operation", "overwriting what only one's rule saved"),
+    ("only ours", "not implemented for '(Bool|Complex)|contracted dimensions need to match", _KERNELS),
     ("only PyTorch", "with a bool tensor is not supported|MKL FFT error", _KERNELS),
     ("only PyTorch", "object of scalar type|did not match (Double|Float)", _KERNELS),
     ("zeros for nothing", "", "whether a derivative of zero is a constant"),
     ("nothing for zeros", "", "whether a derivative of zero is a constant"),
-    ("only PyTorch", "Output \\d of View is a view", "writing one of several views"),
+    ("only PyTorch", "Output \\d of \\w+ is a view", "writing one of several views"),
     ("only ours", "[dD]ifferentiated Tensors does not require grad", "a view taken before"),
     ("requires_grad False for True", r"requires_grad_\(\)", "a view taken before"),
     ("values", r"functional\.\w+\([\s\S]*func\.(jvp|jacfwd)", _DERIVATIVES),
@@ -104,6 +109,17 @@ DOCUMENTED = [
 DOCUMENTED_BEFORE = [
     ("requires_grad", r"torch\.(func|vmap|autograd)|median\(", "whether a derivative of zero is a constant"),
     ("requires_grad", r"\.requires_grad_\(\)", "a view taken before"),
+    ("Tensor for NoneType", r"(unsqueeze|t|squeeze|transpose)_\(", "`Tensor._version`"),
+    (
+        "values",
+        r"(register_hook|prehook)\([\s\S]*(\w_\(|\] .?= )",
+        "a hook on a view that is written afterwards",
+    ),
+    (
+        "values",
+        r"(register_hook|prehook)\([\s\S]*create_graph=True",
+        "hooks that change gradients, in higher derivatives",
+    ),
     ("values", r"torch\.polar\([\s\S]*(backward|autograd\.grad)\(", _DERIVATIVES),
     (
         "values",
