@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from chainrule import errors
+from chainrule.core.tensor import Tensor
 
 __all__ = [
     "ScriptFunction",
@@ -47,8 +49,28 @@ class TracerWarning(Warning):
     """What PyTorch warns of where a trace does not see all that a function does; nothing warns of it here."""
 
 
-def trace(func: T, example_inputs: Any = None, **options: Any) -> T:
-    """The function or module itself: a trace computes what it does, for inputs that go its way."""
+#: whether a function is run on example inputs
+_TRACING: ContextVar[bool] = ContextVar("tracing", default=False)
+
+
+def trace(func: T, example_inputs: Any = None, *, example_kwarg_inputs: Any = None, **options: Any) -> T:
+    """The function or module itself, which was run once: a trace computes what it does, for inputs that go its way.
+
+    Args:
+        func: what is run, and returned.
+        example_inputs: its arguments: a tuple, or one tensor or dictionary.
+        example_kwarg_inputs: its arguments by name.
+        **options: what PyTorch's checks of traces take; nothing is checked.
+    """
+    if example_inputs is None:
+        arguments: tuple[Any, ...] = ()
+    else:
+        arguments = (example_inputs,) if isinstance(example_inputs, (Tensor, dict)) else tuple(example_inputs)
+    token = _TRACING.set(True)
+    try:
+        func(*arguments, **(example_kwarg_inputs or {}))  # type: ignore[operator]
+    finally:
+        _TRACING.reset(token)
     return func
 
 
@@ -73,8 +95,8 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """Whether this is a trace: no."""
-    return False
+    """Whether :func:`trace` is running a function on its example inputs."""
+    return _TRACING.get()
 
 
 def __getattr__(name: str) -> object:

@@ -101,6 +101,22 @@ def test_decorators_of_scripts_leave_functions_as_they_are():
         jit.freeze(double)
 
 
+def test_a_function_is_traced_on_its_example_inputs():
+    seen = []
+
+    def f(x, y=1):
+        seen.append((x.tolist(), y, cr.jit.is_tracing()))
+        return x
+
+    cr.jit.trace(f, cr.ones(1))
+    cr.jit.trace(f, (cr.ones(1), 2))
+    cr.jit.trace(f, example_kwarg_inputs={"x": cr.ones(1)})(cr.zeros(1))
+    assert seen == [([1.0], 1, True), ([1.0], 2, True), ([1.0], 1, True), ([0.0], 1, False)]
+    with pytest.raises(TypeError):
+        cr.jit.trace(f, (cr.ones(1), 2, 3))
+    assert not cr.jit.is_tracing()
+
+
 def test_the_accelerator_is_the_gpu():
     count = cr.cuda.device_count()
     assert cr.accelerator.is_available() == (count > 0) and cr.accelerator.device_count() == count
