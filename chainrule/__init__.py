@@ -47,8 +47,8 @@ newaxis = None
 
 if TYPE_CHECKING:
     from chainrule import (
-        accelerator, array_api, compat, cuda, fft, func, implicit, jit, masked, nn, optim, primitive, scipy, signal, sparse, stats,
-        testing, utils,
+        accelerator, array_api, compat, compiler, cuda, fft, func, implicit, jit, masked, nn, optim, primitive, scipy, signal,
+        sparse, stats, testing, utils,
     )
     from chainrule.jacobians.api import hessian, jacobian, jacobian_plan
     from chainrule.jacobians.prepared import prepare_jacobian
@@ -82,8 +82,8 @@ _PRIVATE = {"TYPE_CHECKING", "annotations", "keep_freed_memory"}
 _LAZY = {
     name: module
     for module, names in {
-        "": "accelerator array_api compat cuda fft func implicit jit masked nn optim primitive scipy signal sparse stats "
-        "testing utils",
+        "": "accelerator array_api compat compiler cuda fft func implicit jit masked nn optim primitive scipy signal sparse "
+        "stats testing utils",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "compiling": "compile",
         "explaining": "explain record_lines",

@@ -5,6 +5,7 @@ from chainrule import accelerator as accelerator
 from chainrule import array_api as array_api
 from chainrule import autograd as autograd
 from chainrule import compat as compat
+from chainrule import compiler as compiler
 from chainrule import cuda as cuda
 from chainrule import fft as fft
 from chainrule import func as func

@@ -117,6 +117,21 @@ def test_a_function_is_traced_on_its_example_inputs():
     assert not cr.jit.is_tracing()
 
 
+def test_compiled_functions_are_what_they_are_without():
+    compiler = cr.compiler
+
+    @compiler.disable
+    def double(x):
+        return 3 * x if compiler.is_compiling() or compiler.is_exporting() or compiler.is_dynamo_compiling() else 2 * x
+
+    f = compiler.compile(lambda x: double(x) + 1)
+    assert [f(cr.ones(1)).item() for _ in range(3)] == [3.0] * 3
+    assert compiler.disable(recursive=False)(double) is compiler.allow_in_graph(double) is double
+    assert compiler.reset() is compiler.cudagraph_mark_step_begin() is None
+    with pytest.raises(AttributeError, match="has no attribute 'set_stance'"):
+        compiler.set_stance("default")
+
+
 def test_the_accelerator_is_the_gpu():
     count = cr.cuda.device_count()
     assert cr.accelerator.is_available() == (count > 0) and cr.accelerator.device_count() == count
