@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from contextvars import ContextVar
+from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
 from chainrule import errors
@@ -53,11 +55,12 @@ class TracerWarning(Warning):
 _TRACING: ContextVar[bool] = ContextVar("tracing", default=False)
 
 
-def trace(func: T, example_inputs: Any = None, *, example_kwarg_inputs: Any = None, **options: Any) -> T:
-    """The function or module itself, which was run once: a trace computes what it does, for inputs that go its way.
+def trace(func: Any, example_inputs: Any = None, *, example_kwarg_inputs: Any = None, **options: Any) -> Any:
+    """A function that does what another does while it is traced, which it is run for once; a module as it is.
 
     Args:
-        func: what is run, and returned.
+        func: a function or module, run on the example inputs. :func:`is_tracing` is true meanwhile, and for a function in all
+            calls of the result, which go the way that a trace went.
         example_inputs: its arguments: a tuple, or one tensor or dictionary.
         example_kwarg_inputs: its arguments by name.
         **options: what PyTorch's checks of traces take; nothing is checked.
@@ -66,12 +69,17 @@ def trace(func: T, example_inputs: Any = None, *, example_kwarg_inputs: Any = No
         arguments: tuple[Any, ...] = ()
     else:
         arguments = (example_inputs,) if isinstance(example_inputs, (Tensor, dict)) else tuple(example_inputs)
-    token = _TRACING.set(True)
-    try:
-        func(*arguments, **(example_kwarg_inputs or {}))  # type: ignore[operator]
-    finally:
-        _TRACING.reset(token)
-    return func
+
+    @functools.wraps(func, updated=())
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        token = _TRACING.set(True)
+        try:
+            return func(*args, **kwargs)
+        finally:
+            _TRACING.reset(token)
+
+    traced(*arguments, **(example_kwarg_inputs or {}))
+    return traced if isinstance(func, (FunctionType, MethodType)) else func
 
 
 def ignore(drop: T = None, **options: Any) -> Any:  # type: ignore[assignment]
@@ -95,7 +103,7 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """Whether :func:`trace` is running a function on its example inputs."""
+    """Whether :func:`trace`, or a function that it gave, is running another."""
     return _TRACING.get()
 
 
