@@ -126,7 +126,8 @@ def count(client: dict[str, Any], folder: Path, own: bool) -> tuple[int, str]:
     report = BUILD / "report.xml"
     report.unlink(missing_ok=True)
     library = [] if own else ["-m", f"chainrule.compat.{client['library']}"]
-    environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT)}
+    one = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], "1")
+    environment = {**os.environ, **one, "MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT)}
     with (BUILD / "output.txt").open("w") as output:
         command = [PYTHON, *library, "-m", "pytest", *OPTIONS, f"--junitxml={report}", *client["tests"]]
         subprocess.run(command, cwd=folder / client.get("folder", ""), env=environment, stdout=output, stderr=output)
