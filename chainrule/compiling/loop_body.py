@@ -18,6 +18,7 @@ import numpy as np
 from chainrule.api.array import array_of
 from chainrule.autograd.backward import grad
 from chainrule.autograd.function import Function
+from chainrule.autograd.function_rule import in_graph
 from chainrule.compiling.differentiable import plan_of
 from chainrule.compiling.floating_point import reporter
 from chainrule.compiling.iteration import Shape
@@ -293,7 +294,7 @@ class Scan(Function):
         grads: list[Any] = [None] * (4 + len(operands))
         if all([g is None for g in gs]):
             return tuple(grads)
-        if records():  # the gradient is to be differentiated: the iterations are what it is made of
+        if in_graph():  # the gradient is to be differentiated: the iterations are what it is made of
             with grad_mode(True):
                 results = ctx.again(operands)
             pairs = [(y, g) for y, g in zip(results, gs, strict=True) if g is not None and y.requires_grad]
