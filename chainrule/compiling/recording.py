@@ -537,7 +537,7 @@ def _find_sources(
             by_grad[id(entry.grad)] = Leafed(tensor, -1)
     for index, var in arguments.vars:
         found.sources[var] = Argument(index)
-    holders: dict[Var, Any] = {}
+    holders: dict[Var, Any] = dict(recorder.elements)
     for entry in lifted:
         tensor = entry.ref()
         if entry.var is not None and tensor is not None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from chainrule.core.numbers import numbers
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation, elementwise
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options, option
 
 
 class Adam(Optimizer):
@@ -53,19 +54,24 @@ class Adam(Optimizer):
             names = ["exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"]]
             state.update({name: creation.zeros_like(p) for name in names})
         state["step"].add_(1)
-        step, lr, (beta1, beta2) = state["step"].item(), group["lr"], group["betas"]
-        if group["weight_decay"] and group["decoupled_weight_decay"]:
-            p.mul_(1 - lr * group["weight_decay"])
-        elif group["weight_decay"]:
-            grad = grad.add(p, alpha=group["weight_decay"])
+        (beta1, beta2), weight_decay = group["betas"], group["weight_decay"]
+
+        def factors(step: float, lr: Any) -> tuple[Any, ...]:
+            return 1 - lr * weight_decay, (1 - beta2**step) ** 0.5, lr / (1 - beta1**step)
+
+        shrink, bias, rate = numbers(factors, (state["step"],), option(group, "lr"))
+        if weight_decay and group["decoupled_weight_decay"]:
+            p.mul_(shrink)
+        elif weight_decay:
+            grad = grad.add(p, alpha=weight_decay)
         mean, squares, grad = as_real(state["exp_avg"]), as_real(state["exp_avg_sq"]), as_real(grad)
         mean.lerp_(grad, 1 - beta1)
         squares.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         if group["amsgrad"]:
             largest = as_real(state["max_exp_avg_sq"])
             squares = largest.copy_(elementwise.maximum(largest, squares))
-        denominator = (squares.sqrt() / (1 - beta2**step) ** 0.5).add_(group["eps"])
-        as_real(p).addcdiv_(mean, denominator, value=-lr / (1 - beta1**step))
+        denominator = (squares.sqrt() / bias).add_(group["eps"])
+        as_real(p).sub_(mean / denominator * rate)
 
 
 class AdamW(Adam):

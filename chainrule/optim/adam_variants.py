@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from chainrule.core.numbers import numbers
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation, elementwise
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options, option
 
 
 class Adamax(Optimizer):
@@ -47,7 +48,8 @@ class Adamax(Optimizer):
         grad, mean, largest = as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_inf"])
         mean.lerp_(grad, 1 - beta1)
         largest.copy_(elementwise.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"])))
-        as_real(p).addcdiv_(mean, largest, value=-group["lr"] / (1 - beta1 ** state["step"].item()))
+        (rate,) = numbers(lambda step, lr: (lr / (1 - beta1**step),), (state["step"],), option(group, "lr"))
+        as_real(p).sub_(mean / largest * rate)
 
 
 class _OfMoments(Optimizer):
@@ -64,7 +66,7 @@ class _OfMoments(Optimizer):
         beta1, beta2 = group["betas"]
         p, grad, mean, squares = as_real(p), as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_avg_sq"])
         if group["weight_decay"] and group["decoupled_weight_decay"]:
-            p.mul_(1 - group["lr"] * group["weight_decay"])
+            p.mul_(1 - option(group, "lr") * group["weight_decay"])
         elif group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
         mean.lerp_(grad, 1 - beta1)
@@ -108,12 +110,21 @@ class NAdam(_OfMoments):
             state["step"] = creation.tensor(0.0)
             state.update({name: creation.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")})
         p, grad, mean, squares = self._means(p, grad, group, state)
-        (beta1, beta2), lr, step = group["betas"], group["lr"], state["step"].item()
-        mu, following = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
-        product = state["mu_product"].mul_(mu).item()
-        root = squares.div(1 - beta2**step).sqrt().add_(group["eps"])
-        p.addcdiv_(grad, root, value=-lr * (1 - mu) / (1 - product))
-        p.addcdiv_(mean, root, value=-lr * following / (1 - product * following))
+        (beta1, beta2), decay = group["betas"], group["momentum_decay"]
+
+        def momenta(step: float) -> tuple[float, ...]:
+            mu, following = (beta1 * (1 - 0.5 * 0.96 ** (t * decay)) for t in (step, step + 1))
+            return mu, 1 - mu, following, 1 - beta2**step
+
+        def rates(product: float, left: Any, following: Any, lr: Any) -> tuple[Any, ...]:
+            return lr * left / (1 - product), lr * following / (1 - product * following)
+
+        mu, left, following, bias = numbers(momenta, (state["step"],))
+        product = state["mu_product"].mul_(mu)
+        of_grad, of_mean = numbers(rates, (product,), left, following, option(group, "lr"))
+        root = squares.div(bias).sqrt().add_(group["eps"])
+        p.sub_(grad / root * of_grad)
+        p.sub_(mean / root * of_mean)
 
 
 class RAdam(_OfMoments):
@@ -144,12 +155,18 @@ class RAdam(_OfMoments):
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
         """One step of one parameter."""
         p, _, mean, squares = self._means(p, grad, group, state)
-        (beta1, beta2), step = group["betas"], state["step"].item()
-        change, left = mean / (1 - beta1**step) * group["lr"], 1 - beta2**step
+        beta1, beta2 = group["betas"]
         most = 2 / (1 - beta2) - 1  # how many steps the mean of squares can be over, and is
-        length = most - 2 * step * beta2**step / left
-        if length > 5:
-            scale = left**0.5 / squares.sqrt().add_(group["eps"])
-            rectified = ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5
-            change = change * scale * rectified
-        p.add_(change, alpha=-1.0)
+
+        def factors(step: float) -> tuple[float, ...]:
+            left = 1 - beta2**step
+            length = most - 2 * step * beta2**step / left
+            reliable = length > 5
+            rectified = ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5 if reliable else 1.0
+            return 1 - beta1**step, left**0.5, float(reliable), rectified
+
+        bias, root, reliable, rectified = numbers(factors, (state["step"],))
+        change = mean / bias * option(group, "lr")
+        if reliable:
+            change = change * (root / squares.sqrt().add_(group["eps"])) * rectified
+        p.sub_(change)

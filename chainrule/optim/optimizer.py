@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from chainrule.api.grad_mode import enable_grad, no_grad
+from chainrule.core.numbers import number
 from chainrule.core.tensor import Tensor
 from chainrule.ops.memory import view_as_real
 
@@ -127,6 +128,12 @@ class Optimizer:
             for i, group in enumerate(self.param_groups)
         ]
         return f"{type(self).__name__} (\n{chr(10).join(groups)})"
+
+
+def option(group: Group, name: str) -> Any:
+    """A number among a group's options: one that schedulers change, so that a recording reads it in each call."""
+    found = number(group, name)
+    return group[name] if found is None else found
 
 
 def as_real(tensor: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options, option
 
 
 class RMSprop(Optimizer):
@@ -52,6 +52,7 @@ class RMSprop(Optimizer):
             squares = squares.addcmul(mean, mean, value=-1)
         root = squares.sqrt().add_(group["eps"])
         if group["momentum"]:
-            p.add_(as_real(state["momentum_buffer"]).mul_(group["momentum"]).addcdiv_(grad, root), alpha=-group["lr"])
+            change = as_real(state["momentum_buffer"]).mul_(option(group, "momentum")).addcdiv_(grad, root)
         else:
-            p.addcdiv_(grad, root, value=-group["lr"])
+            change = grad / root
+        p.sub_(change * option(group, "lr"))

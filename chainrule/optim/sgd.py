@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chainrule.core.tensor import Tensor
-from chainrule.optim.optimizer import Group, Optimizer, check_options
+from chainrule.optim.optimizer import Group, Optimizer, check_options, option
 
 
 class SGD(Optimizer):
@@ -48,10 +48,11 @@ class SGD(Optimizer):
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
         if momentum:
+            momentum = option(group, "momentum")
             if state.get("momentum_buffer") is None:
                 state["momentum_buffer"] = grad.detach().clone()
             else:
                 state["momentum_buffer"].mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             buffer = state["momentum_buffer"]
-            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-        p.add_(grad, alpha=-group["lr"])
+            grad = grad + buffer * momentum if group["nesterov"] else buffer
+        p.sub_(grad * option(group, "lr"))

@@ -50,6 +50,7 @@ from chainrule.compiling.state.objects import (
     random_types,
 )
 from chainrule.compiling.state.reads import Reads
+from chainrule.core.numbers import number
 
 ndarray = np.ndarray
 _STATELESS = frozenset(
@@ -87,6 +88,8 @@ class Calls(Reads):
             module = module_of_code(function.__code__, function.__globals__)
             if module == "warnings":
                 self.refuse("it warns, or changes how warnings are shown, which no recording repeats")
+            if function is number:
+                return  # which the recording reads in each call
             if is_library(module):
                 self._check_pure(function)
                 self.computes(stack, [*args, *keywords.values()], each=self.handed)

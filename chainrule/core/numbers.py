@@ -1,0 +1,65 @@
+"""Numbers of Python's that are others in every call: learning rates, and what follows from how many steps were made.
+
+Where nothing is recorded they are numbers. While a function is recorded they are tensors without axes instead, which are read and
+computed again in each call, so that one recording serves for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule.core.dispatch import bind
+from chainrule.core.modes import LOCAL, SPECIAL
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.rows.batching import each_example
+from chainrule.rows.kinds import discrete
+
+
+class Element(NamedTuple):
+    """A source of an array: the number in a dictionary, or in a tuple in it (``at``), when the function is called."""
+
+    holder: dict[str, Any]
+    name: str
+    at: int | None
+
+    def array(self, arrays: Any, leaves: Any) -> Any:
+        found = self.holder.get(self.name)
+        if self.at is not None:
+            found = found[self.at] if type(found) is tuple and len(found) > self.at else None
+        return np.asarray(float(found)) if type(found) in (int, float) else None
+
+
+def number(holder: dict[str, Any], name: str, at: int | None = None) -> Any:
+    """``holder[name]`` (``[at]``); while a function is recorded a tensor that stands for it, if it is a number.
+
+    None: it is something else.
+    """
+    source = Element(holder, name, at)
+    value = source.array((), ())
+    if value is None:
+        return None
+    if not SPECIAL or LOCAL.recorder is None:
+        return holder[name] if at is None else holder[name][at]
+    return wrap(LOCAL.recorder.element(source, value))
+
+
+@discrete(listed=False, batch=each_example, outputs=("number", "others"))
+def of_numbers(*given: Any, function: Callable[..., Any], items: int) -> Any:
+    """What a function of Python's numbers makes of arrays without axes."""
+    numbers = [x.item() if k < items or x.dtype == np.float64 else x[()] for k, x in enumerate(map(np.asarray, given))]
+    return tuple(map(np.asarray, function(*numbers)))
+
+
+def numbers(function: Callable[..., tuple[Any, ...]], items: tuple[Tensor, ...], *others: Any) -> tuple[Any, ...]:
+    """A function of Python's numbers: of what lies in tensors (``items``), and of others, which may be tensors as well.
+
+    While a function is recorded the results are tensors without axes, and the function is called again in each call.
+    """
+    if not SPECIAL or LOCAL.recorder is None:
+        return function(*[x.item() for x in items], *others)
+    given = [*items, *[x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in others]]
+    found: tuple[Any, ...] = bind(of_numbers, given, {"function": function, "items": len(items)})
+    return found
