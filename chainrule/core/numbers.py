@@ -47,19 +47,22 @@ def number(holder: dict[str, Any], name: str, at: int | None = None) -> Any:
 
 
 @discrete(listed=False, batch=each_example, outputs=("number", "others"))
-def of_numbers(*given: Any, function: Callable[..., Any], items: int) -> Any:
+def of_numbers(*given: Any, function: Callable[..., Any], items: int, constants: tuple[float, ...]) -> Any:
     """What a function of Python's numbers makes of arrays without axes."""
     numbers = [x.item() if k < items or x.dtype == np.float64 else x[()] for k, x in enumerate(map(np.asarray, given))]
-    return tuple(map(np.asarray, function(*numbers)))
+    return tuple(map(np.asarray, function(*numbers, *constants)))
 
 
-def numbers(function: Callable[..., tuple[Any, ...]], items: tuple[Tensor, ...], *others: Any) -> tuple[Any, ...]:
-    """A function of Python's numbers: of what lies in tensors (``items``), and of others, which may be tensors as well.
+def numbers(
+    function: Callable[..., tuple[Any, ...]], items: tuple[Tensor, ...], others: tuple[Any, ...] = (), *constants: float
+) -> tuple[Any, ...]:
+    """A function of Python's numbers: of what lies in tensors (``items``), of others, which may be tensors, and of constants.
 
-    While a function is recorded the results are tensors without axes, and the function is called again in each call.
+    While something is recorded the results are tensors without axes, and the function is called again in each call.
     """
     if not SPECIAL or LOCAL.recorder is None:
-        return function(*[x.item() for x in items], *others)
+        return function(*[x.item() for x in items], *others, *constants)
     given = [*items, *[x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in others]]
-    found: tuple[Any, ...] = bind(of_numbers, given, {"function": function, "items": len(items)})
+    params = {"function": function, "items": len(items), "constants": constants}
+    found: tuple[Any, ...] = bind(of_numbers, given, params)
     return found

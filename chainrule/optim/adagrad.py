@@ -51,11 +51,14 @@ class Adagrad(Optimizer):
         state["step"].add_(1)
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
-        decay = group["lr_decay"]
-        (lr,) = numbers(lambda step, lr: (lr / (1 + (step - 1) * decay),), (state["step"],), option(group, "lr"))
+        (lr,) = numbers(_decayed, (state["step"],), (option(group, "lr"),), group["lr_decay"])
         p, grad, squares = as_real(p), as_real(grad), as_real(state["sum"])
         squares.addcmul_(grad, grad, value=1)
         p.sub_(grad / squares.sqrt().add_(group["eps"]) * lr)
+
+
+def _decayed(step: float, lr: Any, decay: float) -> tuple[Any, ...]:
+    return (lr / (1 + (step - 1) * decay),)
 
 
 class Adadelta(Optimizer):

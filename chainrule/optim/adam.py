@@ -55,11 +55,7 @@ class Adam(Optimizer):
             state.update({name: creation.zeros_like(p) for name in names})
         state["step"].add_(1)
         (beta1, beta2), weight_decay = group["betas"], group["weight_decay"]
-
-        def factors(step: float, lr: Any) -> tuple[Any, ...]:
-            return 1 - lr * weight_decay, (1 - beta2**step) ** 0.5, lr / (1 - beta1**step)
-
-        shrink, bias, rate = numbers(factors, (state["step"],), option(group, "lr"))
+        shrink, bias, rate = numbers(_factors, (state["step"],), (option(group, "lr"),), beta1, beta2, weight_decay)
         if weight_decay and group["decoupled_weight_decay"]:
             p.mul_(shrink)
         elif weight_decay:
@@ -72,6 +68,11 @@ class Adam(Optimizer):
             squares = largest.copy_(elementwise.maximum(largest, squares))
         denominator = (squares.sqrt() / bias).add_(group["eps"])
         as_real(p).sub_(mean / denominator * rate)
+
+
+def _factors(step: float, lr: Any, beta1: float, beta2: float, weight_decay: float) -> tuple[Any, ...]:
+    """How much of w is kept, what the root of the squares is divided by, and what the mean is multiplied with."""
+    return 1 - lr * weight_decay, (1 - beta2**step) ** 0.5, lr / (1 - beta1**step)
 
 
 class AdamW(Adam):

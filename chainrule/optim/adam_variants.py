@@ -48,8 +48,12 @@ class Adamax(Optimizer):
         grad, mean, largest = as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_inf"])
         mean.lerp_(grad, 1 - beta1)
         largest.copy_(elementwise.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"])))
-        (rate,) = numbers(lambda step, lr: (lr / (1 - beta1**step),), (state["step"],), option(group, "lr"))
+        (rate,) = numbers(_rate, (state["step"],), (option(group, "lr"),), beta1)
         as_real(p).sub_(mean / largest * rate)
+
+
+def _rate(step: float, lr: Any, beta1: float) -> tuple[Any, ...]:
+    return (lr / (1 - beta1**step),)
 
 
 class _OfMoments(Optimizer):
@@ -110,21 +114,23 @@ class NAdam(_OfMoments):
             state["step"] = creation.tensor(0.0)
             state.update({name: creation.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")})
         p, grad, mean, squares = self._means(p, grad, group, state)
-        (beta1, beta2), decay = group["betas"], group["momentum_decay"]
-
-        def momenta(step: float) -> tuple[float, ...]:
-            mu, following = (beta1 * (1 - 0.5 * 0.96 ** (t * decay)) for t in (step, step + 1))
-            return mu, 1 - mu, following, 1 - beta2**step
-
-        def rates(product: float, left: Any, following: Any, lr: Any) -> tuple[Any, ...]:
-            return lr * left / (1 - product), lr * following / (1 - product * following)
-
-        mu, left, following, bias = numbers(momenta, (state["step"],))
+        mu, left, following, bias = numbers(_momenta, (state["step"],), (), *group["betas"], group["momentum_decay"])
         product = state["mu_product"].mul_(mu)
-        of_grad, of_mean = numbers(rates, (product,), left, following, option(group, "lr"))
+        of_grad, of_mean = numbers(_rates, (product,), (left, following, option(group, "lr")))
         root = squares.div(bias).sqrt().add_(group["eps"])
         p.sub_(grad / root * of_grad)
         p.sub_(mean / root * of_mean)
+
+
+def _momenta(step: float, beta1: float, beta2: float, decay: float) -> tuple[float, ...]:
+    """The momentum of this step, what is left of 1, that of the next, and what the mean of squares is divided by."""
+    mu, following = (beta1 * (1 - 0.5 * 0.96 ** (t * decay)) for t in (step, step + 1))
+    return mu, 1 - mu, following, 1 - beta2**step
+
+
+def _rates(product: float, left: Any, following: Any, lr: Any) -> tuple[Any, ...]:
+    """What the gradient and the mean are multiplied with."""
+    return lr * left / (1 - product), lr * following / (1 - product * following)
 
 
 class RAdam(_OfMoments):
@@ -155,18 +161,18 @@ class RAdam(_OfMoments):
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
         """One step of one parameter."""
         p, _, mean, squares = self._means(p, grad, group, state)
-        beta1, beta2 = group["betas"]
-        most = 2 / (1 - beta2) - 1  # how many steps the mean of squares can be over, and is
-
-        def factors(step: float) -> tuple[float, ...]:
-            left = 1 - beta2**step
-            length = most - 2 * step * beta2**step / left
-            reliable = length > 5
-            rectified = ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5 if reliable else 1.0
-            return 1 - beta1**step, left**0.5, float(reliable), rectified
-
-        bias, root, reliable, rectified = numbers(factors, (state["step"],))
+        bias, root, reliable, rectified = numbers(_factors, (state["step"],), (), *group["betas"])
         change = mean / bias * option(group, "lr")
         if reliable:
             change = change * (root / squares.sqrt().add_(group["eps"])) * rectified
         p.sub_(change)
+
+
+def _factors(step: float, beta1: float, beta2: float) -> tuple[float, ...]:
+    """What the means are divided by, whether that of squares is reliable, and what corrects for how many steps it is over."""
+    left = 1 - beta2**step
+    most = 2 / (1 - beta2) - 1  # steps that the mean of squares can be over
+    length = most - 2 * step * beta2**step / left  # and is
+    reliable = length > 5
+    rectified = ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5 if reliable else 1.0
+    return 1 - beta1**step, left**0.5, float(reliable), rectified

@@ -37,17 +37,12 @@ class ASGD(Optimizer):
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
         """One step of one parameter."""
-        shrinking, alpha, t0 = group["lambd"], group["alpha"], group["t0"]
         if not state:
             first = {"step": 0.0, "eta": float(group["lr"]), "mu": 1.0}
             state.update({name: creation.tensor(number) for name, number in first.items()}, ax=creation.zeros_like(p))
         state["step"].add_(1)
-
-        def factors(step: float, eta: float, lr: Any) -> tuple[Any, ...]:
-            following = lr / (1 + shrinking * lr * step) ** alpha
-            return 1 - shrinking * eta, eta, following, 1 / max(1, step - t0)
-
-        shrink, eta, following, mu = numbers(factors, (state["step"], state["eta"]), option(group, "lr"))
+        items, constants = (state["step"], state["eta"]), (group["lambd"], group["alpha"], group["t0"])
+        shrink, eta, following, mu = numbers(_factors, items, (option(group, "lr"),), *constants)
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
         p, average = as_real(p), as_real(state["ax"])
@@ -59,3 +54,9 @@ class ASGD(Optimizer):
             average.add_(p.sub(average).mul_(state["mu"]))
         state["eta"].fill_(following)
         state["mu"].fill_(mu)
+
+
+def _factors(step: float, eta: float, lr: Any, shrinking: float, alpha: float, t0: float) -> tuple[Any, ...]:
+    """How much of w is kept, this step and the next one, and how much the average moves after this step."""
+    following = lr / (1 + shrinking * lr * step) ** alpha
+    return 1 - shrinking * eta, eta, following, 1 / max(1, step - t0)
