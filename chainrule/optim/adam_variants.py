@@ -164,7 +164,7 @@ class RAdam(_OfMoments):
         bias, root, reliable, rectified = numbers(_factors, (state["step"],), (), *group["betas"])
         change = mean / bias * option(group, "lr")
         if reliable:
-            change = change * (root / squares.sqrt().add_(group["eps"])) * rectified
+            change = change * (squares.sqrt().add_(group["eps"]).reciprocal() * root) * rectified
         p.sub_(change)
 
 
