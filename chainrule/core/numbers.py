@@ -32,6 +32,11 @@ class Element(NamedTuple):
         return np.asarray(float(found)) if type(found) in (int, float) else None
 
 
+def beside(x: Tensor) -> np.dtype[Any]:
+    """The dtype that a number of Python's takes beside a tensor."""
+    return np.zeros((), x._raw.dtype).real.dtype
+
+
 def number(holder: dict[str, Any], name: str, at: int | None = None) -> Any:
     """``holder[name]`` (``[at]``); while a function is recorded a tensor that stands for it, if it is a number.
 
@@ -47,22 +52,27 @@ def number(holder: dict[str, Any], name: str, at: int | None = None) -> Any:
 
 
 @discrete(listed=False, batch=each_example, outputs=("number", "others"))
-def of_numbers(*given: Any, function: Callable[..., Any], items: int, constants: tuple[float, ...]) -> Any:
+def of_numbers(*given: Any, function: Callable[..., Any], items: int, constants: tuple[float, ...], dtype: Any) -> Any:
     """What a function of Python's numbers makes of arrays without axes."""
     numbers = [x.item() if k < items or x.dtype == np.float64 else x[()] for k, x in enumerate(map(np.asarray, given))]
-    return tuple(map(np.asarray, function(*numbers, *constants)))
+    return tuple([np.asarray(x, dtype) for x in function(*numbers, *constants)])
 
 
 def numbers(
-    function: Callable[..., tuple[Any, ...]], items: tuple[Tensor, ...], others: tuple[Any, ...] = (), *constants: float
+    function: Callable[..., tuple[Any, ...]],
+    like: Tensor,
+    items: tuple[Tensor, ...],
+    others: tuple[Any, ...] = (),
+    *constants: float,
 ) -> tuple[Any, ...]:
     """A function of Python's numbers: of what lies in tensors (``items``), of others, which may be tensors, and of constants.
 
-    While something is recorded the results are tensors without axes, and the function is called again in each call.
+    While something is recorded the results are tensors without axes, of the dtype that numbers take beside ``like``, and the
+    function is called again in each call.
     """
     if not SPECIAL or LOCAL.recorder is None:
         return function(*[x.item() for x in items], *others, *constants)
     given = [*items, *[x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in others]]
-    params = {"function": function, "items": len(items), "constants": constants}
+    params = {"function": function, "items": len(items), "constants": constants, "dtype": beside(like)}
     found: tuple[Any, ...] = bind(of_numbers, given, params)
     return found

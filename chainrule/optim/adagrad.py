@@ -51,7 +51,7 @@ class Adagrad(Optimizer):
         state["step"].add_(1)
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
-        (lr,) = numbers(_decayed, (state["step"],), (option(group, "lr"),), group["lr_decay"])
+        (lr,) = numbers(_decayed, p, (state["step"],), (option(group, "lr"),), group["lr_decay"])
         p, grad, squares = as_real(p), as_real(grad), as_real(state["sum"])
         squares.addcmul_(grad, grad, value=1)
         p.sub_(grad / squares.sqrt().add_(group["eps"]) * lr)
@@ -98,4 +98,4 @@ class Adadelta(Optimizer):
         squares.mul_(keep).addcmul_(grad, grad, value=1 - keep)
         step = steps.add(eps).sqrt_().div_(squares.add(eps).sqrt_()).mul_(grad)
         steps.mul_(keep).addcmul_(step, step, value=1 - keep)
-        as_real(p).sub_(step * option(group, "lr"))
+        as_real(p).sub_(step * option(group, "lr", p))

@@ -8,7 +8,7 @@ from typing import Any
 from chainrule.core.numbers import numbers
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation, elementwise
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options, option
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options, first_beta, move, option
 
 
 class Adam(Optimizer):
@@ -54,14 +54,14 @@ class Adam(Optimizer):
             names = ["exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"]]
             state.update({name: creation.zeros_like(p) for name in names})
         state["step"].add_(1)
-        (beta1, beta2), weight_decay = group["betas"], group["weight_decay"]
-        shrink, bias, rate = numbers(_factors, (state["step"],), (option(group, "lr"),), beta1, beta2, weight_decay)
+        beta1, beta2, weight_decay = first_beta(group), group["betas"][1], group["weight_decay"]
+        shrink, bias, rate = numbers(_factors, p, (state["step"],), (option(group, "lr"), beta1), beta2, weight_decay)
         if weight_decay and group["decoupled_weight_decay"]:
             p.mul_(shrink)
         elif weight_decay:
             grad = grad.add(p, alpha=weight_decay)
         mean, squares, grad = as_real(state["exp_avg"]), as_real(state["exp_avg_sq"]), as_real(grad)
-        mean.lerp_(grad, 1 - beta1)
+        move(mean, grad, beta1)
         squares.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         if group["amsgrad"]:
             largest = as_real(state["max_exp_avg_sq"])

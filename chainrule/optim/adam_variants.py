@@ -9,7 +9,7 @@ from typing import Any
 from chainrule.core.numbers import numbers
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation, elementwise
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options, option
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options, first_beta, move, option
 
 
 class Adamax(Optimizer):
@@ -44,16 +44,20 @@ class Adamax(Optimizer):
         state["step"].add_(1)
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
-        beta1, beta2 = group["betas"]
+        beta1, beta2 = first_beta(group), group["betas"][1]
         grad, mean, largest = as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_inf"])
-        mean.lerp_(grad, 1 - beta1)
+        move(mean, grad, beta1)
         largest.copy_(elementwise.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"])))
-        (rate,) = numbers(_rate, (state["step"],), (option(group, "lr"),), beta1)
+        (rate,) = numbers(_rate, p, (state["step"],), (option(group, "lr"), beta1))
         as_real(p).sub_(mean / largest * rate)
 
 
 def _rate(step: float, lr: Any, beta1: float) -> tuple[Any, ...]:
     return (lr / (1 - beta1**step),)
+
+
+def _kept(lr: Any, weight_decay: float) -> tuple[Any, ...]:
+    return (1 - lr * weight_decay,)
 
 
 class _OfMoments(Optimizer):
@@ -67,13 +71,13 @@ class _OfMoments(Optimizer):
             state["step"] = creation.tensor(0.0)
             state.update({name: creation.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")})
         state["step"].add_(1)
-        beta1, beta2 = group["betas"]
+        beta1, beta2 = first_beta(group), group["betas"][1]
         p, grad, mean, squares = as_real(p), as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_avg_sq"])
         if group["weight_decay"] and group["decoupled_weight_decay"]:
-            p.mul_(1 - option(group, "lr") * group["weight_decay"])
+            p.mul_(*numbers(_kept, p, (), (option(group, "lr"),), group["weight_decay"]))
         elif group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
-        mean.lerp_(grad, 1 - beta1)
+        move(mean, grad, beta1)
         squares.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         return p, grad, mean, squares
 
@@ -114,23 +118,23 @@ class NAdam(_OfMoments):
             state["step"] = creation.tensor(0.0)
             state.update({name: creation.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")})
         p, grad, mean, squares = self._means(p, grad, group, state)
-        mu, left, following, bias = numbers(_momenta, (state["step"],), (), *group["betas"], group["momentum_decay"])
-        product = state["mu_product"].mul_(mu)
-        of_grad, of_mean = numbers(_rates, (product,), (left, following, option(group, "lr")))
+        product, step = state["mu_product"], state["step"]
+        rest = first_beta(group), group["betas"][1], group["momentum_decay"]
+        product.mul_(*numbers(_momentum, product, (step,), rest))
+        bias, of_grad, of_mean = numbers(_rates, p, (product, step), (option(group, "lr"), *rest))
         root = squares.div(bias).sqrt().add_(group["eps"])
         p.sub_(grad / root * of_grad)
         p.sub_(mean / root * of_mean)
 
 
-def _momenta(step: float, beta1: float, beta2: float, decay: float) -> tuple[float, ...]:
-    """The momentum of this step, what is left of 1, that of the next, and what the mean of squares is divided by."""
-    mu, following = (beta1 * (1 - 0.5 * 0.96 ** (t * decay)) for t in (step, step + 1))
-    return mu, 1 - mu, following, 1 - beta2**step
+def _momentum(step: float, beta1: float, beta2: float, decay: float) -> tuple[float, ...]:
+    return (beta1 * (1 - 0.5 * 0.96 ** (step * decay)),)
 
 
-def _rates(product: float, left: Any, following: Any, lr: Any) -> tuple[Any, ...]:
-    """What the gradient and the mean are multiplied with."""
-    return lr * left / (1 - product), lr * following / (1 - product * following)
+def _rates(product: float, step: float, lr: Any, beta1: float, beta2: float, decay: float) -> tuple[Any, ...]:
+    """What the mean of squares is divided by, and what the gradient and the mean are multiplied with."""
+    (mu,), (following,) = (_momentum(t, beta1, beta2, decay) for t in (step, step + 1))
+    return 1 - beta2**step, lr * (1 - mu) / (1 - product), lr * following / (1 - product * following)
 
 
 class RAdam(_OfMoments):
@@ -161,8 +165,8 @@ class RAdam(_OfMoments):
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
         """One step of one parameter."""
         p, _, mean, squares = self._means(p, grad, group, state)
-        bias, root, reliable, rectified = numbers(_factors, (state["step"],), (), *group["betas"])
-        change = mean / bias * option(group, "lr")
+        bias, root, reliable, rectified = numbers(_factors, p, (state["step"],), (first_beta(group),), group["betas"][1])
+        change = mean / bias * option(group, "lr", p)
         if reliable:
             change = change * (squares.sqrt().add_(group["eps"]).reciprocal() * root) * rectified
         p.sub_(change)

@@ -42,7 +42,7 @@ class ASGD(Optimizer):
             state.update({name: creation.tensor(number) for name, number in first.items()}, ax=creation.zeros_like(p))
         state["step"].add_(1)
         items, constants = (state["step"], state["eta"]), (group["lambd"], group["alpha"], group["t0"])
-        shrink, eta, following, mu = numbers(_factors, items, (option(group, "lr"),), *constants)
+        shrink, eta, following, mu = numbers(_factors, p, items, (option(group, "lr"),), *constants)
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
         p, average = as_real(p), as_real(state["ax"])

@@ -52,7 +52,7 @@ class RMSprop(Optimizer):
             squares = squares.addcmul(mean, mean, value=-1)
         root = squares.sqrt().add_(group["eps"])
         if group["momentum"]:
-            change = as_real(state["momentum_buffer"]).mul_(option(group, "momentum")).addcdiv_(grad, root)
+            change = as_real(state["momentum_buffer"]).mul_(option(group, "momentum", p)).addcdiv_(grad, root)
         else:
             change = grad / root
-        p.sub_(change * option(group, "lr"))
+        p.sub_(change * option(group, "lr", p))

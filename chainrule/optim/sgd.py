@@ -48,11 +48,11 @@ class SGD(Optimizer):
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
         if momentum:
-            momentum = option(group, "momentum")
+            momentum = option(group, "momentum", p)
             if state.get("momentum_buffer") is None:
                 state["momentum_buffer"] = grad.detach().clone()
             else:
                 state["momentum_buffer"].mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             buffer = state["momentum_buffer"]
             grad = grad + buffer * momentum if group["nesterov"] else buffer
-        p.sub_(grad * option(group, "lr"))
+        p.sub_(grad * option(group, "lr", p))
