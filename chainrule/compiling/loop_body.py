@@ -246,9 +246,13 @@ def record_body(
             tensor._edge = Leaf(tensor)
         leaves.append(tensor if is_tensor else array_of(tensor))
     arrays = [array for array, _ in (*carry, *xs)]
-    recorder = BodyRecorder(outer)
-    recording = record(function, leaves, spec, arrays, "scan", outer is not None, recorder)
-    return Body(recording, len(carry), len(xs), lean)
+    refusal = None if outer is None else outer.refusal
+    try:
+        recording = record(function, leaves, spec, arrays, "scan", outer is not None, BodyRecorder(outer))
+        return Body(recording, len(carry), len(xs), lean)
+    finally:
+        if outer is not None:
+            outer.refusal = refusal  # the recording around it goes on without a recorded body
 
 
 def _laid_out(array: Any, strides: Shape) -> Any:

@@ -184,7 +184,7 @@ class Unrecordable(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         recorder = LOCAL.recorder
-        if type(recorder) is Recorder and recorder.refusal is None:  # the function may catch it
+        if isinstance(recorder, Recorder) and recorder.refusal is None:  # the function may catch it
             recorder.refusal = self
 
 
@@ -1128,7 +1128,9 @@ class Traced(ArrayLike):
 
     def as_argument(self) -> Any:
         recorder = self.recorder
-        return recorder.note(np.positive, "__call__", (self,), {}, (self.var.array,), False) if recorder.weak else self
+        if self.var.number not in recorder.weak:
+            return self
+        return recorder.note(np.positive, "__call__", (self,), {}, (self.var.array,), False)
 
     def on_numbers(self, function: Callable[[Any], Any]) -> Any:
         return self.recorder.call(function, "", (self,), {})
