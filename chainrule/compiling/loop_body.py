@@ -10,7 +10,8 @@ Within ``compile`` these operations are what is recorded, so that a recording ha
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.traced import Lifted, Program, Recorder, Traced, Unrecordable, Var
 from chainrule.rows.batching import each_example
 from chainrule.rows.kinds import discrete
+from chainrule.table.shape import alias
 from chainrule.types.arrays import with_strides
 
 ndarray = np.ndarray
@@ -39,6 +41,8 @@ ndarray = np.ndarray
 
 class BodyRecorder(Recorder):
     """Records the body of a loop, also inside of a recording, whose values it takes for arrays from outside.
+
+    What the body uses is not written by it, so that each tensor is an operand of its own, views of others among them.
 
     Attributes:
         outer: the recorder of the recording that the loop is in.
@@ -59,18 +63,17 @@ class BodyRecorder(Recorder):
 
     def bring(self, tensor: Tensor) -> None:
         raw = tensor._raw
-        if type(raw) is ndarray:
-            super().bring(tensor)
-        elif getattr(raw, "level", None) is self.level:
+        if getattr(raw, "level", None) is self.level:
             return
-        elif type(raw) is not Traced or self.outer is None or raw.level is not self.outer.level:
+        if type(raw) is Traced and self.outer is not None and raw.level is self.outer.level:
+            raw = raw.var.array
+        if type(raw) is not ndarray:
             raise Unrecordable("its body uses a value of another transformation")
-        else:
-            var = self.var_of(raw.var.array)
-            self.cells[id(tensor)] = (weakref.ref(tensor), var)
-            entry = self.lifted[id(tensor)] = Lifted(tensor, var)
-            tensor._raw = Traced(var, self.level)
-            tensor._edge = entry.here = self.start(tensor)
+        var = self.var_of(raw)
+        self.cells[id(tensor)] = (weakref.ref(tensor), var)
+        entry = self.lifted[id(tensor)] = Lifted(tensor, var)
+        tensor._raw = Traced(var, self.level)
+        tensor._edge = entry.here = self.start(tensor)
 
     def held(self, tensor: Tensor, data: Any) -> Any:
         base = tensor if tensor._view is None else tensor._view.base
@@ -276,6 +279,29 @@ def pulled_back(*given: Any, body: Body, present: tuple[bool, ...], length: int,
     return body.back(given, present, length, reverse)
 
 
+def _start(x: Tensor) -> Tensor:
+    """A place on the tape of its own for an operand: one may have been computed from another."""
+    if not x.requires_grad:
+        return x
+    start: Tensor = alias(x)
+    start._view = None
+    return start
+
+
+@contextmanager
+def _starting(tensors: list[Any], starts: list[Tensor]) -> Iterator[None]:
+    """Within the block tensors from outside are on the tape where these are."""
+    before = [(x, x._edge) for x in tensors if isinstance(x, Tensor)]
+    try:
+        for x, start in zip(tensors, starts, strict=True):
+            if isinstance(x, Tensor):
+                x._edge = start._edge
+        yield
+    finally:
+        for x, edge in before:
+            x._edge = edge
+
+
 class Scan(Function):
     """A loop on the tape: one node."""
 
@@ -300,12 +326,14 @@ class Scan(Function):
             return tuple(grads)
         if in_graph():  # the gradient is to be differentiated: the iterations are what it is made of
             with grad_mode(True):
-                results = ctx.again(operands)
+                starts = [_start(x) for x in operands]
+                with _starting(body.outside, starts[len(starts) - len(body.outside) :]):
+                    results = ctx.again(starts)
             pairs = [(y, g) for y, g in zip(results, gs, strict=True) if g is not None and y.requires_grad]
-            wanted = [k for k, x in enumerate(operands) if x.requires_grad]
+            wanted = [k for k, x in enumerate(starts) if x.requires_grad]
             if pairs and wanted:
                 outputs, cotangents = zip(*pairs, strict=True)
-                inputs = [operands[k] for k in wanted]
+                inputs = [starts[k] for k in wanted]
                 found = grad(outputs, inputs, cotangents, create_graph=True, allow_unused=True)
                 for k, g in zip(wanted, found, strict=True):
                     grads[4 + k] = g
