@@ -370,7 +370,7 @@ class _Loop:
 
     def _run_while(self, condition: Callable[[Any], Any]) -> Any:
         value = self._tree([x.copy() if type(x) is ndarray else x for x in self.carry])
-        linked = False
+        linked: Leaves = []
         while True:
             wanted, some = _goes_on(condition(value))
             if not some:
@@ -379,12 +379,12 @@ class _Loop:
             if wanted is not None:  # examples of vmap
                 before = tree_flatten(value)[0]
                 leaves = [_chosen(wanted, new, old) for new, old in zip(leaves, before, strict=True)]
-            linked = linked or any(map(_has_history, leaves))
+            linked = [x for x in leaves if _has_history(x)] or linked
             last, leaves = leaves, [_cut(x) for x in leaves]
             value = self._tree(leaves)
         if not linked:
             return value
-        made = Irreversible.apply(*[_tensor(x) for x in last])
+        made = Irreversible.apply(len(last), *[_tensor(x) for x in (*last, *linked)])
         return self._tree([_faced_like(t, x) for t, x in zip(made, last, strict=True)])
 
 
@@ -392,8 +392,9 @@ class Irreversible(Function):
     """What a ``while_loop`` gave: no gradient comes through."""
 
     @staticmethod
-    def forward(ctx: Any, *values: Any) -> Any:
-        return tuple([x.clone() for x in values])
+    def forward(ctx: Any, count: int, *values: Any) -> Any:
+        ctx.count = count
+        return tuple([x.clone() for x in values[:count]])
 
     @staticmethod
     def backward(ctx: Any, *gs: Any) -> Any:
@@ -403,8 +404,8 @@ class Irreversible(Function):
         )
 
     @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
-        return tuple(tangents)
+    def jvp(ctx: Any, count: Any, *tangents: Any) -> Any:
+        return tuple(tangents[: ctx.count])
 
 
 def _checkpointed(f: Callable[..., Any], loop: _Loop) -> tuple[Any, Any]:

@@ -10,8 +10,7 @@ Within ``compile`` these operations are what is recorded, so that a recording ha
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,11 @@ from chainrule.api.array import array_of
 from chainrule.autograd.backward import grad
 from chainrule.autograd.function import Function
 from chainrule.autograd.function_rule import in_graph
-from chainrule.compiling.differentiable import plan_of
+from chainrule.compiling.differentiable import plan_of, start_of, starting_at
 from chainrule.compiling.floating_point import reporter
 from chainrule.compiling.iteration import Shape
 from chainrule.compiling.plan import Plan
-from chainrule.compiling.recording import Argument, GradOf, Recording, record
+from chainrule.compiling.recording import Argument, GradOf, Recording, record, rewind
 from chainrule.core.dispatch import bind
 from chainrule.core.modes import LOCAL, grad_mode
 from chainrule.core.modes import recording as records
@@ -33,7 +32,6 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.traced import Lifted, Program, Recorder, Traced, Unrecordable, Var
 from chainrule.rows.batching import each_example
 from chainrule.rows.kinds import discrete
-from chainrule.table.shape import alias
 from chainrule.types.arrays import with_strides
 
 ndarray = np.ndarray
@@ -252,7 +250,11 @@ def record_body(
     refusal = None if outer is None else outer.refusal
     try:
         recording = record(function, leaves, spec, arrays, "scan", outer is not None, BodyRecorder(outer))
-        return Body(recording, len(carry), len(xs), lean)
+        try:
+            return Body(recording, len(carry), len(xs), lean)
+        except Unrecordable:
+            rewind(recording.drawn)
+            raise
     finally:
         if outer is not None:
             outer.refusal = refusal  # the recording around it goes on without a recorded body
@@ -279,29 +281,6 @@ def pulled_back(*given: Any, body: Body, present: tuple[bool, ...], length: int,
     return body.back(given, present, length, reverse)
 
 
-def _start(x: Tensor) -> Tensor:
-    """A place on the tape of its own for an operand: one may have been computed from another."""
-    if not x.requires_grad:
-        return x
-    start: Tensor = alias(x)
-    start._view = None
-    return start
-
-
-@contextmanager
-def _starting(tensors: list[Any], starts: list[Tensor]) -> Iterator[None]:
-    """Within the block tensors from outside are on the tape where these are."""
-    before = [(x, x._edge) for x in tensors if isinstance(x, Tensor)]
-    try:
-        for x, start in zip(tensors, starts, strict=True):
-            if isinstance(x, Tensor):
-                x._edge = start._edge
-        yield
-    finally:
-        for x, edge in before:
-            x._edge = edge
-
-
 class Scan(Function):
     """A loop on the tape: one node."""
 
@@ -326,8 +305,8 @@ class Scan(Function):
             return tuple(grads)
         if in_graph():  # the gradient is to be differentiated: the iterations are what it is made of
             with grad_mode(True):
-                starts = [_start(x) for x in operands]
-                with _starting(body.outside, starts[len(starts) - len(body.outside) :]):
+                starts = [start_of(x) for x in operands]
+                with starting_at(body.outside, starts[len(starts) - len(body.outside) :]):
                     results = ctx.again(starts)
             pairs = [(y, g) for y, g in zip(results, gs, strict=True) if g is not None and y.requires_grad]
             wanted = [k for k, x in enumerate(starts) if x.requires_grad]
