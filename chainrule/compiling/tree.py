@@ -269,26 +269,26 @@ def _segments(recording: Recording) -> list[Segment]:
     return path
 
 
+_APART = 1 << 40  # between the number of an array and its other one, where the first is another array's in the tree
+
+
 def _number_alike(recording: Recording, sources: dict[int, Any]) -> None:
     """Give the arrays that a recording starts from the numbers that they have in a tree; others, which are in the way, get new ones.
 
     Where two recordings have gone different ways before they met an array, it has two numbers.
     """
     every = [*recording.sources, *recording.constants, *[var for call in recording.calls for var in call.results]]
-    free = itertools.count(1 + max([0, *[var.number for var in every], *[-number for number in sources]]))
     numbered = {var.number: var for var in every}
-    wanted = {}
-    for var, source in recording.sources.items():
-        if not _same_source(sources.get(-var.number), source):
-            wanted[var] = next((-number for number, known in sources.items() if _same_source(known, source)), 0)
-    for var in wanted:
-        var.number = next(free)
+    wanted = {
+        var: next((-number for number, known in sources.items() if _same_source(known, source)), var.number + _APART)
+        for var, source in recording.sources.items()
+        if not _same_source(sources.get(-var.number), source)
+    }
     for var, number in wanted.items():
-        if number:
-            other = numbered.get(number)
-            if other is not None and other not in wanted:
-                other.number = next(free)
-            var.number = number
+        other = numbered.get(number)
+        if other is not None and other not in wanted:
+            other.number += _APART
+        var.number = number
 
 
 def _same_source(x: Any, y: Any) -> bool:
