@@ -240,8 +240,11 @@ class _Loop:
                 return wrap(new) if isinstance(old, Tensor) else new
         new = self._leaf(new, f"{self.what}{self.paths[k]}")
         if tuple(new.shape) != tuple(old.shape) or _dtype(new) != dtype:
-            if k in self.weak and not new.shape and np.promote_types(dtype, _dtype(new)) == _dtype(new) or (
-                k in self.weak and not new.shape and dtype.kind == _dtype(new).kind
+            if (
+                k in self.weak
+                and not new.shape
+                and np.promote_types(dtype, _dtype(new)) == _dtype(new)
+                or (k in self.weak and not new.shape and dtype.kind == _dtype(new).kind)
             ):
                 self.carry[k] = _as_dtype(old, _dtype(new))
                 self.weak.discard(k)
@@ -294,7 +297,9 @@ class _Loop:
             tree, y = self.iteration(tree, tree_unflatten([x[i, ...] for x in xs], self.xs_spec))
             leaves, found = tree_flatten(y)
             if spec is not None and found != spec:
-                raise TypeError(f"{self.api}: y changes its structure between iterations, from {_text(spec)} to {_text(found)}")
+                raise TypeError(
+                    f"{self.api}: y changes its structure between iterations, from {_text(spec)} to {_text(found)}"
+                )
             spec = found
             ys.append(leaves)
         if self.reverse:
@@ -305,7 +310,9 @@ class _Loop:
         """The ys of all iterations, of one leaf."""
         kinds = {(tuple(np.shape(x)), _dtype(x)) for x in parts if hasattr(x, "dtype")}
         if len(kinds) > 1:
-            raise TypeError(f"{self.api}: y is not the same in all iterations: leaf {k} is {' and '.join(map(str, kinds))}")
+            raise TypeError(
+                f"{self.api}: y is not the same in all iterations: leaf {k} is {' and '.join(map(str, kinds))}"
+            )
         return stack(list(parts)) if any([isinstance(x, Tensor) for x in parts]) else np.stack(parts)
 
     # -- recorded ----------------------------------------------------------------------------------------------------
@@ -325,7 +332,8 @@ class _Loop:
         first = -1 if self.reverse else 0
         begin = [(np.array(x, order="C"), isinstance(leaf, Tensor)) for x, leaf in zip(carry, self.carry, strict=True)]
         slices = [
-            (np.require(x[first, ...], None, ["C", "A"]), isinstance(leaf, Tensor)) for x, leaf in zip(xs, self.xs, strict=True)
+            (np.require(x[first, ...], None, ["C", "A"]), isinstance(leaf, Tensor))
+            for x, leaf in zip(xs, self.xs, strict=True)
         ]
         mapped = [_has_history(x) for x in self.xs]
         flows = any(mapped) or any(map(_has_history, self.carry))
@@ -482,7 +490,9 @@ def _zeros(x: Any) -> Any:
 
 
 def _dtype(x: Any) -> np.dtype[Any]:
-    return x._raw.dtype if isinstance(x, Tensor) else np.asarray(x).dtype if not hasattr(x, "dtype") else np.dtype(x.dtype)  # type: ignore[no-any-return]
+    return (
+        x._raw.dtype if isinstance(x, Tensor) else np.asarray(x).dtype if not hasattr(x, "dtype") else np.dtype(x.dtype)
+    )  # type: ignore[no-any-return]
 
 
 def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:

@@ -108,7 +108,9 @@ class Body:
         if any(type(source) is GradOf for _, source in sources):
             raise Unrecordable("its body uses the .grad of a tensor")
         given = [var for var, source in recording.sources.items() if type(source) is Argument]
-        self.outside = [source.array((), ()) if not hasattr(source, "tensor") else source.tensor for _, source in sources]
+        self.outside = [
+            source.array((), ()) if not hasattr(source, "tensor") else source.tensor for _, source in sources
+        ]
         self._strides: list[Shape] = [var.array.strides for var in (*given, *[var for var, _ in sources])]
         self._operands = [*given, *[var for var, _ in sources]]
         made = [result.var for result in recording.results]
@@ -117,7 +119,9 @@ class Body:
         self._plan_way_back(recording)
         program = [var for var in self._made] + self._kept
         self._plan = Plan(Program(self._operands, recording.constants, recording.calls, program, []))
-        self.iteration = [(v.shape, v.dtype) if v is not None else (c.shape, c.dtype) for v, c in zip(made, self._constants)]
+        self.iteration = [
+            (v.shape, v.dtype) if v is not None else (c.shape, c.dtype) for v, c in zip(made, self._constants)
+        ]
         for var in (*self._operands, *[var for call in recording.calls for var in call.results]):
             var.array = None  # type: ignore[assignment]
 
@@ -140,7 +144,9 @@ class Body:
         position = {var: i for i, var in enumerate(self._operands)}
         if self.lean:
             needed = list(self._operands)
-            program = Program([*backward.cotangents, *needed], recording.constants, [*recording.calls, *backward.calls], grads, [])
+            program = Program(
+                [*backward.cotangents, *needed], recording.constants, [*recording.calls, *backward.calls], grads, []
+            )
             self._back = Plan(program)
         else:
             needed = backward.residuals
@@ -168,7 +174,9 @@ class Body:
         stacks = [np.empty((length, *shape), dtype) for shape, dtype in self.iteration[carried:]]
         begun = [np.empty((length, *carry[k].shape), carry[k].dtype) for k in self._begun]
         kept = [np.empty((length, *var.shape), var.dtype) for var in self._kept]
-        into = [stack for stack, constant in zip(stacks, self._constants[carried:], strict=True) if constant is None] + kept
+        into = [
+            stack for stack, constant in zip(stacks, self._constants[carried:], strict=True) if constant is None
+        ] + kept
         at = [k for k, constant in enumerate(self._constants[:carried]) if constant is None]
         constants = {k: c for k, c in enumerate(self._constants[:carried]) if c is not None}
         run, report, strides = self._plan.run, self._report, self._strides

@@ -165,7 +165,9 @@ class RAdam(_OfMoments):
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
         """One step of one parameter."""
         p, _, mean, squares = self._means(p, grad, group, state)
-        bias, root, reliable, rectified = numbers(_factors, p, (state["step"],), (first_beta(group),), group["betas"][1])
+        bias, root, reliable, rectified = numbers(
+            _factors, p, (state["step"],), (first_beta(group),), group["betas"][1]
+        )
         change = mean / bias * option(group, "lr", p)
         if reliable:
             change = change * (squares.sqrt().add_(group["eps"]).reciprocal() * root) * rectified

@@ -144,7 +144,9 @@ def test_values(name, reverse, hand):
         same(compiled(W * k, xs), hand(lambda scan: scan(program(W * k, B), init, xs, reverse=reverse)))  # noqa: B023
 
 
-@pytest.mark.parametrize("options", [{}, {"reverse": True}, {"checkpoint": True}, {"checkpoint": True, "reverse": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"reverse": True}, {"checkpoint": True}, {"checkpoint": True, "reverse": True}]
+)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients(name, options, hand):
     program, init, xs = PROGRAMS[name]
@@ -194,12 +196,20 @@ def test_transformations_of_a_vector_result():
 def test_finite_differences():
     for program in (rnn, closes_over_what_is_computed, nested):
         f = lambda w, b: loss(program, cr.scan, cr.Array(w), cr.Array(b), H0, XS)  # noqa: B023
-        assert cr.autograd.gradcheck(
-            lambda w, b: loss(program, cr.scan, w, b, cr.tensor(H0), cr.tensor(XS))  # noqa: B023
-            if program is not nested
-            else f(w, b).tensor if hasattr(f(w, b), "tensor") else f(w, b),
-            tuple(cr.tensor(x, requires_grad=True) for x in (W, B)),
-        ) if program is rnn else True
+        assert (
+            cr.autograd.gradcheck(
+                lambda w, b: (
+                    loss(program, cr.scan, w, b, cr.tensor(H0), cr.tensor(XS))  # noqa: B023
+                    if program is not nested
+                    else f(w, b).tensor
+                    if hasattr(f(w, b), "tensor")
+                    else f(w, b)
+                ),
+                tuple(cr.tensor(x, requires_grad=True) for x in (W, B)),
+            )
+            if program is rnn
+            else True
+        )
         g = cr.grad(f)(W, B)
         for i, j in ((0, 0), (1, 2)):
             e = np.zeros_like(W)
