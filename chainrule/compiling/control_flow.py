@@ -27,6 +27,7 @@ from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.traced import Recorder, Traced
 from chainrule.ops.creation import tensor as new_tensor
 from chainrule.ops.joining import stack
+from chainrule.random import default_generator
 from chainrule.transform.arguments import is_array, without_objects
 from chainrule.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
 
@@ -52,7 +53,7 @@ def scan(
         f: from ``(carry, x)`` to ``(carry, y)``. It is recorded in the first iteration, and replayed as a plan; if it cannot be
             (it branches on values, draws random numbers), it is called for each one.
         init: the first carry: an array (tensor, number), or containers of them. Its structure, shapes and dtypes are those of every
-            carry; a number takes the dtype that f gives it.
+            carry; a number of Python's takes the dtype that f gives it, which is called once more to know.
         xs: arrays ``(n, ...)``, or containers of them; f gets ``x[i]`` of each. None: there is nothing to go over.
         length: n, where ``xs`` does not say.
         reverse: begin with the last.
@@ -72,8 +73,8 @@ def scan(
     >>> cr.scan(lambda total, x: (total + x, total * x), 0.0, np.array([1., 2., 3.]))
     (array(6.), array([0., 2., 9.]))
     >>> decay = lambda k: cr.scan(lambda y, _: (y - 0.01 * k * y, None), 1.0, length=100)[0]
-    >>> cr.grad(decay)(2.0).round(4)
-    array(-0.1353)
+    >>> cr.grad(decay)(2.0)
+    array(-0.13532608)
     """
     errors.check_function("scan", f)
     if isinstance(unroll, int) and unroll < 0:
@@ -147,10 +148,6 @@ def _index(name: str, x: Any) -> int:
         raise TypeError(f"fori_loop: {name} must be an integer, got {type(x).__name__}") from None
 
 
-class _Promoted(Exception):
-    """A number that is carried takes the dtype that the body gives it: the loop is to begin again."""
-
-
 class _Loop:
     """A loop over leaves.
 
@@ -159,7 +156,7 @@ class _Loop:
         carry, carry_spec: the leaves of the first carry, and their structure; ``paths``: how each is reached.
         xs, xs_spec: what is gone over.
         length, reverse: how many iterations there are, and whether the last comes first.
-        weak: the carried leaves that are numbers of Python's, which take the dtype of what they meet.
+        weak: the numbers of Python's that are carried, which take the dtype of what they meet.
     """
 
     def __init__(
@@ -170,7 +167,7 @@ class _Loop:
         carry, self.carry_spec = tree_flatten(init)
         mapped, self.xs_spec = tree_flatten(xs)
         self.tensors = any([isinstance(x, Tensor) for x in (*carry, *mapped)])
-        self.weak = {k for k, x in enumerate(carry) if type(x) in (int, float, complex)}
+        self.weak = {k: x for k, x in enumerate(carry) if type(x) in (int, float, complex)}
         self.paths = leaf_paths(self.carry_spec)
         self.carry = [self._leaf(x, f"{what}{path}") for x, path in zip(carry, self.paths, strict=True)]
         names = leaf_paths(self.xs_spec)
@@ -240,15 +237,6 @@ class _Loop:
                 return wrap(new) if isinstance(old, Tensor) else new
         new = self._leaf(new, f"{self.what}{self.paths[k]}")
         if tuple(new.shape) != tuple(old.shape) or _dtype(new) != dtype:
-            if (
-                k in self.weak
-                and not new.shape
-                and np.promote_types(dtype, _dtype(new)) == _dtype(new)
-                or (k in self.weak and not new.shape and dtype.kind == _dtype(new).kind)
-            ):
-                self.carry[k] = _as_dtype(old, _dtype(new))
-                self.weak.discard(k)
-                raise _Promoted
             raise TypeError(
                 f"{self.api}: {self.what}{self.paths[k]} changes in the body, from {_kind(old)} to {_kind(new)}: it must have the same "
                 f"shape and dtype in every iteration{_advice(old, new)}"
@@ -259,13 +247,8 @@ class _Loop:
 
     def run(self) -> tuple[Any, Any]:
         """The last carry, and the ys."""
-        while True:
-            try:
-                return self._run()
-            except _Promoted:
-                continue
-
-    def _run(self) -> tuple[Any, Any]:
+        if self.weak:
+            self._give_dtypes()
         if not self.length:
             return self._empty()
         body = self.body()
@@ -274,6 +257,29 @@ class _Loop:
         results = self._recorded(body)
         carry, y = tree_unflatten(results, body.spec)
         return carry, y
+
+    def _give_dtypes(self) -> None:
+        """Let numbers of Python's that are carried have the dtypes that they take in the body: those that it gives them in a trial."""
+        recorder, state = LOCAL.recorder, default_generator._get_state()
+        calls, guards = (len(recorder.calls), len(recorder.guards)) if recorder is not None else (0, 0)
+        first = -1 if self.reverse else 0
+        xs = [x[first, ...] for x in self.xs] if self.length else [_zeros(x) for x in self.xs]
+        carry = [self.weak.get(k, x) for k, x in enumerate(self.carry)]
+        try:
+            with grad_mode(False):
+                result = without_objects(self.function(self._tree(carry), tree_unflatten(xs, self.xs_spec)))
+            leaves, spec = tree_flatten(result[0])
+        except Exception:  # which the loop will come to
+            return
+        finally:
+            default_generator._set_state(state)
+            if recorder is not None and len(recorder.guards) == guards:
+                del recorder.calls[calls:]
+        if spec == self.carry_spec:
+            for k in self.weak:
+                dtype = _dtype(leaves[k]) if hasattr(leaves[k], "dtype") else np.asarray(leaves[k]).dtype
+                if np.can_cast(np.min_scalar_type(self.weak[k]), dtype, "same_kind"):
+                    self.carry[k] = _as_dtype(self.carry[k], dtype)
 
     def _empty(self) -> tuple[Any, Any]:
         """No iterations: what y would be like is what the body gives for zeros."""
@@ -346,7 +352,7 @@ class _Loop:
         live = [*[flows and x.dtype.kind in "fc" for x, _ in carry], *mapped]
         try:
             return record_body(self.iteration, carry, xs, live, self.spec, self.lean)
-        except (_Promoted, Refused):
+        except Refused:
             raise
         except Exception:  # each iteration by itself says what is wrong, if anything is
             return None
@@ -370,13 +376,8 @@ class _Loop:
 
     def run_while(self, condition: Callable[[Any], Any]) -> Any:
         """The value for which the condition is false."""
-        while True:
-            try:
-                return self._run_while(condition)
-            except _Promoted:
-                continue
-
-    def _run_while(self, condition: Callable[[Any], Any]) -> Any:
+        if self.weak:
+            self._give_dtypes()
         value = self._tree([x.copy() if type(x) is ndarray else x for x in self.carry])
         linked: Leaves = []
         while True:
@@ -431,9 +432,11 @@ def _checkpointed(f: Callable[..., Any], loop: _Loop) -> tuple[Any, Any]:
     def segment(carry: Any, x: Any) -> Any:
         return scan(f, carry, x, length=inner, reverse=reverse)
 
+    if loop.weak:
+        loop._give_dtypes()
     init = loop._tree(loop.carry)
     first = _Loop(segment, init, tree_unflatten([part(x, False) for x in loop.xs], loop.xs_spec), outer, reverse)
-    first.lean, first.weak = True, loop.weak
+    first.lean = True
     carry, ys = first.run()
     leaves, spec = tree_flatten(ys)
     leaves = [y.reshape((n - rest, *y.shape[2:])) for y in leaves]
