@@ -51,6 +51,20 @@ def number(holder: dict[str, Any], name: str, at: int | None = None) -> Any:
     return wrap(LOCAL.recorder.element(source, value))
 
 
+def part(holder: dict[str, Any], name: str, at: int) -> Any:
+    """``holder[name][at]``, on which a recording relies, and on nothing else in it."""
+    return holder[name][at]
+
+
+def nonzero(holder: dict[str, Any], name: str) -> bool:
+    """Whether ``holder[name]`` is not zero, on which a recording relies, and not on the number."""
+    return bool(holder[name])
+
+
+#: what a recording asks again in each call
+ASKED = (part, nonzero)
+
+
 @discrete(listed=False, batch=each_example, outputs=("number", "others"))
 def of_numbers(*given: Any, function: Callable[..., Any], items: int, constants: tuple[float, ...], dtype: Any) -> Any:
     """What a function of Python's numbers makes of arrays without axes."""

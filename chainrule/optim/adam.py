@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from chainrule.core.numbers import numbers
+from chainrule.core.numbers import numbers, part
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation, elementwise
 from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options, first_beta, move, option
@@ -54,7 +54,7 @@ class Adam(Optimizer):
             names = ["exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"]]
             state.update({name: creation.zeros_like(p) for name in names})
         state["step"].add_(1)
-        beta1, beta2, weight_decay = first_beta(group), group["betas"][1], group["weight_decay"]
+        beta1, beta2, weight_decay = first_beta(group), part(group, "betas", 1), group["weight_decay"]
         shrink, bias, rate = numbers(_factors, p, (state["step"],), (option(group, "lr"), beta1), beta2, weight_decay)
         if weight_decay and group["decoupled_weight_decay"]:
             p.mul_(shrink)

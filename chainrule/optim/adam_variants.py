@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from chainrule.core.numbers import numbers
+from chainrule.core.numbers import numbers, part
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation, elementwise
 from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options, first_beta, move, option
@@ -44,7 +44,7 @@ class Adamax(Optimizer):
         state["step"].add_(1)
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
-        beta1, beta2 = first_beta(group), group["betas"][1]
+        beta1, beta2 = first_beta(group), part(group, "betas", 1)
         grad, mean, largest = as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_inf"])
         move(mean, grad, beta1)
         largest.copy_(elementwise.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"])))
@@ -71,7 +71,7 @@ class _OfMoments(Optimizer):
             state["step"] = creation.tensor(0.0)
             state.update({name: creation.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")})
         state["step"].add_(1)
-        beta1, beta2 = first_beta(group), group["betas"][1]
+        beta1, beta2 = first_beta(group), part(group, "betas", 1)
         p, grad, mean, squares = as_real(p), as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_avg_sq"])
         if group["weight_decay"] and group["decoupled_weight_decay"]:
             p.mul_(*numbers(_kept, p, (), (option(group, "lr"),), group["weight_decay"]))
@@ -119,7 +119,7 @@ class NAdam(_OfMoments):
             state.update({name: creation.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")})
         p, grad, mean, squares = self._means(p, grad, group, state)
         product, step = state["mu_product"], state["step"]
-        rest = first_beta(group), group["betas"][1], group["momentum_decay"]
+        rest = first_beta(group), part(group, "betas", 1), group["momentum_decay"]
         product.mul_(*numbers(_momentum, product, (step,), rest))
         bias, of_grad, of_mean = numbers(_rates, p, (product, step), (option(group, "lr"), *rest))
         root = squares.div(bias).sqrt().add_(group["eps"])
@@ -166,7 +166,7 @@ class RAdam(_OfMoments):
         """One step of one parameter."""
         p, _, mean, squares = self._means(p, grad, group, state)
         bias, root, reliable, rectified = numbers(
-            _factors, p, (state["step"],), (first_beta(group),), group["betas"][1]
+            _factors, p, (state["step"],), (first_beta(group),), part(group, "betas", 1)
         )
         change = mean / bias * option(group, "lr", p)
         if reliable:

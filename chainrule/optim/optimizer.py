@@ -9,7 +9,7 @@ from typing import Any
 
 from chainrule.api.grad_mode import enable_grad, no_grad
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.numbers import beside, number
+from chainrule.core.numbers import beside, number, part
 from chainrule.core.tensor import Tensor
 from chainrule.ops.memory import view_as_real
 from chainrule.table import arithmetic
@@ -142,8 +142,8 @@ def option(group: Group, name: str, like: Tensor | None = None) -> Any:
 
 def first_beta(group: Group) -> Any:
     """The first of a group's betas, which some schedulers change."""
-    found = number(group, "betas", 0) if "max_momentum" in group else None
-    return group["betas"][0] if found is None else found
+    found = number(group, "betas", 0) if group.get("max_momentum") is not None else None
+    return part(group, "betas", 0) if found is None else found
 
 
 def move(mean: Tensor, grad: Tensor, beta: Any) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from chainrule.core.numbers import nonzero
 from chainrule.core.tensor import Tensor
 from chainrule.optim.optimizer import Group, Optimizer, check_options, option
 
@@ -44,10 +45,9 @@ class SGD(Optimizer):
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
         """One step of one parameter."""
-        momentum = group["momentum"]
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
-        if momentum:
+        if nonzero(group, "momentum"):
             momentum = option(group, "momentum", p)
             if state.get("momentum_buffer") is None:
                 state["momentum_buffer"] = grad.detach().clone()

@@ -50,7 +50,7 @@ from chainrule.compiling.state.objects import (
     random_types,
 )
 from chainrule.compiling.state.reads import Reads
-from chainrule.core.numbers import number
+from chainrule.core.numbers import ASKED, number
 
 ndarray = np.ndarray
 _STATELESS = frozenset(
@@ -63,6 +63,10 @@ DRAW = (
     "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or pass the numbers as "
     "an argument"
 )
+
+
+def _asked(holder: Any, function: Any, args: tuple[Any, ...]) -> Any:
+    return function(holder, *args)
 
 
 def _is_ours(stack: Stack) -> bool:
@@ -95,6 +99,10 @@ class Calls(Reads):
                 self.refuse("it warns, or changes how warnings are shown, which no recording repeats")
             if function is number:
                 return  # which the recording reads in each call
+            if function in ASKED:
+                again = functools.partial(_asked, function=function, args=tuple(args[1:]))
+                self.looked_up(args[0], again, repr((function.__name__, args[1:])))
+                return
             if is_library(module):
                 self._check_pure(function)
                 self.computes(stack, [*args, *keywords.values()], each=self.handed)
