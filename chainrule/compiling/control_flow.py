@@ -231,10 +231,9 @@ class _Loop:
     def _checked(self, k: int, old: Any, new: Any) -> Any:
         """A leaf of the body's carry, which has the shape and dtype of the one that it was given."""
         dtype = _dtype(old)
-        if type(new) in (bool, int, float, complex):
-            if np.result_type(dtype, new) == dtype:
-                new = np.asarray(new, dtype)
-                return wrap(new) if isinstance(old, Tensor) else new
+        if type(new) in (bool, int, float, complex) and np.result_type(dtype, new) == dtype:
+            new = np.asarray(new, dtype)
+            return wrap(new) if isinstance(old, Tensor) else new
         new = self._leaf(new, f"{self.what}{self.paths[k]}")
         if tuple(new.shape) != tuple(old.shape) or _dtype(new) != dtype:
             raise TypeError(
@@ -471,6 +470,8 @@ def _given(x: Any, outer: Any) -> Any:
 
 def _plain(t: Tensor) -> Any:
     """A result in NumPy's face: an array, if nothing else is known of it."""
+    if type(t._raw) is Traced:
+        t._raw.recorder.keep_array(t._raw)  # and no scalar, if it has no axes
     return t._raw if t._edge is None and type(t._raw) is ndarray else array_of(t)
 
 
@@ -520,7 +521,7 @@ def _goes_on(answer: Any) -> tuple[Any, bool]:
     """What a condition says: for which examples (None: there is but one), and whether it is true of any."""
     if np.shape(answer) != ():
         raise TypeError(
-            f"while_loop: the condition must give one boolean, and it gave an array of shape {tuple(np.shape(answer))}: use np.any or np.all"
+            f"while_loop: the condition must give one boolean, not an array of shape {tuple(np.shape(answer))}: use np.any or np.all"
         )
     raw = getattr(getattr(answer, "_tensor", answer), "_raw", None)
     if type(raw) is not Batched:

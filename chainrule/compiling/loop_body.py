@@ -89,7 +89,8 @@ class Body:
         carried, count: how many leaves are carried, and how many results there are: these, and the leaves of y.
         outside: what it uses from around it: tensors, and arrays.
         results: what the recording says of each result; spec: the structure of ``(carry, y)``.
-        differentiable: whether gradients flow through it.
+        iteration: the shape and dtype of each result of an iteration.
+        differentiable: whether gradients flow through it, and ``live`` the results that they flow from.
         lean: whether it is computed again on the way back, so that of an iteration no more is kept than what it began with.
     """
 
@@ -115,13 +116,12 @@ class Body:
         self._operands = [*given, *[var for var, _ in sources]]
         made = [result.var for result in recording.results]
         self._made = [var for var in made if var is not None]
-        self._constants = [None if r.var is not None else np.asarray(r.content) for r in recording.results]
+        self._constants: list[Any] = [None if r.var is not None else np.asarray(r.content) for r in recording.results]
         self._plan_way_back(recording)
-        program = [var for var in self._made] + self._kept
-        self._plan = Plan(Program(self._operands, recording.constants, recording.calls, program, []))
-        self.iteration = [
-            (v.shape, v.dtype) if v is not None else (c.shape, c.dtype) for v, c in zip(made, self._constants)
-        ]
+        outputs = self._made + self._kept
+        self._plan = Plan(Program(self._operands, recording.constants, recording.calls, outputs, []))
+        like = [var if var is not None else constant for var, constant in zip(made, self._constants, strict=True)]
+        self.iteration = [(x.shape, x.dtype) for x in like]
         for var in (*self._operands, *[var for call in recording.calls for var in call.results]):
             var.array = None  # type: ignore[assignment]
 

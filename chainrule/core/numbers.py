@@ -26,7 +26,7 @@ class Element(NamedTuple):
     at: int | None
 
     def array(self, arrays: Any, leaves: Any) -> Any:
-        found = self.holder.get(self.name)
+        found: Any = self.holder.get(self.name)
         if self.at is not None:
             found = found[self.at] if type(found) is tuple and len(found) > self.at else None
         return np.asarray(float(found)) if type(found) in (int, float) else None

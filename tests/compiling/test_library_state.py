@@ -92,7 +92,9 @@ def test_schedulers(name):
 def of_layers(make, schedule, compiled, steps=20):
     """Losses, parameters and buffers after steps with dropout, batch norm's buffers and clipping; and what was called."""
     cr.manual_seed(0)
-    model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2, affine=False), nn.Dropout(0.2), nn.Linear(2, 1, bias=False))
+    model = nn.Sequential(
+        nn.Linear(3, 2), nn.BatchNorm1d(2, affine=False), nn.Dropout(0.2), nn.Linear(2, 1, bias=False)
+    )
     optimizer = make(model.parameters())
     scheduler = schedule(optimizer)
 
@@ -112,7 +114,10 @@ def of_layers(make, schedule, compiled, steps=20):
 
 
 CYCLE = {**SCHEDULERS, "OneCycleLR": lambda o: optim.lr_scheduler.OneCycleLR(o, max_lr=0.2, total_steps=40)}
-STEPS = [*[(name, "ExponentialLR") for name in OPTIMIZERS], *[(name, "OneCycleLR") for name in ("SGD, momentum", "Adam", "NAdam")]]
+STEPS = [
+    *[(name, "ExponentialLR") for name in OPTIMIZERS],
+    *[(name, "OneCycleLR") for name in ("SGD, momentum", "Adam", "NAdam")],
+]
 
 
 @pytest.mark.parametrize(("name", "schedule"), STEPS)
