@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
     from chainrule.serialization import load, save
     from chainrule.compiling import compile
+    from chainrule.compiling.control_flow import fori_loop, scan, while_loop
     from chainrule.explaining import explain, record_lines
     from chainrule.nn.functional import (
         adaptive_avg_pool1d, alpha_dropout, avg_pool1d, bilinear, celu, celu_, channel_shuffle, conv1d, conv2d, conv3d,
@@ -86,6 +87,7 @@ _LAZY = {
         "stats testing utils",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "compiling": "compile",
+        "compiling.control_flow": "fori_loop scan while_loop",
         "explaining": "explain record_lines",
         "func": "grad grad_and_value hvp jacfwd jacrev jvp value_and_grad vjp vmap",
         "jacobians.api": "hessian jacobian jacobian_plan",

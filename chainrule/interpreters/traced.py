@@ -184,7 +184,7 @@ class Unrecordable(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         recorder = LOCAL.recorder
-        if type(recorder) is Recorder and recorder.refusal is None:  # the function may catch it
+        if isinstance(recorder, Recorder) and recorder.refusal is None:  # the function may catch it
             recorder.refusal = self
 
 
@@ -264,6 +264,7 @@ class Recorder:
         given: numbers of the Vars of arguments.
         scalars: numbers of Vars that plain code has as scalars of NumPy's.
         weak: numbers of Vars that plain code has as floats of Python's, whose dtype is that of what they meet.
+        elements: for the Vars of numbers that lie in containers, where they are found.
     """
 
     def __init__(self) -> None:
@@ -295,6 +296,7 @@ class Recorder:
         self.given: set[int] = set()
         self.scalars: set[int] = set()
         self.weak: set[int] = set()
+        self.elements: dict[Var, Any] = {}
         self._count = 0
         self._row: str = ""
         self._inside_row = 0
@@ -331,6 +333,15 @@ class Recorder:
             var = self.arrays[id(array)] = self.new(array)
             self.contents.append((var, digest(array)))
         return var
+
+    def element(self, source: Any, number: np.ndarray[Any, Any]) -> Traced:
+        """A number that lies in a container, which is looked at again in each call."""
+        for var, known in self.elements.items():
+            if all([x is y for x, y in zip(known, source, strict=True)]):
+                return Traced(var, self.level)
+        var = self.arrays[id(number)] = self.new(number)
+        self.elements[var] = source
+        return Traced(var, self.level)
 
     def roots(self) -> list[Var]:
         """The plain arrays that were met."""
@@ -1117,7 +1128,9 @@ class Traced(ArrayLike):
 
     def as_argument(self) -> Any:
         recorder = self.recorder
-        return recorder.note(np.positive, "__call__", (self,), {}, (self.var.array,), False) if recorder.weak else self
+        if self.var.number not in recorder.weak:
+            return self
+        return recorder.note(np.positive, "__call__", (self,), {}, (self.var.array,), False)
 
     def on_numbers(self, function: Callable[[Any], Any]) -> Any:
         return self.recorder.call(function, "", (self,), {})
