@@ -16,6 +16,7 @@ from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, holds_of, implements,
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import ordering
 from chainrule.ops.numpy_lists import arranged, operands
+from chainrule.ops.numpy_layout import laid
 from chainrule.ops.shaping import layout
 from chainrule.table import indexing, reduction, statistics
 from chainrule.table import shape as rows
@@ -340,8 +341,13 @@ def laid_alike(function: Any, a: Any, along: int) -> Any:
 
 @implements(np.median)
 def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-    middle = _quantile if math.prod(shape_of(a)) else lambda a, q, axis, keepdims: _mean(a, axis, keepdims=keepdims)
-    return middle(a, 0.5, axis, keepdims=keepdims)
+    if not math.prod(shape_of(a)):
+        return _mean(a, axis, keepdims=keepdims)
+    result = _quantile(a, 0.5, axis, keepdims=keepdims)
+    if not isinstance(axis, (int, np.integer)):
+        return result
+    order = [k for k in rows.slowest_first(a) if k != axis % len(shape_of(a))]  # as means of what is in the middle lie
+    return rows.laid_along(result, [axis, *order] if keeps(keepdims) else np.argsort(np.argsort(order)).tolist())
 
 
 @implements(np.percentile)
@@ -382,6 +388,7 @@ def _quantile(
     result = below if exact else below + weight * (above - below)
     if holds_of(ordered[-1], _has_nan):  # NaN is sorted to the end, and is in every quantile
         result = np.where(np.isnan(ordered[-1]), np.nan, result)
+    result = laid(result, "C")
     if keeps(keepdims):
         shape = tuple(1 if k in axes else n for k, n in zip(range(-ndim, 0), shape_of(a), strict=True))
         return np.reshape(result, (*position.shape, *shape))

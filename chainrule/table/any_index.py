@@ -38,10 +38,10 @@ def read(x: AnyArray, items: Any) -> Any:
     return read_any(x, items)
 
 
-def read_any(x: AnyArray, items: Items) -> Any:
-    """``x[items]``, where some of the items are integer or boolean arrays."""
+def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
+    """``x[items]``, where some of the items are integer or boolean arrays; ``order`` as the row ``index`` has it."""
     if _plain(items):
-        return index(x, index=items)
+        return index(x, index=items, order=order)
     parts = _apart(items, len(shape_of(x)))
     x = _region(x, parts.basic)
     if len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at:
