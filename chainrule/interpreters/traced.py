@@ -430,9 +430,15 @@ class Recorder:
 
     def check_writable(self, data: Any) -> None:
         """Raise where eager may not write: into what is read-only, or has elements that share memory."""
-        given = type(data) is Traced and data.var.number in self.given
-        if given and (not data.var.array.flags.writeable or overlaps_itself(data.var.array)):
-            raise Unrecordable("it writes an array that is read-only, or whose elements share memory")
+        if type(data) is not Traced:
+            return
+        read_only = not data.var.array.flags.writeable
+        if data.var.number in self.given:
+            if read_only or overlaps_itself(data.var.array):
+                raise Unrecordable("it writes an array that is read-only, or whose elements share memory")
+        elif read_only and self.plain:
+            self.raised = ValueError("output array is read-only")
+            raise self.raised
 
     def check_reshaped(self, tensor: Tensor) -> None:
         """Raise if a tensor that is to have another shape, and has views, stands for an array of the program."""
@@ -703,6 +709,14 @@ class Recorder:
         """Whether the code that runs would compute with plain arrays if nothing was recorded."""
         nothing_around = not self.depth and LOCAL.sweep is None and STACK.levels[-1] is self.level
         return nothing_around and not self.with_arrays
+
+    def stands_for(self, data: Any) -> type | None:
+        """The type that plain code has in the place of a value: ``float``, a scalar of NumPy's, ``ndarray``. None: its own."""
+        if type(data) is not Traced or not self.plain:
+            return None
+        if data.var.number in self.weak:
+            return float
+        return data.dtype.type if self.is_scalar(data) else ndarray
 
     def is_array(self, data: Any) -> bool:
         """Whether what has no dimension is an array in plain code, and no scalar of NumPy's or float of Python's."""

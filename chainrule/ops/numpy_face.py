@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.dispatch import rank
+from chainrule.core.dispatch import bind, rank
 from chainrule.core.foreign import innermost
+from chainrule.core.modes import LOCAL
 from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, holds_of, implements, memory_of, strides_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
+from chainrule.core.view import read_only
 from chainrule.ops import einsum, products
 from chainrule.ops.numpy_layout import copied, laid, layout_of, settled_order
 from chainrule.ops.numpy_lists import arranged, operands, promoted
@@ -187,9 +189,12 @@ def _real(val: Any) -> Any:
 
 @implements(np.imag)
 def _imag(val: Any) -> Any:
-    return (
-        arithmetic.imag(val) if val.dtype.kind == "c" else np.where(np.zeros(val.shape, bool), val, val.dtype.type(0))
-    )
+    if val.dtype.kind == "c":
+        return arithmetic.imag(val)
+    zeros = np.where(np.zeros(val.shape, bool), val, val.dtype.type(0))
+    recorder = LOCAL.recorder
+    is_array = shape_of(val) or (recorder is not None and isinstance(val, Tensor) and recorder.is_array(val._raw))
+    return read_only(bind(rows.alias, (zeros,), {})) if is_array else zeros  # which NumPy lets nobody write to
 
 
 @implements(np.angle)

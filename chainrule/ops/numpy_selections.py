@@ -87,6 +87,8 @@ def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", o
 
 @implements(np.partition)
 def _partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
+    if axis is not None:
+        checked_axes(axis, len(shape_of(a)))  # of a number, too
     a, along = flattened(a, axis)
     return laid_alike(lambda a, along: np.take_along_axis(a, _argpartition(a, kth, along), axis=along), a, along)
 
