@@ -543,11 +543,14 @@ def _out_of(function: Any, args: Any, kwargs: Any) -> Any:
 def recorded_operator(operation: Callable[..., Any], special: bool, *operands: Any) -> Any:
     """``recorded_as_numpy`` for an operator, which for floats, scalars and some exponents is not what the ufunc is."""
     recorder = LOCAL.recorder
-    if not recorder.weak and not (special and recorder.plain):
+    warns = recorder.plain and any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
+    if not recorder.weak and not (special and recorder.plain) and not warns:
         return None
     raw = _recorded(operands)
     if raw is None:
         return None
+    if warns and recorder.are_integers(raw):
+        return array_of(wrap(recorder.of_integers(operation, raw)))
     found = recorder.on_floats(operation, *raw) if recorder.weak else None
     if found is None:
         if not recorder.plain or (len(raw) < 2 and not special):

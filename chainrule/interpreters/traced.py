@@ -789,6 +789,18 @@ class Recorder:
         x, y = self._as_strong((x, y))
         return operation(self._plain_value(x), self._plain_value(y))
 
+    def are_integers(self, operands: tuple[Any, ...]) -> bool:
+        """Whether these are scalars of NumPy's and integers alone: of these, unlike of arrays, overflows are warned of."""
+        return all([self.is_scalar(x) if type(x) is Traced else isinstance(x, (int, np.integer)) for x in operands]) and all(
+            [x.dtype.kind in "iub" for x in operands if type(x) is Traced]
+        )
+
+    def of_integers(self, operation: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+        """Have an operator on integers recorded as it is."""
+        found = self.call(*self.rebuilt(operation, operands, {}, ()))
+        self.keep_scalar(found)
+        return found
+
     def _plain_values(self, x: Any) -> Any:
         """Arguments with scalars where plain code has some."""
         kind = type(x)

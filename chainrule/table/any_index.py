@@ -14,6 +14,7 @@ import numpy as np
 
 from chainrule.core.protocol import FUNCTIONS, detached
 from chainrule.table.indexing import getitem, index, index_put, places, scatter, scatter_add, take
+from chainrule.table.shape import laid_along, slowest_first
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
@@ -59,7 +60,9 @@ def put_any(x: AnyArray, values: Any, items: Items, accumulate: bool) -> Any:
     parts = _apart(items, len(shape_of(x)))
     region = _region(x, parts.basic)
     written = _put(region, values, parts, accumulate)
-    return written if region is x else index_put(x, written, index=parts.basic, accumulate=False)
+    if region is not x:
+        return index_put(x, written, index=parts.basic, accumulate=False)
+    return laid_along(written, slowest_first(x))  # as x, which is what the row does
 
 
 def _put(x: AnyArray, values: Any, parts: _Parts, accumulate: bool) -> Any:
