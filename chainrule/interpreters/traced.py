@@ -264,6 +264,7 @@ class Recorder:
         given: numbers of the Vars of arguments.
         scalars: numbers of Vars that plain code has as scalars of NumPy's.
         weak: numbers of Vars that plain code has as floats of Python's, whose dtype is that of what they meet.
+        read_only: numbers of Vars that a function of NumPy's made so that nobody writes to them.
     """
 
     def __init__(self) -> None:
@@ -295,6 +296,7 @@ class Recorder:
         self.given: set[int] = set()
         self.scalars: set[int] = set()
         self.weak: set[int] = set()
+        self.read_only: set[int] = set()
         self._count = 0
         self._row: str = ""
         self._inside_row = 0
@@ -432,13 +434,12 @@ class Recorder:
         """Raise where eager may not write: into what is read-only, or has elements that share memory."""
         if type(data) is not Traced:
             return
-        read_only = not data.var.array.flags.writeable
-        if data.var.number in self.given:
-            if read_only or overlaps_itself(data.var.array):
-                raise Unrecordable("it writes an array that is read-only, or whose elements share memory")
-        elif read_only and self.plain:
+        if data.var.number in self.read_only:
             self.raised = ValueError("output array is read-only")
             raise self.raised
+        given = data.var.number in self.given
+        if given and (not data.var.array.flags.writeable or overlaps_itself(data.var.array)):
+            raise Unrecordable("it writes an array that is read-only, or whose elements share memory")
 
     def check_reshaped(self, tensor: Tensor) -> None:
         """Raise if a tensor that is to have another shape, and has views, stands for an array of the program."""
@@ -755,6 +756,7 @@ class Recorder:
             same = type(found) is Traced and any(x is found.var.array for x in memory)
             self._viewed = None if found is None or same else function
             return None
+        self.read_only |= {p.var.number for p in parts if not p.var.array.flags.writeable}
         return found
 
     def written_by(
