@@ -264,7 +264,6 @@ class Recorder:
         given: numbers of the Vars of arguments.
         scalars: numbers of Vars that plain code has as scalars of NumPy's.
         weak: numbers of Vars that plain code has as floats of Python's, whose dtype is that of what they meet.
-        read_only: numbers of Vars that a function of NumPy's made so that nobody writes to them.
     """
 
     def __init__(self) -> None:
@@ -296,7 +295,6 @@ class Recorder:
         self.given: set[int] = set()
         self.scalars: set[int] = set()
         self.weak: set[int] = set()
-        self.read_only: set[int] = set()
         self._count = 0
         self._row: str = ""
         self._inside_row = 0
@@ -432,12 +430,7 @@ class Recorder:
 
     def check_writable(self, data: Any) -> None:
         """Raise where eager may not write: into what is read-only, or has elements that share memory."""
-        if type(data) is not Traced:
-            return
-        if data.var.number in self.read_only:
-            self.raised = ValueError("output array is read-only")
-            raise self.raised
-        given = data.var.number in self.given
+        given = type(data) is Traced and data.var.number in self.given
         if given and (not data.var.array.flags.writeable or overlaps_itself(data.var.array)):
             raise Unrecordable("it writes an array that is read-only, or whose elements share memory")
 
@@ -737,7 +730,7 @@ class Recorder:
             self.scalars.discard(data.var.number)
 
     def as_numpy(self, function: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Have a function of NumPy's recorded as it is. None: it fails, or its results are views, or no arrays."""
+        """Have a function of NumPy's recorded as it is. None: it fails, or its results are views, read-only, or no arrays."""
         begin, read, refusal = len(self.calls), len(self.guards), self.refusal
         try:
             function, method, args, kwargs = self._with_floats(function, method, args, kwargs)
@@ -751,12 +744,14 @@ class Recorder:
             return found
         parts = found if type(found) is tuple else (found,)
         memory = [x for x in _flat(_arrays((args, kwargs))) if type(x) is ndarray]
-        if not all(type(p) is Traced and not any(np.may_share_memory(p.var.array, x) for x in memory) for p in parts):
+        if not all(
+            type(p) is Traced and p.var.array.flags.writeable and not any(np.may_share_memory(p.var.array, x) for x in memory)
+            for p in parts
+        ):
             del self.calls[begin:], self.guards[read:]
             same = type(found) is Traced and any(x is found.var.array for x in memory)
             self._viewed = None if found is None or same else function
             return None
-        self.read_only |= {p.var.number for p in parts if not p.var.array.flags.writeable}
         return found
 
     def written_by(
