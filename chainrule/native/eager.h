@@ -37,6 +37,12 @@ extern Core core;
 /* whether the ordinary case is ours at all: no thread is in a special mode */
 static inline int is_ordinary(void) { return core.on && PyList_GET_SIZE(core.special) == 0; }
 
+/* call Python; what NumPy warns of in it names the user's line (operation.c) */
+PyObject *call_located(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+PyObject *call_located_dict(PyObject *callable, PyObject *const *args, size_t nargs, PyObject *params);
+/* warn of floating-point exceptions, or raise, as NumPy is told to: -1 with an error */
+int give_errors(const char *name, int found);
+
 /* ---- values.c */
 
 typedef struct {

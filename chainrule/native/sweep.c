@@ -340,7 +340,8 @@ static int run_plain(Graph *graph, const Task *task, PyObject *node, PyObject *g
         done = run_rule(node, g, saved, edges, few);
         if (done == 0) {
             PyObject *args[] = {node, g, saved, edges};
-            grads = PyObject_Vectorcall(SLOT(node, core.pullback), args, 4, NULL);
+            int ours = SLOT(SLOT(node, core.prim), core.prim_listed) == Py_True; /* and no function of the user's */
+            grads = (ours ? call_located : PyObject_Vectorcall)(SLOT(node, core.pullback), args, 4, NULL);
             done = grads == NULL ? -1 : arrive_all(graph, task, edges, grads);
             Py_XDECREF(grads);
             Py_DECREF(saved);
