@@ -45,12 +45,17 @@ def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
         return index(x, index=items, order=order)
     parts = _apart(items, len(shape_of(x)))
     x = _region(x, parts.basic)
-    if len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at:
+    if order == "C" and len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at:
         axis, where = parts.arrays[0]
         return take(x, where, axis=axis - len(shape_of(x)))
     front, where = _in_front(x, parts.arrays)
     taken = take(front, where, axis=-len(shape_of(front)))
-    return _moved(taken, 0, parts.at, len(shape_of(where)))
+    m = len(shape_of(where))
+    if order == "K":  # the arrays' own axes are the slowest, and the others lie as those of x
+        indexed = [axis for axis, _ in parts.arrays]
+        rest = [axis for axis in range(len(shape_of(x))) if axis not in indexed]
+        taken = laid_along(taken, [*range(m), *[m + rest.index(k) for k in slowest_first(x) if k in rest]])
+    return _moved(taken, 0, parts.at, m)
 
 
 def put_any(x: AnyArray, values: Any, items: Items, accumulate: bool) -> Any:
