@@ -37,6 +37,9 @@ extern Core core;
 /* whether the ordinary case is ours at all: no thread is in a special mode */
 static inline int is_ordinary(void) { return core.on && PyList_GET_SIZE(core.special) == 0; }
 
+/* have warnings name the user's line, until leave_located is given the token (NULL where nothing has to be left). -1 with an error */
+int enter_located(PyObject **token);
+void leave_located(PyObject *token);
 /* call Python; what NumPy warns of in it names the user's line (operation.c) */
 PyObject *call_located(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *call_located_dict(PyObject *callable, PyObject *const *args, size_t nargs, PyObject *params);

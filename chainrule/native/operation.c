@@ -65,14 +65,13 @@ static PyObject *our_treatment(void) {
     return twins[i].ours == Py_None ? NULL : twins[i].ours;
 }
 
-/* Have warnings name the user's line, until `leave` is given the token: NULL where nothing has to be left. -1 with an error */
-static int enter(PyObject **token) {
+int enter_located(PyObject **token) {
     PyObject *ours = our_treatment();
     *token = ours == NULL ? NULL : PyContextVar_Set(treatment, ours);
     return *token == NULL && PyErr_Occurred() ? -1 : 0;
 }
 
-static void leave(PyObject *token) {
+void leave_located(PyObject *token) {
     PyObject *type, *value, *traceback;
     if (token == NULL) return;
     PyErr_Fetch(&type, &value, &traceback);
@@ -83,26 +82,26 @@ static void leave(PyObject *token) {
 
 PyObject *call_located(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     PyObject *token, *result;
-    if (enter(&token) < 0) return NULL;
+    if (enter_located(&token) < 0) return NULL;
     result = PyObject_Vectorcall(callable, args, nargsf, kwnames);
-    leave(token);
+    leave_located(token);
     return result;
 }
 
 PyObject *call_located_dict(PyObject *callable, PyObject *const *args, size_t nargs, PyObject *params) {
     PyObject *token, *result;
-    if (enter(&token) < 0) return NULL;
+    if (enter_located(&token) < 0) return NULL;
     result = PyObject_VectorcallDict(callable, args, nargs, params);
-    leave(token);
+    leave_located(token);
     return result;
 }
 
 int give_errors(const char *name, int found) {
     PyObject *token;
     int failed;
-    if (enter(&token) < 0) return -1;
+    if (enter_located(&token) < 0) return -1;
     failed = PyUFunc_GiveFloatingpointErrors(name, found);
-    leave(token);
+    leave_located(token);
     return failed;
 }
 
