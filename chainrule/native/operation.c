@@ -80,6 +80,21 @@ void leave_located(PyObject *token) {
     Py_DECREF(token);
 }
 
+/* where this thread's sweep keeps the token, once something in it may warn by itself; NULL outside of sweeps and in the user's code */
+static THREAD_LOCAL PyObject **of_sweep;
+
+PyObject **swap_lazy(PyObject **token) {
+    PyObject **outer = of_sweep;
+    if (token == NULL && outer != NULL) {
+        leave_located(*outer);
+        *outer = NULL;
+    }
+    of_sweep = token;
+    return outer;
+}
+
+int enter_lazily(void) { return of_sweep == NULL || *of_sweep != NULL ? 0 : enter_located(of_sweep); }
+
 PyObject *call_located(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     PyObject *token, *result;
     if (enter_located(&token) < 0) return NULL;

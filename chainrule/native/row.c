@@ -75,14 +75,12 @@ static PyObject *made(PyObject *array) {
 
 /* x @ y as rows.contract has it, for matrices or stacks of as many */
 static PyObject *product(Row *row, PyObject *x, PyObject *y) {
-    PyObject *both[] = {x, y}, *result, *token;
+    PyObject *both[] = {x, y};
     int ndim = PyArray_NDIM((PyArrayObject *)x);
     (void)row;
     if (ndim != PyArray_NDIM((PyArrayObject *)y) || ndim != 2) return as_array(call_located(row->value.value, both, 2, NULL));
-    if (enter_located(&token) < 0) return NULL;
-    result = made(PyArray_MatrixProduct2(x, y, NULL));
-    leave_located(token);
-    return as_array(result);
+    if (enter_lazily() < 0) return NULL;
+    return as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
 }
 
 /* The value that is no ufunc, as a program of them; NULL without an error where it is none. */
