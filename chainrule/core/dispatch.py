@@ -23,7 +23,7 @@ from chainrule.core.saved import pack
 from chainrule.core.tensor import InferenceTensor, Tensor, wrap
 from chainrule.core.versions import protected
 from chainrule.core.view import viewed
-from chainrule.core.warned import at_users_line
+from chainrule.core.warned import at_users_line, is_ours
 from chainrule.rows.primitive import TABLE, Primitive
 from chainrule.types.arrays import is_array, unscalar
 from chainrule.types.dtypes import as_dtype
@@ -86,7 +86,7 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
     if top & 1:
         return record(prim, operands, params, top)
     handler = INTERPRETERS[type(highest)]
-    if not prim.listed:  # what the user wrote
+    if not is_ours(prim):
         return handler(prim, operands, params, top // 2)
     return at_users_line(handler, prim, operands, params, top // 2)
 
@@ -164,11 +164,11 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     watch = LOCAL.watch if SPECIAL else None
     if top > 1:
         held = INTERPRETERS[type(held)]  # what ranks highest now
-        out = at_users_line(held, prim, datas, params, level) if prim.listed else held(prim, datas, params, level)
+        out = at_users_line(held, prim, datas, params, level) if is_ours(prim) else held(prim, datas, params, level)
     elif watch is not None:
         out = watch.forward(prim, datas, params)
     else:
-        out = at_users_line(_value, prim, datas, params) if prim.listed else prim.value(*datas, **params)
+        out = at_users_line(_value, prim, datas, params) if is_ours(prim) else prim.value(*datas, **params)
     several = isinstance(out, tuple)
     if not needs or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or (several and not out):
         return _unrecorded(prim, operands, out, needs, params)
@@ -218,7 +218,7 @@ def record_unary(prim: Primitive, x: Tensor, params: dict[str, Any], out: Any = 
         if SPECIAL and LOCAL.watch is not None:
             out = LOCAL.watch.forward(prim, (data,), params)
         else:
-            out = at_users_line(_value, prim, (data,), params) if prim.listed else prim.value(data, **params)
+            out = at_users_line(_value, prim, (data,), params) if is_ours(prim) else prim.value(data, **params)
         if type(out) is not ndarray:
             out = unscalar(out)
     if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or out.dtype.kind not in "fc":

@@ -28,7 +28,7 @@ from chainrule.core.saved import unpack
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import met, tied
 from chainrule.core.versions import CLOCK, GUARDED, check_guarded, writes_of
-from chainrule.core.warned import at_users_line
+from chainrule.core.warned import at_users_line, is_ours
 from chainrule.errors.places import note_frame
 from chainrule.types.arrays import unscalar
 from chainrule.types.shapes import shape_of
@@ -148,7 +148,7 @@ class Sweep:
             g = _fill_missing_cotangents(node, g)
         watch = LOCAL.watch if SPECIAL else None
         rule = node.pullback if watch is None else watch.backward
-        grads = at_users_line(rule, node, g, saved, edges) if node.prim.listed else rule(node, g, saved, edges)
+        grads = at_users_line(rule, node, g, saved, edges) if is_ours(node.prim) else rule(node, g, saved, edges)
         if create_graph and self.ties and node.prim.tied:
             grads = tied(node, grads)
         if hooks is not None and hooks.post:

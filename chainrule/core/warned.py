@@ -16,6 +16,7 @@ from typing import Any
 
 from chainrule.core.node import Node
 from chainrule.errors.places import Where, is_internal
+from chainrule.rows.primitive import Primitive
 
 try:
     from numpy._core.umath import _extobj_contextvar as VARIABLE
@@ -68,6 +69,11 @@ def _made() -> Any:
     return _make_extobj(**ours, call=Writer(modes)) if ours and type(modes["call"]) is not Writer else None
 
 
+def is_ours(prim: Primitive) -> bool:
+    """Whether what a row computes is of this package, and not a function of the user's."""
+    return prim.listed and prim.kind != "function"
+
+
 def at_users_line(function: Callable[..., Any], *args: Any) -> Any:
     """Call a function; what NumPy warns of in it names a line of the user's."""
     twin = None if VARIABLE is None else twin_of(VARIABLE.get())
@@ -90,7 +96,7 @@ def located(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _place(frame: FrameType | None) -> tuple[str, int, str | None, dict[Any, Any]]:
+def _place(frame: FrameType | None) -> tuple[str, int, str, dict[Any, Any]]:
     """File, line, module and registry of the innermost frame of the user's; of a node, if its rule is run before that is met."""
     while frame is not None and is_internal(frame.f_code.co_filename):
         node = frame.f_locals.get("node") if "node" in frame.f_code.co_varnames else None
@@ -103,7 +109,7 @@ def _place(frame: FrameType | None) -> tuple[str, int, str | None, dict[Any, Any
     return (frame.f_code.co_filename, frame.f_lineno, *_registry(frame.f_code, frame))
 
 
-def _registry(code: CodeType, frame: FrameType | None) -> tuple[str | None, dict[Any, Any]]:
+def _registry(code: CodeType, frame: FrameType | None) -> tuple[str, dict[Any, Any]]:
     """The name of a code's module, and what was warned of in it."""
     names: dict[str, Any] | None = None
     while frame is not None and names is None:
@@ -113,5 +119,5 @@ def _registry(code: CodeType, frame: FrameType | None) -> tuple[str | None, dict
         modules = [*sys.modules.values()]
         names = next((vars(m) for m in modules if getattr(m, "__file__", None) == code.co_filename), None)
     if names is None:
-        return None, _registries.setdefault(code.co_filename, {})
+        return code.co_filename.removesuffix(".py"), _registries.setdefault(code.co_filename, {})
     return names.get("__name__") or "<string>", names.setdefault("__warningregistry__", {})

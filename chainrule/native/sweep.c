@@ -321,6 +321,11 @@ static int hand_over(Graph *graph, const Task *task, PyObject *node, PyObject *g
 /* Whether anything was written in place since a node was made. */
 static int is_late(PyObject *node) { return PyLong_AsLongLong(SLOT(core.clock, core.latest)) > PyLong_AsLongLong(SLOT(node, core.seq)); }
 
+/* Whether a row's rules are ours: core.warned.is_ours */
+static int is_of_table(PyObject *prim) {
+    return SLOT(prim, core.prim_listed) == Py_True && PyUnicode_CompareWithASCIIString(SLOT(prim, core.prim_kind), "function") != 0;
+}
+
 /* Run the rule of a plain node. */
 static int run_plain(Graph *graph, const Task *task, PyObject *node, PyObject *g, PyObject *edges) {
     PyObject *saved = Py_NewRef(SLOT(node, core.saved)), *few[MOST_OPERANDS] = {NULL}, *grads;
@@ -342,7 +347,7 @@ static int run_plain(Graph *graph, const Task *task, PyObject *node, PyObject *g
         done = run_rule(node, g, saved, edges, few);
         if (done == 0) {
             PyObject *args[] = {node, g, saved, edges};
-            if (SLOT(SLOT(node, core.prim), core.prim_listed) == Py_True) {
+            if (is_of_table(SLOT(node, core.prim))) {
                 grads = call_located(SLOT(node, core.pullback), args, 4, NULL);
             } else { /* a function of the user's */
                 PyObject **token = swap_lazy(NULL);
