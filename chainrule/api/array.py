@@ -43,6 +43,7 @@ ndarray = np.ndarray
 new = object.__new__
 _OBJECT = np.dtype(object)
 
+
 def has_attribute(name: str) -> bool:
     """Whether an Array has an attribute of this name."""
     return hasattr(Array, name) or name in _AUTOGRAD or name in _ASKED

@@ -241,7 +241,9 @@ def _learn(tensor: Tensor, result: Any) -> tuple[Any, ...] | None:
 
 def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
     """``__array_ufunc__``, whose ordinary case is the operation of a ufunc."""
-    return located(call) if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
+    return (
+        located(call) if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
+    )
 
 
 #: what large calls of a ufunc are handed to, once threads share them

@@ -25,7 +25,9 @@ except ImportError:  # before NumPy 2
     VARIABLE = None
 
 _KINDS = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
-_twins: dict[int, tuple[Any, Any]] = {}  # by the identity of how errors are treated: that, and how they are while we compute
+_twins: dict[
+    int, tuple[Any, Any]
+] = {}  # by the identity of how errors are treated: that, and how they are while we compute
 _registries: dict[str, dict[Any, Any]] = {}  # what was warned of in files whose module is not known
 
 

@@ -745,7 +745,9 @@ class Recorder:
         parts = found if type(found) is tuple else (found,)
         memory = [x for x in _flat(_arrays((args, kwargs))) if type(x) is ndarray]
         if not all(
-            type(p) is Traced and p.var.array.flags.writeable and not any(np.may_share_memory(p.var.array, x) for x in memory)
+            type(p) is Traced
+            and p.var.array.flags.writeable
+            and not any(np.may_share_memory(p.var.array, x) for x in memory)
             for p in parts
         ):
             del self.calls[begin:], self.guards[read:]
@@ -788,9 +790,9 @@ class Recorder:
 
     def are_integers(self, operands: tuple[Any, ...]) -> bool:
         """Whether these are scalars of NumPy's and integers alone: of these, unlike of arrays, overflows are warned of."""
-        return all([self.is_scalar(x) if type(x) is Traced else isinstance(x, (int, np.integer)) for x in operands]) and all(
-            [x.dtype.kind in "iub" for x in operands if type(x) is Traced]
-        )
+        return all(
+            [self.is_scalar(x) if type(x) is Traced else isinstance(x, (int, np.integer)) for x in operands]
+        ) and all([x.dtype.kind in "iub" for x in operands if type(x) is Traced])
 
     def of_integers(self, operation: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
         """Have an operator on integers recorded as it is."""

@@ -279,7 +279,9 @@ class SparseArray:
         """
         data = unfaced(self.data)
         if isinstance(data, Tensor) and (data._edge is not None or type(data._raw) is not ndarray):
-            raise TypeError(f"the entries of a SparseArray carry derivatives, which a function of SciPy's loses: {_INSTEAD}")
+            raise TypeError(
+                f"the entries of a SparseArray carry derivatives, which a function of SciPy's loses: {_INSTEAD}"
+            )
         return self.to_scipy() @ x
 
     def rmatvec(self, x: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule.core.foreign import innermost
 from chainrule.core.protocol import FUNCTIONS, detached
 from chainrule.table.indexing import getitem, index, index_put, places, scatter, scatter_add, take
 from chainrule.table.shape import laid_along, slowest_first
@@ -45,13 +46,14 @@ def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
         return index(x, index=items, order=order)
     parts = _apart(items, len(shape_of(x)))
     x = _region(x, parts.basic)
-    if order == "C" and len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at:
+    lies = order == "K" and innermost(x) is None and all([innermost(i) is None for _, i in parts.arrays])
+    if not lies and len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at:
         axis, where = parts.arrays[0]
         return take(x, where, axis=axis - len(shape_of(x)))
     front, where = _in_front(x, parts.arrays)
     taken = take(front, where, axis=-len(shape_of(front)))
     m = len(shape_of(where))
-    if order == "K":  # the arrays' own axes are the slowest, and the others lie as those of x
+    if lies:  # the arrays' own axes are the slowest, and the others lie as those of x
         indexed = [axis for axis, _ in parts.arrays]
         rest = [axis for axis in range(len(shape_of(x))) if axis not in indexed]
         taken = laid_along(taken, [*range(m), *[m + rest.index(k) for k in slowest_first(x) if k in rest]])
@@ -67,7 +69,9 @@ def put_any(x: AnyArray, values: Any, items: Items, accumulate: bool) -> Any:
     written = _put(region, values, parts, accumulate)
     if region is not x:
         return index_put(x, written, index=parts.basic, accumulate=False)
-    return laid_along(written, slowest_first(x))  # as x, which is what the row does
+    return (
+        written if innermost(x) is not None else laid_along(written, slowest_first(x))
+    )  # as x, which is what the row does
 
 
 def _put(x: AnyArray, values: Any, parts: _Parts, accumulate: bool) -> Any:

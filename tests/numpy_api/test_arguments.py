@@ -89,7 +89,9 @@ def test_gradients_of_what_takes_part_and_is_a_number(name: str) -> None:
     here = where & ~np.isnan(u)
     expected = cr.grad(lambda x: getattr(np, name[3:])(x[here]))(np.nan_to_num(u))
     np.testing.assert_allclose(cr.grad(lambda x: getattr(np, name)(x, where=where, **options))(u), expected)
-    mapped = cr.vmap(cr.grad(lambda x, w: getattr(np, name)(x, where=w, **options)))(np.stack([u, u]), np.stack([where] * 2))
+    mapped = cr.vmap(cr.grad(lambda x, w: getattr(np, name)(x, where=w, **options)))(
+        np.stack([u, u]), np.stack([where] * 2)
+    )
     np.testing.assert_allclose(mapped[1], expected)
 
 

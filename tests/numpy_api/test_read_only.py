@@ -30,7 +30,11 @@ WRITABLE = {
     "imaginary parts of complex numbers": lambda a: (a + 2j).imag,
     "einsum": lambda a: np.einsum("ii->i", a),
 }
-WRITES = {"element": lambda y: y.__setitem__(0, 5.0), "all": lambda y: y.__setitem__(..., 5.0), "in place": lambda y: y.__isub__(1)}
+WRITES = {
+    "element": lambda y: y.__setitem__(0, 5.0),
+    "all": lambda y: y.__setitem__(..., 5.0),
+    "in place": lambda y: y.__isub__(1),
+}
 RUNS = {
     "NumPy": lambda f: f(X),
     "Array": lambda f: f(cr.Array(X)),

@@ -232,7 +232,9 @@ class Calls(Reads):
             makes = name == "iter" and bool(args) and not is_iterator(args[0])
             stack.pending = [], False, makes
         elif builtin and name == "isinstance" and len(args) == 2:
-            self.check_type(args[0], lambda stands_for: not issubclass(type(args[0]), args[1]) or issubclass(stands_for, args[1]))
+            self.check_type(
+                args[0], lambda stands_for: not issubclass(type(args[0]), args[1]) or issubclass(stands_for, args[1])
+            )
         elif builtin and name in (
             "isinstance",
             "issubclass",

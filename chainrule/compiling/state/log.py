@@ -101,11 +101,18 @@ class Log:
         stands_for = self.recorder.stands_for(x._tensor._raw) if type(x) is Array else None
         if stands_for is not None and not same(stands_for):
             self.by_value = True
-            self.refuse(f"it asks for the type of what is a {stands_for.__name__}, and stands for one here: use isinstance()")
+            self.refuse(
+                f"it asks for the type of what is a {stands_for.__name__}, and stands for one here: use isinstance()"
+            )
 
     def check_holder(self, x: Any, does: str) -> None:
         """Stop at an array of objects that holds what numbers are in plain code, where its dtype matters."""
-        if type(x) is ndarray and x.dtype.kind == "O" and self.recorder.plain and any([type(e) is Array for e in x.flat]):
+        if (
+            type(x) is ndarray
+            and x.dtype.kind == "O"
+            and self.recorder.plain
+            and any([type(e) is Array for e in x.flat])
+        ):
             self.refuse(f"it {does} np.array([...]) of its values: np.stack([...]) has them in one array")
 
     def _where(self) -> Where | None:
