@@ -114,7 +114,7 @@ class Array(ArrayMethods):
             data = FUNCTIONS[np.astype](data, dtype)
         self._tensor = data.requires_grad_() if requires_grad else data
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """``Array``; while a function is recorded, for the user's ``isinstance``, the type of what it stands for."""
         if SPECIAL and LOCAL.recorder is not None and not _getframe(1).f_code.co_filename.startswith(PACKAGE):

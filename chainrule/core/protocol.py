@@ -123,7 +123,8 @@ def _in_order(name: str, result: Any, order: str) -> Any:
         return result
     if order not in ("C", "F"):
         raise errors.numpy_keyword(name, f"order={order!r}")
-    return np.copy(result, order)
+    copy: Any = np.copy
+    return copy(result, order)
 
 
 def _harmless(ufunc: np.ufunc, inputs: Any, where: Any) -> list[Any]:

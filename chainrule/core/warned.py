@@ -8,22 +8,22 @@ the operation whose rule it is. What is ignored, raised, printed or called stays
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 import warnings
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
+import numpy as np
+
 from chainrule.core.node import Node
 from chainrule.errors.places import Where, is_internal
 from chainrule.rows.primitive import Primitive
 
-try:
-    from numpy._core.umath import _extobj_contextvar as VARIABLE
-    from numpy._core.umath import _get_extobj_dict, _make_extobj
-except ImportError:  # before NumPy 2
-    VARIABLE = None
-
+_umath: Any = importlib.import_module("numpy._core.umath") if hasattr(np, "_core") else None
+#: NumPy's context variable of how errors are treated; None before NumPy 2
+VARIABLE: Any = getattr(_umath, "_extobj_contextvar", None)
 _KINDS = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
 _twins: dict[
     int, tuple[Any, Any]
@@ -66,9 +66,9 @@ def twin_of(treatment: Any) -> Any:
 
 
 def _made() -> Any:
-    modes = _get_extobj_dict()
+    modes = _umath._get_extobj_dict()
     ours = {kind: "log" for kind in _KINDS.values() if modes[kind] == "warn"}
-    return _make_extobj(**ours, call=Writer(modes)) if ours and type(modes["call"]) is not Writer else None
+    return _umath._make_extobj(**ours, call=Writer(modes)) if ours and type(modes["call"]) is not Writer else None
 
 
 def is_ours(prim: Primitive) -> bool:
@@ -102,9 +102,9 @@ def _place(frame: FrameType | None) -> tuple[str, int, str, dict[Any, Any]]:
     """File, line, module and registry of the innermost frame of the user's; of a node, if its rule is run before that is met."""
     while frame is not None and is_internal(frame.f_code.co_filename):
         node = frame.f_locals.get("node") if "node" in frame.f_code.co_varnames else None
-        if type(node) is Node and getattr(node, "code", None) is not None:
-            where = Where(node.code, node.lasti)
-            return (where.file, where.line, *_registry(node.code, frame))
+        if type(node) is Node and (code := getattr(node, "code", None)) is not None:
+            where = Where(code, node.lasti)
+            return (where.file, where.line, *_registry(code, frame))
         frame = frame.f_back
     if frame is None:
         return "chainrule", 1, "chainrule", {}

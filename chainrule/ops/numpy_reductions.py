@@ -15,8 +15,8 @@ from chainrule.core.dispatch import bind
 from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, holds_of, implements, on_numbers
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import ordering
-from chainrule.ops.numpy_lists import arranged, operands
 from chainrule.ops.numpy_layout import laid
+from chainrule.ops.numpy_lists import arranged, operands
 from chainrule.ops.shaping import layout
 from chainrule.table import indexing, reduction, statistics
 from chainrule.table import shape as rows
@@ -370,7 +370,7 @@ def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = F
     if not isinstance(axis, (int, np.integer)):
         return result
     order = [k for k in rows.slowest_first(a) if k != axis % len(shape_of(a))]  # as means of what is in the middle lie
-    return rows.laid_along(result, [axis, *order] if keeps(keepdims) else np.argsort(np.argsort(order)).tolist())
+    return rows.laid_along(result, [int(axis), *order] if keeps(keepdims) else np.argsort(np.argsort(order)).tolist())
 
 
 @implements(np.percentile)

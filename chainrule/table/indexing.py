@@ -146,7 +146,7 @@ def _along_one_axis(x: AnyArray, index: tuple[Any, ...]) -> Any:
 _FULL = slice(None)
 
 
-def _first_alone(x: AnyArray, index: tuple[Any, ...]) -> bool:
+def _first_alone(x: ndarray[Any, Any], index: tuple[Any, ...]) -> bool:
     """Whether an index is one of the first axis alone, of an array in rows: then NumPy's result lies in rows, too."""
     return x.flags.c_contiguous and is_array(index[0]) and not any(is_array(item) for item in index[1:])
 

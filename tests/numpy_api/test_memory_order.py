@@ -108,7 +108,8 @@ LAYOUTS = [
 ]
 INDICES = [
     np.s_[[1, 0]], np.s_[:, [2, 0]], np.s_[:, :, [3, 1, 1]], np.s_[[0, 1], [2, 0]], np.s_[:, [2, 0], [1, 3]], np.s_[[1, 0], :, [0, 2]],
-    np.s_[:, None, [1, 2]], np.s_[..., np.array([[0, 3]])], np.s_[1, :, [0, 1]], np.s_[:, 1:, [0, 1]], np.s_[np.arange(24).reshape(2, 3, 4) > 7],
+    np.s_[:, None, [1, 2]], np.s_[..., np.array([[0, 3]])], np.s_[1, :, [0, 1]], np.s_[:, 1:, [0, 1]],
+    np.s_[np.arange(24).reshape(2, 3, 4) > 7],
 ]  # fmt: skip
 
 
@@ -128,6 +129,6 @@ def test_elements_that_integers_pick_lie_as_in_numpy(layout, transformation):
 @pytest.mark.parametrize("call", [lambda x: x.ravel("K"), lambda x: x.flatten("A"), lambda x: x.reshape(-1, order="A")])
 def test_an_order_in_memory_that_examples_of_a_vmap_leave_open(call):
     x = np.ascontiguousarray(np.stack([X, X], axis=-1))
-    with pytest.raises(RuntimeError, match="order='[AK]' asks how an array lies in memory"):
+    with pytest.raises(RuntimeError, match=r"order='[AK]' asks how an array lies in memory"):
         cr.vmap(call, in_dims=-1)(x.transpose(1, 0, 2))
     np.testing.assert_array_equal(cr.vmap(call, in_dims=-1)(x)[0], call(X))
