@@ -24,6 +24,7 @@ from chainrule.core.others import beside
 from chainrule.core.protocol import ArrayLike, one_float_dtype
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import protected
+from chainrule.core.warned import located
 from chainrule.rows.primitive import TABLE, Primitive
 from chainrule.types import dtypes, promotion
 from chainrule.types.shapes import dtype_of
@@ -198,7 +199,7 @@ def operation(call: Callable[..., Any], prim: Primitive) -> Callable[..., Any]:
     A number may come first where the value is a ufunc, which knows that it is weak; a function may make an array of it that is not.
     """
     if LOOPS is None:
-        return call
+        return located(call)
     floats, number_first = "f" in prim.accepts, isinstance(prim.value, np.ufunc)
     prim.function = functools.update_wrapper(
         LOOPS.Operation(call, 0, prim, len(prim.operands), number_first, floats), call
@@ -215,7 +216,7 @@ def instead(operation: Any, call: Any, **forms: bool) -> Any:
 
 def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
     """A function of two tensors whose ordinary case is a row that depends on how many axes they have."""
-    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 1, table=rows), call)
+    return located(call) if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 1, table=rows), call)
 
 
 def remembering(call: Any) -> Any:
@@ -240,7 +241,9 @@ def _learn(tensor: Tensor, result: Any) -> tuple[Any, ...] | None:
 
 def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
     """``__array_ufunc__``, whose ordinary case is the operation of a ufunc."""
-    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
+    return (
+        located(call) if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
+    )
 
 
 #: what large calls of a ufunc are handed to, once threads share them

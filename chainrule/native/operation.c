@@ -13,8 +13,9 @@
 
 /* ELEMENTWISE: a row of one or two operands. RANKED: the row depends on how many axes its two operands have.
    REMEMBERED: one tensor and static arguments, whose way to a row and parameters is learnt from what Python left on the tape.
-   PROTOCOL: __array_ufunc__, which finds the operation of a ufunc */
-enum { ELEMENTWISE, RANKED, REMEMBERED, PROTOCOL };
+   PROTOCOL: __array_ufunc__, which finds the operation of a ufunc.
+   LOCATED: a Python function, whose warnings name the user's line */
+enum { ELEMENTWISE, RANKED, REMEMBERED, PROTOCOL, LOCATED };
 enum { MOST_RANKS = 5, MOST_REMEMBERED = 512 };
 
 typedef struct {
@@ -34,6 +35,100 @@ static PyTypeObject *operation_type, *array_type;
 static Py_ssize_t array_tensor;
 
 int is_operation(PyObject *object) { return Py_TYPE(object) == operation_type; }
+
+/* ---- warnings: core/warned.py */
+
+/* NumPy's context variable of how errors are treated; what says how they are while we compute, and the answers of late */
+static PyObject *treatment, *twin_of;
+static struct { PyObject *given, *ours; } twins[4];
+static int last_twin;
+
+/* How errors are treated while we compute, borrowed; NULL: as they are, or with an error */
+static PyObject *our_treatment(void) {
+    PyObject *now = NULL, *ours;
+    int i;
+    if (treatment == NULL || PyContextVar_Get(treatment, NULL, &now) < 0 || now == NULL) return NULL;
+    for (i = 0; i < 4; i++) {
+        if (twins[i].given == now) break;
+    }
+    if (i == 4) {
+        ours = PyObject_CallOneArg(twin_of, now);
+        if (ours == NULL) {
+            Py_DECREF(now);
+            return NULL;
+        }
+        i = last_twin = (last_twin + 1) % 4;
+        Py_XSETREF(twins[i].ours, ours);
+        Py_XSETREF(twins[i].given, Py_NewRef(now));
+    }
+    Py_DECREF(now);
+    return twins[i].ours == Py_None ? NULL : twins[i].ours;
+}
+
+int enter_located(PyObject **token) {
+    PyObject *ours = our_treatment();
+    *token = ours == NULL ? NULL : PyContextVar_Set(treatment, ours);
+    return *token == NULL && PyErr_Occurred() ? -1 : 0;
+}
+
+void leave_located(PyObject *token) {
+    PyObject *type, *value, *traceback;
+    if (token == NULL) return;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (PyContextVar_Reset(treatment, token) < 0) PyErr_Clear(); /* it was left in another context */
+    PyErr_Restore(type, value, traceback);
+    Py_DECREF(token);
+}
+
+/* where this thread's sweep keeps the token, once something in it may warn by itself; NULL outside of sweeps and in the user's code */
+static THREAD_LOCAL PyObject **of_sweep;
+
+PyObject **swap_lazy(PyObject **token) {
+    PyObject **outer = of_sweep;
+    if (token == NULL && outer != NULL) {
+        leave_located(*outer);
+        *outer = NULL;
+    }
+    of_sweep = token;
+    return outer;
+}
+
+int enter_lazily(void) { return of_sweep == NULL || *of_sweep != NULL ? 0 : enter_located(of_sweep); }
+
+PyObject *call_located(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    PyObject *token, *result;
+    if (enter_located(&token) < 0) return NULL;
+    result = PyObject_Vectorcall(callable, args, nargsf, kwnames);
+    leave_located(token);
+    return result;
+}
+
+PyObject *call_located_dict(PyObject *callable, PyObject *const *args, size_t nargs, PyObject *params) {
+    PyObject *token, *result;
+    if (enter_located(&token) < 0) return NULL;
+    result = PyObject_VectorcallDict(callable, args, nargs, params);
+    leave_located(token);
+    return result;
+}
+
+int give_errors(const char *name, int found) {
+    PyObject *token;
+    int failed;
+    if (enter_located(&token) < 0) return -1;
+    failed = PyUFunc_GiveFloatingpointErrors(name, found);
+    leave_located(token);
+    return failed;
+}
+
+/* connect_warnings(variable, twin_of) */
+static PyObject *connect_warnings(PyObject *module, PyObject *args) {
+    PyObject *variable, *function;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O", &PyContextVar_Type, &variable, &function)) return NULL;
+    Py_XSETREF(treatment, Py_NewRef(variable));
+    Py_XSETREF(twin_of, Py_NewRef(function));
+    Py_RETURN_NONE;
+}
 
 /* ---- elementwise */
 
@@ -153,7 +248,7 @@ static PyObject *key_of(PyObject *x, PyObject *const *args, Py_ssize_t nargs, Py
 
 /* Call Python, and keep the way that it went. */
 static PyObject *learn(Operation *self, PyObject *key, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    PyObject *result = PyObject_Vectorcall(self->python, args, nargsf, kwnames), *way;
+    PyObject *result = call_located(self->python, args, nargsf, kwnames), *way;
     PyObject *both[] = {args[0], result};
     if (result == NULL) return NULL;
     way = PyObject_Vectorcall(self->learn, both, 2, NULL); /* (row, parameters), or None */
@@ -257,10 +352,11 @@ static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t 
         PyErr_SetString(PyExc_RuntimeError, "this operation is being taken apart");
         return NULL;
     }
+    if (self->form == LOCATED) return call_located(self->python, args, nargsf, kwnames);
     if (self->form == REMEMBERED) result = remembered(self, args, nargsf, kwnames);
     else if (kwnames == NULL && is_ordinary()) result = call_here(self, args, PyVectorcall_NARGS(nargsf));
     if (result != NULL || PyErr_Occurred()) return result;
-    return PyObject_Vectorcall(self->python, args, nargsf, kwnames);
+    return call_located(self->python, args, nargsf, kwnames);
 }
 
 /* ---- the type */
@@ -273,7 +369,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     Operation *self;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oi|OippOO:Operation", names, &python, &form, &prim, &nin, &number_first, &floating, &table, &learner)) return NULL;
     if (form == RANKED) nin = 2;
-    if (form < ELEMENTWISE || form > PROTOCOL || (form == ELEMENTWISE && (nin < 1 || nin > 2 || prim == Py_None)) || ((form == RANKED || form == PROTOCOL) && !PyDict_CheckExact(table)) || (form == REMEMBERED && learner == Py_None)) {
+    if (form < ELEMENTWISE || form > LOCATED || (form == ELEMENTWISE && (nin < 1 || nin > 2 || prim == Py_None)) || ((form == RANKED || form == PROTOCOL) && !PyDict_CheckExact(table)) || (form == REMEMBERED && learner == Py_None)) {
         PyErr_SetString(PyExc_ValueError, "an Operation is a row of one operand or two, or has a table, or learns one");
         return NULL;
     }
@@ -411,6 +507,7 @@ static PyObject *connect_arrays(PyObject *module, PyObject *type) {
 }
 
 PyMethodDef operation_functions[] = {
+    {"connect_warnings", connect_warnings, METH_VARARGS, "connect_warnings(variable, twin_of): how NumPy treats errors, and how it does while we compute"},
     {"connect_arrays", connect_arrays, METH_O, "connect_arrays(Array): the class of arrays, which hold a tensor"},
     {NULL, NULL, 0, NULL},
 };

@@ -78,7 +78,8 @@ static PyObject *product(Row *row, PyObject *x, PyObject *y) {
     PyObject *both[] = {x, y};
     int ndim = PyArray_NDIM((PyArrayObject *)x);
     (void)row;
-    if (ndim != PyArray_NDIM((PyArrayObject *)y) || ndim != 2) return as_array(PyObject_Vectorcall(row->value.value, both, 2, NULL));
+    if (ndim != PyArray_NDIM((PyArrayObject *)y) || ndim != 2) return as_array(call_located(row->value.value, both, 2, NULL));
+    if (enter_lazily() < 0) return NULL;
     return as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
 }
 
@@ -120,7 +121,7 @@ PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params) {
             if (result != NULL || PyErr_Occurred()) return result;
         }
     }
-    return as_array(PyObject_VectorcallDict(row->value.value, raw, (size_t)n, params));
+    return as_array(call_located_dict(row->value.value, raw, (size_t)n, params));
 }
 
 PyObject *saved_of(const Row *row, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result) {

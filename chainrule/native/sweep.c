@@ -303,8 +303,10 @@ static PyObject *useful_edges(const Graph *graph, PyObject *edges, int *any) {
 
 /* Have Python do what is not plain; what it gives arrives. */
 static int hand_over(Graph *graph, const Task *task, PyObject *node, PyObject *g) {
-    PyObject *args[] = {node, g}, *found = PyObject_Vectorcall(task->visit, args, 2, NULL);
+    PyObject *args[] = {node, g}, *found, **token = swap_lazy(NULL);
     int done = -1;
+    found = PyObject_Vectorcall(task->visit, args, 2, NULL); /* the user's hooks, perhaps */
+    swap_lazy(token);
     if (found == Py_None) {
         done = 0;
     } else if (found != NULL && PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 2) {
@@ -318,6 +320,11 @@ static int hand_over(Graph *graph, const Task *task, PyObject *node, PyObject *g
 
 /* Whether anything was written in place since a node was made. */
 static int is_late(PyObject *node) { return PyLong_AsLongLong(SLOT(core.clock, core.latest)) > PyLong_AsLongLong(SLOT(node, core.seq)); }
+
+/* Whether a row's rules are ours: core.warned.is_ours */
+static int is_of_table(PyObject *prim) {
+    return SLOT(prim, core.prim_listed) == Py_True && PyUnicode_CompareWithASCIIString(SLOT(prim, core.prim_kind), "function") != 0;
+}
 
 /* Run the rule of a plain node. */
 static int run_plain(Graph *graph, const Task *task, PyObject *node, PyObject *g, PyObject *edges) {
@@ -340,7 +347,13 @@ static int run_plain(Graph *graph, const Task *task, PyObject *node, PyObject *g
         done = run_rule(node, g, saved, edges, few);
         if (done == 0) {
             PyObject *args[] = {node, g, saved, edges};
-            grads = PyObject_Vectorcall(SLOT(node, core.pullback), args, 4, NULL);
+            if (is_of_table(SLOT(node, core.prim))) {
+                grads = call_located(SLOT(node, core.pullback), args, 4, NULL);
+            } else { /* a function of the user's */
+                PyObject **token = swap_lazy(NULL);
+                grads = PyObject_Vectorcall(SLOT(node, core.pullback), args, 4, NULL);
+                swap_lazy(token);
+            }
             done = grads == NULL ? -1 : arrive_all(graph, task, edges, grads);
             Py_XDECREF(grads);
             Py_DECREF(saved);
@@ -408,7 +421,7 @@ static PyObject *or_null(PyObject *x) { return x == Py_None ? NULL : x; }
    order: the nodes to visit, or None for all that is reachable; freed: what saved values become, and whose place recorded nodes get */
 static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     Graph graph = {0};
-    PyObject *left = NULL, *wanted;
+    PyObject *left = NULL, *wanted, *token = NULL, **outer;
     Py_ssize_t i;
     int done;
     unsigned visited = 0;
@@ -439,6 +452,7 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
         if (task.place.code == NULL || task.place.lasti == NULL) done = -1;
         if (done < 0 && !PyErr_Occurred()) PyErr_NoMemory(); /* Python's own look-up of attributes does not always say so */
     }
+    outer = swap_lazy(&token);
     for (i = 0; done == 0 && i < PyList_GET_SIZE(args[0]); i++) done = arrive(&graph, &task, PyList_GET_ITEM(args[0], i), Py_NewRef(PyList_GET_ITEM(args[1], i)));
     while (done == 0 && graph.left > 0) {
         Entry *entry = &graph.entries[graph.turns[graph.left - 1].at];
@@ -451,6 +465,8 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
         done = visit(&graph, &task, entry);
         if (done == 0 && (++visited & 255) == 0) done = PyErr_CheckSignals();
     }
+    swap_lazy(NULL);
+    swap_lazy(outer);
     if (done == 0) left = remains(&graph, args[0]);
     Py_XDECREF(task.place.code);
     Py_XDECREF(task.place.lasti);

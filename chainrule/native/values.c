@@ -149,7 +149,7 @@ static int is_end_of(PyArrayObject *y, PyArrayObject *x) {
 }
 
 static PyObject *call_value(const Function *function, int nin, PyObject *const *raw) {
-    return as_array(PyObject_Vectorcall(function->value, raw, (size_t)nin, NULL));
+    return as_array(call_located(function->value, raw, (size_t)nin, NULL));
 }
 
 PyObject *apply(const Function *function, int nin, PyObject *const *raw) {
@@ -200,7 +200,7 @@ PyObject *apply(const Function *function, int nin, PyObject *const *raw) {
         args[nin] = at[nin] + i * n * PyArray_ITEMSIZE(out);
         found |= run_loop(loop, args, n, strides);
     }
-    if (found && PyUFunc_GiveFloatingpointErrors(((PyUFuncObject *)function->ufunc)->name, found) < 0) Py_CLEAR(out);
+    if (found && give_errors(((PyUFuncObject *)function->ufunc)->name, found) < 0) Py_CLEAR(out);
     return (PyObject *)out;
 }
 
@@ -213,7 +213,7 @@ PyObject *add_arrays(PyObject *x, PyObject *y) {
 
 PyObject *add_into(PyObject *x, PyObject *y) {
     PyObject *args[] = {x, y, x};
-    return PyObject_Vectorcall(add.value, args, 3, NULL);
+    return call_located(add.value, args, 3, NULL);
 }
 
 /* Zeros to add to. NumPy's sum, too, is 0 + all the others, which is not the others where they are -0. */
@@ -235,7 +235,7 @@ PyObject *total(PyObject *x) {
     args[0] = args[2] = PyArray_BYTES((PyArrayObject *)out);
     args[1] = PyArray_BYTES(array);
     found = run_loop(add.loops[kind], args, n, strides);
-    if (found && PyUFunc_GiveFloatingpointErrors("reduce", found) < 0) Py_CLEAR(out);
+    if (found && give_errors("reduce", found) < 0) Py_CLEAR(out);
     return out;
 }
 
@@ -262,7 +262,7 @@ PyObject *sum_rows(PyObject *g, PyObject *aval) {
         args[1] = PyArray_BYTES(array) + i * n * SIZE(kind);
         found |= run_loop(add.loops[kind], args, n == 1 ? rows : n, strides);
     }
-    if (found && PyUFunc_GiveFloatingpointErrors("reduce", found) < 0) Py_CLEAR(out);
+    if (found && give_errors("reduce", found) < 0) Py_CLEAR(out);
     return out;
 }
 

@@ -163,7 +163,8 @@ _product = _fast_binary(np.matmul, products.matmul, True)
 
 def _matmul(x: AnyArray, y: AnyArray) -> Any:
     try:
-        return _product(x, y)
+        stacks = max(len(np.shape(x)), len(np.shape(y))) > 3  # they lie as those of a ufunc
+        return apply_ufunc(np.matmul, "__call__", (x, y), None, {}) if stacks else _product(x, y)
     except RuntimeError:
         a, b = np.shape(x), np.shape(y)
         if a and b and a[-1] != b[-2 if len(b) > 1 else 0]:
@@ -369,7 +370,7 @@ def _getitem(self: Array, index: Any) -> Any:
         if used > tensor._raw.ndim:
             ndim = tensor._raw.ndim
             raise IndexError(f"too many indices for array: array is {ndim}-dimensional, but {used} were indexed")
-        part = read_any(tensor, items)
+        part = read_any(tensor, items, "K")
         if part._raw.shape and all(type(i) is not ndarray and not i.shape for i in items if is_array(i)):
             read, write = partial(read_any, items=items), partial(put_any, items=items, accumulate=False)
             register_view(

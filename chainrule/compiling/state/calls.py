@@ -162,6 +162,7 @@ class Calls(Reads):
             self._random(stack, given)
         elif cls in MAKERS or cls.__module__ in ("builtins", "collections", "functools", "operator", "types"):
             if cls is type and len(args) == 1:
+                self.check_type(args[0], lambda stands_for: False)
                 return
             self.computes(stack, given)
         elif issubclass(cls, BaseException):
@@ -246,6 +247,10 @@ class Calls(Reads):
                 self.iterated(x)
             makes = name == "iter" and bool(args) and not is_iterator(args[0])
             stack.pending = [], False, makes
+        elif builtin and name == "isinstance" and len(args) == 2:
+            self.check_type(
+                args[0], lambda stands_for: not issubclass(type(args[0]), args[1]) or issubclass(stands_for, args[1])
+            )
         elif builtin and name in (
             "isinstance",
             "issubclass",
