@@ -6,6 +6,7 @@ a stretch of the arena, the one block of memory in which all other arrays of a p
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
@@ -122,48 +123,66 @@ def arrange(buffers: Iterable[Buffer]) -> int:
 class Arena:
     """Stretches of memory that are taken and released.
 
-    A stretch that is free is taken again for the same size. Where there is none, neighbours are joined, and the smallest free
-    stretch that is large enough is divided, or the arena gets longer.
+    A stretch that is free is joined with free neighbours at once. Each is found by its start and by its end; the smallest that is
+    large enough is found in the sorted sizes of those that there are.
     """
 
     def __init__(self) -> None:
         self.size = 0
         self._end = 0  # from here on nothing is taken
-        self._free: dict[int, list[int]] = {}  # size -> starts
+        self._sizes: dict[int, int] = {}  # start -> size, of those that are free
+        self._starts: dict[int, int] = {}  # end -> start
+        self._free: dict[int, dict[int, None]] = {}  # size -> starts; without those that are empty
+        self._sorted: list[int] = []  # its keys
 
     def take(self, nbytes: int) -> int:
         size = _padded(nbytes)
         starts = self._free.get(size)
         if starts:
-            return starts.pop()
-        self._join()
-        fitting = min([free for free, starts in self._free.items() if free >= size and starts], default=0)
-        if not fitting:
+            start = next(reversed(starts))
+            self._remove(start, size)
+            return start
+        at = bisect_left(self._sorted, size)
+        if at == len(self._sorted):
             self._end += size
             self.size = max(self.size, self._end)
             return self._end - size
-        start = self._free[fitting].pop()
-        if fitting > size:
-            self._free.setdefault(fitting - size, []).append(start + size)
+        free = self._sorted[at]
+        start = next(reversed(self._free[free]))
+        self._remove(start, free)
+        self._add(start + size, free - size)
         return start
 
     def release(self, start: int, nbytes: int) -> None:
-        self._free.setdefault(_padded(nbytes), []).append(start)
+        size = _padded(nbytes)
+        after = self._sizes.get(start + size)
+        if after is not None:
+            self._remove(start + size, after)
+            size += after
+        before = self._starts.get(start)
+        if before is not None:
+            self._remove(before, start - before)
+            start, size = before, size + start - before
+        if start + size == self._end:
+            self._end = start
+        else:
+            self._add(start, size)
 
-    def _join(self) -> None:
-        """Join free stretches with their neighbours, and give back what is free at the end."""
-        stretches = sorted([(start, size) for size, starts in self._free.items() for start in starts])
-        joined: list[tuple[int, int]] = []
-        for start, size in stretches:
-            if joined and joined[-1][0] + joined[-1][1] == start:
-                joined[-1] = joined[-1][0], joined[-1][1] + size
-            else:
-                joined.append((start, size))
-        if joined and sum(joined[-1]) == self._end:
-            self._end = joined.pop()[0]
-        self._free = {}
-        for start, size in joined:
-            self._free.setdefault(size, []).append(start)
+    def _add(self, start: int, size: int) -> None:
+        self._sizes[start] = size
+        self._starts[start + size] = start
+        starts = self._free.get(size)
+        if starts is None:
+            starts = self._free[size] = {}
+            insort(self._sorted, size)
+        starts[start] = None
+
+    def _remove(self, start: int, size: int) -> None:
+        del self._sizes[start], self._starts[start + size]
+        starts = self._free[size]
+        del starts[start]
+        if not starts:
+            del self._free[size], self._sorted[bisect_left(self._sorted, size)]
 
 
 def _padded(nbytes: int) -> int:
