@@ -13,6 +13,7 @@ SOURCES = [
     "lowlevel.c",
     "shared.c",
     "guards.c",
+    "quiet.c",
     "values.c",
     "tape.c",
     "row.c",

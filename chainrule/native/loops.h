@@ -21,6 +21,10 @@ PyObject *own_loops(void);
 /* guards.c */
 PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 
+/* quiet.c */
+PyObject *quieten(PyObject *self, PyObject *begin);
+PyObject *mark_quiet(PyObject *self, PyObject *code);
+
 /* code.c */
 typedef struct {
     double work;      /* about how many element operations the code does */

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from chainrule import native
+
 try:
     import ctypes
 except ImportError:  # a Python built without it
@@ -174,7 +176,8 @@ def watched(
     """Call something, and be told what this thread does meanwhile.
 
     Args:
-        enter: called with each frame that begins, or goes on; whether its instructions are to be looked at.
+        enter: called with each frame that begins, or goes on; whether its instructions are to be looked at. None: those of its
+            code never are.
         look: called before each instruction of such frames.
         leave: called when such a frame ends, or waits.
     """
@@ -184,8 +187,15 @@ def watched(
 def _traced(
     call: Callable[[], Any], enter: Callable[[FrameType], Any], look: Look, leave: Callable[[Stack], None]
 ) -> Any:
+    loops = native.loops()
+
     def begin(frame: FrameType, event: str, arg: Any) -> Any:
-        if event != "call" or not enter(frame):
+        if event != "call":
+            return None
+        wanted = enter(frame)
+        if not wanted:
+            if wanted is None and loops is not None:
+                loops.mark_quiet(frame.f_code)
             return None
         table = instructions(frame.f_code)
         stack = Stack(frame)
@@ -205,10 +215,13 @@ def _traced(
         return inside
 
     sys.settrace(begin)
+    quieter = loops is not None and loops.quieten(True)
     try:
         return call()
     finally:
         sys.settrace(None)
+        if quieter:
+            loops.quieten(False)
 
 
 def _monitored(
@@ -226,13 +239,19 @@ def _monitored(
     def begin(code: CodeType, offset: int, *_: Any) -> Any:
         if threading.get_ident() != thread:
             return None
-        frame = sys._getframe(1)
-        if enter(frame):
+        frame = sys._getframe(1 if code is sys._getframe(1).f_code else 2)
+        wanted = enter(frame)
+        if wanted is None:
+            return monitoring.DISABLE
+        if wanted:
             stacks[id(frame)] = frame, Stack(frame)
             if code not in codes:
                 codes.add(code)
                 monitoring.set_local_events(tool, code, events.INSTRUCTION)
         return None
+
+    def thrown(code: CodeType, offset: int, *_: Any) -> None:
+        begin(code, offset)  # of such events no code can be left out
 
     def inside(code: CodeType, offset: int) -> Any:
         if threading.get_ident() != thread:
@@ -255,8 +274,9 @@ def _monitored(
         return None
 
     monitoring.use_tool_id(tool, "chainrule")
+    monitoring.restart_events()  # what was never to be looked at may be another's, by now
     handlers = {
-        events.PY_START: begin, events.PY_RESUME: begin, events.PY_THROW: begin, events.INSTRUCTION: inside,
+        events.PY_START: begin, events.PY_RESUME: begin, events.PY_THROW: thrown, events.INSTRUCTION: inside,
         events.PY_RETURN: end, events.PY_YIELD: end, events.PY_UNWIND: end,
     }  # fmt: skip
     for event, handler in handlers.items():

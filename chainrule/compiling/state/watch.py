@@ -53,14 +53,16 @@ class Watch(Calls):
         self.given = {id(x) for x in containers_in((*args, kwargs))}
         return frames.watched(functools.partial(function, *args, **kwargs), self._enter, self._look, self._leave)
 
-    def _enter(self, frame: FrameType) -> bool:
+    def _enter(self, frame: FrameType) -> bool | None:
         code = frame.f_code
         module = module_of_code(code, frame.f_globals)
+        aside = (module, code.co_name) in _ASIDE or code in _STEPS
+        if not aside and is_library(module):
+            return None
         if self._is_aside(frame):
             return False
-        if (module, code.co_name) in _ASIDE or code in _STEPS:
+        if aside:
             self._aside = frame
-        if is_library(module):
             return False
         if self.reason is not None:
             return False

@@ -1,0 +1,82 @@
+/* While Python's instructions are watched by sys.settrace, the code of libraries runs as if nobody watched: it is not looked into,
+   and being asked about each of its instructions is what takes the time. For Python 3.11; later ones have sys.monitoring, which is
+   told itself what not to report. */
+
+#include "loops.h"
+
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000 && !defined(PYPY_VERSION)
+
+/* where a frame's record has its code, in words */
+#define CODE_WORD 4
+
+static Py_ssize_t mark = -1;          /* which extra word of a code object says that it is quiet */
+static PyThreadState *watched = NULL; /* the thread that is watched */
+static int depth = 0;                 /* how many who watch there are, one within the other */
+static int quiet = 0;                 /* whether it is in quiet code now */
+static _PyFrameEvalFunction before = NULL;
+
+static int is_quiet(struct _PyInterpreterFrame *frame) {
+    void *found = NULL;
+    return _PyCode_GetExtra(((PyObject **)frame)[CODE_WORD], mark, &found) == 0 && found != NULL;
+}
+
+static PyObject *evaluate(PyThreadState *thread, struct _PyInterpreterFrame *frame, int throwing) {
+    PyObject *result;
+    int enters;
+    if (thread != watched || (enters = is_quiet(frame)) == quiet) return before(thread, frame, throwing);
+    quiet = enters;
+    if (enters) PyThreadState_EnterTracing(thread);
+    else PyThreadState_LeaveTracing(thread);
+    result = before(thread, frame, throwing);
+    if (enters) PyThreadState_LeaveTracing(thread);
+    else PyThreadState_EnterTracing(thread);
+    quiet = !enters;
+    return result;
+}
+
+/* quieten(begin): from now on, or no longer, marked code of this thread runs unwatched; whether there is such a way here. */
+PyObject *quieten(PyObject *module, PyObject *begin) {
+    PyThreadState *thread = PyThreadState_Get();
+    PyInterpreterState *interpreter = PyThreadState_GetInterpreter(thread);
+    int starts = PyObject_IsTrue(begin);
+    (void)module;
+    if (starts < 0) return NULL;
+    if (mark < 0) mark = _PyEval_RequestCodeExtraIndex(NULL);
+    if (mark < 0 || (watched != NULL && watched != thread)) Py_RETURN_FALSE;
+    if (starts && depth++ == 0) {
+        before = _PyInterpreterState_GetEvalFrameFunc(interpreter);
+        watched = thread;
+        quiet = 0;
+        _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
+    } else if (!starts && depth > 0 && --depth == 0) {
+        _PyInterpreterState_SetEvalFrameFunc(interpreter, before);
+        watched = NULL;
+    }
+    Py_RETURN_TRUE;
+}
+
+PyObject *mark_quiet(PyObject *module, PyObject *code) {
+    (void)module;
+    if (!PyCode_Check(code)) {
+        PyErr_SetString(PyExc_TypeError, "only code is quiet");
+        return NULL;
+    }
+    if (mark >= 0 && _PyCode_SetExtra(code, mark, &mark) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+#else
+
+PyObject *quieten(PyObject *module, PyObject *begin) {
+    (void)module;
+    (void)begin;
+    Py_RETURN_FALSE;
+}
+
+PyObject *mark_quiet(PyObject *module, PyObject *code) {
+    (void)module;
+    (void)code;
+    Py_RETURN_NONE;
+}
+
+#endif
