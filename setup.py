@@ -14,6 +14,7 @@ SOURCES = [
     "shared.c",
     "guards.c",
     "quiet.c",
+    "rolled.c",
     "values.c",
     "tape.c",
     "row.c",

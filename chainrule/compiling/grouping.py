@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.compiling.layout import Buffer
+from chainrule.compiling.layout import Buffer, root_of
 from chainrule.compiling.loops import Loop
 
 #: elements from which a loop is worth a group, and loops that may wait for the end of one
@@ -20,7 +20,7 @@ WAITING = 64
 Pattern = tuple[int, int, int, int]
 
 
-#: an argument of a loop: a buffer (None: a number), an offset in it, the number
+#: an argument of a loop: a buffer, or place that moves in one (None: a number), an offset in it, the number
 Argument = tuple[Any, int, Any]
 
 
@@ -35,16 +35,16 @@ class Work:
 
     @property
     def reads(self) -> list[Buffer]:
-        return [buffer for buffer, _, _ in self.args[: -self.loop.outputs] if buffer is not None]
+        return [root_of(place) for place, _, _ in self.args[: -self.loop.outputs] if place is not None]
 
     @property
     def writes(self) -> list[Buffer]:
-        return [buffer for buffer, _, _ in self.args[-self.loop.outputs :]]
+        return [root_of(place) for place, _, _ in self.args[-self.loop.outputs :]]
 
     @property
     def touched(self) -> set[Buffer]:
         """All buffers that it uses."""
-        return {buffer for buffer, _, _ in self.args if buffer is not None}
+        return {root_of(place) for place, _, _ in self.args if place is not None}
 
     def pattern(self, k: int) -> Pattern:
         """Where the elements of an argument are; one that a single stride goes through has rows of no length."""
@@ -61,6 +61,7 @@ class Group:
     Attributes:
         works: in order.
         total, row: how many elements there are, and the length of a row (0: any).
+        reads, written: the buffers that it uses, and where in those that it writes; places: how these move.
     """
 
     def __init__(self, total: int) -> None:
@@ -69,16 +70,18 @@ class Group:
         self.row = 0
         self.reads: set[Buffer] = set()
         self.written: dict[Buffer, Pattern] = {}
+        self.places: dict[Buffer, Any] = {}
 
     def takes(self, work: Work) -> bool:
         """Whether a loop goes through the same elements, and uses of the group's only what is in its own block."""
         loop = work.loop
         if loop.total != self.total or (loop.row and self.row and loop.row != self.row):
             return False
-        for k, (buffer, _, _) in enumerate(work.args):
+        for k, (place, _, _) in enumerate(work.args):
+            buffer = root_of(place)
             if buffer in self.written:
                 pattern = work.pattern(k)
-                if pattern != self.written[buffer] or pattern[3]:
+                if pattern != self.written[buffer] or pattern[3] or place != self.places[buffer]:
                     return False
         return self.reads.isdisjoint(work.writes)
 
@@ -88,7 +91,9 @@ class Group:
         self.reads.update(work.reads)
         first = len(work.args) - work.loop.outputs
         for k in range(first, len(work.args)):
-            self.written[work.args[k][0]] = work.pattern(k)
+            buffer = root_of(work.args[k][0])
+            self.written[buffer] = work.pattern(k)
+            self.places[buffer] = work.args[k][0]
 
     @property
     def touched(self) -> set[Buffer]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,9 +28,10 @@ class Buffer:
         root: the array that it was made for.
         first, last: when it is used first and last.
         offset: where it begins in the arena.
+        stack, at: the buffer that it is a part of, and from which byte on: one of those that a loop writes (``rolling``).
     """
 
-    __slots__ = ("first", "index", "kind", "last", "nbytes", "offset", "root")
+    __slots__ = ("at", "first", "index", "kind", "last", "nbytes", "offset", "root", "stack")
 
     root: Value
 
@@ -39,7 +40,27 @@ class Buffer:
         self.nbytes = nbytes
         self.index = index
         self.first = self.last = -1
-        self.offset = 0
+        self.offset = self.at = 0
+        self.stack: Buffer | None = None
+
+
+#: how far a place moves each time round, the length of the ring after which it is back (0: none), and where it begins in it
+Move = tuple[int, int, int]
+
+
+class Moving(NamedTuple):
+    """A place that moves while a loop runs: in a buffer, along one way for each of the loops around it, the outermost first."""
+
+    root: Buffer
+    moves: tuple[Move | None, ...]
+
+    kind = "moving"
+    nbytes = first = last = -1
+
+
+def root_of(place: Any) -> Buffer:
+    """The buffer that a place is in."""
+    return place.root if type(place) is Moving else place  # type: ignore[no-any-return]
 
 
 class Value:
@@ -136,7 +157,7 @@ class Arena:
         self._sorted: list[int] = []  # its keys
 
     def take(self, nbytes: int) -> int:
-        size = _padded(nbytes)
+        size = padded(nbytes)
         starts = self._free.get(size)
         if starts:
             start = next(reversed(starts))
@@ -154,7 +175,7 @@ class Arena:
         return start
 
     def release(self, start: int, nbytes: int) -> None:
-        size = _padded(nbytes)
+        size = padded(nbytes)
         after = self._sizes.get(start + size)
         if after is not None:
             self._remove(start + size, after)
@@ -185,5 +206,6 @@ class Arena:
             del self._free[size], self._sorted[bisect_left(self._sorted, size)]
 
 
-def _padded(nbytes: int) -> int:
+def padded(nbytes: int) -> int:
+    """The bytes that an array takes in the arena."""
     return max(ALIGNMENT, -(-nbytes // ALIGNMENT) * ALIGNMENT)

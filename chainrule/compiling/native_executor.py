@@ -7,13 +7,14 @@ from step to step, and a segment is one of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from math import gcd
 from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.grouping import Argument, Group, Work, grouped
+from chainrule.compiling.grouping import Argument, Group, Work
 from chainrule.compiling.layout import (
     ALIGNMENT,
     ARENA,
@@ -23,11 +24,15 @@ from chainrule.compiling.layout import (
     OUTPUT,
     Buffer,
     Value,
+    Move,
+    Moving,
     address,
     arrange,
+    root_of,
 )
 from chainrule.compiling.loops import READ, ROUND, TEMPORARY, WRITE
 from chainrule.compiling.python_executor import MEMORY, NOTE, Executor, Report, named
+from chainrule.compiling.rolling import Item, Rolled, rolled_up
 from chainrule.compiling.steps import Lowering, Step
 from chainrule.native import Runner
 from chainrule.native import code as words
@@ -50,12 +55,16 @@ class Segment:
         items: their loops and groups, in the order in which they run.
     """
 
-    def __init__(self, numbers: list[int], steps: list[Step], in_groups: bool = True) -> None:
+    def __init__(self, numbers: list[int], steps: list[Step]) -> None:
         self.steps = numbers
-        works: list[Work] = []
+        self.works: list[Work] = []
         for number in numbers:
-            _add_works(works, steps[number])
-        self.items: list[Work | Group] = grouped(works) if in_groups else list(works)
+            _add_works(self.works, steps[number])
+        self.items: list[Item] = list(self.works)
+
+    def arrange(self, elsewhere: frozenset[Buffer]) -> None:
+        """Roll loops up, and have others in groups. Some buffers are used elsewhere, too."""
+        self.items = rolled_up(self.works, elsewhere)
 
     def buffers(self) -> list[Buffer]:
         """Every buffer that is used, in the order of the first use."""
@@ -178,6 +187,8 @@ class Words:
         self._bases = {buffer: first + i for i, buffer in enumerate(ordered)}
         self._number_base = first + len(ordered)
         self._bases |= {buffer: self._number_base + 1 + i for i, buffer in enumerate(made)}
+        self._count = self._number_base + 1 + len(made)  # of bases
+        self._moving: dict[tuple[int, tuple[Move | None, ...]], int] = {}  # those of the loops that are being written
         self._constants = [buffer.root.array for buffer in constants]
         self._numbers = Numbers()
         self.code: list[int] = []
@@ -194,15 +205,25 @@ class Words:
         buffer, offset, number = arg
         if buffer is None:
             return self._number_base, offset + self._numbers.offset(number)
-        if buffer.kind == ARENA:
-            return self._arena, offset + buffer.offset
-        return self._bases[buffer], offset
+        if type(buffer) is Moving:
+            base, start = self._start(buffer.root)
+            return self._moving[base, buffer.moves], start + offset
+        base, start = self._start(buffer)
+        return base, start + offset
 
-    def _write(self, code: list[int], item: Work | Group) -> None:
-        """Add the words of a loop or a group to the code."""
-        if isinstance(item, Group):
+    def _start(self, buffer: Buffer) -> tuple[int, int]:
+        """Where a buffer begins."""
+        return (self._arena, buffer.offset) if buffer.kind == ARENA else (self._bases[buffer], 0)
+
+    def _write(self, code: list[int], item: Item) -> None:
+        """Add the words of a loop, a group, or a loop that is rolled up to the code."""
+        if type(item) is Group:
             code += self._group(item)
             return
+        if type(item) is Rolled:
+            code += self._rolled(item)
+            return
+        assert type(item) is Work
         head, tail = item.loop.words
         code += head
         for buffer, offset, number in item.args:
@@ -211,6 +232,32 @@ class Words:
             else:
                 code += self._place((buffer, offset, number))
         code += tail
+
+    def _rolled(self, item: Rolled) -> list[int]:
+        depth, first = item.depth, self._count
+        moves: list[tuple[int, int, int, int]] = []
+        added = []
+        for place in item.moving:
+            way = place.moves[: depth + 1]
+            move = way[depth] if len(way) > depth else None
+            base, _ = self._start(place.root)
+            if move is None or (base, way) in self._moving:
+                continue
+            around = way[:depth]
+            while around and around[-1] is None:
+                around = around[:-1]
+            step, ring, at = move
+            moves.append((self._moving[base, around] if around else base, step, ring, at))
+            self._moving[base, way] = first + len(moves) - 1
+            added.append((base, way))
+        self._count += len(moves)
+        code: list[int] = []
+        for inner in item.items:
+            self._write(code, inner)
+        self._count = first
+        for known in added:
+            del self._moving[known]
+        return words.rolled([code], item.count, moves, first)
 
     def _group(self, group: Group) -> list[int]:
         block = Block(group, self._private)
@@ -259,40 +306,50 @@ class Native:
         self._lowering = lowering
         steps = lowering.steps
         main = len(steps) - lowering.commits
-        self.units = _units(steps, range(main), True)
-        self._commits = _units(steps, range(main, len(steps)), False)
+        self.units = _units(steps, range(main))
+        self._commits = _units(steps, range(main, len(steps)))
         self.segments = [unit for unit in self.units + self._commits if isinstance(unit, Segment)]
+        self._arrange_segments()
         objects = any(value.dtype.hasobject for value in lowering.inputs)
         self.whole = not objects and all(isinstance(unit, Segment) for unit in self.units + self._commits)
         self.groups: list[Group] = []
         self.private: set[Buffer] = set()
-        placed, together = self._note_uses()
-        self.memory = arrange(placed)
-        for buffer, place in together.items():
-            buffer.offset = place.offset
+        self.memory = arrange(self._placed())
+        for buffer, place, at in self._together:
+            buffer.offset = place.offset + at
 
-    def _note_uses(self) -> tuple[list[Buffer], dict[Buffer, Buffer]]:
-        """Note when buffers are used; those that need a place in the arena, and those that take the place of another."""
-        used: list[Buffer] = []
-        together: dict[Buffer, Buffer] = {}
-        items: list[Any] = []
+    def _arrange_segments(self) -> None:
+        """Roll loops up. What several units use is needed as it is."""
+        touched: list[Any] = []
         for unit in self.units + self._commits:
-            items += unit.items if isinstance(unit, Segment) else [self._lowering.steps[unit]]
-        for time, item in enumerate(items):
-            for buffer in item.touched:
-                buffer.last = time
-                if buffer.first < 0:
-                    buffer.first = time
-                    used.append(buffer)
-            if isinstance(item, Group):
-                self.groups.append(item)
+            touched.append(
+                {buffer for work in unit.works for buffer in work.touched}
+                if isinstance(unit, Segment)
+                else self._lowering.steps[unit].touched
+            )
+        count = Counter(buffer for buffers in touched for buffer in buffers)
+        several = frozenset([buffer for buffer, units in count.items() if units > 1])
+        for unit in self.units:
+            if isinstance(unit, Segment):
+                unit.arrange(several)
+
+    def _placed(self) -> list[Buffer]:
+        """Note when buffers are used; those that need a place in the arena. The others are in places of these."""
+        uses = _Uses()
+        for unit in self.units + self._commits:
+            for item in unit.items if isinstance(unit, Segment) else [self._lowering.steps[unit]]:
+                uses.add(item)
+        self.groups = [item for item, _ in uses.items if type(item) is Group]
         for group in self.groups:
             self.private |= {buffer for buffer in group.written if _is_private(buffer, group)}
-        for time, item in enumerate(items):
-            if isinstance(item, Work) and item.loop.in_place:
+        together: dict[Buffer, Buffer] = {}
+        for item, time in uses.items:
+            if type(item) is Work and item.loop.in_place:
                 _take_place(item, time, together)
+        self._together = [(buffer, place, 0) for buffer, place in together.items()]
+        self._together += [(buffer, *_in_stack(buffer)) for buffer in uses.members]
         left_out = self.private | together.keys()
-        return [buffer for buffer in used if buffer.kind == ARENA and buffer not in left_out], together
+        return [buffer for buffer in uses.buffers if buffer.kind == ARENA and buffer not in left_out]
 
     # -- one call ----------------------------------------------------------------------------------------------------
 
@@ -300,7 +357,8 @@ class Native:
         """The code of the whole plan."""
         lowering = self._lowering
         given = [value.buffer for value in lowering.inputs]
-        constants = [value.buffer for value in lowering.constants]
+        used = dict.fromkeys([buffer for segment in self.segments for buffer in segment.buffers()])
+        constants = [buffer for buffer in used if buffer.kind == CONSTANT]
         made = [value.buffer for value in lowering.owners]
         segments: Any = self.units + self._commits
         return Words(segments, given, constants, made, self.private, False)
@@ -346,8 +404,59 @@ class Native:
         return Step(None, SegmentCall(runner), ([MEMORY, *roots], NOTE), {}, roots, [])
 
 
-def _is_private(buffer: Buffer, group: Group) -> bool:
+class _Uses:
+    """When buffers are used.
+
+    Attributes:
+        items: what runs without a loop around it that is rolled up, or in one, and when.
+        buffers: what is used; members: those that lie in the stack of a loop.
+    """
+
+    def __init__(self) -> None:
+        self.items: list[tuple[Any, int]] = []
+        self.buffers: list[Buffer] = []
+        self.members: dict[Buffer, None] = {}
+        self._time = 0
+
+    def add(self, item: Any) -> None:
+        """Note what an item uses; what a loop finds, or leaves, is used from its beginning to its end."""
+        if type(item) is not Rolled:
+            self.items.append((item, self._time))
+            self._note(item.touched)
+            self._time += 1
+            return
+        around = item.touched - item.local
+        self._note(around)
+        self._time += 1
+        for inner in item.items:
+            self.add(inner)
+        self._note(around)
+        self._time += 1
+
+    def _note(self, touched: set[Buffer]) -> None:
+        for buffer in touched:
+            if buffer.stack is not None:
+                self.members[buffer] = None
+                buffer, _ = _in_stack(buffer)
+            buffer.last = self._time
+            if buffer.first < 0:
+                buffer.first = self._time
+                self.buffers.append(buffer)
+
+
+def _in_stack(buffer: Buffer) -> tuple[Buffer, int]:
+    """The buffer that one lies in, and where."""
+    at = 0
+    while buffer.stack is not None:
+        at += buffer.at
+        buffer = buffer.stack
+    return buffer, at
+
+
+def _is_private(buffer: Any, group: Group) -> bool:
     """Whether nothing but a group uses a buffer, all of it in the order of its elements."""
+    if group.places[buffer] is not buffer or buffer.stack is not None:
+        return False
     offset, stride, _, row = group.written[buffer]
     whole = not row and offset == 0 and stride * group.total == buffer.nbytes
     return whole and buffer.kind == ARENA and buffer.first == buffer.last
@@ -364,7 +473,8 @@ def _take_place(work: Work, time: int, together: dict[Buffer, Buffer]) -> None:
         buffer: Any = work.args[k][0]
         if buffer is None or buffer.kind != ARENA or buffer.last != time or buffer.nbytes != result.nbytes:
             continue
-        if all([work.pattern(j) == pattern for j in range(last) if work.args[j][0] is buffer]):
+        places = [j for j in range(last) if root_of(work.args[j][0]) is buffer]
+        if all([work.args[j][0] is buffer and work.pattern(j) == pattern for j in places]):
             place = together.get(buffer, buffer)
             together[result] = place
             place.last = max(place.last, result.last)
@@ -432,7 +542,7 @@ def _layout(value: Value) -> tuple[Any, Any, Any]:
     return value.shape, value.dtype, value.strides
 
 
-def _units(steps: list[Step], numbers: range, in_groups: bool) -> list[Segment | int]:
+def _units(steps: list[Step], numbers: range) -> list[Segment | int]:
     """Steps as segments and numbers of steps that Python runs."""
     units: list[Segment | int] = []
     together: list[int] = []
@@ -444,11 +554,11 @@ def _units(steps: list[Step], numbers: range, in_groups: bool) -> list[Segment |
             together.append(number)
             continue
         if together:
-            units.append(Segment(together, steps, in_groups))
+            units.append(Segment(together, steps))
             together = []
         units.append(number)
     if together:
-        units.append(Segment(together, steps, in_groups))
+        units.append(Segment(together, steps))
     return units
 
 

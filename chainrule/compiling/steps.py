@@ -29,6 +29,8 @@ from chainrule.compiling.simplify import Simplified
 from chainrule.interpreters.traced import Call, Program, Var
 
 ndarray = np.ndarray
+#: bytes up to which constants are compared
+SAME = 1 << 12
 
 
 class Step:
@@ -116,6 +118,7 @@ class Lowering:
         owners: the outputs, each once: what is made for each call, in order of their buffers.
         constants: the Values whose content is known.
         commits: how many steps at the end write to inputs.
+        repeated: how many constants have the content of another one.
     """
 
     def __init__(self, program: Program, simplified: Simplified, lowerer: Lowerer | None = None) -> None:
@@ -127,6 +130,8 @@ class Lowering:
         self._simplified = simplified
         self._lowerer = lowerer
         self._count = 0
+        self._known: dict[Any, Value] = {}  # constants by their content
+        self.repeated = 0
         self.inputs = [self._root(var, INPUT, i) for i, var in enumerate(program.inputs)]
         for call, used in simplified.calls:
             self._add(call, used)
@@ -165,10 +170,25 @@ class Lowering:
             known = self._simplified.same.get(var, var)
             value = self.values.get(known)
             if value is None:
-                value = self._root(known, CONSTANT)
-                self.constants.append(value)
-                value.array = self._simplified.constants[known]
+                value = self._constant(known)
             self.values[var] = value
+        return value
+
+    def _constant(self, var: Var) -> Value:
+        """The value of a constant; small ones of the same content are one."""
+        array = self._simplified.constants[var]
+        key = None
+        if array.nbytes <= SAME and not array.dtype.hasobject:
+            key = array.shape, array.strides, array.dtype, array.tobytes()
+            value = self._known.get(key)
+            if value is not None:
+                self.repeated += 1
+                return value
+        value = self._root(var, CONSTANT)
+        self.constants.append(value)
+        value.array = array
+        if key is not None:
+            self._known[key] = value
         return value
 
     def _resolved(self, x: Any) -> Any:
@@ -189,7 +209,7 @@ class Lowering:
     def _add(self, call: Call, used: list[Var]) -> None:
         values = self.values
         reads = [values.get(var) or self._value(var) for var in used]
-        if len(used) > 1 and self._simplified.merged and not is_elementwise(call):
+        if len(used) > 1 and (self._simplified.merged or self.repeated) and not is_elementwise(call):
             self._keep_apart(used, reads)
         if len(used) == 1 and call.function in VIEWS and self._add_view(call, used[0].array, reads):
             return

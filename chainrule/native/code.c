@@ -7,7 +7,11 @@
 
    GROUP, elementwise loops over `rows` rows of n elements, done for `block` rows after the other:
        0 GROUP, 1 words of the step, 2 nsteps, 3 rows, 4 block, 5 n, 6 split, 7 scratch bytes,
-       nsteps x (words, loop, data, nargs, flat, nargs strides, nargs x (base, offset, advance, row)) */
+       nsteps x (words, loop, data, nargs, flat, nargs strides, nargs x (base, offset, advance, row))
+
+   ROLLED, steps that are done `count` times, with bases that move (rolled.c):
+       0 ROLLED, 1 words of the step, 2 count, 3 nmoves, 4 the number of the first of its bases,
+       nmoves x (base, step, length of the ring or 0, place in it), the steps */
 
 #include "loops.h"
 
@@ -21,7 +25,7 @@
 #define MAYBE_EXCEPTIONS() 1
 #endif
 
-enum { LOOP, GROUP };
+enum { LOOP, GROUP, ROLLED };
 enum { LOOP_WORDS, LOOP_LENGTH, LOOP_FN, LOOP_DATA, LOOP_NARGS, LOOP_NCORE, LOOP_NSTRIDES, LOOP_NOUTER, LOOP_SPLIT, LOOP_N, LOOP_HEAD = 9 };
 enum { GROUP_NSTEPS = 2, GROUP_ROWS, GROUP_BLOCK, GROUP_N, GROUP_SPLIT, GROUP_SCRATCH, GROUP_HEAD };
 enum { STEP_LENGTH, STEP_FN, STEP_DATA, STEP_NARGS, STEP_FLAT, STEP_HEAD };
@@ -133,7 +137,7 @@ static double loop_work(const npy_intp *step) {
     return work;
 }
 
-static int run_loop(const npy_intp *step, char *const *bases) {
+static int run_loop(const npy_intp *step, char **bases) {
     SharedLoop shared;
     npy_intp k;
     if (step[LOOP_N] == 0) return 0; /* NumPy's loops rely on that */
@@ -154,10 +158,10 @@ static int run_loop(const npy_intp *step, char *const *bases) {
 
 typedef struct {
     const npy_intp *step;
-    char *const *bases;
+    char **bases;
 } Group;
 
-static void run_step_of_block(const npy_intp *step, char *const *bases, char *scratch, npy_intp row, npy_intp rows, npy_intp n) {
+static void run_step_of_block(const npy_intp *step, char **bases, char *scratch, npy_intp row, npy_intp rows, npy_intp n) {
     InnerLoop fn = (InnerLoop)step[STEP_FN];
     void *data = (void *)step[STEP_DATA];
     npy_intp nargs = step[STEP_NARGS], k;
@@ -195,7 +199,7 @@ static double group_work(const npy_intp *step) {
     return (double)step[GROUP_ROWS] * (double)step[GROUP_N] * (double)step[GROUP_NSTEPS];
 }
 
-static int run_group(const npy_intp *step, char *const *bases) {
+static int run_group(const npy_intp *step, char **bases) {
     npy_intp blocks = (step[GROUP_ROWS] + step[GROUP_BLOCK] - 1) / step[GROUP_BLOCK];
     Group group;
     if (step[GROUP_N] == 0) return 0;
@@ -210,14 +214,23 @@ static int run_group(const npy_intp *step, char *const *bases) {
 
 /* ---- all steps */
 
-int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char *const *bases) {
-    const npy_intp *step = code + start, *end = code + stop;
+int run_steps(const npy_intp *step, const npy_intp *end, char **bases) {
     int found = 0;
-    clear_exceptions();
     for (; step < end; step += step[LOOP_LENGTH]) {
-        found |= step[LOOP_WORDS] == LOOP ? run_loop(step, bases) : run_group(step, bases);
+        switch (step[LOOP_WORDS]) {
+        case LOOP: found |= run_loop(step, bases); break;
+        case GROUP: found |= run_group(step, bases); break;
+        default: found |= run_rolled(step, bases);
+        }
         if (MAYBE_EXCEPTIONS()) found |= read_exceptions(); /* at once: maximum, matmul, scipy.special ... clear what came before */
     }
+    return found;
+}
+
+int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char **bases) {
+    int found;
+    clear_exceptions();
+    found = run_steps(code + start, code + stop, bases);
     return found | read_exceptions();
 }
 
@@ -271,25 +284,34 @@ static const char *survey_group(const npy_intp *head, npy_intp nbases) {
     return step == end ? NULL : "a group's words do not add up";
 }
 
-const char *survey_code(const npy_intp *code, npy_intp start, npy_intp stop, npy_intp nbases, Survey *survey) {
-    const npy_intp *step = code + start, *end = code + stop;
+const char *survey_steps(const npy_intp *step, const npy_intp *end, npy_intp nbases, Survey *survey) {
     const char *wrong;
-    survey->work = 0;
-    survey->scratch = 0;
+    if (nbases > survey->nbases) survey->nbases = nbases;
     for (; step < end; step += step[LOOP_LENGTH]) {
-        if (end - step < GROUP_HEAD || step[LOOP_LENGTH] < 1 || step[LOOP_LENGTH] > end - step) return "a step's words end too early";
+        if (end - step < ROLLED_HEAD || step[LOOP_LENGTH] < 1 || step[LOOP_LENGTH] > end - step) return "a step's words end too early";
         if (step[LOOP_WORDS] == LOOP) {
             wrong = survey_loop(step, nbases);
             if (wrong != NULL) return wrong;
             survey->work += loop_work(step);
         } else if (step[LOOP_WORDS] == GROUP) {
+            if (end - step < GROUP_HEAD) return "a step's words end too early";
             wrong = survey_group(step, nbases);
             if (wrong != NULL) return wrong;
             survey->work += group_work(step);
             if (step[GROUP_SCRATCH] > survey->scratch) survey->scratch = step[GROUP_SCRATCH];
+        } else if (step[LOOP_WORDS] == ROLLED) {
+            wrong = survey_rolled(step, nbases, survey);
+            if (wrong != NULL) return wrong;
         } else {
-            return "a step is neither a loop nor a group";
+            return "a step is neither a loop nor a group, nor rolled up";
         }
     }
     return NULL;
+}
+
+const char *survey_code(const npy_intp *code, npy_intp start, npy_intp stop, npy_intp nbases, Survey *survey) {
+    survey->work = 0;
+    survey->scratch = 0;
+    survey->nbases = nbases;
+    return survey_steps(code + start, code + stop, nbases, survey);
 }

@@ -2,7 +2,7 @@
 
 An inner loop is the C function behind a ufunc: ``loop(args, dims, strides, data)`` goes along one dimension of ``n``
 elements, from one pointer for each argument, by one stride for each. A program is one array of ``intp``, read front to
-back, of two kinds of steps.
+back, of three kinds of steps.
 
 LOOP: a call, or one for each index of some outer dimensions.
 
@@ -32,6 +32,16 @@ the next, so that what they hand to each other stays in cache, and threads may s
             block (then it has rows * n elements, and strides to suit); stride of each argument within a row;
             (base, offset, advance, row) of each argument
 
+ROLLED: whole steps that are done again and again, with bases of their own that move.
+
+    0       kind: 2
+    1       words of the whole step
+    2       how often
+    3       number of bases that move
+    4       the number of the first of them: they come after all that there are otherwise
+    ...     of each: the base that it begins at, bytes that it moves each time, length of a ring after which it is back (0: never),
+            place in the ring where it begins; then the steps
+
 An argument is at ``bases[base] + offset`` (a group's: plus ``advance`` for each row before the block, plus ``row`` for
 each row within it). ``bases[0]`` is the arena of the call, ``bases[1]`` the scratch memory of the thread; the inputs, the
 constants and the outputs follow, in this order. So code holds no pointers to data, and calls share it.
@@ -48,7 +58,7 @@ Words = list[int]
 #: of the words and of what the extension offers: it has the same number, or it was built from other sources
 VERSION = 5
 
-LOOP, GROUP = 0, 1
+LOOP, GROUP, ROLLED = 0, 1, 2
 ARENA, SCRATCH, FIRST_INPUT = 0, 1, 2
 GROUP_ROWS = 3
 
@@ -91,6 +101,19 @@ def group_step(
 def group(steps: Sequence[Words], *, rows: int, block: int, n: int = 1, scratch: int = 0, split: bool = False) -> Words:
     """A GROUP of what ``group_step`` made."""
     words = [GROUP, 0, len(steps), rows, block, n, int(split), scratch]
+    for step in steps:
+        words += step
+    words[1] = len(words)
+    return words
+
+
+def rolled(
+    steps: Iterable[Words], count: int, moves: Sequence[tuple[int, int, int, int]], first: int
+) -> Words:
+    """A ROLLED: (base, step, ring, place) of each base that moves; the number of the first of them."""
+    words = [ROLLED, 0, count, len(moves), first]
+    for move in moves:
+        words += move
     for step in steps:
         words += step
     words[1] = len(words)

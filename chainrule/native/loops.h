@@ -29,12 +29,22 @@ PyObject *mark_quiet(PyObject *self, PyObject *code);
 typedef struct {
     double work;      /* about how many element operations the code does */
     npy_intp scratch; /* bytes that its groups want at bases[1] */
+    npy_intp nbases;  /* how many bases there are, with those that move */
 } Survey;
 
 /* NULL if the words in [start, stop) are whole steps that use bases below nbases, else what is wrong with them */
 const char *survey_code(const npy_intp *code, npy_intp start, npy_intp stop, npy_intp nbases, Survey *survey);
-/* run the steps in [start, stop); returns floating-point exceptions as NumPy's bits (divide 1, over 2, under 4, invalid 8) */
-int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char *const *bases);
+/* run the steps in [start, stop); returns floating-point exceptions as NumPy's bits (divide 1, over 2, under 4, invalid 8).
+   `bases` has room for as many as the survey says. */
+int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char **bases);
+/* the same for whole steps, without looking at exceptions before and after */
+int run_steps(const npy_intp *step, const npy_intp *end, char **bases);
+const char *survey_steps(const npy_intp *step, const npy_intp *end, npy_intp nbases, Survey *survey);
+
+/* rolled.c */
+#define ROLLED_HEAD 5
+int run_rolled(const npy_intp *step, char **bases);
+const char *survey_rolled(const npy_intp *step, npy_intp nbases, Survey *survey);
 
 /* pool.c: call part(context, first, last, scratch) until [0, count) is done, in several threads if `work`, about how many
    element operations it is, pays for them. `scratch` is the calling thread's; others bring `scratch_bytes` of their own.

@@ -27,7 +27,7 @@ typedef struct {
 static int run_target(const Target *target, char *const *arguments, char *result) {
     Runner *runner = target->runner;
     size_t count = (size_t)(2 + runner->ninputs + runner->nconstants + 1);
-    char *few[FEW_BASES], **bases = count > FEW_BASES ? PyMem_RawMalloc(count * sizeof(char *)) : few, *arena;
+    char *few[FEW_BASES], **bases = runner->nbases > FEW_BASES ? PyMem_RawMalloc((size_t)runner->nbases * sizeof(char *)) : few, *arena;
     Py_ssize_t i;
     if (bases == NULL) return 0;
     arena = take_arena(runner);

@@ -155,7 +155,7 @@ void keep_arena(Runner *self, char *arena) {
 char *aligned(char *address) { return (char *)(((npy_uintp)address + 63) & ~(npy_uintp)63); }
 
 /* Run words [start, stop) with or without the GIL. */
-static int run_words(const npy_intp *code, npy_intp start, npy_intp stop, char *const *bases, double work) {
+static int run_words(const npy_intp *code, npy_intp start, npy_intp stop, char **bases, double work) {
     int found;
     if (work < RELEASE_FROM) return run_code(code, start, stop, bases);
     Py_BEGIN_ALLOW_THREADS
@@ -164,7 +164,7 @@ static int run_words(const npy_intp *code, npy_intp start, npy_intp stop, char *
     return found;
 }
 
-static int run_and_report(Runner *self, char *const *bases, PyObject *report) {
+static int run_and_report(Runner *self, char **bases, PyObject *report) {
     const npy_intp *code = PyArray_DATA((PyArrayObject *)self->code);
     int found = run_words(code, 0, self->commit, bases, self->work);
     if (found && report != NULL) {
@@ -248,7 +248,7 @@ static PyObject *run_on(Runner *self, PyObject *arrays, PyObject *into, PyObject
 static PyObject *call_runner(Runner *self, PyObject *arrays, PyObject *into, PyObject *report) {
     char *few[64], **bases = few;
     PyObject *result = NULL;
-    size_t count = (size_t)(2 + self->ninputs + self->nconstants + self->noutputs);
+    size_t count = (size_t)self->nbases;
     arrays = as_tuple(arrays);
     if (arrays == NULL) return NULL;
     if (into != NULL) into = as_tuple(into);
@@ -359,6 +359,7 @@ static int fill_runner(Runner *self, PyObject *code, PyObject *inputs, PyObject 
     }
     self->work = before.work + after.work;
     self->scratch_bytes = before.scratch > after.scratch ? before.scratch : after.scratch;
+    self->nbases = before.nbases > after.nbases ? before.nbases : after.nbases;
     return 0;
 }
 
@@ -443,6 +444,7 @@ static PyObject *execute(PyObject *module, PyObject *const *args, Py_ssize_t nar
     Py_ssize_t start, stop;
     const char *wrong;
     Survey survey;
+    char **room;
     int found;
     (void)module;
     if (nargs != 4) {
@@ -465,11 +467,13 @@ static PyObject *execute(PyObject *module, PyObject *const *args, Py_ssize_t nar
         PyErr_SetString(PyExc_ValueError, wrong);
         return NULL;
     }
+    room = PyMem_Malloc(sizeof(char *) * (size_t)(survey.nbases + 1));
+    if (room == NULL) return PyErr_NoMemory();
+    memcpy(room, PyArray_DATA(bases), sizeof(char *) * (size_t)PyArray_SIZE(bases));
     Py_INCREF(code);
-    Py_INCREF(bases);
-    found = run_words(PyArray_DATA(code), start, stop, (char *const *)PyArray_DATA(bases), survey.work);
-    Py_DECREF(bases);
+    found = run_words(PyArray_DATA(code), start, stop, room, survey.work);
     Py_DECREF(code);
+    PyMem_Free(room);
     return PyLong_FromLong(found);
 }
 
