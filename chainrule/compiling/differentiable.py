@@ -6,18 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from chainrule.api.grad_mode import enable_grad
 from chainrule.autograd.backward import grad
 from chainrule.autograd.function import Function
 from chainrule.compiling.iteration import Shape
 from chainrule.compiling.plan import Plan
-from chainrule.compiling.recording import Backward, Recording
-from chainrule.compiling.simplify import operands
+from chainrule.compiling.recording import LOCK, Backward, Recording
 from chainrule.core.modes import recording as records
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.interpreters.traced import Call, Program
+from chainrule.interpreters.traced import Program
 from chainrule.table.shape import alias
 from chainrule.tree import tree_leaves
 from chainrule.types.arrays import with_strides
@@ -53,8 +50,9 @@ class Replay:
     def gradients(self, cotangents: list[Any], residuals: list[Any]) -> list[Any]:
         """What arrives at the tensors."""
         backward = self.backward
-        if backward.plan is None:
-            backward.plan = plan_of(self.recording)
+        with LOCK:
+            if backward.plan is None:
+                backward.planned(plan_of(self.recording))
         given = zip([*cotangents, *residuals], backward.plan.inputs, strict=True)
         found = iter(backward.plan.run([_laid_out(array, value.strides) for array, value in given]))
         return [None if var is None else next(found) for var in backward.grads]
@@ -64,7 +62,7 @@ class Replay:
         recording = self.recording
         if all([g.flags.c_contiguous for g in cotangents]) or recording.drawn or recording.effects or recording.writes:
             return True  # or what was done cannot be done again
-        return all(map(_is_repeated, cotangents)) and all(map(_takes_repeated, self.backward.calls))
+        return all(map(_is_repeated, cotangents)) and self.backward.takes_repeated
 
 
 def _laid_out(array: Any, strides: Shape) -> Any:
@@ -77,18 +75,6 @@ def _is_repeated(array: Any) -> bool:
     """Whether an array is one in C order, broadcast: what the gradient of a sum is."""
     part = array[tuple([slice(None) if stride else slice(1) for stride in array.strides])]
     return bool(part.flags.c_contiguous)
-
-
-def _takes_repeated(call: Call) -> bool:
-    """Whether a call gives the same bits for arrays that are broadcast and for copies of them.
-
-    Loops and sums go through both in one order. Products of two matrices are ``np.dot``'s, which copies what is broadcast;
-    ``np.matmul`` takes such operands past BLAS.
-    """
-    function = call.function
-    if not isinstance(function, np.ufunc) or function.signature is None:
-        return True
-    return function is np.matmul and all([len(var.shape) == 2 for var in operands(call)])
 
 
 def plan_of(recording: Recording) -> Plan:

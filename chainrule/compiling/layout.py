@@ -63,6 +63,15 @@ def root_of(place: Any) -> Buffer:
     return place.root if type(place) is Moving else place  # type: ignore[no-any-return]
 
 
+def in_stack(buffer: Buffer) -> tuple[Buffer, int]:
+    """The buffer that one lies in, and where."""
+    at = 0
+    while buffer.stack is not None:
+        at += buffer.at
+        buffer = buffer.stack
+    return buffer, at
+
+
 class Value:
     """One array: a view of a buffer.
 

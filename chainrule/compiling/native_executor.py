@@ -23,11 +23,12 @@ from chainrule.compiling.layout import (
     LOOSE,
     OUTPUT,
     Buffer,
-    Value,
     Move,
     Moving,
+    Value,
     address,
     arrange,
+    in_stack,
     root_of,
 )
 from chainrule.compiling.loops import READ, ROUND, TEMPORARY, WRITE
@@ -53,18 +54,28 @@ class Segment:
     Attributes:
         steps: their numbers.
         items: their loops and groups, in the order in which they run.
+        loops: of those that are rolled up, the first and last step of the body, and the last one of all times round.
     """
 
     def __init__(self, numbers: list[int], steps: list[Step]) -> None:
         self.steps = numbers
         self.works: list[Work] = []
+        self._origins: list[int] = []  # the steps that they are of
         for number in numbers:
             _add_works(self.works, steps[number])
+            self._origins += [number] * (len(self.works) - len(self._origins))
+        self.loops: list[tuple[int, int, int]] = []
         self.items: list[Item] = list(self.works)
 
     def arrange(self, elsewhere: frozenset[Buffer]) -> None:
         """Roll loops up, and have others in groups. Some buffers are used elsewhere, too."""
         self.items = rolled_up(self.works, elsewhere)
+        of = self._origins
+        for item in self.items:
+            if type(item) is Rolled:
+                begin, end = item.start, item.start + item.period
+                self.loops.append((of[begin], of[end - 1], of[begin + item.count * item.period - 1]))
+        self.works, self._origins = [], []
 
     def buffers(self) -> list[Buffer]:
         """Every buffer that is used, in the order of the first use."""
@@ -347,9 +358,20 @@ class Native:
             if type(item) is Work and item.loop.in_place:
                 _take_place(item, time, together)
         self._together = [(buffer, place, 0) for buffer, place in together.items()]
-        self._together += [(buffer, *_in_stack(buffer)) for buffer in uses.members]
+        self._together += [(buffer, *in_stack(buffer)) for buffer in uses.members]
         left_out = self.private | together.keys()
         return [buffer for buffer in uses.buffers if buffer.kind == ARENA and buffer not in left_out]
+
+    def shown(self) -> tuple[list[Step], list[tuple[Step, Step, int]]]:
+        """The steps, of what is rolled up once; the first and last step of such a body, and how often it is done."""
+        steps, loops, shown, at = self._lowering.steps, [], [], 0
+        for segment in self.segments:
+            counts = [item.count for item in segment.items if type(item) is Rolled]
+            for (first, last, end), count in zip(segment.loops, counts, strict=True):
+                shown += steps[at : last + 1]
+                loops.append((steps[first], steps[last], count))
+                at = end + 1
+        return shown + steps[at:], loops
 
     # -- one call ----------------------------------------------------------------------------------------------------
 
@@ -437,20 +459,11 @@ class _Uses:
         for buffer in touched:
             if buffer.stack is not None:
                 self.members[buffer] = None
-                buffer, _ = _in_stack(buffer)
+                buffer, _ = in_stack(buffer)
             buffer.last = self._time
             if buffer.first < 0:
                 buffer.first = self._time
                 self.buffers.append(buffer)
-
-
-def _in_stack(buffer: Buffer) -> tuple[Buffer, int]:
-    """The buffer that one lies in, and where."""
-    at = 0
-    while buffer.stack is not None:
-        at += buffer.at
-        buffer = buffer.stack
-    return buffer, at
 
 
 def _is_private(buffer: Any, group: Group) -> bool:

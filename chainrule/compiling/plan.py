@@ -40,6 +40,7 @@ class Plan:
         memory: bytes that a call needs besides its outputs; constants are not counted.
         executor: "native", "python", or "mixed": native loops, with steps between them that Python runs.
         inputs, outputs: the Values that are given and returned.
+        loops: of those that are rolled up, the first and last step of the body, and how often it is done; ``steps`` has it once.
         groups, private: loops that are done block by block, and the buffers that live in their blocks only.
         dropped, merged, folded: how many calls are not needed, equal to others, constant.
     """
@@ -49,6 +50,7 @@ class Plan:
         self._whole: Whole | None = None
         self.groups: list[Group] = []
         self.private: set[Buffer] = set()
+        self.loops: list[tuple[Step, Step, int]] = []
         self.dropped, self.merged, self.folded = simplified.dropped, simplified.merged, simplified.folded
         if not native or not self._make_native(program, simplified):
             self._make_python(program, simplified)
@@ -79,7 +81,7 @@ class Plan:
         lowering = self._lowered(Lowering(program, simplified))
         executor = _python(lowering)
         self.executor, self.memory, self._whole = "python", executor.memory, None
-        self.groups, self.private = [], set()
+        self.groups, self.private, self.loops = [], set(), []
         self._run: Callable[[Arrays, Report | None], Arrays] = executor.run
 
     def _make_native(self, program: Program, simplified: Simplified) -> bool:
@@ -100,7 +102,10 @@ class Plan:
             found = executor.replay(_arrays(program.inputs), _recorded(lowering))
             if not found and program.outputs:
                 return False
-        return _all_same(found, _arrays(program.outputs)) or _all_same(found, _called(program, simplified))
+        if not _all_same(found, _arrays(program.outputs)) and not _all_same(found, _called(program, simplified)):
+            return False
+        self.steps, self.loops = native.shown()
+        return True
 
     def _lowered(self, lowering: Lowering) -> Lowering:
         self.steps: list[Step] = lowering.steps

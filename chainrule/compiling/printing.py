@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.compiling.grouping import Group
-from chainrule.compiling.layout import ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, Value
+from chainrule.compiling.layout import ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, Value, in_stack
 from chainrule.compiling.steps import Step
 from chainrule.errors.places import Where
 from chainrule.interpreters.traced import Var
@@ -55,7 +55,12 @@ def _memory(value: Value, plan: Any) -> str:
     """Where a value lies, and how many bytes it has there."""
     buffer = value.buffer
     if buffer.kind == ARENA:
-        return f"{buffer.nbytes:,} at {buffer.offset:,}"
+        whole, at = in_stack(buffer)
+        return (
+            f"{buffer.nbytes:,} at {whole.offset + at:,}"
+            if whole is buffer
+            else f"{buffer.nbytes:,} of {whole.nbytes:,} at {whole.offset + at:,}"
+        )
     if buffer.kind == OUTPUT:
         return f"output {buffer.index}"
     if buffer.kind == INPUT:
@@ -118,9 +123,15 @@ def _footer(plan: Any) -> str:
         if count
     ]
     lines = [f"outputs: {', '.join(map(str, plan.outputs)) or 'none'}"]
+    lines += [_loop(k, *loop) for k, loop in enumerate(plan.loops, 1)]
     lines += [f"block {k}: {_group(group)}" for k, group in enumerate(plan.groups, 1)]
     lines.append(f"{how}; {plan.memory:,} bytes" + (f"; calls left out: {', '.join(left_out)}" if left_out else ""))
     return "\n".join(lines)
+
+
+def _loop(k: int, first: Step, last: Step, count: int) -> str:
+    begin, end = (next(iter(map(str, step.writes)), "") for step in (first, last))
+    return f"loop {k}: {begin} to {end}, {count:,} times"
 
 
 def _group(group: Group) -> str:

@@ -162,6 +162,7 @@ class Backward:
         results: the positions of the results that have cotangents.
         cotangents: for each the Var that stands for it.
         calls: what is to be computed; ``residuals``: what it needs of the forward computation.
+        takes_repeated: whether they give the same bits for cotangents that are broadcast and for copies of them.
         leaves, grads: the tensors that gradients flow to, and what arrives there; None: nothing.
     """
 
@@ -172,13 +173,20 @@ class Backward:
         self.calls: list[Call] = []
         self.residuals: list[Var] = []
         self.plan: Any = None
+        self.takes_repeated = True
+
+    def planned(self, plan: Any) -> None:
+        """Take over a plan, and let go of what it was made of."""
+        for var in (*self.residuals, *self.cotangents, *[var for call in self.calls for var in call.results]):
+            var.array = None  # type: ignore[assignment]
+        self.plan, self.calls = plan, []
 
 
 class Recording:
     """What one run of a function came to.
 
     Attributes:
-        calls, guards: as :class:`~chainrule.interpreters.traced.Recorder` noted them.
+        calls, guards: as :class:`~chainrule.interpreters.traced.Recorder` noted them; count: how many calls there were.
         sources: where each array that the program starts from is found, by Var.
         constants: arrays that nobody else has.
         results, spec: the leaves that it returned, and their structure.
@@ -194,6 +202,7 @@ class Recording:
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
+        self.count = 0
         self.guards: list[Guard] = []
         self.sources: dict[Var, Any] = {}
         self.constants: list[Var] = []
@@ -222,10 +231,10 @@ class Recording:
         return f"recording at {', '.join(kinds) or 'no arrays'}"
 
     def __repr__(self) -> str:
-        return f"<{self.describe()}: {len(self.calls)} calls, {len(self.guards)} values read>"
+        return f"<{self.describe()}: {len(self.calls) or self.count} calls, {len(self.guards)} values read>"
 
     def forget(self) -> None:
-        """Let go of the recorded values, but for those that the backward computation is still to be planned with."""
+        """Let go of the calls and their values, but for those that the backward computation is still to be planned with."""
         kept = set(self.constants)
         if self.backward is not None:
             kept |= {*self.backward.residuals, *self.backward.cotangents}
@@ -233,6 +242,7 @@ class Recording:
         for var in (*self.sources, *[var for call in self.calls for var in call.results]):
             if var not in kept:
                 var.array = None  # type: ignore[assignment]
+        self.count, self.calls = len(self.calls) or self.count, []
 
 
 def record(
@@ -289,6 +299,7 @@ def record(
         np.seterr(**errors_of_floats)
         reads.undo()
         raise
+    recorder.end()
     return found
 
 
@@ -511,9 +522,22 @@ def _used_up(edge: Any) -> bool:
     return any(type(getattr(each, "saved", None)) is Freed for each in reachable([edge]))
 
 
+def _takes_repeated(call: Call) -> bool:
+    """Whether a call gives the same bits for arrays that are broadcast and for copies of them.
+
+    Loops and sums go through both in one order. Products of two matrices are ``np.dot``'s, which copies what is broadcast;
+    ``np.matmul`` takes such operands past BLAS.
+    """
+    function = call.function
+    if not isinstance(function, np.ufunc) or function.signature is None:
+        return True
+    return function is np.matmul and all([len(var.shape) == 2 for var in operands(call)])
+
+
 def _find_residuals(found: Recording, backward: Backward, calls: list[Call]) -> None:
     """What the backward computation needs of the forward one."""
     backward.calls = calls
+    backward.takes_repeated = all(map(_takes_repeated, calls))
     known = {var for call in calls for var in call.results} | set(backward.cotangents) | set(found.constants)
     used = [var for call in calls for var in operands(call)] + [g for g in backward.grads if g is not None]
     backward.residuals = [var for var in dict.fromkeys(used) if var not in known]

@@ -32,21 +32,23 @@ GRAM, TRIED = 4, 64
 #: bytes of a stack of which half is not used that are too many
 WASTED = 1 << 26
 
+
 class Rolled:
     """A body that is done again and again.
 
     Attributes:
         items: its loops, groups, and loops that are rolled up.
-        count: how often it is done.
+        start, period: where it was found; count: how often it is done.
         depth: how many loops are around it.
         local: the buffers that are written anew each time round, before they are read.
         moving: the places that move, as its operands have them.
     """
 
-    def __init__(self, works: list[Work], count: int, depth: int, local: set[Buffer]) -> None:
-        self.count = count
+    def __init__(self, run: _Run, depth: int) -> None:
+        works = run.body(depth)
+        self.start, self.period, self.count = run.start, run.period, run.count
         self.depth = depth
-        self.local = local
+        self.local = local = run.local()
         places = [work.args for work in works]
         self.moving = dict.fromkeys([place for args in places for place, _, _ in args if type(place) is Moving])
         written = [place for work in works for place in work.writes]
@@ -78,7 +80,7 @@ def rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int = 0) -
     at = 0
     for run in _Finder(works, elsewhere).runs() if len(works) >= SHORTEST else ():
         items += grouped(works[at : run.start])
-        items.append(Rolled(run.body(depth), run.count, depth, run.local()))
+        items.append(Rolled(run, depth))
         at = run.stop
     return items + grouped(works[at:])
 
@@ -106,7 +108,9 @@ class _Finder:
 
     def __init__(self, works: list[Work], elsewhere: frozenset[Buffer]) -> None:
         self.works = works
-        self.writers: dict[Buffer, tuple[int, int]] = {}  # the loop that writes a buffer first, and which argument it is
+        self.writers: dict[
+            Buffer, tuple[int, int]
+        ] = {}  # the loop that writes a buffer first, and which argument it is
         self.last: dict[Buffer, float] = dict.fromkeys(elsewhere, np.inf)  # the last loop that uses one
         for x, work in enumerate(works):
             first = len(work.args) - work.loop.outputs

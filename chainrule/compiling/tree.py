@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from chainrule.compiling.plan import Plan
+from chainrule.compiling.prints import Prints
 from chainrule.compiling.recording import Argument, Leafed, Recording, same_leaf
 from chainrule.compiling.simplify import operands
 from chainrule.errors.places import Where
-from chainrule.interpreters.traced import Call, Guard, Program, Var, same_bits, same_call
+from chainrule.interpreters.traced import Call, Guard, Program, Var, same_bits
 from chainrule.types.arrays import with_strides
 
 ndarray = np.ndarray
@@ -36,7 +37,7 @@ class Segment:
     """What is computed between one read and the next.
 
     Attributes:
-        calls: what is recorded.
+        calls: what is recorded, until it is planned; prints: the same in short.
         guard: what Python reads at its end; None at the end of the function.
         branches: what follows, by the bytes that were read.
         recording: at the end of the function, what it came to.
@@ -46,10 +47,11 @@ class Segment:
         needs: the numbers of what is needed from before it, here or in what follows.
     """
 
-    __slots__ = ("branches", "calls", "guard", "makes", "needs", "plan", "recording", "strides", "takes")
+    __slots__ = ("branches", "calls", "guard", "makes", "needs", "plan", "prints", "recording", "strides", "takes")
 
     def __init__(self, calls: list[Call], guard: Guard | None) -> None:
         self.calls = calls
+        self.prints = Prints(calls)
         self.guard = guard
         self.branches: dict[bytes, Segment] = {}
         self.recording: Recording | None = None
@@ -192,9 +194,8 @@ class Tree:
             return False
         same = (
             len(old.constants) == len(recording.constants)
-            and len(self.root.calls) == len(recording.calls)
             and all(same_bits(x.array, y.array) for x, y in zip(old.constants, recording.constants, strict=True))
-            and all(map(same_call, self.root.calls, recording.calls))
+            and self.root.prints == Prints(recording.calls)
             and self.sources.keys() == {-var.number for var in recording.sources}
             and all(_same_source(self.sources[-var.number], source) for var, source in recording.sources.items())
             and [r.content for r in old.results if r.var is None]
@@ -304,9 +305,9 @@ def _same_part(x: Any, y: Any) -> bool:
 
 def _equal(old: Segment, new: Segment) -> bool:
     """Whether two segments do the same."""
-    if len(old.calls) != len(new.calls) or old.guard is None or new.guard is None:
+    if old.guard is None or new.guard is None:
         return False
-    return old.guard.var.number == new.guard.var.number and all(map(same_call, old.calls, new.calls))
+    return old.guard.var.number == new.guard.var.number and old.prints == new.prints
 
 
 def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> None:
@@ -351,6 +352,8 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
                     writes,
                 )
             )
+    for segment, new in pairs:
+        segment.calls = new.calls = []
 
 
 def _is_view(call: Call, var: Var) -> bool:

@@ -112,47 +112,6 @@ class Program(NamedTuple):
     writes: list[tuple[Var, Var]]
 
 
-def same_call(x: Call, y: Call) -> bool:
-    """Whether two calls, of two recordings whose arrays are numbered alike, do the same."""
-    return (
-        (x.function == y.function or _same_whole(x.function, y.function))
-        and x.method == y.method
-        and [v.number for v in x.results] == [v.number for v in y.results]
-        and _same_args(x.args, y.args)
-        and _same_args(x.kwargs, y.kwargs)
-    )
-
-
-def _same_whole(x: Any, y: Any) -> bool:
-    if type(x) is _AsArray and type(y) is _AsArray:
-        return bool(x.function == y.function)
-    if type(x) is Whole and type(y) is Whole:
-        return x.prim is y.prim and _same_args(x.params, y.params)
-    if type(x) is Rebuilt and type(y) is Rebuilt:
-        return bool(x.function == y.function) and all(
-            _same_args(getattr(x, part), getattr(y, part))
-            for part in ("args", "kwargs", "floats", "scalars", "written")
-        )
-    # functions made inside the recorded function: what they close over is not looked at
-    code = getattr(x, "__code__", None)
-    return code is not None and code is getattr(y, "__code__", None)
-
-
-def _same_args(x: Any, y: Any) -> bool:
-    kind = type(x)
-    if kind is not type(y):
-        return False
-    if kind is Var:
-        return bool(x.number == y.number)
-    if kind is tuple or kind is list:
-        return len(x) == len(y) and all(map(_same_args, x, y))
-    if kind is dict:
-        return x.keys() == y.keys() and all(_same_args(x[key], y[key]) for key in x)
-    if kind is ndarray:
-        return same_bits(x, y)
-    return x is y or repr(x) == repr(y)
-
-
 class Guard:
     """What Python read of a value, and so what a recording relies on.
 
@@ -356,6 +315,10 @@ class Recorder:
         self.boxed.clear()
         self.holders.clear()
         self.starts.clear()
+
+    def end(self) -> None:
+        """Let go of what was recorded: values of the level may outlive it."""
+        self.calls, self.guards, self.arrays, self.contents, self.lent = [], [], {}, [], []
 
     def check_arrays(self) -> None:
         """Raise if a plain array that the program starts from was written meanwhile: not by what is recorded."""
@@ -691,7 +654,7 @@ class Recorder:
             kind = type(getattr(out, "payload", out))  # another library's array
             raise Unrecordable(f"{getattr(function, '__name__', function)} returns {kind.__module__}.{kind.__name__}")
         function = getattr(function, method) if method else function
-        traced = self.note(_AsArray(function), "", args, kwargs, (np.asarray(out),), False)
+        traced = self.note(AsArray(function), "", args, kwargs, (np.asarray(out),), False)
         return type(out)(self.read(traced).item())
 
     def _vars(self, x: Any) -> Any:
@@ -921,7 +884,7 @@ class Recorder:
             raise Unrecordable("it computes with np.array([...]) of its values: np.stack([...]) has them in one array")
 
 
-class _AsArray:
+class AsArray:
     """A function that returns a Python number, as one that returns an array."""
 
     def __init__(self, function: Any) -> None:

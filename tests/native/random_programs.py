@@ -14,6 +14,7 @@ import numpy as np
 from chainrule import native
 from chainrule.compiling.plan import Plan
 from tests.compiling.recording import Written
+from tests.native.random_loops import LoopMaker
 
 LETTERS = "fffdddFDle"
 UNARY = [np.negative, np.tanh, np.exp, np.sqrt, np.square, np.absolute, np.log1p, np.sin, np.sign, np.isfinite]
@@ -75,8 +76,11 @@ class Maker:
 
 
 def check(seed: int) -> str:
-    """Compare a program with eager at other inputs; the executor of its plan."""
+    """Compare a program with eager at other inputs; the executor of its plan, and whether it has loops."""
     maker = Maker(seed)
+    if seed % 3 == 0:
+        program = LoopMaker(seed).make()
+        return compare(program, maker.rng, seed)
     for _ in range(maker.rng.integers(1, 25)):
         try:
             maker.grow()
@@ -85,13 +89,17 @@ def check(seed: int) -> str:
     program = maker.program
     made = maker.known[len(program.inputs) + len(program.constants) :]
     program.outputs = made[-1:] + [var for var in made[:-1] if maker.rng.random() < 0.2] or [program.inputs[0]]
+    return compare(program, maker.rng, seed)
+
+
+def compare(program: Written, rng: np.random.Generator, seed: int) -> str:
     plan = Plan(program)
     inputs = [x.array.copy("K") for x in program.inputs]
     for x in inputs:
-        x[...] = (3 * maker.rng.standard_normal(x.shape)).astype(x.dtype)
+        x[...] = (3 * rng.standard_normal(x.shape)).astype(x.dtype)
     for got, wanted in zip(plan.run(inputs), program.eager(*inputs), strict=True):
         assert got.tobytes() == wanted.tobytes(), f"seed {seed}:\n{plan}"
-    return plan.executor
+    return f"{plan.executor}, loops" if plan.loops else plan.executor
 
 
 def main(count: str = "400", first: str = "0") -> None:
