@@ -25,10 +25,10 @@ from chainrule.compiling.layout import ALIGNMENT, ARENA, CONSTANT, Buffer, Move,
 
 #: times round, and inner loops, that are worth rolling up
 FEWEST, SHORTEST = 4, 24
-#: times round that an operand may be old
-FARTHEST = 4
+#: times round that an operand may be old: fewer than there are, so that what is written in the loop is read in it
+FARTHEST = FEWEST - 1
 #: inner loops by whose sequence a repetition is looked for, and how many of its places are tried
-GRAM, TRIED = 4, 64
+GRAM, TRIED, AROUND = 4, 64, 16
 #: bytes of a stack of which half is not used that are too many
 WASTED = 1 << 26
 
@@ -121,26 +121,30 @@ class _Finder:
                         self.writers[root] = x, k
                     if root not in elsewhere:
                         self.last[root] = x
-        self._keys = np.array(_keys(works), np.intp)
+        keys = _keys(works)
+        self._keys = np.array(keys, np.intp)
+        self._grams = self._places(keys)
         self._bad: dict[int, int] = {}  # by period: up to where nothing begins
 
-    def runs(self) -> list[_Run]:
+    def runs(self, at: int = 0, end: int | None = None) -> list[_Run]:
+        """What repeats from one loop to another, in order, with places for what it writes."""
         found: list[_Run] = []
-        grams = self._grams()
-        at = 0
-        while at < len(grams):
-            run = self._best(at, grams)
+        end = len(self.works) if end is None else end
+        while at < min(end, len(self._grams)):
+            run = self._best(at, end)
             if run is None:
                 at += 1
                 continue
-            if run.lay_out():
+            laid_out = run.lay_out()
+            found += self.runs(at, run.start)
+            if laid_out:
                 found.append(run)
             at = run.stop
         return found
 
-    def _grams(self) -> list[list[int]]:
+    @staticmethod
+    def _places(keys: list[int]) -> list[list[int]]:
         """For each loop the places where it, and those that follow, are."""
-        keys = self._keys.tolist()
         places: dict[Any, list[int]] = {}
         grams = []
         for x in range(len(keys) - GRAM + 1):
@@ -149,29 +153,46 @@ class _Finder:
             grams.append(same)
         return grams
 
-    def _best(self, at: int, grams: list[list[int]]) -> _Run | None:
-        """The repetition from here on that covers most: a loop around another one rather than that one."""
-        places = grams[at]
-        best = self._first(at, places, at + 1)
+    def _best(self, at: int, end: int) -> _Run | None:
+        """The repetition from here on that covers most; one around others rather than these, though it may begin later."""
+        places = self._grams[at]
+        best = self._first(at, end, places)
         while best is not None:
-            around = self._first(at, places, best.stop)
-            if around is None or around.stop <= best.stop:
+            around = self._around(best, end, places)
+            if around is None:
                 return best
             best = around
         return None
 
-    def _first(self, at: int, places: list[int], begin: int) -> _Run | None:
-        k = bisect_left(places, begin)
+    def _first(self, at: int, end: int, places: list[int]) -> _Run | None:
+        k = bisect_left(places, at + 1)
         for again in places[k : k + TRIED]:
-            period = again - at
-            if at + (FEWEST - 1) * period > len(self.works):
+            if at + FEWEST * (again - at) > end:
                 return None
-            if self._bad.get(period, -1) >= at:
-                continue
-            run = _Run(self, at, period, self._alike(at, period))
-            if run.count >= FEWEST and run.count * period >= SHORTEST:
+            run = self._tried(at, end, again - at)
+            if run is not None:
                 return run
-            self._bad[period] = at + run.alike
+        return None
+
+    def _tried(self, at: int, end: int, period: int) -> _Run | None:
+        if self._bad.get(period, -1) >= at:
+            return None
+        run = _Run(self, at, period, min(self._alike(at, period), end - period - at))
+        if run.count >= FEWEST and run.count * period >= SHORTEST:
+            return run
+        self._bad[period] = at + run.alike
+        return None
+
+    def _around(self, inner: _Run, end: int, places: list[int]) -> _Run | None:
+        """A repetition of which another one is a part. It may take its first time round to come into step."""
+        k = bisect_left(places, inner.stop)
+        for again in places[k : k + AROUND]:
+            period, at = again - inner.start, inner.start
+            while at <= inner.start + 2 * period and at + FEWEST * period <= end:
+                run = self._tried(at, end, period)
+                if run is not None and run.stop > inner.stop:
+                    return run
+                at = self._bad.get(period, at) + 1
         return None
 
     def _alike(self, at: int, period: int) -> int:

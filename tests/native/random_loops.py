@@ -19,13 +19,13 @@ class Body:
     def __init__(self, maker: LoopMaker, depth: int) -> None:
         rng = maker.rng
         self.ops = []
-        for _ in range(rng.integers(2, 7)):
-            kind = int(rng.integers(12 if depth else 13))
+        for _ in range(rng.integers(2, 9)):
+            kind = 12 if not depth and rng.random() < 0.1 else int(rng.integers(12))
             refs = [(str(rng.choice(maker.sources)), int(rng.integers(1 << 16))) for _ in range(2)]
             inner = Body(maker, depth + 1) if kind == 12 else None
-            self.ops.append((kind, int(rng.integers(1 << 16)), refs, inner, int(rng.integers(4, 9))))
+            self.ops.append((kind, int(rng.integers(1 << 16)), refs, inner, int(rng.integers(4, 12))))
         self.first, self.last = rng.random() < 0.3, rng.random() < 0.3
-        self.next = [int(rng.integers(1 << 16)) for _ in range(2)]
+        self.next = [-1, int(rng.integers(1 << 16))]
 
 
 class LoopMaker:
@@ -41,7 +41,7 @@ class LoopMaker:
             return rng.standard_normal(shape).astype(letter)
 
         small = self.size < 100
-        most = max(self.count, 9)
+        most = max(self.count, 12)
         rows = array(self.size, 2 * most).T if rng.random() < 0.3 else array(2 * most, self.size)
         inputs = [array(self.size), rows, array(self.size, self.size) if small else array(1, 1)]
         self.program = Written(*inputs, constants=[array(self.size) for _ in range(most)])

@@ -78,7 +78,7 @@ class Maker:
 def check(seed: int) -> str:
     """Compare a program with eager at other inputs; the executor of its plan, and whether it has loops."""
     maker = Maker(seed)
-    if seed % 3 == 0:
+    if seed % 3 == 0:  # has loops
         program = LoopMaker(seed).make()
         return compare(program, maker.rng, seed)
     for _ in range(maker.rng.integers(1, 25)):
