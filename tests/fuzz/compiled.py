@@ -1,6 +1,6 @@
 """Random programs, compiled: what they compute has eager's bits, when it is recorded and when it is replayed.
 
-A program is one of the three other kinds (its seed says which): the inputs become the arguments of a function, in layouts
+A program is one of the three other kinds, or has loops (its seed says which): the inputs become the arguments of a function, in layouts
 of all sorts, and the other statements its body.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 import chainrule
 from chainrule.types.arrays import with_strides
 
-from . import making
+from . import loops, making
 from .comparing import compare
 from .judging import Failure, Outcome
 from .making import Statement
@@ -30,8 +30,10 @@ DOCUMENTED = [
 
 def program(seed: int) -> list[Statement]:
     """The seed is a comment of the first statement, from which layouts follow."""
-    kind = seed % 3
-    if kind == 0:
+    kind = seed % 4
+    if kind == 3:
+        made = loops.program(seed)
+    elif kind == 0:
         made = making.numpy_program(seed)
     else:
         made = making.torch_program(chainrule, seed) if kind == 1 else making.plain_program(chainrule, seed)

@@ -1,0 +1,77 @@
+"""Random functions with loops, for the fuzz of compiled programs: what is repeated is rolled up in a plan.
+
+A body is lines that are drawn once. They use what is carried (and what was one time round before), rows of data, the number of the time
+round, arrays of the program, and loops of their own; the first or the last time round may have a line more.
+"""
+
+from __future__ import annotations
+
+import random
+import textwrap
+
+from .making import Statement
+
+_OPERATIONS = [
+    "np.tanh({a})",
+    "np.sin({a})",
+    "{a} * {b}",
+    "{a} + {b}",
+    "{a} - 0.1 * {b}",
+    "{a} * (0.1 * {k})",
+    "{a} + {b} * 0.5 ** {k}",
+    "{a} / (1.0 + {b} * {b})",
+    "{a} ** 2",
+    "np.where({a} > 0, {a}, {b})",
+    "np.maximum({a}, {b})",
+    "{a} * np.sum({b})",
+    "{a} - np.mean({a}, keepdims=True)",
+    "np.concatenate([{a}[1:], {b}[:1]])",
+    "np.roll({a}, 1)",
+    "{a}[::-1] * 1.0",
+    "np.cumsum({a})",
+    "m @ {a}",
+    "{a} @ m",
+    "np.stack([{a}, {b}]).sum(0)",
+    "{a} * {b}[0]",
+    "{a} * ({a} @ {b})",
+    "np.sqrt(1.0 + {a} * {a})",
+]
+
+
+def program(seed: int) -> list[Statement]:
+    """Inputs, and a function of the first of them that is also differentiated."""
+    rng = random.Random(seed)
+    size, count = rng.choice([1, 2, 3, 4, 7]), rng.choice([4, 5, 8, 13, 30])
+    statements = [
+        Statement("input", f"x = np.random.default_rng({seed}).standard_normal({size})"),
+        Statement("input", f"x1 = np.random.default_rng({seed + 1}).standard_normal(({2 * max(count, 9)}, {size}))"),
+    ]
+    lines = [f"m = np.linspace(-0.5, 0.5, {size * size}).reshape({size}, {size})", "a = older = x", "saved = []"]
+    lines += _loop(rng, "k", count, ["a", "older", "x", "x1[k]", f"x1[k + {rng.randint(0, 3)}]", f"x1[{count} - k]"])
+    if rng.random() < 0.6:
+        lines += ["saved.append(a)"] if rng.random() < 0.5 else []
+        lines += _loop(rng, "j", count, ["a", "older", "saved[j]", "saved[-1 - j]", "x1[j]", "x"])
+    lines.append(rng.choice(["return np.sum(a * a)", "return np.sum(np.stack(saved))", "return np.sum(a) + np.sum(older)"]))
+    text = "def f(x):\n" + textwrap.indent("\n".join(lines), "    ")
+    return [*statements, Statement("op", text)]
+
+
+def _loop(rng: random.Random, k: str, count: int, sources: list[str], deep: bool = False) -> list[str]:
+    """The lines of a loop, at the end of which ``a`` is new."""
+    names = list(sources)
+    body: list[str] = []
+    for i in range(rng.randint(1, 5)):
+        new = f"{k}{i}"
+        if not deep and rng.random() < 0.15:
+            body += _loop(rng, k + k, rng.choice([4, 6, 9]), [*names, f"x1[{k + k}]"], True)
+            continue
+        operation = rng.choice(_OPERATIONS)
+        body.append(f"{new} = " + operation.format(a=rng.choice(names), b=rng.choice(names), k=k))
+        names += [new, new]
+    made = [name for name in names if name not in sources] or ["a"]
+    if rng.random() < 0.25:
+        body += [f"if {k} == {rng.choice([0, count - 1])}:", f"    {made[-1]} = {made[-1]} + 0.5 * x"]
+    body.append(f"older, a = a, np.tanh({made[-1]} * 0.5 + a)" if rng.random() < 0.7 else f"older, a = a, {made[-1]}")
+    if not deep:
+        body.append(f"saved.append({rng.choice(made)})")
+    return [f"for {k} in range({count}):", *["    " + line for line in body]]
