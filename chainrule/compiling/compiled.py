@@ -21,6 +21,7 @@ from chainrule.compiling.branched import Branched, branched_of
 from chainrule.compiling.differentiable import CompiledFunction, Replay
 from chainrule.compiling.direct import Direct, direct_of
 from chainrule.compiling.floating_point import reporter
+from chainrule.compiling.footprint import footprint
 from chainrule.compiling.inspection import EXECUTOR, PlanOfCall, account
 from chainrule.compiling.keys import key_of, keys_within
 from chainrule.compiling.low_level import arguments_of, low_level_callable
@@ -445,8 +446,8 @@ class Compiled:
 
     @property
     def memory(self) -> int:
-        """Bytes that the plans hold: buffers and constants."""
-        return sum(s.plan.memory for trees in self._trees.values() for tree in trees for s in tree.segments())
+        """Bytes that it keeps alive: plans with their buffers, constants and code, and what is left of recordings."""
+        return footprint(self._trees, self._direct)
 
 
 def _by_name(function: Any) -> Any:

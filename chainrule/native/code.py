@@ -107,9 +107,7 @@ def group(steps: Sequence[Words], *, rows: int, block: int, n: int = 1, scratch:
     return words
 
 
-def rolled(
-    steps: Iterable[Words], count: int, moves: Sequence[tuple[int, int, int, int]], first: int
-) -> Words:
+def rolled(steps: Iterable[Words], count: int, moves: Sequence[tuple[int, int, int, int]], first: int) -> Words:
     """A ROLLED: (base, step, ring, place) of each base that moves; the number of the first of them."""
     words = [ROLLED, 0, count, len(moves), first]
     for move in moves:

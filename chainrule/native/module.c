@@ -279,6 +279,17 @@ static PyObject *runner_run_into(PyObject *self, PyObject *const *args, Py_ssize
     return call_runner((Runner *)self, args[0], args[1], nargs == 3 ? args[2] : NULL);
 }
 
+static PyObject *runner_kept(PyObject *object, PyObject *unused) {
+    Runner *self = (Runner *)object;
+    npy_intp bytes = self->words * (npy_intp)sizeof(npy_intp) + (self->ninputs + self->noutputs + 2) * (npy_intp)sizeof(Layout);
+    int i;
+    (void)unused;
+    for (i = 0; i < KEPT_ARENAS; i++) {
+        if (self->arenas[i] != NULL) bytes += self->arena_bytes + self->scratch_bytes + 64;
+    }
+    return Py_BuildValue("nO", (Py_ssize_t)bytes, self->constants);
+}
+
 static void runner_dealloc(PyObject *object) {
     Runner *self = (Runner *)object;
     PyTypeObject *type = Py_TYPE(object);
@@ -393,6 +404,7 @@ static PyMemberDef runner_members[] = {
 
 static PyMethodDef runner_methods[] = {
     {"run_into", (PyCFunction)(void (*)(void))runner_run_into, METH_FASTCALL, "run_into(arrays, outputs, report=None): like a call, into arrays that exist"},
+    {"kept", runner_kept, METH_NOARGS, "kept(): bytes of its code and of the arenas that it keeps for the next calls, and its constants"},
     {"low_level", runner_low_level, METH_VARARGS, "low_level(kind, narguments, arrays): a capsule with a C function that SciPy calls"},
     {NULL, NULL, 0, NULL},
 };

@@ -51,7 +51,9 @@ def program(seed: int) -> list[Statement]:
     if rng.random() < 0.6:
         lines += ["saved.append(a)"] if rng.random() < 0.5 else []
         lines += _loop(rng, "j", count, ["a", "older", "saved[j]", "saved[-1 - j]", "x1[j]", "x"])
-    lines.append(rng.choice(["return np.sum(a * a)", "return np.sum(np.stack(saved))", "return np.sum(a) + np.sum(older)"]))
+    lines.append(
+        rng.choice(["return np.sum(a * a)", "return np.sum(np.stack(saved))", "return np.sum(a) + np.sum(older)"])
+    )
     text = "def f(x):\n" + textwrap.indent("\n".join(lines), "    ")
     return [*statements, Statement("op", text)]
 

@@ -1,0 +1,292 @@
+"""Loops that are rolled up: what the plan of a repeated body is, that it has eager's bits, and that nothing irregular is taken for one."""
+
+import gc
+import operator
+import tracemalloc
+
+import numpy as np
+import pytest
+from compiling.recording import Written
+from native.random_loops import LoopMaker
+
+import chainrule as cr
+from chainrule.compiling import rolling
+from chainrule.compiling.grouping import Work
+from chainrule.compiling.layout import Arena, padded
+from chainrule.compiling.plan import Plan
+from chainrule.native import AVAILABLE, Runner, code
+
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
+A, X = np.linspace(0.1, 0.9, 4), np.linspace(-1.0, 1.0, 80).reshape(20, 4)
+M = np.linspace(-0.4, 0.5, 16).reshape(4, 4)
+
+
+def carried(a, x):
+    for _ in range(20):
+        a = np.tanh(a * 0.9 + x[0]) * a
+    return np.sum(a)
+
+
+def rows(a, x):
+    for row in x:
+        a = np.tanh(a + row) * 0.9 + np.sin(a)
+    return np.sum(a * a)
+
+
+def columns_backwards(a, x):
+    for k in range(20):
+        a = a + np.tanh(a) * x.T[:, -1 - k]
+    return np.sum(a)
+
+
+def two_rounds_back(a, x):
+    b = a * 2.0
+    for row in x:
+        a, b = b, np.cos(a) * b + row
+    return np.sum(a * b)
+
+
+def numbers(a, x):
+    for k in range(20):
+        a = a + np.sin(a) * (0.05 * k) + x[k] * 0.5**k
+    return np.sum(a)
+
+
+def first_and_last_differ(a, x):
+    for k in range(20):
+        a = np.tanh(a * x[k])
+        if k == 0:
+            a = a + x[1]
+        if k == 19:
+            a = a * x[2]
+    return np.sum(a)
+
+
+def layers(a, x):
+    w = [M + 0.1 * k for k in range(3)]
+    hidden = [a, a, a]
+    for row in x:
+        for k in range(3):
+            hidden[k] = row = np.tanh(w[k] @ row + hidden[k])
+    return np.sum(hidden[2])
+
+
+def steps_within_steps(a, x):
+    for k in range(10):
+        b = a
+        for _ in range(8):
+            b = b - 0.1 * (np.sin(b) - a + x[k] * np.cos(b))
+        a = b
+    return np.sum(a)
+
+
+def saved_and_stacked(a, x):
+    path = []
+    for row in x:
+        a = np.tanh(a * row) + a
+        path.append(a)
+    return np.sum(np.stack(path) ** 2) + np.sum(path[3])
+
+
+def blocks_of_a_matrix(a, x):
+    p = np.outer(a, a) + np.eye(4)
+    for row in x:
+        p = np.tanh(M @ p @ M.T) + np.outer(row, row)
+    return np.sum(p)
+
+
+LOOPS = [
+    carried, rows, columns_backwards, two_rounds_back, numbers, first_and_last_differ, layers, steps_within_steps,
+    saved_and_stacked, blocks_of_a_matrix,
+]  # fmt: skip
+
+
+def of(function):
+    compiled = cr.compile(function)
+    compiled(A, X)
+    (plan,) = compiled.plan(A, X).plans
+    return compiled, plan
+
+
+@pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("transformed", [lambda f: f, cr.grad, lambda f: cr.grad(f, 1)], ids=["value", "grad", "rows"])
+def test_same_bits(function, transformed):
+    function = transformed(function)
+    compiled, plan = of(function)
+    assert plan.loops and plan.executor == "native"
+    for a, x in ((A, X), (A[::-1].copy(), 0.3 * X), (-A, X - 0.1)):
+        assert np.asarray(compiled(a, x)).tobytes() == np.asarray(function(a, x)).tobytes()
+
+
+@pytest.mark.parametrize("function", [rows, layers, steps_within_steps])
+def test_a_plan_does_not_grow_with_its_loop(function):
+    sizes = []
+    for count in (20, 200):
+        compiled, x = cr.compile(cr.grad(function)), np.resize(X, (count, 4))
+        compiled(A, x)
+        sizes.append(len(compiled.plan(A, x).steps))
+    assert sizes[0] == sizes[1]
+
+
+def test_what_nobody_needs_later_has_one_place():
+    forward, backward = of(rows)[1], of(cr.grad(rows))[1]
+    assert forward.memory < 20 * 64 < backward.memory
+
+
+def test_a_loop_around_another_one():
+    plan = of(steps_within_steps)[1]
+    assert [count for _, _, count in plan.loops][-1] == 9  # the first time round differs: it starts with the argument
+    assert "9 times" in str(plan)
+
+
+def repeated(count, irregular=None):
+    """``a = tanh(a + row) * a`` for each row, but once for another one."""
+    p = Written(A, np.resize(X, (count, 4)), X[0])
+    a, x, other = p.inputs
+    for k in range(count):
+        row = other if k == irregular else p(operator.getitem, x, k)
+        a = p(np.multiply, p(np.tanh, p(np.add, a, row)), a)
+    p.outputs = [a]
+    return p
+
+
+@pytest.mark.parametrize("irregular", [None, *range(0, 30, 3)])
+def test_one_time_round_is_irregular(irregular):
+    p = repeated(30, irregular)
+    plan = Plan(p)
+    assert plan.loops
+    given = [np.flip(var.array).copy() for var in p.inputs]
+    assert [x.tobytes() for x in plan.run(given)] == [x.tobytes() for x in p.eager(*given)]
+
+
+def test_few_or_short_ones_stay():
+    assert not Plan(repeated(7)).loops and Plan(repeated(12)).loops
+
+
+def test_elementwise_loops_of_large_arrays_stay_one_group():
+    p = Written(np.linspace(0, 1, 10_000))
+    (a,) = p.inputs
+    for _ in range(30):
+        a = p(np.multiply, p(np.tanh, a), 0.5)
+    p.outputs = [a]
+    plan = Plan(p)
+    assert not plan.loops and len(plan.groups) == 1
+
+
+def test_places_are_used_again_where_only_the_last_rounds_are_read():
+    p = Written(A, A)
+    older, a = p.inputs
+    for _ in range(40):
+        older, a = a, p(np.add, p(np.tanh, older), a)
+    p.outputs = [p(np.add, a, older)]
+    plan = Plan(p)
+    assert plan.loops and plan.memory <= 8 * 64
+    assert plan.run([A, A])[0].tobytes() == p.eager(A, A)[0].tobytes()
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_random_loops(first):
+    with np.errstate(all="ignore"):
+        for seed in range(first, first + 20):
+            maker = LoopMaker(seed)
+            p = maker.make()
+            given = [maker.rng.standard_normal(var.shape).astype(var.dtype) for var in p.inputs]
+            given = [np.asfortranarray(x) if var.array.flags.f_contiguous else x for x, var in zip(given, p.inputs)]
+            made = Plan(p).run(given)
+            assert [x.tobytes() for x in made] == [x.tobytes() for x in p.eager(*given)], seed
+
+
+def test_words_that_are_wrong_are_not_run():
+    arrays = [((4,), np.dtype(float), (8,))]
+    step = code.loop_step(1, 0, 4, [(2, 0)], [8])
+    for words in (
+        code.rolled([step], -1, [], 4),
+        code.rolled([step], 2, [(9, 8, 0, 0)], 4),
+        code.rolled([step], 2, [(2, 8, -1, 0)], 4),
+        code.rolled([step], 2, [(2, 8, 0, 0)], 2),
+        [2, 5, 3, 7, 4],
+    ):
+        with pytest.raises(ValueError):
+            Runner(np.array(words, np.intp), 0, arrays, [], arrays)
+
+
+def test_free_memory_is_joined():
+    arena, r = Arena(), np.random.default_rng(0)
+    taken = {}
+    for _ in range(2000):
+        if taken and r.random() < 0.5:
+            start = list(taken)[r.integers(len(taken))]
+            arena.release(start, taken.pop(start))
+        else:
+            nbytes = int(r.integers(1, 2000))
+            start = arena.take(nbytes)
+            assert all(start + padded(nbytes) <= s or s + padded(n) <= start for s, n in taken.items())
+            taken[start] = nbytes
+    for start, nbytes in taken.items():
+        arena.release(start, nbytes)
+    assert arena.take(arena.size) == 0
+
+
+def test_the_recording_is_let_go_of():
+    compiled, x = cr.compile(cr.grad(rows)), np.resize(X, (300, 4))
+    gc.collect()
+    before = len(gc.get_objects())
+    compiled(A, x)
+    gc.collect()
+    assert len(gc.get_objects()) - before < 3000  # of 6,000 calls
+    assert compiled(A, x).tobytes() == cr.grad(rows)(A, x).tobytes()
+
+
+def test_equal_constants_are_one():
+    p = Written(A)
+    (a,) = p.inputs
+    for _ in range(30):
+        p.constants.append(p.var(X[0].copy()))
+        a = p(np.multiply, p(np.add, a, p.constants[-1]), 0.5)
+    p.outputs = [a]
+    assert Plan(p).loops
+    assert str(Plan(p)).count("f8[4]") < 20
+
+
+def test_what_is_found_is_the_same_loops():
+    """The works of a body, done as often as it says, are those that were there."""
+    counted = []
+    original = rolling.rolled_up
+
+    def noted(works, elsewhere, depth=0):
+        items = original(works, elsewhere, depth)
+        if not depth:
+            counted.append((len(works), sum(_length(item) for item in items)))
+        return items
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("chainrule.compiling.native_executor.rolled_up", noted)
+        for function in LOOPS:
+            cr.compile(cr.grad(function))(A, X)
+    assert counted and all(before == after for before, after in counted)
+
+
+def _length(item):
+    if type(item) is Work:
+        return 1
+    if type(item) is rolling.Rolled:
+        return item.count * sum(_length(inner) for inner in item.items)
+    return len(item.works)
+
+
+@pytest.mark.parametrize("function", [rows, layers], ids=lambda f: f.__name__)
+def test_memory_is_what_is_kept(function):
+    x = np.resize(X, (400, 4))
+    first = cr.compile(cr.grad(function))
+    first(A, x)  # what all functions share is there from now on
+    compiled = cr.compile(cr.grad(function))
+    gc.collect()
+    tracemalloc.start()
+    try:
+        compiled(A, x)
+        compiled(A, x)
+        gc.collect()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert abs(compiled.memory - kept) < 0.1 * kept
