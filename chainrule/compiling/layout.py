@@ -54,8 +54,7 @@ class Moving(NamedTuple):
     root: Buffer
     moves: tuple[Move | None, ...]
 
-    kind = "moving"
-    nbytes = first = last = -1
+    kind: str = "moving"
 
 
 def root_of(place: Any) -> Buffer:

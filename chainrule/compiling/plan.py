@@ -48,6 +48,7 @@ class Plan:
     def __init__(self, program: Program, native: bool = AVAILABLE) -> None:
         simplified = Simplified(program)
         self._whole: Whole | None = None
+        self.steps: list[Step] = []
         self.groups: list[Group] = []
         self.private: set[Buffer] = set()
         self.loops: list[tuple[Step, Step, int]] = []
@@ -108,7 +109,7 @@ class Plan:
         return True
 
     def _lowered(self, lowering: Lowering) -> Lowering:
-        self.steps: list[Step] = lowering.steps
+        self.steps = lowering.steps
         self.inputs, self.outputs = lowering.inputs, lowering.outputs
         return lowering
 

@@ -309,7 +309,7 @@ class _Run:
         if all([work.loop.total >= LARGE for work in works]):
             return False  # one group does all times round for a block of elements, and what is between stays in cache
         for j, relations in enumerate(self._relations):
-            for k, relation in enumerate(relations):
+            for relation in relations:
                 if type(relation) is _Own:
                     slot = self._slots.setdefault(self._slot_of(j, relation), _Slot())
                     slot.before = max(slot.before, self._age(j, relation))
