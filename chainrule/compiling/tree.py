@@ -321,7 +321,9 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
     known |= {var.number: var for call in recording.calls for var in call.results}
     sources = {var.number for var in recording.sources}
     arguments = [var.number for var, source in recording.sources.items() if type(source) is Argument]
-    views = {var.number: call for call in recording.calls for var in call.results if _is_view(call, var)}
+    views = {}
+    if len(pairs) > 1:  # what one segment hands to another
+        views = {var.number: call for call in recording.calls for var in call.results if _is_view(call, var)}
     for segment, new in reversed(pairs):
         calls = _with_views(new, views)
         defined = {var.number for call in calls for var in call.results}
