@@ -16,6 +16,7 @@ SOURCES = [
     "values.c",
     "tape.c",
     "row.c",
+    "ways.c",
     "operation.c",
     "sweep.c",
 ]

@@ -243,6 +243,11 @@ def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
     return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
 
 
+def at_index(row: Primitive, call: Any) -> Any:
+    """``array[index]``, whose ordinary case is a row with a basic index."""
+    return call if LOOPS is None else LOOPS.Operation(call, 6, row)
+
+
 #: what large calls of a ufunc are handed to, once threads share them
 _SHARED: dict[Any, Callable[..., Any]] = {}
 

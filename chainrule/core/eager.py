@@ -17,7 +17,7 @@ from chainrule.core import node as tape
 from chainrule.core.modes import SPECIAL
 from chainrule.core.node import Freed, Leaf, Node, Output, next_seq
 from chainrule.core.tensor import Tensor
-from chainrule.core.versions import CLOCK
+from chainrule.core.versions import CLOCK, protected
 from chainrule.core.view import View, viewed
 from chainrule.errors.places import USER_FILES, note_frame
 from chainrule.rows.primitive import Primitive
@@ -84,7 +84,7 @@ def _connected() -> Any:
         "Tensor": Tensor, "Node": Node, "Output": Output, "Leaf": Leaf, "View": View, "Freed": Freed, "Primitive": Primitive,
         "CLOCK": CLOCK, "SPECIAL": SPECIAL, "USER_FILES": USER_FILES, "note_frame": note_frame, "counter": next_seq.__self__,  # type: ignore[attr-defined]
         "NO_PARAMS": NO_PARAMS, "viewed": viewed, "unbroadcast": unbroadcast, "operations": RECORDED, "add": np.add,
-        "make_row": make_row, "trace_value": trace_value, "trace_rule": trace_rule, "_getframe": _getframe,
+        "make_row": make_row, "trace_value": trace_value, "trace_rule": trace_rule, "_getframe": _getframe, "protected": protected,
     }  # fmt: skip
     try:
         loops.connect(names)

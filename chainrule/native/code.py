@@ -46,7 +46,7 @@ import numpy as np
 Words = list[int]
 
 #: of the words and of what the extension offers: it has the same number, or it was built from other sources
-VERSION = 4
+VERSION = 5
 
 LOOP, GROUP = 0, 1
 ARENA, SCRATCH, FIRST_INPUT = 0, 1, 2

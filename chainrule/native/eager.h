@@ -137,6 +137,10 @@ PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result
    where Python has to do it. */
 PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, Place place);
 
+PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, Place place); /* views: remember what the result is a view of */
+int is_constant(PyObject *x);                                        /* a plain array among the operands */
+int protect(PyObject *saved, PyObject *const *args, Py_ssize_t n);   /* plain operands that were saved, by core.versions.protected */
+
 /* grads, one for each edge that is not None: 1 done, 0 Python has to do it, -1 error */
 int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
 int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, Place place);
@@ -148,9 +152,32 @@ int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, 
 PyObject *operate(PyObject *operation, PyObject *const *args, int nargs, Place place);
 int is_operation(PyObject *object);
 
+PyObject *opened(PyObject *x); /* the tensor of an Array, borrowed; anything else itself */
+
+/* ---- ways.c */
+
+enum { MOST_WORDS = 160, MOST_OPERANDS_OF_CALL = 16 };
+/* a call as words, which say all that its way depends on, and its tensors and plain arrays (borrowed) */
+typedef struct {
+    long long words[MOST_WORDS];
+    PyObject *operands[MOST_OPERANDS_OF_CALL];
+    int n, noperands, recorded;
+} Call;
+typedef struct Ways Ways;
+
+Ways *new_ways(void);
+void clear_ways(Ways *ways);
+int visit_ways(const Ways *ways, visitproc visit, void *arg);
+/* about: the function; named: a dict, or the names of what follows the arguments. 0: not for us */
+int read_call(Call *call, PyObject *about, PyObject *const *args, Py_ssize_t nargs, PyObject *named);
+int find_way(Ways *ways, const Call *call, PyObject *about, PyObject **way); /* way: borrowed, or NULL. 1: it came before, and is to be learnt */
+void keep_way(Ways *ways, const Call *call, PyObject *way);
+int is_way(PyObject *way, Py_ssize_t n);
+PyObject *follow(PyObject *way, PyObject *const *operands, int n);          /* a tensor; NULL without an error where Python has to do it */
+
 extern PyType_Spec operation_spec, row_spec;
 extern PyMethodDef tape_functions[], sweep_functions[], row_functions[], operation_functions[];
 int connect_values(PyObject *plus);
-int connect_rows(PyObject *make_row, PyObject *trace_value, PyObject *trace_rule, PyObject *unbroadcast, PyObject *operations);
+int connect_rows(PyObject *make_row, PyObject *trace_value, PyObject *trace_rule, PyObject *unbroadcast, PyObject *operations, PyObject *guarded);
 
 #endif

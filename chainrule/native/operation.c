@@ -13,8 +13,10 @@
 
 /* ELEMENTWISE: a row of one or two operands. RANKED: the row depends on how many axes its two operands have.
    REMEMBERED: one tensor and static arguments, whose way to a row and parameters is learnt from what Python left on the tape.
-   PROTOCOL: __array_ufunc__, which finds the operation of a ufunc */
-enum { ELEMENTWISE, RANKED, REMEMBERED, PROTOCOL };
+   PROTOCOL: __array_ufunc__, which finds the operation of a ufunc.
+   LEARNT: a method of Arrays, whose way to rows and parameters is learnt; FUNCTIONS: __array_function__, the same for many functions.
+   INDEX: an Array at a basic index */
+enum { ELEMENTWISE, RANKED, REMEMBERED, PROTOCOL, LEARNT, FUNCTIONS, INDEX };
 enum { MOST_RANKS = 5, MOST_REMEMBERED = 512 };
 
 typedef struct {
@@ -22,12 +24,13 @@ typedef struct {
     vectorcallfunc vectorcall;
     PyObject *dict, *weakrefs;
     PyObject *python; /* the function that this is, which takes every call that this leaves */
-    PyObject *prim;   /* ELEMENTWISE */
-    PyObject *table;  /* RANKED: (axes, axes) -> row; PROTOCOL: (ufunc, whether a number comes first) -> operation */
+    PyObject *prim;   /* ELEMENTWISE, INDEX */
+    PyObject *table;  /* RANKED: (axes, axes) -> row; PROTOCOL: (ufunc, whether a number comes first) -> operation; FUNCTIONS: those that are learnt */
     PyObject *ways;   /* REMEMBERED: a dict */
     PyObject *learn;
+    Ways *learnt;     /* LEARNT, FUNCTIONS */
     int form, nin, number_first, floating;
-    int arrays, swapped; /* takes and gives Arrays; with the operands exchanged */
+    int arrays, swapped, constants; /* takes and gives Arrays; with the operands exchanged; plain arrays are constants */
 } Operation;
 
 static PyTypeObject *operation_type, *array_type;
@@ -54,7 +57,7 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, Place
     PyObject *raw[2] = {NULL, NULL}, *edge[2] = {Py_None, Py_None}, *result, *made = NULL, *avals;
     PyArray_Descr *dtype = NULL;
     Row *row;
-    int k, recorded = 0, numbers = 0;
+    int k, recorded = 0, numbers = 0, constants = 0;
     row = row_of(self->prim); /* first, as it may run Python */
     if (row == NULL || !row->records) return NULL;
     for (k = 0; k < self->nin; k++) {
@@ -65,6 +68,11 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, Place
             if (dtype != NULL && PyArray_DESCR((PyArrayObject *)raw[k]) != dtype) return NULL;
             dtype = PyArray_DESCR((PyArrayObject *)raw[k]);
             recorded |= edge[k] != Py_None;
+        } else if (self->constants && kind_of(args[k]) >= 0) {
+            if (dtype != NULL && PyArray_DESCR((PyArrayObject *)args[k]) != dtype) return NULL;
+            dtype = PyArray_DESCR((PyArrayObject *)args[k]);
+            raw[k] = args[k];
+            constants++;
         } else if (is_number(args[k]) && (k == 1 || self->number_first)) {
             raw[k] = args[k];
             numbers++;
@@ -72,7 +80,7 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, Place
             return NULL;
         }
     }
-    if (numbers == self->nin || (!recorded && !self->floating)) return NULL;
+    if (numbers + constants == self->nin || (!recorded && !self->floating)) return NULL;
     for (k = 0; k < self->nin; k++) { /* they are ours while others may run */
         Py_INCREF(raw[k]);
         Py_INCREF(edge[k]);
@@ -86,6 +94,7 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, Place
         made = unrecorded(self, args, result);
     } else {
         PyObject *edges = self->nin == 1 ? PyTuple_Pack(1, edge[0]) : PyTuple_Pack(2, edge[0], edge[1]), *saved = saved_of(row, raw, edge, self->nin, result);
+        if (constants && protect(saved, args, self->nin) < 0) Py_CLEAR(saved);
         avals = avals_of(row, raw, self->nin, result);
         made = new_tensor(result, new_node(self->prim, SLOT(self->prim, core.prim_pullback), core.no_params, edges, saved, avals, place), NULL);
     }
@@ -213,17 +222,27 @@ PyObject *operate(PyObject *operation, PyObject *const *args, int nargs, Place p
     return elementwise(self, args, place);
 }
 
-/* The tensors of Arrays (borrowed), and of numbers themselves; 0 where there is something else. */
+/* The tensors of Arrays, and numbers and plain arrays themselves; 0 where there is something else. */
 static int open_arrays(const Operation *self, PyObject *const *args, PyObject **opened) {
     int k;
     for (k = 0; k < self->nin; k++) {
         PyObject *x = args[self->swapped ? self->nin - 1 - k : k];
-        if (self->arrays && Py_TYPE(x) == array_type) x = SLOT(x, array_tensor);
-        else if (self->arrays && !is_number(x)) return 0;
-        if (x == NULL) return 0;
+        if (self->arrays && Py_TYPE(x) == array_type) x = Py_XNewRef(SLOT(x, array_tensor));
+        else if (self->constants && (PyArray_IsScalar(x, Double) || PyArray_IsScalar(x, Float))) x = as_array(Py_NewRef(x)); /* as strong as arrays */
+        else if (!self->arrays || is_number(x) || (self->constants && kind_of(x) >= 0)) Py_INCREF(x);
+        else x = NULL;
+        if (x == NULL) {
+            while (k-- > 0) Py_DECREF(opened[k]);
+            return 0;
+        }
         opened[k] = x;
     }
     return 1;
+}
+
+PyObject *opened(PyObject *x) {
+    PyObject *tensor = Py_TYPE(x) == array_type && array_type != NULL ? SLOT(x, array_tensor) : NULL;
+    return tensor == NULL ? x : tensor;
 }
 
 static PyObject *close_array(PyObject *tensor) { /* takes over the tensor */
@@ -236,15 +255,102 @@ static PyObject *close_array(PyObject *tensor) { /* takes over the tensor */
     return array;
 }
 
+/* ---- learnt */
+
+static PyObject *learn_way(Operation *self, const Call *call, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    Py_ssize_t i, nargs = PyVectorcall_NARGS(nargsf), n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
+    PyObject *result = PyObject_Vectorcall(self->python, args, nargsf, kwnames), *given, *operands, *way = NULL;
+    if (result == NULL) return NULL;
+    given = PyTuple_New(n);
+    operands = PyTuple_New(call->noperands); /* which the arguments hold */
+    for (i = 0; given != NULL && i < n; i++) PyTuple_SET_ITEM(given, i, Py_NewRef(args[i]));
+    for (i = 0; operands != NULL && i < call->noperands; i++) PyTuple_SET_ITEM(operands, i, Py_NewRef(call->operands[i]));
+    if (given != NULL && operands != NULL) way = PyObject_CallFunctionObjArgs(self->learn, self->python, given, kwnames == NULL ? Py_None : kwnames, operands, result, NULL);
+    if (way != NULL) keep_way(self->learnt, call, way);
+    else Py_CLEAR(result);
+    Py_XDECREF(way);
+    Py_XDECREF(given);
+    Py_XDECREF(operands);
+    return result;
+}
+
+static PyObject *by_way(Operation *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    PyObject *way = NULL, *about = (PyObject *)self;
+    Call call;
+    int unknown;
+    if (self->form == FUNCTIONS) { /* (self, function, types, args, kwargs) */
+        if (nargs != 5 || kwnames != NULL || !PyTuple_CheckExact(args[3]) || !PyDict_CheckExact(args[4])) return NULL;
+        about = args[1];
+        unknown = PyDict_Contains(self->table, about);
+        if (unknown <= 0 || !read_call(&call, about, &PyTuple_GET_ITEM(args[3], 0), PyTuple_GET_SIZE(args[3]), args[4])) return NULL;
+    } else if (!read_call(&call, about, args, nargs, kwnames)) {
+        return NULL;
+    }
+    unknown = find_way(self->learnt, &call, about, &way);
+    if (way != NULL && PyTuple_CheckExact(way)) {
+        PyObject *tensor = follow(way, call.operands, call.noperands);
+        return tensor == NULL ? NULL : close_array(tensor);
+    }
+    return unknown ? learn_way(self, &call, args, nargsf, kwnames) : NULL;
+}
+
+/* ---- at an index */
+
+/* What is read as it is: integers, slices of integers, None and Ellipsis. */
+static int is_basic(PyObject *item, int *dots) {
+    if (PyLong_CheckExact(item) || item == Py_None) return 1;
+    if (item == Py_Ellipsis) return *dots = 1;
+    if (PySlice_Check(item)) {
+        PySliceObject *slice = (PySliceObject *)item;
+        return (slice->start == Py_None || PyLong_CheckExact(slice->start)) && (slice->stop == Py_None || PyLong_CheckExact(slice->stop)) && (slice->step == Py_None || PyLong_CheckExact(slice->step));
+    }
+    return 0;
+}
+
+static PyObject *at_index(const Operation *self, PyObject *array, PyObject *index) {
+    static PyObject *name;
+    PyObject *tensor, *raw, *items, *params, *part, *made = NULL;
+    Py_ssize_t i;
+    int dots = 0, number;
+    if (Py_TYPE(array) != array_type || (tensor = SLOT(array, array_tensor)) == NULL || Py_TYPE(tensor) != core.tensor) return NULL;
+    raw = SLOT(tensor, core.raw);
+    if (raw == NULL || kind_of(raw) < 0 || PyArray_NDIM((PyArrayObject *)raw) == 0) return NULL;
+    if (name == NULL && (name = PyUnicode_InternFromString("index")) == NULL) return NULL;
+    if (PyTuple_CheckExact(index)) {
+        for (i = 0; i < PyTuple_GET_SIZE(index); i++) {
+            if (!is_basic(PyTuple_GET_ITEM(index, i), &dots)) return NULL;
+        }
+        items = Py_NewRef(index);
+    } else {
+        items = is_basic(index, &dots) ? PyTuple_Pack(1, index) : NULL;
+        if (items == NULL) return NULL;
+    }
+    Py_INCREF(tensor);
+    Py_INCREF(raw);
+    part = as_array(PyObject_GetItem(raw, items));
+    number = part != NULL && PyArray_NDIM((PyArrayObject *)part) == 0;
+    params = part == NULL || (number && dots) ? NULL : PyDict_New();
+    if (params != NULL && PyDict_SetItem(params, name, items) == 0) made = record_as(self->prim, &tensor, 1, params, part, !number, here); /* NumPy's numbers are values, not views */
+    Py_XDECREF(params);
+    Py_XDECREF(part);
+    Py_DECREF(items);
+    Py_DECREF(raw);
+    Py_DECREF(tensor);
+    if (made != NULL && number && SLOT(made, core.tensor_view) == NULL) SLOT(made, core.tensor_view) = Py_NewRef(Py_None);
+    if (made == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_IndexError)) PyErr_Clear(); /* Python has the words */
+    return made == NULL ? NULL : close_array(made);
+}
+
 /* The ordinary case of a call without keywords; NULL without an error where it is another. */
 static PyObject *call_here(Operation *self, PyObject *const *args, Py_ssize_t nargs) {
     PyObject *opened[2], *result;
     int k;
+    if (self->form == INDEX) return nargs == 2 ? at_index(self, args[0], args[1]) : NULL;
     if (self->form == PROTOCOL) return by_protocol(self, args, nargs);
     if (nargs != self->nin) return NULL;
     if (!self->arrays && !self->swapped) return self->form == RANKED ? ranked(self, args, here) : elementwise(self, args, here);
     if (!open_arrays(self, args, opened)) return NULL;
-    for (k = 0; k < self->nin; k++) Py_INCREF(opened[k]);
     result = self->form == RANKED ? ranked(self, opened, here) : elementwise(self, opened, here);
     for (k = 0; k < self->nin; k++) Py_DECREF(opened[k]);
     return result != NULL && self->arrays ? close_array(result) : result;
@@ -258,6 +364,7 @@ static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t 
         return NULL;
     }
     if (self->form == REMEMBERED) result = remembered(self, args, nargsf, kwnames);
+    else if (self->form == LEARNT || self->form == FUNCTIONS) result = is_ordinary() ? by_way(self, args, nargsf, kwnames) : NULL;
     else if (kwnames == NULL && is_ordinary()) result = call_here(self, args, PyVectorcall_NARGS(nargsf));
     if (result != NULL || PyErr_Occurred()) return result;
     return PyObject_Vectorcall(self->python, args, nargsf, kwnames);
@@ -273,7 +380,8 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     Operation *self;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oi|OippOO:Operation", names, &python, &form, &prim, &nin, &number_first, &floating, &table, &learner)) return NULL;
     if (form == RANKED) nin = 2;
-    if (form < ELEMENTWISE || form > PROTOCOL || (form == ELEMENTWISE && (nin < 1 || nin > 2 || prim == Py_None)) || ((form == RANKED || form == PROTOCOL) && !PyDict_CheckExact(table)) || (form == REMEMBERED && learner == Py_None)) {
+    if (form < ELEMENTWISE || form > INDEX || (form == ELEMENTWISE && (nin < 1 || nin > 2)) || ((form == ELEMENTWISE || form == INDEX) && prim == Py_None)
+        || ((form == RANKED || form == PROTOCOL || form == FUNCTIONS) && !PyDict_CheckExact(table)) || ((form == REMEMBERED || form == LEARNT || form == FUNCTIONS) && learner == Py_None)) {
         PyErr_SetString(PyExc_ValueError, "an Operation is a row of one operand or two, or has a table, or learns one");
         return NULL;
     }
@@ -290,18 +398,19 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     self->table = Py_NewRef(table);
     self->learn = Py_NewRef(learner);
     self->ways = form == REMEMBERED ? PyDict_New() : Py_NewRef(Py_None);
-    if (self->ways == NULL) Py_CLEAR(self);
+    if (form == LEARNT || form == FUNCTIONS) self->learnt = new_ways();
+    if (self->ways == NULL || PyErr_Occurred()) Py_CLEAR(self);
     return (PyObject *)self;
 }
 
-/* the same with another function for what this leaves: instead(python, arrays=False, swapped=False) */
+/* the same with another function for what this leaves: instead(python, arrays=False, swapped=False, constants=False) */
 static PyObject *operation_instead(PyObject *object, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"python", "arrays", "swapped", NULL};
+    static char *names[] = {"python", "arrays", "swapped", "constants", NULL};
     Operation *self = (Operation *)object, *copy;
     PyObject *python;
-    int arrays = 0, swapped = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|pp:instead", names, &python, &arrays, &swapped)) return NULL;
-    if (self->form == REMEMBERED || (arrays && array_type == NULL)) {
+    int arrays = 0, swapped = 0, constants = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|ppp:instead", names, &python, &arrays, &swapped, &constants)) return NULL;
+    if (self->form == REMEMBERED || self->form > PROTOCOL || (arrays && array_type == NULL)) {
         PyErr_SetString(PyExc_TypeError, "this operation has no other form");
         return NULL;
     }
@@ -314,6 +423,7 @@ static PyObject *operation_instead(PyObject *object, PyObject *args, PyObject *k
     copy->floating = self->floating;
     copy->arrays = arrays;
     copy->swapped = swapped;
+    copy->constants = constants;
     copy->python = Py_NewRef(python);
     copy->prim = Py_NewRef(self->prim);
     copy->table = Py_NewRef(self->table);
@@ -331,7 +441,7 @@ static int operation_traverse(PyObject *object, visitproc visit, void *arg) {
     Py_VISIT(self->table);
     Py_VISIT(self->ways);
     Py_VISIT(self->learn);
-    return 0;
+    return visit_ways(self->learnt, visit, arg);
 }
 
 static int operation_clear(PyObject *object) {
@@ -342,6 +452,11 @@ static int operation_clear(PyObject *object) {
     Py_CLEAR(self->learn);
     Py_CLEAR(self->prim);
     Py_CLEAR(self->python);
+    if (self->learnt != NULL) {
+        Ways *learnt = self->learnt;
+        self->learnt = NULL;
+        clear_ways(learnt);
+    }
     return 0;
 }
 
@@ -375,7 +490,7 @@ static PyMemberDef members[] = {
 };
 static PyGetSetDef getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
 static PyMethodDef methods[] = {
-    {"instead", (PyCFunction)(void (*)(void))operation_instead, METH_VARARGS | METH_KEYWORDS, "instead(python, arrays=False, swapped=False): the same, with another function for what it leaves"},
+    {"instead", (PyCFunction)(void (*)(void))operation_instead, METH_VARARGS | METH_KEYWORDS, "instead(python, arrays=False, swapped=False, constants=False): the same, with another function for what it leaves"},
     {"__reduce__", operation_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -410,7 +525,29 @@ static PyObject *connect_arrays(PyObject *module, PyObject *type) {
     Py_RETURN_NONE;
 }
 
+/* follow(way, operands): the tensor at the end of a way, or None */
+static PyObject *follow_way(PyObject *module, PyObject *args) {
+    PyObject *way, *operands, *made;
+    Py_ssize_t i;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!:follow", &PyTuple_Type, &way, &PyTuple_Type, &operands)) return NULL;
+    if (PyTuple_GET_SIZE(operands) > MOST_OPERANDS_OF_CALL || !is_way(way, PyTuple_GET_SIZE(operands))) {
+        PyErr_SetString(PyExc_ValueError, "this is no way");
+        return NULL;
+    }
+    for (i = 0; i < PyTuple_GET_SIZE(operands); i++) {
+        PyObject *x = PyTuple_GET_ITEM(operands, i);
+        if (Py_TYPE(x) != core.tensor && !PyArray_CheckExact(x)) {
+            PyErr_SetString(PyExc_TypeError, "the operands of a way are tensors and arrays");
+            return NULL;
+        }
+    }
+    made = is_ordinary() ? follow(way, &PyTuple_GET_ITEM(operands, 0), (int)PyTuple_GET_SIZE(operands)) : NULL;
+    return made == NULL && !PyErr_Occurred() ? Py_NewRef(Py_None) : made;
+}
+
 PyMethodDef operation_functions[] = {
+    {"follow", follow_way, METH_VARARGS, "follow(way, operands): the tensor at the end of a way, see api/ways.py"},
     {"connect_arrays", connect_arrays, METH_O, "connect_arrays(Array): the class of arrays, which hold a tensor"},
     {NULL, NULL, 0, NULL},
 };

@@ -161,10 +161,32 @@ PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result
 
 #define MOST_ARGS 16
 
-PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, Place place) {
+static PyObject *python_protected;
+
+int is_constant(PyObject *x) {
+    if (!PyArray_CheckExact(x)) return 0;
+    return kind_of(x) >= 0 || PyArray_ISBOOL((PyArrayObject *)x) || (PyArray_ISINTEGER((PyArrayObject *)x) && PyArray_ISNOTSWAPPED((PyArrayObject *)x));
+}
+
+int protect(PyObject *saved, PyObject *const *args, Py_ssize_t n) {
+    Py_ssize_t i, k;
+    for (i = 0; saved != NULL && i < PyTuple_GET_SIZE(saved); i++) {
+        PyObject *value = PyTuple_GET_ITEM(saved, i), *kept;
+        for (k = 0; k < n && args[k] != value; k++) {}
+        if (k == n || !PyArray_CheckExact(value)) continue;
+        if (PyArray_NBYTES((PyArrayObject *)value) <= 65536 && PyArray_ISCARRAY((PyArrayObject *)value)) kept = made(PyArray_NewCopy((PyArrayObject *)value, NPY_CORDER));
+        else kept = PyObject_CallOneArg(python_protected, value);
+        if (kept == NULL) return -1;
+        PyTuple_SET_ITEM(saved, i, kept);
+        Py_DECREF(value);
+    }
+    return 0;
+}
+
+PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, Place place) {
     PyObject *raw[MOST_ARGS], *edges[MOST_ARGS], *made = NULL, *edge_tuple, *node, *pullback, *saved, *avals;
     Py_ssize_t i;
-    int recorded = 0, arrays = 0;
+    int recorded = 0, arrays = 0, constants = 0;
     Row *row;
     if (n < 1 || n > MOST_ARGS || !is_ordinary()) return NULL;
     row = row_of(prim); /* first, as it may run Python */
@@ -175,9 +197,12 @@ PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *
         if (Py_TYPE(args[i]) == core.tensor) {
             raw[i] = SLOT(args[i], core.raw);
             edges[i] = SLOT(args[i], core.edge);
-            if (raw[i] == NULL || edges[i] == NULL || kind_of(raw[i]) < 0) return NULL;
+            if (raw[i] == NULL || edges[i] == NULL || (kind_of(raw[i]) < 0 && (edges[i] != Py_None || !is_constant(raw[i])))) return NULL;
             arrays++;
             recorded |= edges[i] != Py_None;
+        } else if (is_constant(args[i])) {
+            arrays++;
+            constants++;
         } else if (!is_number(args[i])) {
             return NULL;
         }
@@ -195,10 +220,11 @@ PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *
         edge_tuple = PyTuple_New(n);
         for (i = 0; edge_tuple != NULL && i < n; i++) PyTuple_SET_ITEM(edge_tuple, i, Py_NewRef(edges[i]));
         saved = saved_of(row, raw, edges, (int)n, out);
+        if (constants && protect(saved, args, n) < 0) Py_CLEAR(saved);
         avals = avals_of(row, raw, (int)n, out);
         node = new_node(prim, pullback, params, edge_tuple, saved, avals, place);
         made = new_tensor(Py_NewRef(out), node, NULL);
-        if (made != NULL && row->view && view_of(made, args[0], prim, params) < 0) Py_CLEAR(made);
+        if (made != NULL && row->view && views && view_of(made, args[0], prim, params) < 0) Py_CLEAR(made);
     }
     Py_XDECREF(out);
     Py_DECREF(row);
@@ -208,6 +234,8 @@ PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *
     }
     return made;
 }
+
+PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, Place place) { return record_as(prim, args, n, params, out, 1, place); }
 
 /* ---- rules */
 
@@ -612,7 +640,8 @@ PyMethodDef row_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int connect_rows(PyObject *row, PyObject *value, PyObject *rule, PyObject *undo, PyObject *known) {
+int connect_rows(PyObject *row, PyObject *value, PyObject *rule, PyObject *undo, PyObject *known, PyObject *guarded) {
+    python_protected = guarded;
     make_row = row;
     trace_value = value;
     trace_rule = rule;

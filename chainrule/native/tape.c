@@ -371,7 +371,7 @@ static PyObject *connect(PyObject *module, PyObject *names) {
         PyTypeObject **type;
         const Place_of *slots;
     } classes[] = {{"Tensor", &core.tensor, of_tensor}, {"Node", &core.node, of_node}, {"Output", &core.output, of_output}, {"Leaf", &core.leaf, of_leaf}, {"View", &core.view, of_view}, {"Freed", &core.freed, NULL}};
-    PyObject *primitive, *unbroadcast, *operations, *plus, *make_row, *trace_value, *trace_rule;
+    PyObject *primitive, *unbroadcast, *operations, *plus, *make_row, *trace_value, *trace_rule, *guarded;
     size_t i;
     (void)module;
 #if defined(Py_GIL_DISABLED) || defined(PYPY_VERSION)
@@ -403,11 +403,12 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     make_row = keep(names, "make_row", NULL);
     trace_value = keep(names, "trace_value", NULL);
     trace_rule = keep(names, "trace_rule", NULL);
+    guarded = keep(names, "protected", NULL);
     core.getframe = keep(names, "_getframe", NULL);
     core.nothing = PyTuple_New(0);
     core.of[0] = PyArray_DescrFromType(NPY_FLOAT);
     core.of[1] = PyArray_DescrFromType(NPY_DOUBLE);
-    if (PyErr_Occurred() || Py_TYPE(core.counter)->tp_iternext == NULL || connect_values(plus) < 0 || connect_rows(make_row, trace_value, trace_rule, unbroadcast, operations) < 0) return NULL;
+    if (PyErr_Occurred() || Py_TYPE(core.counter)->tp_iternext == NULL || connect_values(plus) < 0 || connect_rows(make_row, trace_value, trace_rule, unbroadcast, operations, guarded) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
