@@ -20,6 +20,7 @@ from chainrule.core.modes import SPECIAL
 from chainrule.core.node import Node
 from chainrule.core.protocol import BY_SHAPE
 from chainrule.core.tensor import Tensor
+from chainrule.types.arrays import unscalar
 
 ndarray = np.ndarray
 _STATIC = (int, float, bool, complex, str, slice, type(None), type(Ellipsis), np.dtype, type)
@@ -39,7 +40,7 @@ class _Steps(Watch):
             return super().forward(prim, datas, params)
         self.within = True
         try:
-            out = super().forward(prim, datas, params)
+            out = unscalar(super().forward(prim, datas, params))
         finally:
             self.within = False
         self.calls.append((prim, tuple(datas), params, out))
@@ -93,16 +94,16 @@ def _way(steps: _Steps, operands: tuple[Any, ...], end: Tensor) -> tuple[Any, ..
     if not steps.calls or len(steps.nodes) != len(steps.calls) or end._edge is not steps.nodes[-1]:
         return None
     numbers = {id(getattr(x, "_raw", x)): i for i, x in enumerate(operands)}
+    arrays = any([type(x) is ndarray for x in operands])  # then others may be made of these, else of static arguments alone
     way = []
     for prim, datas, params, out in steps.calls:
-        from_ = [numbers.get(id(x)) if type(x) is ndarray else (x,) for x in datas]
-        numeric = all([type(x) in (int, float, ndarray) for x in datas])
-        if not numeric or None in from_ or not _is_static(params) or type(out) is not ndarray or id(out) in numbers:
+        unknown = [x for x in datas if id(x) not in numbers and type(x) not in (int, float)]
+        if (unknown and arrays) or not _is_static(params) or type(out) is not ndarray or id(out) in numbers:
             return None
+        way.append((prim, params, tuple([numbers.get(id(x), (x,)) for x in datas])))
         numbers[id(out)] = len(numbers)
-        way.append((prim, params, tuple(from_)))
-    last = steps.calls[-1][3]
-    return tuple(way), end._raw is not last and steps.calls[-1][0].view
+    is_number = end._raw is not steps.calls[-1][3] and steps.calls[-1][0].view
+    return tuple(way), is_number, end._view.origin if end._view is not None and type(end._view.origin) is str else ""
 
 
 def _is_static(x: Any) -> bool:
@@ -115,14 +116,18 @@ def _is_static(x: Any) -> bool:
 
 def _same(x: Tensor, y: Tensor, operands: tuple[Any, ...]) -> bool:
     """Whether two tensors are the same, and all that was left on the tape from the operands to them."""
-    if x._cut is not y._cut or not _alike(x._raw, y._raw) or not _same_view(x._view, y._view):
+    if x._cut is not y._cut or not _alike(x._raw, y._raw):
         return False
-    known = {id(edge): edge for edge in (getattr(t, "_edge", None) for t in operands) if edge is not None}
     pairs = [(x._edge, y._edge)]
+    if x._view is not None or y._view is not None:
+        if not _same_view(x._view, y._view):
+            return False
+        pairs.append((x._view.base._edge, y._view.base._edge))
+    ends = {id(t._edge) for t in operands if type(t) is Tensor}
     for a, b in pairs:  # which grows as it is walked
-        if a is b or known.get(id(a)) is b is not None:
+        if a is b:
             continue
-        if type(a) is not Node or type(b) is not Node or id(a) in known or len(pairs) > 500:
+        if type(a) is not Node or type(b) is not Node or id(a) in ends or len(pairs) > 500:
             return False
         about = [(n.prim, n.pullback, n.params, n.in_avals, n.hooks, n.code, n.lasti, len(n.edges)) for n in (a, b)]
         if about[0] != about[1] or len(a.saved) != len(b.saved):
@@ -143,5 +148,6 @@ def _alike(x: Any, y: Any) -> bool:
 
 def _same_view(x: Any, y: Any) -> bool:
     if x is None or y is None:
-        return x is y
-    return bool(x.base is y.base and x.steps == y.steps and x.origin == y.origin and x.before is y.before)
+        return False
+    same_base = x.base is y.base or _alike(x.base._raw, y.base._raw)  # else a result on the way, whose node is compared
+    return bool(same_base and x.steps == y.steps and x.origin == y.origin and (x.before is None) is (y.before is None))

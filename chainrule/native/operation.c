@@ -112,8 +112,8 @@ static PyObject *ranked(const Operation *self, PyObject *const *args, Place plac
     PyArrayObject *x, *y;
     int k;
     for (k = 0; k < 2; k++) {
-        if (Py_TYPE(args[k]) != core.tensor) return NULL;
-        raw[k] = SLOT(args[k], core.raw);
+        if (Py_TYPE(args[k]) != core.tensor && !(self->constants && PyArray_CheckExact(args[k]))) return NULL;
+        raw[k] = Py_TYPE(args[k]) == core.tensor ? SLOT(args[k], core.raw) : args[k];
         if (raw[k] == NULL || kind_of(raw[k]) < 0) return NULL;
     }
     x = (PyArrayObject *)raw[0], y = (PyArrayObject *)raw[1];

@@ -240,7 +240,7 @@ void keep_way(Ways *ways, const Call *call, PyObject *way) {
 int is_way(PyObject *way, Py_ssize_t n) {
     PyObject *steps;
     Py_ssize_t i, k;
-    if (!PyTuple_CheckExact(way) || PyTuple_GET_SIZE(way) != 2 || !PyTuple_CheckExact(PyTuple_GET_ITEM(way, 0))) return 0;
+    if (!PyTuple_CheckExact(way) || PyTuple_GET_SIZE(way) != 3 || !PyUnicode_CheckExact(PyTuple_GET_ITEM(way, 2)) || !PyTuple_CheckExact(PyTuple_GET_ITEM(way, 0))) return 0;
     steps = PyTuple_GET_ITEM(way, 0);
     for (i = 0; i < PyTuple_GET_SIZE(steps); i++) {
         PyObject *step = PyTuple_GET_ITEM(steps, i), *from;
@@ -254,8 +254,8 @@ int is_way(PyObject *way, Py_ssize_t n) {
     return 1;
 }
 
-/* way: (((row, parameters, operands), ...), whether the last result is a number of NumPy's, a value and no view). An operand is the
-   number of a value (the call's own, then each result), or (a number,). */
+/* way: (((row, parameters, operands), ...), whether the last result is a number of NumPy's (a value and no view), the origin of its view).
+   An operand is the number of a value (the call's own, then each result), or (a number or an array,). */
 PyObject *follow(PyObject *way, PyObject *const *operands, int n) {
     PyObject *steps = PyTuple_GET_ITEM(way, 0), *values[MOST_VALUES], *args[MOST_OPERANDS_OF_CALL], *made = NULL;
     Py_ssize_t i, k, count = PyTuple_GET_SIZE(steps);
@@ -284,6 +284,10 @@ PyObject *follow(PyObject *way, PyObject *const *operands, int n) {
             Py_SETREF(SLOT(made, core.raw), number);
             if (SLOT(made, core.tensor_view) != NULL) Py_SETREF(SLOT(made, core.tensor_view), Py_NewRef(Py_None));
         }
+    }
+    if (made != NULL && PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(way, 2)) > 0) {
+        PyObject *view = SLOT(made, core.tensor_view);
+        if (view != NULL && view != Py_None) Py_XSETREF(SLOT(view, core.view_origin), Py_NewRef(PyTuple_GET_ITEM(way, 2)));
     }
     Py_XINCREF(made);
     while (have > 0) Py_DECREF(values[--have]);

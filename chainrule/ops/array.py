@@ -44,6 +44,10 @@ from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import owner, protected, wrote
 from chainrule.core.view import Through, base_of, register_view, views_of
 from chainrule.ops import elementwise, products
+from chainrule.ops import methods as _methods  # noqa: F401 -- what is made of these here has to be there
+from chainrule.ops import numpy_face as _face  # noqa: F401
+from chainrule.ops import numpy_moves as _moves  # noqa: F401
+from chainrule.ops import numpy_reductions as _reductions  # noqa: F401
 from chainrule.ops.indexing import MASK
 from chainrule.ops.numpy_layout import laid
 from chainrule.table import indexing as rows
@@ -175,7 +179,7 @@ def _matmul(x: AnyArray, y: AnyArray) -> Any:
         raise
 
 
-FAST[np.matmul] = _matmul
+FAST[np.matmul] = BY_UFUNC[np.matmul, False] = instead(Tensor.matmul, _matmul, arrays=True, constants=True)
 
 
 def _fast_comparison(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -252,8 +256,9 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
         methods |= {"r" + symbol: reflected, "i" + symbol: in_place}
     for name, method in methods.items():
         method.__name__ = f"__{name}__"
-    if (ufunc, True) in BY_UFUNC:
+    if (ufunc, False) in BY_UFUNC:
         methods[symbol] = instead(FAST[ufunc], forward, arrays=True, constants=True)
+    if (ufunc, True) in BY_UFUNC:
         methods["r" + symbol] = instead(BY_UFUNC[ufunc, True], reflected, arrays=True, swapped=ufunc not in EXCHANGED)
     for name, method in methods.items():
         setattr(Array, f"__{name}__", method)
