@@ -51,6 +51,14 @@ def reachable(roots: Iterable[Any], leaves: bool = True) -> list[Any]:
     return found
 
 
+def reaches_outside(roots: list[Any], began: int, own: list[Any]) -> bool:
+    """Whether the roots depend on a leaf that was there before the time ``began``, and is none of one's ``own``."""
+    found = None if LOOPS is None else LOOPS.reaches_outside(roots, began, own)
+    if found is None:
+        found = any([type(edge) is Leaf and edge.seq < began and edge not in own for edge in reachable(roots)])
+    return found  # type: ignore[no-any-return]
+
+
 def leading_to(order: list[Any], targets: set[Any]) -> set[Any]:
     """The members of ``order`` (oldest first) from which a target can be reached, targets included."""
     useful = set(targets)

@@ -530,7 +530,36 @@ static PyObject *write_first(PyObject *module, PyObject *const *args, Py_ssize_t
     return done < 0 ? NULL : PyBool_FromLong(done == 0);
 }
 
+/* reaches_outside(roots, began, own): whether they depend on a leaf that was there before `began`, and is none of `own`. None: Python
+   has to find out. */
+static PyObject *reaches_outside(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    Graph graph = {0};
+    long long began;
+    Py_ssize_t i, k;
+    int done, found = 0;
+    (void)module;
+    if (nargs != 3 || !PyList_CheckExact(args[0]) || !PyList_CheckExact(args[2])) {
+        PyErr_SetString(PyExc_TypeError, "reaches_outside takes (roots, began, own), by position");
+        return NULL;
+    }
+    began = PyLong_AsLongLong(args[1]);
+    if (began == -1 && PyErr_Occurred()) return NULL;
+    if (!core.on) Py_RETURN_NONE;
+    done = collect(&graph, args[0], NULL);
+    for (i = 0; done == 1 && i < graph.count && !found; i++) {
+        PyObject *edge = graph.entries[i].edge;
+        if (!is_leaf(edge) || PyLong_AsLongLong(SLOT(edge, core.leaf_seq)) >= began) continue;
+        for (k = 0; k < PyList_GET_SIZE(args[2]) && PyList_GET_ITEM(args[2], k) != edge; k++) {}
+        found = k == PyList_GET_SIZE(args[2]);
+    }
+    clear_graph(&graph);
+    if (done < 0 || PyErr_Occurred()) return NULL;
+    if (done == 0) Py_RETURN_NONE;
+    return PyBool_FromLong(found);
+}
+
 PyMethodDef sweep_functions[] = {
+    {"reaches_outside", (PyCFunction)(void (*)(void))reaches_outside, METH_FASTCALL, "reaches_outside(roots, began, own): as engine.reaches_outside, or None"},
     {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, "sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add): what is pending, and the nodes that are left"},
     {"write_first", (PyCFunction)(void (*)(void))write_first, METH_FASTCALL, "write_first(arrived, freed, cut, escaped): whether it set the leaves' .grad"},
     {NULL, NULL, 0, NULL},
