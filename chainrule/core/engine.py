@@ -18,7 +18,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import regions
-from chainrule.core.accumulate import write_first, write_grads
+from chainrule.core.accumulate import write_plain, write_grads
 from chainrule.core.eager import LOOPS
 from chainrule.core.foreign import zeros_beside
 from chainrule.core.hooks import post_hooks, pre_hooks, tensor_hooks
@@ -213,7 +213,7 @@ def sweep(
             switch(outside.with_grad(True))
         arrived = _visit(this)
         plain = accumulate and targets is None and not (create_graph or this.retained or this.notes)
-        if not (plain and write_first(arrived, this.escaped)):
+        if not (plain and write_plain(arrived, this.escaped)):
             leaves = _arrivals(this, arrived, accumulate)
             if this.notes:
                 _at_ties(this, leaves, accumulate, ties)

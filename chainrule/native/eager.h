@@ -74,6 +74,7 @@ PyObject *total(PyObject *x);                   /* np.add.reduce over everything
 PyObject *sum_rows(PyObject *g, PyObject *aval);/* np.add.reduce over the first axis, down to (shape, dtype) */
 PyObject *add_arrays(PyObject *x, PyObject *y); /* x + y, of one dtype and shape */
 PyObject *add_into(PyObject *x, PyObject *y);   /* x += y; x again */
+int add_in_place(PyObject *x, PyObject *y);     /* x += y, of one dtype and shape, small and contiguous; the floating-point exceptions it raised */
 
 /* a program: a function of arrays of one dtype as a list of loops, whose intermediate results stay here */
 enum { INPUTS = 5, CONSTANTS = 8, MOST_STEPS = 16, VALUES = INPUTS + CONSTANTS + MOST_STEPS };

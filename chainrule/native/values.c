@@ -216,6 +216,13 @@ PyObject *add_into(PyObject *x, PyObject *y) {
     return PyObject_Vectorcall(add.value, args, 3, NULL);
 }
 
+int add_in_place(PyObject *x, PyObject *y) {
+    PyArrayObject *into = (PyArrayObject *)x;
+    char *args[] = {PyArray_BYTES(into), PyArray_BYTES((PyArrayObject *)y), PyArray_BYTES(into)};
+    npy_intp step = PyArray_ITEMSIZE(into), strides[] = {step, step, step};
+    return run_loop(add.loops[kind_of(x)], args, PyArray_SIZE(into), strides);
+}
+
 /* Zeros to add to. NumPy's sum, too, is 0 + all the others, which is not the others where they are -0. */
 static PyObject *new_zeros(int kind, int ndim, const npy_intp *dims) {
     PyObject *zeros = new_array(kind, ndim, dims);

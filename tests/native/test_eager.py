@@ -331,7 +331,7 @@ def sweep(x, z, row):
     def run():
         order = [[end._edge], [one], None, None, {}, freed, True, False, engine.check_saved, None, None]
         arrived, left = LOOPS.sweep(*order)
-        assert not left and LOOPS.write_first(arrived, freed, GRADIENT, set())
+        assert not left and LOOPS.write_plain(arrived, freed, GRADIENT, set())
 
     return run
 
