@@ -120,23 +120,26 @@ class Sweep:
         """What it visits, oldest first, as far as that is of use."""
         return reachable(self.roots, leaves=False) if self.order is None else list(self.order)
 
-    def visit(self, node: Any, g: Any) -> tuple[tuple[Any, ...], Any] | None:
+    def visit(self, node: Any, g: Any, edges: tuple[Any, ...] | None = None) -> tuple[tuple[Any, ...], Any] | None:
         """Run the hooks and the rule of a node: its edges, and what arrives at each. None: nothing goes on from here.
 
         What arrives at an output is one cotangent, which goes to its place among the node's.
+
+        Args:
+            edges: the node's, with None in the place of those that are of no use, where the caller knows.
         """
-        create_graph, useful, hooks = self.create_graph, self.useful, node.hooks
+        create_graph, hooks = self.create_graph, node.hooks
         if hooks is not None:
             g = tensor_hooks(node, g, hooks, self.retained, create_graph)
-        if useful is not None and node in self.wanted:  # type: ignore[operator]
+        if self.wanted is not None and node in self.wanted:
             self.captured[node] = g
         if type(node) is Output:
             return node.edges, g
-        edges = node.edges
-        if useful is not None:
-            edges = tuple([edge if edge in useful else None for edge in edges])
-            if not any(edges):
-                return None
+        if edges is None:
+            useful = self.useful
+            edges = node.edges if useful is None else tuple([edge if edge in useful else None for edge in node.edges])
+        if self.wanted is not None and not any(edges):
+            return None
         if hooks is not None and hooks.pre:
             g = pre_hooks(g, hooks, create_graph)
             if g is None:

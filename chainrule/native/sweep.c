@@ -168,7 +168,7 @@ static void clear_graph(Graph *graph) {
 typedef struct {
     PyObject *captured;            /* for what is wanted, its cotangent */
     PyObject *freed, *check_saved; /* freed: NULL if the saved values are kept */
-    PyObject *visit;               /* (node, g) -> (edges, cotangents), or None: what is not plain */
+    PyObject *visit;               /* (node, g, edges of use) -> (edges, cotangents), or None: what is not plain */
     PyObject *add;                 /* (g, g) -> their sum */
     int wants, records;
     Place place;                   /* of what is recorded */
@@ -303,8 +303,11 @@ static PyObject *useful_edges(const Graph *graph, PyObject *edges, int *any) {
 
 /* Have Python do what is not plain; what it gives arrives. */
 static int hand_over(Graph *graph, const Task *task, PyObject *node, PyObject *g) {
-    PyObject *args[] = {node, g}, *found = PyObject_Vectorcall(task->visit, args, 2, NULL);
-    int done = -1;
+    int done = -1, any;
+    PyObject *edges = useful_edges(graph, edges_of(node), &any), *args[] = {node, g, edges}, *found;
+    if (edges == NULL) return -1;
+    found = PyObject_Vectorcall(task->visit, args, 3, NULL);
+    Py_DECREF(edges);
     if (found == Py_None) {
         done = 0;
     } else if (found != NULL && PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 2) {
