@@ -18,6 +18,7 @@ SOURCES = [
     "row.c",
     "ways.c",
     "operation.c",
+    "inplace.c",
     "sweep.c",
 ]
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]

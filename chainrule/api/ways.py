@@ -53,12 +53,12 @@ class _Steps(Watch):
 
 def by_way(call: Any) -> Any:
     """A method of Arrays that depends on shapes and static arguments alone."""
-    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 4, learn=learn), call)
+    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 6, learn=learn), call)
 
 
 def functions_by_way(call: Any) -> Any:
     """``__array_function__``, for the functions that are ``BY_SHAPE``."""
-    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 5, table=BY_SHAPE, learn=learn), call)
+    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 7, table=BY_SHAPE, learn=learn), call)
 
 
 def learn(

@@ -271,7 +271,7 @@ PyObject *follow(PyObject *way, PyObject *const *operands, int n) {
             PyObject *ref = PyTuple_GET_ITEM(from, k);
             args[k] = PyLong_CheckExact(ref) ? values[PyLong_AsLong(ref)] : PyTuple_GET_ITEM(ref, 0);
         }
-        if (nargs <= MOST_OPERANDS_OF_CALL) made = record(PyTuple_GET_ITEM(step, 0), args, nargs, PyTuple_GET_ITEM(step, 1), NULL, here);
+        if (nargs <= MOST_OPERANDS_OF_CALL) made = record(PyTuple_GET_ITEM(step, 0), args, nargs, PyTuple_GET_ITEM(step, 1), NULL, RECORDS, here);
         if (made == NULL) break;
         values[have++] = made;
     }
