@@ -19,6 +19,7 @@ SOURCES = [
     "ways.c",
     "operation.c",
     "inplace.c",
+    "structure.c",
     "sweep.c",
 ]
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]

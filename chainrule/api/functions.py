@@ -238,12 +238,12 @@ def written(label: str, operation: Any, call: Any, direct: bool) -> Any:
     return functools.update_wrapper(form, call)
 
 
-def assigning(label: str, call: Any, value: Any = None) -> Any:
-    """A method that writes a number, or another tensor's elements, into a tensor; ``value``: always the same number."""
+def assigning(label: str, call: Any, value: Any = None, *, numbers: bool = True) -> Any:
+    """A method that writes numbers (or else other tensors' elements) into a tensor; ``value``: always the same number."""
     if LOOPS is None:
         return call
     nin = 2 if value is None else 1
-    return functools.update_wrapper(LOOPS.Operation(call, 5, operands=nin, label=label, assigned=value), call)
+    return functools.update_wrapper(LOOPS.Operation(call, 5, operands=nin, label=label, direct=numbers, assigned=value), call)
 
 
 def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
@@ -270,8 +270,11 @@ def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> tup
         tensors = [wrap(np.ones(x._raw.shape, x._raw.dtype)) for x in tensors]
         for x in tensors:
             x._edge = Leaf(x)
-        with grad_mode(True):
-            result = call(tensors if several else tensors[0], *args, **kwargs)
+        try:
+            with grad_mode(True):
+                result = call(tensors if several else tensors[0], *args, **kwargs)
+        except RuntimeError:  # as of a function that writes into its argument
+            return None
     node = result._edge if type(result) is Tensor else None
     if type(node) is not Node or node.edges != tuple([x._edge for x in tensors]):
         return None
