@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from chainrule.api.array import takes_arrays
-from chainrule.api.functions import instead, public_function, remembering, written
+from chainrule.api.functions import public_function
 from chainrule.api.in_place import DIRECT, becomes_view, store_out
 from chainrule.api.in_place import in_place as write_in_place
+from chainrule.api.operations import instead, remembering, written
 from chainrule.core.tensor import attach
 from chainrule.rows.primitive import Primitive
 
@@ -82,7 +83,7 @@ def op(
         arrays: whether it takes Arrays. (What makes tensors from anything, and what asks about them, does not.)
         also: other names of its arguments. NumPy's names for ``dim`` and its companions need not be said.
         remembered: whether the way from a tensor's shape and the other arguments to a row is the same every time.
-        ordinary: the operation that it is where it is called with tensors and numbers alone (see ``api.functions.operation``).
+        ordinary: the operation that it is where it is called with tensors and numbers alone (see ``api.operations.operation``).
         factor: the keyword of a number by which its last operand is multiplied first, and the operation that does it.
         sample: arguments to call it with.
     """

@@ -58,11 +58,17 @@ def by_way(call: Any) -> Any:
 
 def functions_by_way(call: Any) -> Any:
     """``__array_function__``, for the functions that are ``BY_SHAPE``."""
-    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 7, table=BY_SHAPE, learn=learn), call)
+    return (
+        call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 7, table=BY_SHAPE, learn=learn), call)
+    )
 
 
 def learn(
-    call: Callable[..., Any], args: tuple[Any, ...], names: tuple[str, ...] | None, operands: tuple[Any, ...], result: Any
+    call: Callable[..., Any],
+    args: tuple[Any, ...],
+    names: tuple[str, ...] | None,
+    operands: tuple[Any, ...],
+    result: Any,
 ) -> tuple[Any, ...] | None:
     """The way of a call, as ``native/ways.c`` has it; None if there is none that leaves the same.
 
@@ -94,7 +100,9 @@ def _way(steps: _Steps, operands: tuple[Any, ...], end: Tensor) -> tuple[Any, ..
     if not steps.calls or len(steps.nodes) != len(steps.calls) or end._edge is not steps.nodes[-1]:
         return None
     numbers = {id(getattr(x, "_raw", x)): i for i, x in enumerate(operands)}
-    arrays = any([type(x) is ndarray for x in operands])  # then others may be made of these, else of static arguments alone
+    arrays = any(
+        [type(x) is ndarray for x in operands]
+    )  # then others may be made of these, else of static arguments alone
     way = []
     for prim, datas, params, out in steps.calls:
         unknown = [x for x in datas if id(x) not in numbers and type(x) not in (int, float)]

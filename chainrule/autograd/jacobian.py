@@ -17,6 +17,7 @@ from chainrule.core import engine
 from chainrule.core.modes import SPECIAL, recording
 from chainrule.core.node import Node, next_seq
 from chainrule.core.protocol import ArrayLike, as_is
+from chainrule.core.saved import check_saved
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import CLOCK
 from chainrule.transform.arguments import as_caller_type, inside
@@ -230,7 +231,7 @@ def _through_elementwise(edge: Any, diagonal: Any, targets: Sequence[Any]) -> tu
         if len(used) != 1:
             break
         if CLOCK.latest > edge.seq:
-            engine.check_saved(edge)
+            check_saved(edge)
         below = edge.pullback(edge, diagonal, edge.saved, edge.edges)[used[0]]
         if type(below) is not ndarray:  # inside a transformation
             break

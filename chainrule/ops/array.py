@@ -30,7 +30,7 @@ from chainrule.api.array import (
     recorded_setitem,
     with_strong_floats,
 )
-from chainrule.api.functions import at_index, by_protocol, instead
+from chainrule.api.operations import at_index, by_protocol, instead
 from chainrule.api.ways import by_way, functions_by_way
 from chainrule.backends.arrays import is_foreign
 from chainrule.core import inplace

@@ -10,7 +10,8 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.declare import op
-from chainrule.api.functions import around, binary, general, instead, nary, operand, unary
+from chainrule.api.functions import around, binary, general, nary, operand, unary
+from chainrule.api.operations import instead
 from chainrule.core.dispatch import cast
 from chainrule.core.eager import LOOPS, RECORDED
 from chainrule.core.protocol import EXCHANGED, UFUNCS

@@ -9,8 +9,9 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.declare import op
-from chainrule.api.functions import assigning, binary, by_protocol, by_ranks, instead
+from chainrule.api.functions import binary
 from chainrule.api.in_place import in_place, reshaped
+from chainrule.api.operations import assigning, by_protocol, by_ranks, instead
 from chainrule.backends.arrays import is_foreign
 from chainrule.core import inplace, view
 from chainrule.core.dispatch import cast
@@ -261,7 +262,9 @@ def set_(self: Tensor, source: Tensor) -> Tensor:
     return self
 
 
-attach(fill_=assigning("fill_", fill_), zero_=assigning("fill_", zero_, 0), copy_=assigning("copy_", copy_, numbers=False))
+attach(
+    fill_=assigning("fill_", fill_), zero_=assigning("fill_", zero_, 0), copy_=assigning("copy_", copy_, numbers=False)
+)
 
 # -- casts -----------------------------------------------------------------------------------------------------------
 

@@ -53,20 +53,23 @@ MOVES = [
     "torch.where({a} > 0, {a}, {b})", "{a}.clamp(-1, 1)", "{a}.expand(2, *{a}.shape)", "{a}.detach()", "({a} > {b}).sum()",
 ]  # fmt: skip
 NUMPY_MOVES = [
-    "np.sum({a})", "np.sum({a}, axis=0)", "np.sum({a}, -1, keepdims=True)", "{a}.sum(axis=-1)", "{a}.mean()", "np.mean({a}, axis=0)", "np.std({a})",
-    "np.var({a}, axis=-1)", "np.max({a})", "np.min({a}, axis=0)", "np.prod({a})", "np.cumsum({a})", "np.diff({a})", "np.ptp({a})",
-    "np.reshape({a}, (-1, 1))", "{a}.reshape(-1)", "{a}.reshape(-1, order='F')", "{a}.ravel()", "np.ravel({a}, order='K')", "{a}.T", "np.transpose({a})",
-    "np.swapaxes({a}, 0, -1)", "np.moveaxis({a}, 0, -1)", "np.expand_dims({a}, 0)", "np.squeeze({a})", "np.flip({a})", "np.roll({a}, 1)",
-    "np.roll({a}, -2, axis=0)", "np.stack([{a}, {b}])", "np.stack(({a}, {c}), axis=-1)", "np.concatenate([{a}, {b}])", "np.concatenate([{a}, {c}], axis=0)",
-    "np.vstack([{a}, {b}])", "np.hstack([{a}, 1.5])", "np.append({a}, {b})", "np.dot({a}, {b})", "np.dot({c}, {a})", "{a} @ {b}", "{c} @ {a}",
-    "np.inner({a}, {b})", "np.outer({a}, {b})", "np.vdot({a}, {b})", "np.tensordot({a}, {b}, 1)", "np.einsum('...,...->...', {a}, {b})", "np.einsum('i,j->ij', {a}, {b})",
-    "np.einsum('ij,j->i', {a}, {b})", "np.where({a} > 0, {a}, {b})", "np.where({c} > 0, {a}, 0.0)", "np.clip({a}, -1, 1)", "np.clip({a}, None, {b})",
-    "np.trace({a})", "np.diag({a})", "np.diagonal({a})", "np.tril({a})", "np.triu({a}, 1)", "np.pad({a}, 1)", "np.linalg.norm({a})", "np.linalg.norm({a}, axis=-1)",
-    "np.linalg.solve({a} @ {a}.T + 2 * np.eye(len({a})), {a})", "np.linalg.inv({a} @ {a}.T + np.eye(len({a})))", "np.linalg.det({a} @ {a}.T)",
-    "{a} * {c}", "{c} - {a}", "{a} / {c}", "np.multiply({a}, {c})", "np.arctan2({c}, {a})", "{a} * np.float64(1.5)", "np.float32(2) - {a}", "np.float64(-0.0) * {a}",
-    "{a}[0]", "{a}[-1]", "{a}[1:]", "{a}[::-1]", "{a}[None]", "{a}[..., 0]", "{a}[0, 1]", "{a}[:, None]", "{a}[1, ...]", "{a}[True]", "{a}[[0]]", "{a}[()]",
-    "{a}[9]", "{a}[0:0]", "{a}.copy()", "np.copy({a}, order='F')", "{a}.flatten()", "{a}.transpose()", "{a}[0].reshape(1)", "{a}[0][None] + {b}",
-    "{a}.squeeze()", "{a}.swapaxes(0, -1)", "np.kron({a}, {b})", "np.cross({a}, {b})", "np.atleast_2d({a})", "np.broadcast_to({a}, (2, *{a}.shape))",
+    "np.sum({a})", "np.sum({a}, axis=0)", "np.sum({a}, -1, keepdims=True)", "{a}.sum(axis=-1)", "{a}.mean()", "np.mean({a}, axis=0)",
+    "np.std({a})", "np.var({a}, axis=-1)", "np.max({a})", "np.min({a}, axis=0)", "np.prod({a})", "np.cumsum({a})", "np.diff({a})",
+    "np.ptp({a})", "np.reshape({a}, (-1, 1))", "{a}.reshape(-1)", "{a}.reshape(-1, order='F')", "{a}.ravel()", "np.ravel({a}, order='K')",
+    "{a}.T", "np.transpose({a})", "np.swapaxes({a}, 0, -1)", "np.moveaxis({a}, 0, -1)", "np.expand_dims({a}, 0)", "np.squeeze({a})",
+    "np.flip({a})", "np.roll({a}, 1)", "np.roll({a}, -2, axis=0)", "np.stack([{a}, {b}])", "np.stack(({a}, {c}), axis=-1)",
+    "np.concatenate([{a}, {b}])", "np.concatenate([{a}, {c}], axis=0)", "np.vstack([{a}, {b}])", "np.hstack([{a}, 1.5])",
+    "np.append({a}, {b})", "np.dot({a}, {b})", "np.dot({c}, {a})", "{a} @ {b}", "{c} @ {a}", "np.inner({a}, {b})", "np.outer({a}, {b})",
+    "np.vdot({a}, {b})", "np.tensordot({a}, {b}, 1)", "np.einsum('...,...->...', {a}, {b})", "np.einsum('i,j->ij', {a}, {b})",
+    "np.einsum('ij,j->i', {a}, {b})", "np.where({a} > 0, {a}, {b})", "np.where({c} > 0, {a}, 0.0)", "np.clip({a}, -1, 1)",
+    "np.clip({a}, None, {b})", "np.trace({a})", "np.diag({a})", "np.diagonal({a})", "np.tril({a})", "np.triu({a}, 1)", "np.pad({a}, 1)",
+    "np.linalg.norm({a})", "np.linalg.norm({a}, axis=-1)", "np.linalg.solve({a} @ {a}.T + 2 * np.eye(len({a})), {a})",
+    "np.linalg.inv({a} @ {a}.T + np.eye(len({a})))", "np.linalg.det({a} @ {a}.T)", "{a} * {c}", "{c} - {a}", "{a} / {c}",
+    "np.multiply({a}, {c})", "np.arctan2({c}, {a})", "{a} * np.float64(1.5)", "np.float32(2) - {a}", "np.float64(-0.0) * {a}", "{a}[0]",
+    "{a}[-1]", "{a}[1:]", "{a}[::-1]", "{a}[None]", "{a}[..., 0]", "{a}[0, 1]", "{a}[:, None]", "{a}[1, ...]", "{a}[True]", "{a}[[0]]",
+    "{a}[()]", "{a}[9]", "{a}[0:0]", "{a}.copy()", "np.copy({a}, order='F')", "{a}.flatten()", "{a}.transpose()", "{a}[0].reshape(1)",
+    "{a}[0][None] + {b}", "{a}.squeeze()", "{a}.swapaxes(0, -1)", "np.kron({a}, {b})", "np.cross({a}, {b})", "np.atleast_2d({a})",
+    "np.broadcast_to({a}, (2, *{a}.shape))",
 ]  # fmt: skip
 MOVES += [
     "torch.where({c}, {a}, {b})", "torch.where({c}, {a}, 0.5)", "torch.where({c}, -0.0, {a})", "torch.where({a} > 0, {a}, 1e39)",
@@ -85,7 +88,13 @@ WRITES = [
     "{a}.copy_({b})", "{a}.fill_({n})", "{a}.sub_({b})", "{a}.div_(3)", "{a}.relu_()", "{a}.exp_()", "{a}.clamp_(0, 1)", "{a}.pow_(2)", "{a}.neg_()", "{a}.sigmoid_()",
     "{a}.addcmul_({b}, {b}, value=0.5)", "{a}.lerp_({b}, 0.25)", "{a}.abs_()", "{a}.copy_(3.0)", "{a}.eq_({b})", "{a}.maximum_({b})",
 ]  # fmt: skip
-MODES = ["torch.no_grad()", "torch.enable_grad()", "torch.inference_mode()", "torch.no_grad()", "np.errstate(all='raise')"]
+MODES = [
+    "torch.no_grad()",
+    "torch.enable_grad()",
+    "torch.inference_mode()",
+    "torch.no_grad()",
+    "np.errstate(all='raise')",
+]
 USES = ["{a}.register_hook(lambda g: g * 2)", "{a}.retain_grad()", "{a}.register_hook(lambda g: seen.append(g.sum()))"]
 
 
@@ -122,7 +131,14 @@ def program(seed: int) -> list[Statement]:
         own = dtype if rng.random() < 0.95 else "f4"
         about = (seed * 7 + i, rng.choice(shapes), own, order, "array" if arrays else "tensor", rng.random() < 0.75)
         statements.append(Statement("input", f"{name} = leaf{about}"))
-    plain = (seed, rng.choice(shapes), dtype if rng.random() < 0.9 else "i8", rng.choice(["C", "F", "strided"]), "plain", False)
+    plain = (
+        seed,
+        rng.choice(shapes),
+        dtype if rng.random() < 0.9 else "i8",
+        rng.choice(["C", "F", "strided"]),
+        "plain",
+        False,
+    )
     statements.append(Statement("input", f"k = leaf{plain}"))
     for i in range(rng.randint(1, 12)):
         a, b = rng.choice(names[-5:]), rng.choice(names)
@@ -133,7 +149,12 @@ def program(seed: int) -> list[Statement]:
             kind, text = _step(rng, a, b, arrays)
         if rng.random() < 0.1:  # in a mode, or in a function that is differentiated by hand
             mode = rng.choice(MODES)
-            text = "\n".join([f"with {mode}:", *[f"    {line}" for line in (text if kind in ("writes", "uses") else f"v{i} = {text}").split("\n")]])
+            text = "\n".join(
+                [
+                    f"with {mode}:",
+                    *[f"    {line}" for line in (text if kind in ("writes", "uses") else f"v{i} = {text}").split("\n")],
+                ]
+            )
             statements.append(Statement("modes", text))
             names += [] if kind in ("writes", "uses") else [f"v{i}"]
         elif kind in ("writes", "uses"):

@@ -15,9 +15,10 @@ import pytest
 
 import chainrule as cr
 from chainrule import native
-from chainrule.core import engine, trial
+from chainrule.core import trial
 from chainrule.core.eager import LOOPS
 from chainrule.core.node import Freed
+from chainrule.core.saved import check_saved
 from chainrule.errors import GRADIENT
 from chainrule.primitive import elementwise
 from chainrule.rows.primitive import TABLE
@@ -329,7 +330,7 @@ def sweep(x, z, row):
     one = np.ones(())
 
     def run():
-        order = [[end._edge], [one], None, None, {}, freed, True, False, engine.check_saved, None, None]
+        order = [[end._edge], [one], None, None, {}, freed, True, False, check_saved, None, None]
         arrived, left = LOOPS.sweep(*order)
         assert not left and LOOPS.write_plain(arrived, freed, GRADIENT, set())
 
@@ -344,9 +345,7 @@ def recorded_sweep(x, z, row):
     g = cr.ones(3, 3, dtype=cr.float64)
 
     def run():
-        found = LOOPS.sweep(
-            [end._edge], [g], None, None, {}, freed, True, True, engine.check_saved, None, cr.Tensor.__add__
-        )
+        found = LOOPS.sweep([end._edge], [g], None, None, {}, freed, True, True, check_saved, None, cr.Tensor.__add__)
         assert not found[1]
 
     return run
