@@ -17,6 +17,7 @@ SOURCES = [
     "tape.c",
     "row.c",
     "operation.c",
+    "inplace.c",
     "sweep.c",
 ]
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]

@@ -18,8 +18,8 @@ from chainrule.api.in_place import store_out
 from chainrule.backends.arrays import is_foreign
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.eager import LOOPS, share
-from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
-from chainrule.core.node import Node
+from chainrule.core.modes import LOCAL, SPECIAL, WATCHES, grad_mode
+from chainrule.core.node import Leaf, Node
 from chainrule.core.others import beside
 from chainrule.core.protocol import ArrayLike, one_float_dtype
 from chainrule.core.tensor import Tensor, wrap
@@ -167,7 +167,8 @@ def unary(prim: Primitive) -> Callable[..., Any]:
         result = general(prim, (input,), {})
         return result if out is None else store_out(out, result)
 
-    return operation(_named(call, prim), prim)
+    prim.function = operation(_named(call, prim), prim)
+    return prim.function
 
 
 def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
@@ -189,28 +190,60 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
         result = general(prim, (input, other), {})
         return result if out is None else store_out(out, result)
 
-    return operation(_named(call, prim), prim)
-
-
-def operation(call: Callable[..., Any], prim: Primitive) -> Callable[..., Any]:
-    """The function of a row of one operand or two, whose ordinary case is done in C where that is possible.
-
-    A number may come first where the value is a ufunc, which knows that it is weak; a function may make an array of it that is not.
-    """
-    if LOOPS is None:
-        return call
-    floats, number_first = "f" in prim.accepts, isinstance(prim.value, np.ufunc)
-    prim.function = functools.update_wrapper(
-        LOOPS.Operation(call, 0, prim, len(prim.operands), number_first, floats), call
-    )
+    prim.function = operation(_named(call, prim), prim)
     return prim.function
 
 
-def instead(operation: Any, call: Any, **forms: bool) -> Any:
+def operation(call: Callable[..., Any], prim: Primitive, **forms: Any) -> Any:
+    """The function of a row of three operands or fewer, whose ordinary case is done in C where that is possible.
+
+    A number may come first where the value is a ufunc, which knows that it is weak; a function may make an array of it that is not.
+
+    Args:
+        masks: bits of the operands that are masks.
+        arrays_of_numbers: numbers become arrays without dimensions.
+        parameters: the row's numbers by their keywords, and what they are if they are not given.
+    """
+    if LOOPS is None:
+        return call
+    number_first = isinstance(prim.value, np.ufunc) or forms.get("arrays_of_numbers", False)
+    kept = "" if prim.promotion == "float" or len(prim.operands) > 2 else prim.accepts
+    found = LOOPS.Operation(
+        call, 0, prim, len(prim.operands), number_first, "f" in prim.accepts, ("b" in kept) + 2 * ("i" in kept), **forms
+    )
+    return functools.update_wrapper(found, call)
+
+
+def instead(operation: Any, call: Any, **forms: Any) -> Any:
     """A function whose ordinary case is an operation's, and every other case its own."""
     if LOOPS is None or type(operation) is not LOOPS.Operation:
         return call
     return functools.update_wrapper(operation.instead(call, **forms), call)
+
+
+def written(label: str, operation: Any, call: Any, direct: bool) -> Any:
+    """An in-place method whose ordinary case is an elementwise operation's.
+
+    Args:
+        label: what it is called in the record of writes.
+        direct: outside the tape it is one call of a ufunc, which writes where the tensor is.
+    """
+    if LOOPS is None or type(operation) is not LOOPS.Operation or operation.form or operation.swapped:
+        return call
+    if operation.parameters is not None or operation.prim.kind == "discrete":
+        return call
+    form = LOOPS.Operation(
+        call, 4, operation.prim, operation.operands, False, True, label=label, direct=direct, factor=operation.factor
+    )
+    return functools.update_wrapper(form, call)
+
+
+def assigning(label: str, call: Any, value: Any = None) -> Any:
+    """A method that writes a number, or another tensor's elements, into a tensor; ``value``: always the same number."""
+    if LOOPS is None:
+        return call
+    nin = 2 if value is None else 1
+    return functools.update_wrapper(LOOPS.Operation(call, 5, operands=nin, label=label, assigned=value), call)
 
 
 def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
@@ -219,21 +252,33 @@ def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
 
 
 def remembering(call: Any) -> Any:
-    """A function of one tensor and static arguments, whose way from these to a row and its parameters is remembered.
+    """A function of one tensor (or a list of them) and static arguments, whose way from these to a row and its parameters is remembered.
 
     It must depend on nothing but the arguments, and the tensor's shape and dtype; the tensor is contiguous.
     """
     return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 2, learn=_learn), call)
 
 
-def _learn(tensor: Tensor, result: Any) -> tuple[Any, ...] | None:
-    """The row and parameters by which a result came from a tensor, if it is one node with one edge."""
+def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...] | None:
+    """The row and parameters by which a result comes from one tensor or several, if it is one node with an edge to each.
+
+    Without a result the function is called, on tensors that are recorded.
+    """
+    several = type(first) is not Tensor
+    tensors = list(first) if several else [first]
+    if result is None:
+        tensors = [wrap(np.ones(x._raw.shape, x._raw.dtype)) for x in tensors]
+        for x in tensors:
+            x._edge = Leaf(x)
+        with grad_mode(True):
+            result = call(tensors if several else tensors[0], *args, **kwargs)
     node = result._edge if type(result) is Tensor else None
-    if type(node) is not Node or node.edges != (tensor._edge,):
+    if type(node) is not Node or node.edges != tuple([x._edge for x in tensors]):
         return None
-    prim, data = node.prim, tensor._raw
-    plain = node.pullback is prim.pullback and prim.listed and not prim.variadic and len(prim.operands) == 1
-    if not plain or any([value is not data and value is not result._raw for value in node.saved]):
+    prim, datas = node.prim, [x._raw for x in tensors]
+    plain = node.pullback is prim.pullback and prim.listed and prim.variadic == several
+    known = [*datas, result._raw]
+    if not plain or (not several and len(prim.operands) != 1) or any(not any(v is x for x in known) for v in node.saved):
         return None
     return prim, node.params
 
@@ -269,13 +314,20 @@ def call_instead(other: Callable[[np.ufunc], Callable[..., Any]] | None) -> None
             share(prim, _SHARED.get(ufunc, ufunc))
 
 
-def nary(prim: Primitive) -> Callable[..., Any]:
-    """The user's function for an elementwise primitive of three operands or with parameters."""
+def nary(prim: Primitive, **forms: Any) -> Callable[..., Any]:
+    """The user's function for an elementwise primitive of three operands or with parameters.
+
+    ``forms`` are as ``operation`` has them; without them, parameters are left to Python.
+    """
 
     def call(*operands: Any, out: Any = None, **params: Any) -> Any:
         return store_out(out, general(prim, operands, params))
 
-    return _named(call, prim)
+    _named(call, prim)
+    if prim.parameters and "parameters" not in forms:
+        return call
+    prim.function = operation(call, prim, **forms)
+    return prim.function
 
 
 def discrete(prim: Primitive) -> Callable[..., Any]:
@@ -291,7 +343,8 @@ def discrete(prim: Primitive) -> Callable[..., Any]:
         result = unrecorded(prim.value, input, other, prim.name) if short else None
         return store_out(out, general(prim, (input, other), {})) if result is None else result
 
-    return _named(one if len(prim.operands) == 1 else two, prim)
+    prim.function = operation(_named(one if len(prim.operands) == 1 else two, prim), prim)
+    return prim.function
 
 
 def _named(call: Callable[..., Any], prim: Primitive) -> Callable[..., Any]:

@@ -11,14 +11,22 @@
 #include <stddef.h>
 #include <structmember.h> /* the names of Python 3.11 */
 
-#define MOST_VARIANTS 32
+#define MOST_VARIANTS 48
 
-/* the rule for one operand, on saved values of one kind */
+/* The rule for one operand, or the value, on inputs of one kind. A rule's inputs are the cotangent and the saved values, a value's the
+   operands; then come the numbers among the parameters. */
 struct Variant {
-    int operand, kind, broadcast, recorded, usable; /* usable: 0 where Python has to */
-    PyObject *numbers;                              /* for each saved value that is a number, that; or None for any; NULL where none is */
+    int operand, kind, broadcast, recorded, usable; /* operand: -1 for the value; usable: 0 where Python has to */
+    int masks;                                      /* bits of the inputs that are masks */
+    PyObject *numbers;                              /* for each input that is a number, that; or None for any; False for an array. NULL where none is a number */
+    PyObject *params;
     Program program;
 };
+
+typedef struct {
+    PyObject *at[INPUTS]; /* borrowed */
+    int count, kind, masks, numbers;
+} Inputs;
 
 static PyTypeObject *row_type;
 static PyObject *make_row, *trace_value, *trace_rule, *python_unbroadcast, *operations;
@@ -61,7 +69,7 @@ static PyObject *divided(PyObject *x, npy_intp n) { /* takes over x */
     }
     operands[0] = x;
     operands[1] = divide.value == NULL ? NULL : PyLong_FromSsize_t(n);
-    result = operands[1] == NULL ? NULL : apply(&divide, 2, operands);
+    result = operands[1] == NULL ? NULL : apply(&divide, 2, operands, 0);
     Py_XDECREF(operands[1]);
     Py_DECREF(x);
     return result;
@@ -82,26 +90,54 @@ static PyObject *product(Row *row, PyObject *x, PyObject *y) {
     return as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
 }
 
-/* The value that is no ufunc, as a program of them; NULL without an error where it is none. */
-static PyObject *value_by_program(Row *row, PyObject *const *raw, int n) {
-    int kind = kind_of(raw[0]), number = n == 2 && is_number(raw[1]), k;
-    if (kind < 0 || row->value_states[kind][number] < 0) return NULL;
-    for (k = 0; k < n; k++) {
-        if (!is_number(raw[k]) && (kind_of(raw[k]) != kind || !PyArray_ISCARRAY_RO((PyArrayObject *)raw[k]))) return NULL;
-    }
-    if (row->value_states[kind][number] == 0) {
-        PyObject *traced;
-        row->value_states[kind][number] = -1;
-        traced = PyObject_CallFunction(trace_value, "Oii", row->prim, kind, number);
-        if (traced == NULL || (traced != Py_None && fill_program(&row->values[kind][number], traced, kind, operations) < 0)) {
-            Py_XDECREF(traced);
-            return NULL;
+static const Program *find_program(Row *row, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params);
+
+/* Add inputs to those that are known; 0 where they are too many, or no arrays of one kind, masks and numbers. */
+static int add_inputs(Inputs *inputs, PyObject *const *values, Py_ssize_t n) {
+    Py_ssize_t i;
+    for (i = 0; i < n; i++) {
+        PyObject *value = values[i];
+        int kind = kind_of(value);
+        if (inputs->count == INPUTS) return 0;
+        if (kind >= 0) {
+            if (inputs->kind >= 0 && inputs->kind != kind) return 0;
+            inputs->kind = kind;
+        } else if (is_mask(value)) {
+            inputs->masks |= 1 << inputs->count;
+        } else if (is_number(value)) {
+            inputs->numbers = 1;
+        } else if (value != Py_None) {
+            return 0;
         }
-        if (traced != Py_None) row->value_states[kind][number] = 1;
-        Py_DECREF(traced);
-        if (row->value_states[kind][number] < 0) return NULL;
+        inputs->at[inputs->count++] = value;
     }
-    return run_program(&row->values[kind][number], raw, n);
+    return 1;
+}
+
+static int add_parameters(Inputs *inputs, PyObject *params) {
+    Py_ssize_t at = 0;
+    PyObject *name, *value;
+    while (PyDict_Next(params, &at, &name, &value)) {
+        if (is_number(value) && !add_inputs(inputs, &value, 1)) return 0;
+    }
+    return 1;
+}
+
+/* The value that is no ufunc, as a program of them; NULL without an error where it is none. */
+static PyObject *value_by_program(Row *row, PyObject *const *raw, int n, PyObject *params) {
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
+    const Program *program;
+    PyObject *like = NULL;
+    int k;
+    for (k = 0; k < n; k++) {
+        if (!PyArray_CheckExact(raw[k])) continue;
+        if (!PyArray_ISCARRAY_RO((PyArrayObject *)raw[k])) return NULL;
+        if (like == NULL || PyArray_NDIM((PyArrayObject *)raw[k]) > PyArray_NDIM((PyArrayObject *)like)) like = raw[k];
+    }
+    if (like == NULL || PyArray_SIZE((PyArrayObject *)like) > DIRECT_MOST) return NULL;
+    if (!add_inputs(&inputs, raw, n) || inputs.kind < 0 || !add_parameters(&inputs, params)) return NULL;
+    program = find_program(row, -1, &inputs, 0, 0, params);
+    return program == NULL ? NULL : run_program(program, like, inputs.at, inputs.count);
 }
 
 /* What the row's value is; a Python number may be among the operands. */
@@ -113,12 +149,10 @@ PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params) {
         if (all < 0 || PyErr_Occurred()) return NULL;
     }
     if (row->product && n == 2 && kind_of(raw[0]) >= 0 && kind_of(raw[1]) >= 0) return product(row, raw[0], raw[1]);
-    if (PyDict_GET_SIZE(params) == 0) {
-        if (row->value.ufunc != NULL && n == row->nin) return apply(&row->value, n, raw);
-        if (row->elementwise && n <= 2 && n == row->nin) {
-            PyObject *result = value_by_program(row, raw, n);
-            if (result != NULL || PyErr_Occurred()) return result;
-        }
+    if (row->value.ufunc != NULL && n == row->nin && PyDict_GET_SIZE(params) == 0) return apply(&row->value, n, raw, 0);
+    if (row->elementwise && n == row->nin) {
+        PyObject *result = value_by_program(row, raw, n, params);
+        if (result != NULL || PyErr_Occurred()) return result;
     }
     return as_array(PyObject_VectorcallDict(row->value.value, raw, (size_t)n, params));
 }
@@ -161,14 +195,14 @@ PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result
 
 #define MOST_ARGS 16
 
-PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, Place place) {
+PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int mode, Place place) {
     PyObject *raw[MOST_ARGS], *edges[MOST_ARGS], *made = NULL, *edge_tuple, *node, *pullback, *saved, *avals;
     Py_ssize_t i;
     int recorded = 0, arrays = 0;
     Row *row;
-    if (n < 1 || n > MOST_ARGS || !is_ordinary()) return NULL;
+    if (n < 1 || n > MOST_ARGS || mode < RECORDS) return NULL;
     row = row_of(prim); /* first, as it may run Python */
-    if (row == NULL || !row->records) return NULL;
+    if (row == NULL) return NULL;
     for (i = 0; i < n; i++) {
         raw[i] = args[i];
         edges[i] = Py_None;
@@ -182,7 +216,7 @@ PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *
             return NULL;
         }
     }
-    if (!recorded || (row->variadic ? arrays < n : n != row->nin)) return NULL;
+    if (arrays == 0 || (row->variadic ? arrays < n : n != row->nin)) return NULL;
     pullback = SLOT(prim, core.prim_pullback);
     if (pullback == NULL) return NULL;
     for (i = 0; i < n; i++) { /* they are ours while others may run */
@@ -191,14 +225,17 @@ PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *
     }
     Py_INCREF(row);
     out = out == NULL ? value_of(row, raw, (int)n, params) : Py_NewRef(out);
-    if (out != NULL && PyArray_CheckExact(out) && (PyArray_ISFLOAT((PyArrayObject *)out) || PyArray_ISCOMPLEX((PyArrayObject *)out))) {
+    if (out != NULL && PyArray_CheckExact(out) && (!recorded || mode != RECORDS || !row->records)) {
+        made = unrecorded(Py_NewRef(out), prim, args, n, mode, place);
+        if (made != NULL && row->view && view_of(made, args[0], prim, params, mode) < 0) Py_CLEAR(made);
+    } else if (out != NULL && PyArray_CheckExact(out) && (PyArray_ISFLOAT((PyArrayObject *)out) || PyArray_ISCOMPLEX((PyArrayObject *)out))) {
         edge_tuple = PyTuple_New(n);
         for (i = 0; edge_tuple != NULL && i < n; i++) PyTuple_SET_ITEM(edge_tuple, i, Py_NewRef(edges[i]));
         saved = saved_of(row, raw, edges, (int)n, out);
         avals = avals_of(row, raw, (int)n, out);
         node = new_node(prim, pullback, params, edge_tuple, saved, avals, place);
         made = new_tensor(Py_NewRef(out), node, NULL);
-        if (made != NULL && row->view && view_of(made, args[0], prim, params) < 0) Py_CLEAR(made);
+        if (made != NULL && row->view && view_of(made, args[0], prim, params, mode) < 0) Py_CLEAR(made);
     }
     Py_XDECREF(out);
     Py_DECREF(row);
@@ -211,77 +248,98 @@ PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *
 
 /* ---- rules */
 
-/* Whether the numbers among saved values are those that a variant is for. */
-static int numbers_agree(PyObject *numbers, PyObject *saved) {
-    Py_ssize_t i;
+static int is_same_number(PyObject *x, PyObject *y) {
+    if (x == y) return 1;
+    if (Py_TYPE(x) != Py_TYPE(y) || PyObject_RichCompareBool(x, y, Py_EQ) != 1) return 0;
+    return !PyFloat_CheckExact(x) || signbit(PyFloat_AS_DOUBLE(x)) == signbit(PyFloat_AS_DOUBLE(y));
+}
+
+/* Whether the numbers among inputs are those that a variant is for. */
+static int numbers_agree(PyObject *numbers, const Inputs *inputs) {
+    int i;
     if (numbers == NULL) return 1;
-    for (i = 0; i < PyTuple_GET_SIZE(saved); i++) {
-        PyObject *value = PyTuple_GET_ITEM(saved, i), *known = PyTuple_GET_ITEM(numbers, i);
-        if (is_number(value) != (known != Py_False)) return 0;
-        if (known == Py_False || known == Py_None || known == value) continue;
-        if (Py_TYPE(known) != Py_TYPE(value) || PyObject_RichCompareBool(known, value, Py_EQ) != 1) return 0;
-        if (PyFloat_CheckExact(value) && signbit(PyFloat_AS_DOUBLE(value)) != signbit(PyFloat_AS_DOUBLE(known))) return 0;
+    if (PyTuple_GET_SIZE(numbers) != inputs->count) return 0;
+    for (i = 0; i < inputs->count; i++) {
+        PyObject *known = PyTuple_GET_ITEM(numbers, i);
+        if (is_number(inputs->at[i]) != (known != Py_False)) return 0;
+        if (known != Py_False && known != Py_None && !is_same_number(known, inputs->at[i])) return 0;
     }
     return 1;
 }
 
-/* For each saved value itself if it is a number, else False: what a variant is traced with. NULL: none is a number. */
-static PyObject *numbers_of(PyObject *saved) {
-    Py_ssize_t i, n = PyTuple_GET_SIZE(saved);
-    PyObject *numbers;
-    int any = 0;
-    for (i = 0; i < n; i++) any |= is_number(PyTuple_GET_ITEM(saved, i));
-    if (!any) return NULL;
-    numbers = PyTuple_New(n);
-    for (i = 0; numbers != NULL && i < n; i++) PyTuple_SET_ITEM(numbers, i, Py_NewRef(is_number(PyTuple_GET_ITEM(saved, i)) ? PyTuple_GET_ITEM(saved, i) : Py_False));
+/* Whether two dicts have the same parameters, apart from numbers, which are inputs. -1 error */
+static int parameters_agree(PyObject *x, PyObject *y) {
+    Py_ssize_t at = 0;
+    PyObject *name, *value, *other;
+    if (x == y) return 1;
+    if (PyDict_GET_SIZE(x) != PyDict_GET_SIZE(y)) return 0;
+    while (PyDict_Next(x, &at, &name, &value)) {
+        other = PyDict_GetItemWithError(y, name);
+        if (other == NULL || Py_TYPE(value) != Py_TYPE(other)) return PyErr_Occurred() ? -1 : 0;
+        if (value == other || is_number(value)) continue;
+        if (!PyUnicode_CheckExact(value) || PyUnicode_Compare(value, other) != 0) return PyErr_Occurred() ? -1 : 0;
+    }
+    return 1;
+}
+
+/* For each input itself if it is a number, else False: what a variant is traced with. */
+static PyObject *numbers_of(const Inputs *inputs) {
+    PyObject *numbers = PyTuple_New(inputs->count);
+    int i;
+    for (i = 0; numbers != NULL && i < inputs->count; i++) PyTuple_SET_ITEM(numbers, i, Py_NewRef(is_number(inputs->at[i]) ? inputs->at[i] : Py_False));
     return numbers;
 }
 
-/* The program for an operand, borrowed; NULL without an error where Python has to run the rule. */
-static const Program *find_program(Row *row, int operand, int kind, int broadcast, int recorded, PyObject *saved) {
-    PyObject *numbers, *traced;
-    Variant *variant, **more;
-    int i, any = 0;
-    for (i = 0; i < PyTuple_GET_SIZE(saved); i++) any |= is_number(PyTuple_GET_ITEM(saved, i));
+static Variant *add_variant(Row *row) {
+    Variant *variant, **more = PyMem_Realloc(row->variants, sizeof(Variant *) * (size_t)(row->nvariants + 1));
+    if (more != NULL) row->variants = more;
+    variant = more == NULL ? NULL : PyMem_Calloc(1, sizeof(Variant)); /* each by itself: one may be running while others are added */
+    if (variant == NULL) PyErr_NoMemory();
+    else row->variants[row->nvariants++] = variant;
+    return variant;
+}
+
+/* Trace the rule for an operand, or the value. */
+static PyObject *trace(Row *row, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *numbers, PyObject *params) {
+    if (operand < 0) return PyObject_CallFunction(trace_value, "OiOiO", row->prim, inputs->kind, numbers, inputs->masks, params);
+    return PyObject_CallFunction(trace_rule, "OiiiiOiO", row->prim, operand, inputs->kind, broadcast, recorded, numbers, inputs->masks, params);
+}
+
+/* The program for an operand, or the value, borrowed; NULL without an error where Python has to do it. */
+static const Program *find_program(Row *row, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params) {
+    PyObject *numbers, *traced, *program, *which;
+    Variant *variant;
+    int i, agree;
     for (i = 0; i < row->nvariants; i++) {
         variant = row->variants[i];
-        if (variant->operand == operand && variant->kind == kind && variant->broadcast == broadcast && variant->recorded == recorded
-            && any == (variant->numbers != NULL) && numbers_agree(variant->numbers, saved)) return variant->usable ? &variant->program : NULL;
+        if (variant->operand != operand || variant->kind != inputs->kind || variant->broadcast != broadcast || variant->recorded != recorded) continue;
+        if (variant->masks != inputs->masks || inputs->numbers != (variant->numbers != NULL) || !numbers_agree(variant->numbers, inputs)) continue;
+        agree = parameters_agree(variant->params, params);
+        if (agree != 0) return agree > 0 && variant->usable ? &variant->program : NULL;
     }
     if (row->nvariants == MOST_VARIANTS) return NULL;
-    numbers = numbers_of(saved);
-    if (numbers == NULL && PyErr_Occurred()) return NULL;
-    traced = PyObject_CallFunction(trace_rule, "OiiiiO", row->prim, operand, kind, broadcast, recorded, numbers == NULL ? Py_None : numbers);
-    if (traced == NULL || row->nvariants == MOST_VARIANTS) { /* other code ran meanwhile */
-        Py_XDECREF(numbers);
-        Py_XDECREF(traced);
-        return NULL;
+    numbers = numbers_of(inputs);
+    traced = numbers == NULL ? NULL : trace(row, operand, inputs, broadcast, recorded, numbers, params);
+    variant = traced == NULL || row->nvariants == MOST_VARIANTS ? NULL : add_variant(row); /* other code ran meanwhile */
+    if (variant != NULL) {
+        variant->operand = operand;
+        variant->kind = inputs->kind;
+        variant->masks = inputs->masks;
+        variant->broadcast = broadcast;
+        variant->recorded = recorded;
+        variant->params = Py_NewRef(params);
+        if (inputs->numbers) variant->numbers = Py_NewRef(numbers);
     }
-    more = PyMem_Realloc(row->variants, sizeof(Variant *) * (size_t)(row->nvariants + 1));
-    if (more != NULL) row->variants = more;
-    variant = more == NULL ? NULL : PyMem_Malloc(sizeof(Variant)); /* each by itself: one may be running while others are added */
-    if (variant == NULL) {
-        Py_XDECREF(numbers);
-        Py_DECREF(traced);
-        PyErr_NoMemory();
-        return NULL;
-    }
-    *variant = (Variant){operand, kind, broadcast, recorded, 0, numbers, {0}};
-    row->variants[row->nvariants++] = variant;
-    if (traced != Py_None) { /* (the numbers that it is for, program) */
-        PyObject *program;
-        if (!PyArg_ParseTuple(traced, "OO", &numbers, &program) || fill_program(&variant->program, program, kind, operations) < 0) {
-            Py_DECREF(traced);
-            return NULL;
-        }
-        if (variant->numbers != NULL && PyTuple_CheckExact(numbers)) Py_SETREF(variant->numbers, Py_NewRef(numbers));
+    if (variant != NULL && traced != Py_None && PyArg_ParseTuple(traced, "OO", &which, &program) && fill_program(&variant->program, program, inputs->kind, inputs->masks, operations) >= 0) {
+        if (variant->numbers != NULL && PyTuple_CheckExact(which)) Py_SETREF(variant->numbers, Py_NewRef(which)); /* which it is for */
         variant->usable = 1;
         for (i = 0; recorded && i < variant->program.nsteps; i++) {
             if (variant->program.steps[i].operation == NULL || !is_operation(variant->program.steps[i].operation)) variant->usable = 0;
         }
     }
-    Py_DECREF(traced);
-    return variant->usable ? &variant->program : NULL;
+    Py_XDECREF(numbers);
+    Py_XDECREF(traced);
+    return variant != NULL && variant->usable && !PyErr_Occurred() ? &variant->program : NULL;
 }
 
 /* Takes over g. See rows.rules.unbroadcast. */
@@ -353,11 +411,12 @@ static void drop(PyObject **grads, Py_ssize_t n) {
 }
 
 int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
-    PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *inputs[1 + MOST_SAVED];
+    PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params);
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
     Row *row;
-    int kind = kind_of(g), done;
-    if (kind < 0 || n > MOST_OPERANDS || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || !PyTuple_CheckExact(saved)) return 0;
+    int done;
+    if (kind_of(g) < 0 || n > MOST_OPERANDS || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || !PyTuple_CheckExact(saved)) return 0;
     row = row_of(prim);
     if (row == NULL) return PyErr_Occurred() ? -1 : 0;
     if (row->reduction || row->product) {
@@ -365,14 +424,13 @@ int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyOb
         if (done != 1) drop(grads, n);
         return done;
     }
-    if (!row->elementwise || PyTuple_GET_SIZE(saved) != row->nsaves || PyDict_GET_SIZE(SLOT(node, core.params)) != 0) return 0;
-    inputs[0] = g;
-    for (i = 0; i < row->nsaves; i++) inputs[1 + i] = PyTuple_GET_ITEM(saved, i);
+    if (!row->elementwise || PyTuple_GET_SIZE(saved) != row->nsaves || !PyDict_CheckExact(params)) return 0;
+    if (!add_inputs(&inputs, &g, 1) || !add_inputs(&inputs, PySequence_Fast_ITEMS(saved), row->nsaves) || !add_parameters(&inputs, params)) return 0;
     for (i = 0; i < n; i++) {
         const Program *program;
         if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
-        program = find_program(row, (int)i, kind, avals != Py_None, 0, saved);
-        grads[i] = program == NULL ? NULL : run_program(program, inputs, 1 + row->nsaves);
+        program = find_program(row, (int)i, &inputs, avals != Py_None, 0, params);
+        grads[i] = program == NULL ? NULL : run_program(program, g, inputs.at, inputs.count);
         if (grads[i] == NULL) {
             drop(grads, n);
             return PyErr_Occurred() ? -1 : 0;
@@ -433,16 +491,17 @@ end:
 int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, Place place) {
     PyObject *prim = SLOT(node, core.prim), *saved = SLOT(node, core.saved), *values[VALUES], *tensors[MOST_SAVED], *save_from;
     const Program *programs[MOST_OPERANDS] = {NULL};
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
     Py_ssize_t i, k, n = PyTuple_GET_SIZE(edges);
     Row *row;
-    int kind, done = 1;
+    int done = 1;
     if (SLOT(node, core.in_avals) != Py_None || !PyTuple_CheckExact(saved) || Py_TYPE(g) != core.tensor || n > MOST_OPERANDS) return 0;
-    kind = kind_of(SLOT(g, core.raw));
-    if (kind < 0 || SLOT(prim, core.prim_tied) != Py_False || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback)) return 0;
+    if (kind_of(SLOT(g, core.raw)) < 0 || SLOT(prim, core.prim_tied) != Py_False || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback)) return 0;
     row = row_of(prim);
     if (row == NULL) return PyErr_Occurred() ? -1 : 0;
     save_from = SLOT(prim, core.prim_save_from);
     if (!row->elementwise || PyDict_GET_SIZE(SLOT(node, core.params)) != 0 || PyTuple_GET_SIZE(saved) != row->nsaves || PyTuple_GET_SIZE(save_from) != row->nsaves) return 0;
+    if (!add_inputs(&inputs, &SLOT(g, core.raw), 1) || !add_inputs(&inputs, PySequence_Fast_ITEMS(saved), row->nsaves) || inputs.masks) return 0;
     for (i = 0; i < row->nsaves; i++) { /* as engine.saved_tensors */
         PyObject *value = PyTuple_GET_ITEM(saved, i), *edge = node;
         Py_ssize_t from = PyLong_AsSsize_t(PyTuple_GET_ITEM(save_from, i));
@@ -457,7 +516,7 @@ int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, 
     for (k = 0; k < row->nsaves; k++) values[1 + k] = tensors[k];
     for (i = 0; i < n && done == 1; i++) {
         if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
-        programs[i] = find_program(row, (int)i, kind, 0, 1, saved);
+        programs[i] = find_program(row, (int)i, &inputs, 0, 1, core.no_params);
         if (programs[i] == NULL || !is_recordable(programs[i], values, 1 + row->nsaves)) done = PyErr_Occurred() ? -1 : 0;
     }
     for (i = 0; i < n && done == 1; i++) { /* now that nothing is left to Python any more: this may warn */
@@ -530,10 +589,10 @@ static void row_dealloc(PyObject *object) {
     int i;
     PyObject_GC_UnTrack(object);
     row_clear(object);
-    for (i = 0; i < 4; i++) clear_program(&self->values[i / 2][i % 2]);
     for (i = 0; i < self->nvariants; i++) {
         clear_program(&self->variants[i]->program);
         Py_XDECREF(self->variants[i]->numbers);
+        Py_XDECREF(self->variants[i]->params);
         PyMem_Free(self->variants[i]);
     }
     PyMem_Free(self->variants);
@@ -543,15 +602,25 @@ static void row_dealloc(PyObject *object) {
 
 static PyObject *row_programs(PyObject *object, void *unused) {
     Row *self = (Row *)object;
-    int i, usable = 0;
+    int i, usable = 0, rules = 0;
     (void)unused;
-    for (i = 0; i < self->nvariants; i++) usable += self->variants[i]->usable;
-    return Py_BuildValue("(ii)", usable, self->nvariants);
+    for (i = 0; i < self->nvariants; i++) {
+        if (self->variants[i]->operand < 0) continue;
+        rules++;
+        usable += self->variants[i]->usable;
+    }
+    return Py_BuildValue("(ii)", usable, rules);
 }
 
+/* For float and double: 1 if the value is a program, -1 if it is called, 0 if it was not asked for. */
 static PyObject *row_value_states(PyObject *object, void *unused) {
+    Row *self = (Row *)object;
+    int i, states[2] = {0, 0};
     (void)unused;
-    return Py_BuildValue("(ii)", ((Row *)object)->value_states[0][0], ((Row *)object)->value_states[1][0]);
+    for (i = 0; i < self->nvariants; i++) {
+        if (self->variants[i]->operand < 0) states[self->variants[i]->kind] = self->variants[i]->usable ? 1 : -1;
+    }
+    return Py_BuildValue("(ii)", states[0], states[1]);
 }
 
 static PyMemberDef row_members[] = {
@@ -579,8 +648,9 @@ static PyObject *python_bind, *python_record_unary;
 /* bind(prim, operands, params) and record_unary(prim, x, params, out=None), as in core.dispatch */
 static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     (void)module;
-    if (nargs == 3 && PyDict_CheckExact(args[2]) && (PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])) && is_ordinary()) {
-        PyObject *made = record(args[0], PySequence_Fast_ITEMS(args[1]), PySequence_Fast_GET_SIZE(args[1]), args[2], NULL, here);
+    int mode = nargs == 3 && PyDict_CheckExact(args[2]) && (PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])) ? mode_now() : UNUSUAL;
+    if (mode != UNUSUAL) {
+        PyObject *made = mode < 0 ? NULL : record(args[0], PySequence_Fast_ITEMS(args[1]), PySequence_Fast_GET_SIZE(args[1]), args[2], NULL, mode, here);
         if (made != NULL || PyErr_Occurred()) return made;
     }
     return PyObject_Vectorcall(python_bind, args, (size_t)nargs, NULL);
@@ -588,8 +658,9 @@ static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 
 static PyObject *record_unary(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     (void)module;
-    if ((nargs == 3 || nargs == 4) && PyDict_CheckExact(args[2]) && is_ordinary()) {
-        PyObject *made = record(args[0], args + 1, 1, args[2], nargs == 3 || args[3] == Py_None ? NULL : args[3], here);
+    int mode = (nargs == 3 || nargs == 4) && PyDict_CheckExact(args[2]) ? mode_now() : UNUSUAL;
+    if (mode != UNUSUAL) {
+        PyObject *made = mode < 0 ? NULL : record(args[0], args + 1, 1, args[2], nargs == 3 || args[3] == Py_None ? NULL : args[3], mode, here);
         if (made != NULL || PyErr_Occurred()) return made;
     }
     return PyObject_Vectorcall(python_record_unary, args, (size_t)nargs, NULL);

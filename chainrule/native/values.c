@@ -33,12 +33,14 @@ static Loop loop_at(const PyUFuncObject *ufunc, int index) {
     return (Loop){(InnerLoop)ufunc->functions[index], ufunc->data == NULL ? NULL : (void *)ufunc->data[index]};
 }
 
-/* The loop whose operands and result all have one type; without an address where there is none. */
-static Loop loop_of(const PyUFuncObject *ufunc, int type) {
-    int i, k;
+/* The loop whose operands have one type, and whose result has that or is a mask; without an address where there is none. */
+static Loop loop_of(const PyUFuncObject *ufunc, int type, int *gives_mask) {
+    int i, k, result;
     for (i = 0; i < ufunc->ntypes; i++) {
-        for (k = 0; k < ufunc->nargs && ufunc->types[i * ufunc->nargs + k] == type; k++) {}
-        if (k == ufunc->nargs) return loop_at(ufunc, i);
+        for (k = 0; k < ufunc->nin && ufunc->types[i * ufunc->nargs + k] == type; k++) {}
+        result = ufunc->types[i * ufunc->nargs + ufunc->nin];
+        *gives_mask = result == NPY_BOOL;
+        if (k == ufunc->nin && (result == type || result == NPY_BOOL)) return loop_at(ufunc, i);
     }
     return (Loop){NULL, NULL};
 }
@@ -65,8 +67,8 @@ int read_function(Function *function, PyObject *value, int nin) {
     function->value = Py_NewRef(value);
     if (nin < 1 || nin > 2 || !is_elementwise(value, nin)) return 0;
     function->ufunc = Py_NewRef(value);
-    function->loops[0] = loop_of((PyUFuncObject *)value, NPY_FLOAT);
-    function->loops[1] = loop_of((PyUFuncObject *)value, NPY_DOUBLE);
+    function->loops[0] = loop_of((PyUFuncObject *)value, NPY_FLOAT, &function->gives_mask);
+    function->loops[1] = loop_of((PyUFuncObject *)value, NPY_DOUBLE, &function->gives_mask);
     function->exact = is_exact(((PyUFuncObject *)value)->name);
     return 1;
 }
@@ -112,6 +114,13 @@ PyObject *new_array(int kind, int ndim, const npy_intp *dims) {
     return array;
 }
 
+PyObject *array_of(PyObject *number, int kind) {
+    Number value;
+    PyObject *array = read_number(number, kind, &value) ? new_array(kind, 0, NULL) : NULL;
+    if (array != NULL) memcpy(PyArray_DATA((PyArrayObject *)array), &value, SIZE(kind));
+    return array;
+}
+
 PyObject *as_array(PyObject *result) {
     PyObject *array;
     if (result == NULL || PyArray_CheckExact(result)) return result;
@@ -152,7 +161,21 @@ static PyObject *call_value(const Function *function, int nin, PyObject *const *
     return as_array(PyObject_Vectorcall(function->value, raw, (size_t)nin, NULL));
 }
 
-PyObject *apply(const Function *function, int nin, PyObject *const *raw) {
+/* The value written into the first operand, by NumPy. */
+static PyObject *call_into(const Function *function, int nin, PyObject *const *raw) {
+    PyObject *args[] = {raw[0], nin == 2 ? raw[1] : raw[0], raw[0]};
+    return PyObject_Vectorcall(function->value, args, (size_t)nin + 1, NULL);
+}
+
+static PyObject *call_either(const Function *function, int nin, PyObject *const *raw, int into) { return into ? call_into(function, nin, raw) : call_value(function, nin, raw); }
+
+/* Whether arrays without gaps have memory in common, other than all of it. */
+static int overlap(PyArrayObject *x, PyArrayObject *y) {
+    const char *a = PyArray_BYTES(x), *b = PyArray_BYTES(y);
+    return a != b && a < b + PyArray_NBYTES(y) && b < a + PyArray_NBYTES(x);
+}
+
+PyObject *apply(const Function *function, int nin, PyObject *const *raw, int into) {
     PyArrayObject *arrays[2] = {NULL, NULL}, *like = NULL, *out;
     Number number;
     Loop loop;
@@ -164,34 +187,35 @@ PyObject *apply(const Function *function, int nin, PyObject *const *raw) {
         if (arrays[k] != NULL && (like == NULL || PyArray_NDIM(arrays[k]) > PyArray_NDIM(like))) like = arrays[k];
     }
     kind = kind_of((PyObject *)like);
-    if (kind < 0 || (loop = function->loops[kind]).fn == NULL) return call_value(function, nin, raw);
+    if (kind < 0 || (loop = function->loops[kind]).fn == NULL) return call_either(function, nin, raw, into);
     n = PyArray_SIZE(like);
-    if (n > DIRECT_MOST || n == 0) return call_value(function, nin, raw);
+    if (n > DIRECT_MOST || n == 0) return call_either(function, nin, raw, into);
     for (k = 0; k < nin; k++) {
         if (arrays[k] == NULL) {
-            if (!read_number(raw[k], kind, &number)) return call_value(function, nin, raw);
+            if (!read_number(raw[k], kind, &number)) return call_either(function, nin, raw, into);
             at[k] = (char *)&number;
             strides[k] = 0;
             continue;
         }
-        if (kind_of(raw[k]) != kind) return call_value(function, nin, raw);
+        if (kind_of(raw[k]) != kind) return call_either(function, nin, raw, into);
         at[k] = PyArray_BYTES(arrays[k]);
         strides[k] = stride_of(arrays[k]);
         if (PyArray_ISCARRAY_RO(arrays[k])) continue;
-        if (!function->exact || nin == 1 || !PyArray_ISBEHAVED_RO(arrays[k]) || !is_one_number(arrays[k])) return call_value(function, nin, raw);
+        if (!function->exact || nin == 1 || !PyArray_ISBEHAVED_RO(arrays[k]) || !is_one_number(arrays[k])) return call_either(function, nin, raw, into);
         strides[k] = 0;
     }
     if (arrays[0] != NULL && arrays[1] != NULL && !PyArray_SAMESHAPE(arrays[0], arrays[1])) {
         PyArrayObject *less = arrays[like == arrays[0]];
         if (PyArray_NDIM(less) > 0) {
-            if (!function->exact || !is_end_of(less, like) || strides[0] == 0 || strides[1] == 0) return call_value(function, nin, raw);
+            if (!function->exact || !is_end_of(less, like) || strides[0] == 0 || strides[1] == 0) return call_either(function, nin, raw, into);
             rows = n / PyArray_SIZE(less);
             n = PyArray_SIZE(less);
             strides[0] = strides[1] = PyArray_ITEMSIZE(like);
             for (k = 0; k < 2; k++) row[k] = arrays[k] == like ? n * PyArray_ITEMSIZE(like) : 0;
         }
     }
-    out = (PyArrayObject *)new_array(kind, PyArray_NDIM(like), PyArray_DIMS(like));
+    if (into && (like != arrays[0] || !PyArray_ISCARRAY(like) || (arrays[1] != NULL && overlap(arrays[0], arrays[1])))) return call_into(function, nin, raw);
+    out = (PyArrayObject *)(into ? Py_NewRef(raw[0]) : new_array(function->gives_mask ? 2 : kind, PyArray_NDIM(like), PyArray_DIMS(like)));
     if (out == NULL) return NULL;
     at[nin] = PyArray_BYTES(out);
     strides[nin] = PyArray_ITEMSIZE(out);
@@ -208,7 +232,7 @@ PyObject *apply(const Function *function, int nin, PyObject *const *raw) {
 
 PyObject *add_arrays(PyObject *x, PyObject *y) {
     PyObject *both[] = {x, y};
-    return apply(&add, 2, both);
+    return apply(&add, 2, both, 0);
 }
 
 PyObject *add_into(PyObject *x, PyObject *y) {
@@ -362,12 +386,13 @@ static void assign_slots(Program *program) {
     }
 }
 
-int fill_program(Program *program, PyObject *traced, int kind, PyObject *operations) {
+int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObject *operations) {
     PyObject *steps, *constants;
     Py_ssize_t i;
     memset(program, 0, sizeof(Program));
     if (!PyArg_ParseTuple(traced, "O!O!i", &PyList_Type, &steps, &PyList_Type, &constants, &program->result)) return -1;
     program->kind = kind;
+    program->masks = masks;
     if (PyList_GET_SIZE(steps) > MOST_STEPS || PyList_GET_SIZE(constants) > CONSTANTS) {
         PyErr_SetString(PyExc_ValueError, "the program is too long");
         return -1;
@@ -432,15 +457,15 @@ typedef struct {
 } Value;
 
 /* An input whose shape is that of `like`, or the end of it, or one number. */
-static int read_input(PyObject *x, PyArrayObject *like, int kind, Number *number, Value *value) {
+static int read_input(PyObject *x, PyArrayObject *like, int kind, int mask, Number *number, Value *value) {
     PyArrayObject *array = (PyArrayObject *)x;
     npy_intp n = PyArray_SIZE(like);
     if (is_number(x)) {
         *value = (Value){(char *)number, 1, 0};
         return read_number(x, kind, number);
     }
-    if (kind_of(x) != kind) return 0;
-    *value = (Value){PyArray_BYTES(array), n, PyArray_NDIM(like) == 0 ? 0 : SIZE(kind)};
+    if (mask ? !is_mask(x) : kind_of(x) != kind) return 0;
+    *value = (Value){PyArray_BYTES(array), n, PyArray_NDIM(like) == 0 ? 0 : PyArray_ITEMSIZE(array)};
     if (PyArray_SAMESHAPE(array, like)) {
         if (PyArray_ISCARRAY_RO(array)) return 1;
         value->count = 1;
@@ -489,8 +514,8 @@ static int run_step(const Step *step, const Value *values, npy_intp n, int zero_
     return 1;
 }
 
-PyObject *run_program(const Program *program, PyObject *const *inputs, int ninputs) {
-    PyArrayObject *like = (PyArrayObject *)inputs[0];
+PyObject *run_program(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs) {
+    PyArrayObject *like = (PyArrayObject *)shape;
     npy_intp n;
     Number numbers[INPUTS];
     Value values[VALUES];
@@ -501,7 +526,7 @@ PyObject *run_program(const Program *program, PyObject *const *inputs, int ninpu
     n = PyArray_SIZE(like);
     if (n == 0 || n > DIRECT_MOST || program->reads >> ninputs) return NULL;
     for (i = 0; i < ninputs; i++) {
-        if (program->reads & 1 << i && !read_input(inputs[i], like, program->kind, &numbers[i], &values[i])) return NULL;
+        if (program->reads & 1 << i && !read_input(inputs[i], like, program->kind, program->masks >> i & 1, &numbers[i], &values[i])) return NULL;
     }
     for (i = 0; i < program->nconstants; i++) values[INPUTS + i] = (Value){(char *)&program->constants[i], 1, 0};
     room = get_scratch((size_t)program->nslots * room_of(n));

@@ -20,8 +20,8 @@ from chainrule.rows.primitive import Primitive
 from chainrule.types.arrays import unscalar
 
 ndarray = np.ndarray
-#: numbers of a program's values, as in native/eager.h: inputs (the cotangent first), constants, results of steps
-INPUTS, CONSTANTS, STEPS = 5, 8, 16
+#: numbers of a program's values, as in native/eager.h: inputs, constants, results of steps
+INPUTS, CONSTANTS, STEPS = 8, 8, 16
 KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 _MASK = np.dtype(bool)
 _CASTS = {
@@ -153,8 +153,8 @@ class Program:
         self.fitted: list[int] = []  # the values that were summed down to an operand's shape
         self.result = 0
 
-    def input(self, number: int) -> Value:
-        return (Value if self.recorded else ArrayValue)(self, number, self.dtype)
+    def input(self, number: int, mask: bool = False) -> Value:
+        return (Value if self.recorded else ArrayValue)(self, number, _MASK if mask else self.dtype)
 
     def any_number(self, number: int) -> Number:
         stand_in = Number("nan")
@@ -240,19 +240,21 @@ class Program:
 class _Node:
     """What a pullback reads of a node."""
 
-    params: dict[str, Any] = {}  # noqa: RUF012
-
-    def __init__(self, in_avals: Any) -> None:
+    def __init__(self, params: dict[str, Any], in_avals: Any) -> None:
+        self.params = params
         self.in_avals = in_avals
 
 
 _SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-3, np.inf, -np.inf, np.nan, 800.0, 1e-40, 2.0, -0.3, 0.7, 7.25]
 
 
+_ANY = (0.45, 1.7, -0.6, 2.25)  # for numbers that stand for any
+
+
 def _samples(dtype: np.dtype[Any], count: int) -> list[Any]:
     """Arrays in which the special numbers meet each other: all pairs of the first two, and many more of the others."""
     places = np.arange(len(_SPECIAL) ** 2)
-    steps = [places % 17, places // 17, places * 5 + 3, places * 11 + 7, places * 7 + 1]
+    steps = [places % 17, places // 17, places * 5 + 3, places * 11 + 7, places * 7 + 1, places * 13 + 5, places * 3 + 2, places * 9 + 4]
     return [np.array(_SPECIAL, dtype)[step % len(_SPECIAL)] for step in steps[:count]]
 
 
@@ -268,32 +270,100 @@ def _agree(expected: Any, found: Any) -> bool:
     )
 
 
-def trace_value(prim: Primitive, kind: int, number: bool) -> tuple[Any, ...] | None:
-    """The value of a row of one operand or two as a program, for arrays of a kind; None if it is none.
+class _Inputs:
+    """What a function is traced with, and tried on: stand-ins and samples of its inputs, and of its parameters.
 
-    ``number``: the second operand is a Python number.
+    Args:
+        numbers: for each input that is a number, that; else False. The last are the numbers among the parameters.
+        masks: bits of the inputs that are masks.
+        general: numbers stand for any number.
     """
-    return _tried(lambda: _value(prim, KINDS[kind], number))
+
+    def __init__(
+        self, program: Program, numbers: tuple[Any, ...], masks: int, params: dict[str, Any], general: bool
+    ) -> None:
+        with np.errstate(all="ignore"):
+            samples = _samples(program.dtype, len(numbers))
+        self.stand_ins: list[Any] = []
+        self.samples: list[Any] = []
+        for i, number in enumerate(numbers):
+            mask = bool(masks >> i & 1)
+            if number is False:
+                self.stand_ins.append(program.input(i, mask))
+                self.samples.append(samples[i] > 0 if mask else samples[i])
+            else:
+                self.stand_ins.append(program.any_number(i) if general else number)
+                self.samples.append(_ANY[i % len(_ANY)] if general else number)
+        self.params, self.sample_params = dict(params), dict(params)
+        at = len(numbers) - sum(type(x) in (int, float) for x in params.values())
+        self.operands = slice(at)
+        for name, value in params.items():
+            if type(value) in (int, float):
+                self.params[name], self.sample_params[name] = self.stand_ins[at], self.samples[at]
+                at += 1
+
+    def agree(self, program: Program, value: Callable[..., Any]) -> bool:
+        """Whether a program gives what a function does, on the samples."""
+        with np.errstate(all="ignore"):
+            return _agree(value(*self.samples[self.operands], **self.sample_params), program.run(self.samples))
 
 
-def _value(prim: Primitive, dtype: np.dtype[Any], number: bool) -> tuple[Any, ...]:
-    if prim.parameters or prim.variadic:
+def _generally(numbers: tuple[Any, ...]) -> tuple[bool, ...]:
+    """Whether to trace for any numbers first, and then for these."""
+    return (True, False) if any(x is not False for x in numbers) else (False,)
+
+
+def _which(numbers: tuple[Any, ...], general: bool) -> tuple[Any, ...]:
+    return tuple([None if number is not False and general else number for number in numbers])
+
+
+def trace_value(
+    prim: Primitive, kind: int, numbers: tuple[Any, ...], masks: int, params: dict[str, Any]
+) -> tuple[Any, ...] | None:
+    """The value of an elementwise row as a program; None if it is none.
+
+    Args:
+        kind: of the operands that are arrays, and of the result.
+        numbers: for each operand that is a number, that, else False; then the numbers among the parameters.
+        masks: bits of the operands that are masks.
+
+    Returns:
+        The numbers that it is for, with None for any number, and the program.
+    """
+    for general in _generally(numbers):
+        found = _tried(partial(_value, prim, KINDS[kind], numbers, masks, params, general))
+        if found is not None:
+            return found
+    return None
+
+
+def _value(
+    prim: Primitive,
+    dtype: np.dtype[Any],
+    numbers: tuple[Any, ...],
+    masks: int,
+    params: dict[str, Any],
+    general: bool,
+) -> tuple[Any, ...]:
+    if prim.variadic or len(numbers) > INPUTS:
         raise Untraceable
     program = Program(dtype, False)
-    stand_ins: list[Any] = [program.input(i) for i in range(len(prim.operands))]
-    with np.errstate(all="ignore"):
-        samples = _samples(dtype, len(stand_ins))
-    if number:
-        stand_ins[1], samples[1] = program.any_number(1), 1.7
-    program.finish(prim.value(*stand_ins))
-    with np.errstate(all="ignore"):
-        if not program.result or not _agree(prim.value(*samples), program.run(samples)):
-            raise Untraceable
-    return program.for_c()
+    inputs = _Inputs(program, numbers, masks, params, general)
+    program.finish(prim.value(*inputs.stand_ins[inputs.operands], **inputs.params))
+    if not program.result or not inputs.agree(program, prim.value):
+        raise Untraceable
+    return _which(numbers, general), program.for_c()
 
 
 def trace_rule(
-    prim: Primitive, operand: int, kind: int, broadcast: bool, recorded: bool, numbers: tuple[Any, ...] | None
+    prim: Primitive,
+    operand: int,
+    kind: int,
+    broadcast: bool,
+    recorded: bool,
+    numbers: tuple[Any, ...],
+    masks: int,
+    params: dict[str, Any],
 ) -> tuple[Any, ...] | None:
     """An elementwise row's rule for one operand as a program; None if it is none.
 
@@ -301,14 +371,15 @@ def trace_rule(
         kind: of the cotangent, the saved values and the result.
         broadcast: whether operands were broadcast: then the result is still to be summed down to the operand's shape.
         recorded: whether it is run on tensors.
-        numbers: for each saved value that is a number, that number; else False. None where none is.
+        numbers: for the cotangent and each saved value that is a number, that, else False; then the numbers among the parameters.
+        masks: bits of the inputs that are masks.
 
     Returns:
         The numbers that it is for, with None for any number, and the program.
     """
-    numbers = numbers or (False,) * len(prim.saves)
-    for general in (True, False) if any(x is not False for x in numbers) else (False,):
-        found = _tried(partial(_rule, prim, operand, KINDS[kind], bool(broadcast), bool(recorded), numbers, general))
+    for general in _generally(numbers):
+        rule = partial(_rule, prim, operand, KINDS[kind], bool(broadcast), bool(recorded), numbers, masks, params)
+        found = _tried(partial(rule, general))
         if found is not None:
             return found
     return None
@@ -321,42 +392,30 @@ def _rule(
     broadcast: bool,
     recorded: bool,
     numbers: tuple[Any, ...],
+    masks: int,
+    params: dict[str, Any],
     general: bool,
 ) -> tuple[Any, ...]:
-    if (
-        prim.parameters
-        or prim.shared is not None
-        or prim.variadic
-        or prim.pullback is None
-        or len(prim.saves) >= INPUTS
-    ):
+    if prim.shared is not None or prim.variadic or prim.pullback is None or len(numbers) > INPUTS:
         raise Untraceable
     program = Program(dtype, recorded)
-    g = program.input(0)
-    saved: list[Any] = []
-    for i, number in enumerate(numbers):
-        if number is False:
-            saved.append(program.input(1 + i))
-        else:
-            saved.append(program.any_number(1 + i) if general else number)
+    inputs = _Inputs(program, numbers, masks, params, general)
+    pullback = prim.pullback
     edges = tuple([True if i == operand else None for i in range(len(prim.operands))])
+
+    def rule(g: Any, *saved: Any, avals: Any, **params: Any) -> Any:
+        return pullback(_Node(params, avals), g, saved, edges)[operand]
+
     avals = ((_Shape(None), dtype),) * len(prim.operands) if broadcast else None
-    program.finish(prim.pullback(_Node(avals), g, tuple(saved), edges)[operand])
+    program.finish(rule(*inputs.stand_ins[inputs.operands], avals=avals, **inputs.params))
     if program.fitted != ([program.result] if broadcast else []):
         raise Untraceable
     if not recorded:
-        with np.errstate(all="ignore"):
-            samples = _samples(dtype, 1 + len(saved))
-        values = [
-            1.7 if type(s) is Number else s if number is not False else x
-            for s, number, x in zip(saved, numbers, samples[1:], strict=True)
-        ]
-        node = _Node(((samples[0].shape, dtype),) * len(prim.operands) if broadcast else None)
-        with np.errstate(all="ignore"):
-            expected = prim.pullback(node, samples[0], tuple(values), edges)[operand]
-            if not _agree(expected, program.run([samples[0], *values])):
-                raise Untraceable
-    return tuple([None if number is not False and general else number for number in numbers]), program.for_c()
+        shape = inputs.samples[0].shape
+        avals = ((shape, dtype),) * len(prim.operands) if broadcast else None
+        if not inputs.agree(program, partial(rule, avals=avals)):
+            raise Untraceable
+    return _which(numbers, general), program.for_c()
 
 
 def _tried(trace: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...] | None:

@@ -259,7 +259,7 @@ def test_ctrl_c_anywhere_leaves_nothing_switched(program):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize("lock", [accumulate._ACCUMULATE, node._FIRST_HOOK, versions._WRITING, graph._SHARED_LOCK])
+@pytest.mark.parametrize("lock", [accumulate._ACCUMULATE, node._FIRST_HOOK, versions.WRITING, graph._SHARED_LOCK])
 def test_a_fork_while_another_thread_holds_a_lock(lock):
     held, done = threading.Event(), threading.Event()
 
