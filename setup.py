@@ -18,6 +18,7 @@ SOURCES = [
     "row.c",
     "operation.c",
     "inplace.c",
+    "structure.c",
     "sweep.c",
 ]
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]

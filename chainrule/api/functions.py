@@ -270,8 +270,11 @@ def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> tup
         tensors = [wrap(np.ones(x._raw.shape, x._raw.dtype)) for x in tensors]
         for x in tensors:
             x._edge = Leaf(x)
-        with grad_mode(True):
-            result = call(tensors if several else tensors[0], *args, **kwargs)
+        try:
+            with grad_mode(True):
+                result = call(tensors if several else tensors[0], *args, **kwargs)
+        except RuntimeError:  # as of a function that writes into its argument
+            return None
     node = result._edge if type(result) is Tensor else None
     if type(node) is not Node or node.edges != tuple([x._edge for x in tensors]):
         return None

@@ -83,23 +83,29 @@ PyObject *array_of(PyObject *number, int kind); /* of a Python number, without d
 PyObject *about(PyObject *array);               /* (shape, dtype) */
 PyObject *total(PyObject *x);                   /* np.add.reduce over everything */
 PyObject *sum_rows(PyObject *g, PyObject *aval);/* np.add.reduce over the first axis, down to (shape, dtype) */
+/* sums of the middle one of three axes, to `outer` rows of `inner`; the floating-point exceptions it raised */
+int add_up(int kind, const char *from, char *to, npy_intp outer, npy_intp n, npy_intp inner, npy_intp size);
 PyObject *add_arrays(PyObject *x, PyObject *y); /* x + y, of one dtype and shape */
 PyObject *add_into(PyObject *x, PyObject *y);   /* x += y; x again */
 
 /* a program: a function of arrays of one dtype as a list of loops, whose intermediate results stay here */
-enum { INPUTS = 8, CONSTANTS = 8, MOST_STEPS = 16, VALUES = INPUTS + CONSTANTS + MOST_STEPS };
+enum { INPUTS = 8, CONSTANTS = 8, MOST_STEPS = 24, VALUES = INPUTS + CONSTANTS + MOST_STEPS };
+enum { ELEMENTS, SUMS, MAXIMA, CORES }; /* of a step: elements; sums or maxima of rows, or the loop of a gufunc of rows */
 typedef struct {
     Loop loop;
     PyObject *operation, *exchanged; /* the same on tensors, which records; where the first operand is a number: on the others, the number last */
     int nin, from[3], size, exact, slot; /* size: bytes of an element of the result; slot: where it is kept */
+    int form;                            /* how it goes along the last axis: see below */
 } Step;
 typedef struct {
     int nsteps, nconstants, nslots, reads, result, kind, masks; /* reads, masks: bits of the inputs; result: the number of a value; kind: of all inputs and of the result */
     Step *steps;
+    int by_rows; /* whether it goes along the last axis */
+    npy_intp most; /* elements up to which it serves */
     double constants[CONSTANTS]; /* each holds a float or a double, by `kind` */
     PyObject *numbers[CONSTANTS]; /* the same as Python has them */
 } Program;
-/* fill from (steps, constants, result); 1, or -1 with an error */
+/* fill from (steps, constants, result, most); 1, or -1 with an error */
 int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObject *operations);
 void clear_program(Program *program);
 /* `shape`: an array of the result's; NULL without an error where Python has to do it, as where something overflows */
@@ -136,7 +142,8 @@ typedef struct {
     Function value;
     int nin, nsaves, what[MOST_SAVED], users[MOST_SAVED];      /* what: an operand, -1 the result; users: bits of the operands whose rules read it */
     int records, elementwise, variadic, needs_avals, view; /* records: 0 where results never have a derivative */
-    int reduction, product;                               /* 1 a sum, 2 a mean; a product of matrices */
+    int along;                                             /* one operand, and an axis: its programs go along the last */
+    int reduction, product, joins;                        /* 1 a sum, 2 a mean; a product of matrices; 1 along an axis, 2 along a new one */
     Variant **variants;
     int nvariants;
 } Row;
@@ -153,7 +160,16 @@ PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *
 /* grads, one for each edge that is not None: 1 done, 0 Python has to do it, -1 error */
 int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
 int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, Place place);
-#define MOST_OPERANDS 4 /* of an operation whose rule runs here */
+#define MOST_OPERANDS 16 /* of an operation whose rule runs here */
+
+/* ---- structure.c: NULL (or 0) without an error where Python has to do it */
+
+#define MOST_ARGS 16
+PyObject *sum_axes(PyObject *x, PyObject *params);
+int mean_count(PyObject *x, PyObject *params, npy_intp *n); /* of how many numbers each is the sum */
+PyObject *spread_axes(PyObject *g, PyObject *aval, PyObject *params);
+PyObject *join(PyObject *const *raw, int n, PyObject *params, int new_axis);
+int part(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int new_axis, PyObject **grads);
 
 /* ---- operation.c */
 

@@ -140,6 +140,15 @@ static PyObject *value_by_program(Row *row, PyObject *const *raw, int n, PyObjec
     return program == NULL ? NULL : run_program(program, like, inputs.at, inputs.count);
 }
 
+static PyObject *reduce_axes(Row *row, PyObject *x, PyObject *params) {
+    PyObject *sum = sum_axes(x, params);
+    npy_intp n;
+    if (sum == NULL || row->reduction != 2) return sum;
+    if (mean_count(x, params, &n)) return divided(sum, n);
+    Py_DECREF(sum);
+    return NULL;
+}
+
 /* What the row's value is; a Python number may be among the operands. */
 PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params) {
     if (row->reduction && n == 1) {
@@ -147,10 +156,16 @@ PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params) {
         PyObject *sum = all == 1 ? total(raw[0]) : NULL;
         if (sum != NULL) return row->reduction == 2 ? divided(sum, PyArray_SIZE((PyArrayObject *)raw[0])) : sum;
         if (all < 0 || PyErr_Occurred()) return NULL;
+        sum = all == 1 ? NULL : reduce_axes(row, raw[0], params);
+        if (sum != NULL || PyErr_Occurred()) return sum;
+    }
+    if (row->joins) {
+        PyObject *joined = join(raw, n, params, row->joins - 1);
+        if (joined != NULL || PyErr_Occurred()) return joined;
     }
     if (row->product && n == 2 && kind_of(raw[0]) >= 0 && kind_of(raw[1]) >= 0) return product(row, raw[0], raw[1]);
     if (row->value.ufunc != NULL && n == row->nin && PyDict_GET_SIZE(params) == 0) return apply(&row->value, n, raw, 0);
-    if (row->elementwise && n == row->nin) {
+    if ((row->elementwise || row->along) && n == row->nin) {
         PyObject *result = value_by_program(row, raw, n, params);
         if (result != NULL || PyErr_Occurred()) return result;
     }
@@ -192,8 +207,6 @@ PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result
     }
     return avals;
 }
-
-#define MOST_ARGS 16
 
 PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int mode, Place place) {
     PyObject *raw[MOST_ARGS], *edges[MOST_ARGS], *made = NULL, *edge_tuple, *node, *pullback, *saved, *avals;
@@ -406,6 +419,24 @@ static int total_rule(Row *row, PyObject *node, PyObject *g, PyObject **grads) {
     return -1;
 }
 
+/* The cotangent of a sum or mean over some axes. */
+static int axes_rule(Row *row, PyObject *node, PyObject *g, PyObject **grads) {
+    PyObject *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params), *each = Py_NewRef(g);
+    if (kind_of(g) < 0 || !PyTuple_CheckExact(avals) || !PyArray_ISCARRAY_RO((PyArrayObject *)g) || PyArray_SIZE((PyArrayObject *)g) > DIRECT_MOST) {
+        Py_DECREF(each);
+        return 0;
+    }
+    grads[0] = spread_axes(each, PyTuple_GET_ITEM(avals, 0), params);
+    if (grads[0] != NULL && row->reduction == 2) { /* now that it is known to be for us: this may warn */
+        npy_intp n = PyArray_SIZE((PyArrayObject *)grads[0]) / PyArray_SIZE((PyArrayObject *)g);
+        Py_CLEAR(grads[0]);
+        each = divided(each, n);
+        if (each != NULL) grads[0] = spread_axes(each, PyTuple_GET_ITEM(avals, 0), params);
+    }
+    Py_XDECREF(each);
+    return grads[0] != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
 static void drop(PyObject **grads, Py_ssize_t n) {
     while (n-- > 0) Py_CLEAR(grads[n]);
 }
@@ -419,12 +450,17 @@ int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyOb
     if (kind_of(g) < 0 || n > MOST_OPERANDS || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || !PyTuple_CheckExact(saved)) return 0;
     row = row_of(prim);
     if (row == NULL) return PyErr_Occurred() ? -1 : 0;
-    if (row->reduction || row->product) {
-        done = row->reduction ? (PyTuple_GET_ITEM(edges, 0) == Py_None ? 1 : total_rule(row, node, g, grads)) : avals != Py_None ? 0 : product_rule(row, g, saved, edges, grads);
+    if (row->joins) {
+        done = part(g, avals, edges, params, row->joins - 1, grads);
         if (done != 1) drop(grads, n);
         return done;
     }
-    if (!row->elementwise || PyTuple_GET_SIZE(saved) != row->nsaves || !PyDict_CheckExact(params)) return 0;
+    if (row->reduction || row->product) {
+        done = row->reduction ? (PyTuple_GET_ITEM(edges, 0) == Py_None ? 1 : PyArray_NDIM((PyArrayObject *)g) ? axes_rule(row, node, g, grads) : total_rule(row, node, g, grads)) : avals != Py_None ? 0 : product_rule(row, g, saved, edges, grads);
+        if (done != 1) drop(grads, n);
+        return done;
+    }
+    if (!(row->elementwise || row->along) || PyTuple_GET_SIZE(saved) != row->nsaves || !PyDict_CheckExact(params)) return 0;
     if (!add_inputs(&inputs, &g, 1) || !add_inputs(&inputs, PySequence_Fast_ITEMS(saved), row->nsaves) || !add_parameters(&inputs, params)) return 0;
     for (i = 0; i < n; i++) {
         const Program *program;
@@ -532,11 +568,11 @@ int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, 
 /* Row(prim, value, noperands, saves, records, elementwise, variadic, needs_avals, view, reduction, product);
    saves: (operand or -1 for the result, bits of the operands whose rules read it) each */
 static PyObject *row_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", NULL};
+    static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", "along", "joins", NULL};
     PyObject *prim, *value, *saves;
-    int nin, records, elementwise, variadic, needs_avals, view, reduction, product, i;
+    int nin, records, elementwise, variadic, needs_avals, view, reduction, product, along = 0, joins = 0, i;
     Row *self;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii:Row", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pi:Row", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product, &along, &joins)) return NULL;
     if (PyTuple_GET_SIZE(saves) > MOST_SAVED) {
         PyErr_SetString(PyExc_ValueError, "a Row saves four values at most");
         return NULL;
@@ -553,6 +589,8 @@ static PyObject *row_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     self->view = view;
     self->reduction = reduction;
     self->product = product;
+    self->along = along;
+    self->joins = joins;
     self->nsaves = (int)PyTuple_GET_SIZE(saves);
     read_function(&self->value, value, nin);
     for (i = 0; i < self->nsaves; i++) {

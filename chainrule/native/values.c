@@ -263,6 +263,19 @@ PyObject *total(PyObject *x) {
     return out;
 }
 
+int add_up(int kind, const char *from, char *to, npy_intp outer, npy_intp n, npy_intp inner, npy_intp size) {
+    npy_intp strides[3] = {inner == 1 ? 0 : size, size, inner == 1 ? 0 : size}, o, i;
+    int found = 0;
+    memset(to, 0, (size_t)(outer * inner * size));
+    for (o = 0; o < outer; o++) {
+        for (i = 0; i < (inner == 1 ? 1 : n); i++) { /* what is dense is one loop, which adds in pairs */
+            char *args[3] = {to + o * inner * size, (char *)from + (o * n + i) * inner * size, to + o * inner * size};
+            found |= run_loop(add.loops[kind], args, inner == 1 ? n : inner, strides);
+        }
+    }
+    return found;
+}
+
 PyObject *sum_rows(PyObject *g, PyObject *aval) {
     PyArrayObject *array = (PyArrayObject *)g;
     PyObject *shape = PyTuple_GET_ITEM(aval, 0), *out;
@@ -336,13 +349,18 @@ static int find_operation(PyObject *ufunc, PyObject *number_first, PyObject *ope
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Fill a step from (ufunc or a name of `own`, which of its loops, operands, bytes of an element of the result). */
+static int form_of(const char *name) { return strcmp(name, "add") == 0 ? SUMS : strcmp(name, "maximum") == 0 ? MAXIMA : strcmp(name, "rows") == 0 ? CORES : ELEMENTS; }
+
+/* Fill a step from (ufunc or a name of `own`, which of its loops, operands, bytes of an element of the result, form). */
 static int fill_step(Program *program, PyObject *traced, PyObject *operations) {
     Step *step = &program->steps[program->nsteps];
     PyObject *what, *from;
+    const char *form;
     int index, k;
     size_t i;
-    if (!PyArg_ParseTuple(traced, "OiO!i", &what, &index, &PyTuple_Type, &from, &step->size)) return -1;
+    if (!PyArg_ParseTuple(traced, "OiO!is", &what, &index, &PyTuple_Type, &from, &step->size, &form)) return -1;
+    step->form = form_of(form);
+    program->by_rows |= step->form != ELEMENTS;
     step->nin = (int)PyTuple_GET_SIZE(from);
     for (k = 0; k < step->nin && k < 3; k++) {
         step->from[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(from, k));
@@ -357,7 +375,8 @@ static int fill_step(Program *program, PyObject *traced, PyObject *operations) {
         if (step->loop.fn == NULL || step->nin != (PyUnicode_READ_CHAR(what, 0) == 'w' ? 3 : 1)) goto wrong;
     } else {
         PyUFuncObject *ufunc = (PyUFuncObject *)what;
-        if (step->nin > 2 || !is_elementwise(what, step->nin) || index < 0 || index >= ufunc->ntypes) goto wrong;
+        if (step->form == CORES ? Py_TYPE(what) != &PyUFunc_Type || ufunc->nin != 2 || ufunc->nout != 1 || ufunc->functions == NULL : !is_elementwise(what, step->form == ELEMENTS ? step->nin : 2)) goto wrong;
+        if (step->nin > 2 || index < 0 || index >= ufunc->ntypes || (step->form == CORES && step->nin != 2) || ((step->form == SUMS || step->form == MAXIMA) && step->nin != 1)) goto wrong;
         step->loop = loop_at(ufunc, index);
         step->exact = is_exact(ufunc->name);
         if (find_operation(what, Py_False, operations, &step->operation) < 0 || find_operation(what, Py_True, operations, &step->exchanged) < 0) return -1;
@@ -390,7 +409,8 @@ int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObje
     PyObject *steps, *constants;
     Py_ssize_t i;
     memset(program, 0, sizeof(Program));
-    if (!PyArg_ParseTuple(traced, "O!O!i", &PyList_Type, &steps, &PyList_Type, &constants, &program->result)) return -1;
+    if (!PyArg_ParseTuple(traced, "O!O!in", &PyList_Type, &steps, &PyList_Type, &constants, &program->result, &program->most)) return -1;
+    if (program->most > DIRECT_MOST) program->most = DIRECT_MOST;
     program->kind = kind;
     program->masks = masks;
     if (PyList_GET_SIZE(steps) > MOST_STEPS || PyList_GET_SIZE(constants) > CONSTANTS) {
@@ -454,6 +474,7 @@ typedef struct {
     char *data;
     npy_intp count; /* elements: 1, those of the end of the shape, or all */
     npy_intp stride;
+    int row; /* one number for each row */
 } Value;
 
 /* An input whose shape is that of `like`, or the end of it, or one number. */
@@ -461,11 +482,11 @@ static int read_input(PyObject *x, PyArrayObject *like, int kind, int mask, Numb
     PyArrayObject *array = (PyArrayObject *)x;
     npy_intp n = PyArray_SIZE(like);
     if (is_number(x)) {
-        *value = (Value){(char *)number, 1, 0};
+        *value = (Value){(char *)number, 1, 0, 0};
         return read_number(x, kind, number);
     }
     if (mask ? !is_mask(x) : kind_of(x) != kind) return 0;
-    *value = (Value){PyArray_BYTES(array), n, PyArray_NDIM(like) == 0 ? 0 : PyArray_ITEMSIZE(array)};
+    *value = (Value){PyArray_BYTES(array), n, PyArray_NDIM(like) == 0 ? 0 : PyArray_ITEMSIZE(array), 0};
     if (PyArray_SAMESHAPE(array, like)) {
         if (PyArray_ISCARRAY_RO(array)) return 1;
         value->count = 1;
@@ -511,12 +532,80 @@ static int run_step(const Step *step, const Value *values, npy_intp n, int zero_
     }
     out->count = count;
     out->stride = zero_dims ? 0 : step->size;
+    out->row = 0;
+    return 1;
+}
+
+/* A sum or maximum of each row. NumPy's sum is 0 + all of them, its maximum the first and the others. */
+static void reduce_rows(const Step *step, const char *from, char *to, npy_intp rows, npy_intp length) {
+    npy_intp strides[3] = {0, step->size, 0}, i, left = step->form == SUMS ? length : length - 1;
+    for (i = 0; i < rows; i++) {
+        const char *row = from + i * length * step->size;
+        char *args[3] = {to + i * step->size, (char *)row, to + i * step->size};
+        if (step->form == SUMS) memset(args[0], 0, (size_t)step->size);
+        else memcpy(args[0], row, (size_t)step->size);
+        if (step->form == MAXIMA) args[1] += step->size;
+        if (left > 0) step->loop.fn(args, &left, strides, step->loop.data);
+    }
+}
+
+/* An elementwise step on whole arrays and on one number for each row. */
+static void spread_rows(const Step *step, const Value *values, char *to, npy_intp rows, npy_intp length) {
+    npy_intp strides[4], i;
+    char *args[4];
+    int k;
+    for (k = 0; k < step->nin; k++) strides[k] = values[step->from[k]].row ? 0 : values[step->from[k]].stride;
+    strides[step->nin] = step->size;
+    for (i = 0; i < rows; i++) {
+        npy_intp n = length;
+        for (k = 0; k < step->nin; k++) {
+            const Value *value = &values[step->from[k]];
+            args[k] = value->data + i * value->stride * (value->row ? 1 : length);
+        }
+        args[step->nin] = to + i * length * step->size;
+        step->loop.fn(args, &n, strides, step->loop.data);
+    }
+}
+
+/* Run a step of a program that goes along the last axis; 0 where it is not for us. */
+static int run_step_by_rows(const Step *step, const Value *values, npy_intp n, npy_intp length, Value *out) {
+    npy_intp rows = n / length, dims[2] = {rows, length}, steps[5] = {length * step->size, length * step->size, step->size, step->size, step->size};
+    int k, whole = 0, row = 0;
+    for (k = 0; k < step->nin; k++) {
+        row |= values[step->from[k]].row;
+        whole |= values[step->from[k]].count == n && !values[step->from[k]].row;
+    }
+    *out = (Value){out->data, step->form == ELEMENTS ? n : rows, step->size, step->form != ELEMENTS};
+    if (step->form == SUMS || step->form == MAXIMA) {
+        if (!whole) return 0;
+        reduce_rows(step, values[step->from[0]].data, out->data, rows, length);
+    } else if (step->form == CORES) {
+        char *args[3] = {values[step->from[0]].data, values[step->from[1]].data, out->data};
+        if (row) return 0;
+        step->loop.fn(args, dims, steps, step->loop.data);
+    } else if (row && whole) {
+        if (!step->exact) return 0;
+        spread_rows(step, values, out->data, rows, length);
+    } else if (row) { /* numbers of rows among themselves */
+        npy_intp strides[4];
+        char *args[4];
+        for (k = 0; k < step->nin; k++) {
+            args[k] = values[step->from[k]].data;
+            strides[k] = values[step->from[k]].stride;
+        }
+        args[step->nin] = out->data;
+        strides[step->nin] = step->size;
+        *out = (Value){out->data, rows, step->size, 1};
+        step->loop.fn(args, &rows, strides, step->loop.data);
+    } else {
+        return run_step(step, values, n, 0, out);
+    }
     return 1;
 }
 
 PyObject *run_program(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs) {
     PyArrayObject *like = (PyArrayObject *)shape;
-    npy_intp n;
+    npy_intp n, length;
     Number numbers[INPUTS];
     Value values[VALUES];
     PyObject *result;
@@ -524,11 +613,14 @@ PyObject *run_program(const Program *program, PyObject *shape, PyObject *const *
     int i, last = program->result - INPUTS - CONSTANTS;
     if (program->result == 0) return Py_NewRef(inputs[0]);
     n = PyArray_SIZE(like);
-    if (n == 0 || n > DIRECT_MOST || program->reads >> ninputs) return NULL;
+    if (n == 0 || n > program->most || program->reads >> ninputs) return NULL;
+    if (program->by_rows && PyArray_NDIM(like) == 0) return NULL;
+    length = program->by_rows ? PyArray_DIM(like, PyArray_NDIM(like) - 1) : 0;
     for (i = 0; i < ninputs; i++) {
+        if (program->reads & 1 << i && program->by_rows && !is_number(inputs[i]) && (!PyArray_CheckExact(inputs[i]) || !PyArray_SAMESHAPE((PyArrayObject *)inputs[i], like) || !PyArray_ISCARRAY_RO((PyArrayObject *)inputs[i]))) return NULL;
         if (program->reads & 1 << i && !read_input(inputs[i], like, program->kind, program->masks >> i & 1, &numbers[i], &values[i])) return NULL;
     }
-    for (i = 0; i < program->nconstants; i++) values[INPUTS + i] = (Value){(char *)&program->constants[i], 1, 0};
+    for (i = 0; i < program->nconstants; i++) values[INPUTS + i] = (Value){(char *)&program->constants[i], 1, 0, 0};
     room = get_scratch((size_t)program->nslots * room_of(n));
     if (room == NULL) return NULL;
     result = new_array(program->kind, PyArray_NDIM(like), PyArray_DIMS(like));
@@ -540,7 +632,7 @@ PyObject *run_program(const Program *program, PyObject *shape, PyObject *const *
     for (i = 0; i < program->nsteps; i++) {
         Value *out = &values[INPUTS + CONSTANTS + i];
         out->data = i == last ? PyArray_BYTES((PyArrayObject *)result) : room + (size_t)program->steps[i].slot * room_of(n);
-        if (!run_step(&program->steps[i], values, n, PyArray_NDIM(like) == 0, out)) goto not_ours;
+        if (!(program->by_rows ? run_step_by_rows(&program->steps[i], values, n, length, out) : run_step(&program->steps[i], values, n, PyArray_NDIM(like) == 0, out))) goto not_ours;
         if (ANY_EXCEPTION()) goto not_ours; /* Python warns in its own words. Not at the end: some loops forget what was raised before */
     }
     if (values[program->result].count != n) {

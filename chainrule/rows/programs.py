@@ -21,7 +21,7 @@ from chainrule.types.arrays import unscalar
 
 ndarray = np.ndarray
 #: numbers of a program's values, as in native/eager.h: inputs, constants, results of steps
-INPUTS, CONSTANTS, STEPS = 8, 8, 16
+INPUTS, CONSTANTS, STEPS = 8, 8, 24
 KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 _MASK = np.dtype(bool)
 _CASTS = {
@@ -38,17 +38,26 @@ class Untraceable(Exception):
 
 
 class _Few:
-    """The number of elements of a stand-in: no more than ``DIRECT_MOST``."""
+    """The number of elements of a stand-in: no more than ``DIRECT_MOST``, or fewer, where a function asks for less."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
 
     def __le__(self, other: Any) -> bool:
         if isinstance(other, int) and other >= DIRECT_MOST:
             return True
         raise Untraceable
 
+    def __ge__(self, other: Any) -> bool:
+        if not isinstance(other, int) or other < DIRECT_MOST // 4:
+            raise Untraceable
+        self.program.most = min(self.program.most, other - 1)
+        return False
+
     def _refuse(self, *args: Any) -> Any:
         raise Untraceable
 
-    __lt__ = __ge__ = __gt__ = __eq__ = __bool__ = __int__ = __index__ = __add__ = __sub__ = __mul__ = __truediv__ = (
+    __lt__ = __gt__ = __eq__ = __bool__ = __int__ = __index__ = __add__ = __sub__ = __mul__ = __truediv__ = (
         _refuse
     )
     __hash__ = None  # type: ignore[assignment]
@@ -73,16 +82,39 @@ class _Shape:
     __hash__ = None  # type: ignore[assignment]
 
 
+#: of how many axes a value is: of all; of all, the last of length 1; of all but the last
+FULL, ROWS, DROPPED = range(3)
+
+
 class Value(np.lib.mixins.NDArrayOperatorsMixin):
     """A value of a program: it stands for an array and notes what is done with it."""
 
-    def __init__(self, program: Program, number: int, dtype: np.dtype[Any]) -> None:
-        self.program, self.number, self.dtype = program, number, dtype
+    def __init__(self, program: Program, number: int, dtype: np.dtype[Any], axes: int = FULL) -> None:
+        self.program, self.number, self.dtype, self.axes = program, number, dtype, axes
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Value:
-        if method != "__call__" or kwargs or ufunc.nout != 1 or ufunc.signature is not None or ufunc.nin > 2:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Value:
+        if ufunc.nout != 1 or (out is not None and (len(out) != 1 or out[0] is not inputs[0])):
             raise Untraceable
-        return self.program.call(ufunc, inputs)
+        if method == "reduce" and kwargs.pop("axis", None) in (-1, (-1,)) and kwargs == {"keepdims": True}:
+            return self.program.reduce(ufunc, inputs[0])
+        if method != "__call__" or kwargs:
+            raise Untraceable
+        if ufunc.signature == "(n),(n)->()":
+            return self.program.along_rows(ufunc, inputs)
+        if ufunc.signature is not None or ufunc.nin > 2:
+            raise Untraceable
+        result = self.program.call(ufunc, inputs)
+        if out is None:
+            return result
+        if (result.dtype, result.axes) != (self.dtype, out[0].axes):
+            raise Untraceable
+        out[0].number = result.number  # written in place: what stands for the array stands for this from now on
+        return out[0]  # type: ignore[no-any-return]
+
+    def __getitem__(self, index: Any) -> Value:
+        if self.axes != DROPPED or index != (Ellipsis, None):
+            raise Untraceable
+        return type(self)(self.program, self.number, self.dtype, ROWS)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Value:
         if function is not np.where or kwargs or len(args) != 3:
@@ -98,13 +130,13 @@ class Value(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def size(self) -> _Few:
-        return _Few()
+        return _Few(self.program)
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise Untraceable
 
     __pow__ = __rpow__ = _refuse  # of arrays these have short cuts
-    __bool__ = __array__ = __float__ = __int__ = __index__ = __iter__ = __len__ = __getitem__ = _refuse
+    __bool__ = __array__ = __float__ = __int__ = __index__ = __iter__ = __len__ = _refuse
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -143,7 +175,9 @@ class Number(float):
 
 
 class Program:
-    """Steps (ufunc or a name, which of its loops, operands, bytes of an element), constants, and which value is the result."""
+    """Steps (ufunc or a name, which of its loops, operands, bytes of an element, form), constants, which value is the result, and up to
+    how many elements it serves. The form of a step is "", or how it goes along the last axis: "add", "maximum", "rows".
+    """
 
     def __init__(self, dtype: np.dtype[Any], recorded: bool) -> None:
         self.dtype = dtype
@@ -152,6 +186,7 @@ class Program:
         self.constants: list[Any] = []
         self.fitted: list[int] = []  # the values that were summed down to an operand's shape
         self.result = 0
+        self.most = DIRECT_MOST
 
     def input(self, number: int, mask: bool = False) -> Value:
         return (Value if self.recorded else ArrayValue)(self, number, _MASK if mask else self.dtype)
@@ -170,7 +205,25 @@ class Program:
         types = "".join([d.char for d in found[:-1]]) + "->" + found[-1].char
         if len(ufunc.types) != ufunc.ntypes or types not in ufunc.types:
             raise Untraceable
-        return self._step(ufunc, ufunc.types.index(types), operands, found[-1])
+        axes = {x.axes for x in inputs if isinstance(x, Value)}
+        if DROPPED in axes:
+            raise Untraceable
+        return self._step(ufunc, ufunc.types.index(types), operands, found[-1], min(axes))
+
+    def reduce(self, ufunc: np.ufunc, x: Any) -> Value:
+        """A sum or a maximum along the last axis, which stays."""
+        if ufunc not in (np.add, np.maximum) or not isinstance(x, Value) or x.axes != FULL or x.dtype not in KINDS or self.recorded:
+            raise Untraceable
+        which = "add" if ufunc is np.add else "maximum"
+        return self._step(ufunc, ufunc.types.index(x.dtype.char * 2 + "->" + x.dtype.char), (x.number,), x.dtype, ROWS, which)
+
+    def along_rows(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Value:
+        """A product of rows by rows, as ``np.vecdot``."""
+        if self.recorded or not all(isinstance(x, Value) and x.axes == FULL and x.dtype in KINDS for x in inputs):
+            raise Untraceable
+        (dtype,) = {x.dtype for x in inputs}
+        index = ufunc.types.index(dtype.char * 2 + "->" + dtype.char)
+        return self._step(ufunc, index, tuple([x.number for x in inputs]), dtype, DROPPED, "rows")
 
     def where(self, mask: Any, x: Any, y: Any) -> Value:
         if not isinstance(mask, Value) or mask.dtype != _MASK or self.recorded:
@@ -179,7 +232,7 @@ class Program:
         if len(dtypes) != 1 or not all(isinstance(z, Value) or type(z) in (float, int) for z in (x, y)):
             raise Untraceable
         (dtype,) = dtypes
-        if dtype not in KINDS:
+        if dtype not in KINDS or any(z.axes != FULL for z in (mask, x, y) if isinstance(z, Value)):
             raise Untraceable
         return self._step(
             "where " + dtype.char, 0, (mask.number, self._operand(x, dtype), self._operand(y, dtype)), dtype
@@ -190,7 +243,7 @@ class Program:
             return x
         if (x.dtype, to) not in _CASTS or self.recorded:
             raise Untraceable
-        return self._step(_CASTS[x.dtype, to], 0, (x.number,), to)
+        return self._step(_CASTS[x.dtype, to], 0, (x.number,), to, x.axes)
 
     def _operand(self, x: Any, to: np.dtype[Any]) -> int:
         if isinstance(x, Value):
@@ -207,27 +260,35 @@ class Program:
         self.constants.append(x)
         return INPUTS + len(self.constants) - 1
 
-    def _step(self, what: Any, index: int, operands: tuple[int, ...], dtype: np.dtype[Any]) -> Value:
+    def _step(
+        self, what: Any, index: int, operands: tuple[int, ...], dtype: np.dtype[Any], axes: int = FULL, form: str = ""
+    ) -> Value:
         if len(self.steps) == STEPS or dtype not in (*KINDS, _MASK):
             raise Untraceable
-        self.steps.append((what, index, operands, dtype.itemsize))
-        return (Value if self.recorded else ArrayValue)(self, INPUTS + CONSTANTS + len(self.steps) - 1, dtype)
+        self.steps.append((what, index, operands, dtype.itemsize, form))
+        return (Value if self.recorded else ArrayValue)(self, INPUTS + CONSTANTS + len(self.steps) - 1, dtype, axes)
 
     def finish(self, result: Any) -> Program:
-        if not isinstance(result, Value) or result.dtype != self.dtype or 0 < result.number < INPUTS + CONSTANTS:
+        if not isinstance(result, Value) or result.dtype != self.dtype or result.axes != FULL:
+            raise Untraceable
+        if 0 < result.number < INPUTS + CONSTANTS:
             raise Untraceable
         self.result = result.number
         return self
 
     def for_c(self) -> tuple[Any, ...]:
-        return (self.steps, self.constants, self.result)
+        return (self.steps, self.constants, self.result, self.most)
 
     def run(self, inputs: list[Any]) -> Any:
         """What the program gives, by NumPy."""
         values = dict(enumerate(inputs)) | {INPUTS + i: c for i, c in enumerate(self.constants)}
-        for i, (what, _, operands, _) in enumerate(self.steps):
+        for i, (what, _, operands, _, form) in enumerate(self.steps):
             args = [values[n] for n in operands]
-            if isinstance(what, np.ufunc):
+            if form in ("add", "maximum"):
+                result = what.reduce(*args, axis=-1, keepdims=True)
+            elif form == "rows":
+                result = what(*args)[..., None]
+            elif isinstance(what, np.ufunc):
                 result = what(*args)
             elif what.startswith("where"):
                 result = np.where(*args)
@@ -258,6 +319,13 @@ def _samples(dtype: np.dtype[Any], count: int) -> list[Any]:
     return [np.array(_SPECIAL, dtype)[step % len(_SPECIAL)] for step in steps[:count]]
 
 
+def _in_rows(sample: Any) -> Any:
+    """Rows of a sample's numbers, some of which are special in some of the rows alone."""
+    rows = np.tile(sample[::-1].reshape(17, 17), (2, 1))
+    rows[4:] = np.where(np.isfinite(rows[4:]) & (np.abs(rows[4:]) < 100), rows[4:], 0.25)
+    return rows * np.linspace(0.3, 1.4, 17, dtype=rows.dtype)
+
+
 def _agree(expected: Any, found: Any) -> bool:
     expected = unscalar(expected)
     if type(expected) is not ndarray or expected.dtype != found.dtype or expected.shape != found.shape:
@@ -284,6 +352,8 @@ class _Inputs:
     ) -> None:
         with np.errstate(all="ignore"):
             samples = _samples(program.dtype, len(numbers))
+            if "axis" in params:
+                samples = [_in_rows(x) for x in samples]
         self.stand_ins: list[Any] = []
         self.samples: list[Any] = []
         for i, number in enumerate(numbers):
