@@ -238,12 +238,12 @@ def written(label: str, operation: Any, call: Any, direct: bool) -> Any:
     return functools.update_wrapper(form, call)
 
 
-def assigning(label: str, call: Any, value: Any = None) -> Any:
-    """A method that writes a number, or another tensor's elements, into a tensor; ``value``: always the same number."""
+def assigning(label: str, call: Any, value: Any = None, *, numbers: bool = True) -> Any:
+    """A method that writes numbers (or else other tensors' elements) into a tensor; ``value``: always the same number."""
     if LOOPS is None:
         return call
     nin = 2 if value is None else 1
-    return functools.update_wrapper(LOOPS.Operation(call, 5, operands=nin, label=label, assigned=value), call)
+    return functools.update_wrapper(LOOPS.Operation(call, 5, operands=nin, label=label, direct=numbers, assigned=value), call)
 
 
 def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:

@@ -98,7 +98,7 @@ typedef struct {
     int form;                            /* how it goes along the last axis: see below */
 } Step;
 typedef struct {
-    int nsteps, nconstants, nslots, reads, result, kind, masks; /* reads, masks: bits of the inputs; result: the number of a value; kind: of all inputs and of the result */
+    int nsteps, nconstants, nslots, reads, inexact, result, kind, masks; /* reads, masks: bits of the inputs; inexact: of those that a step reads that is not exact; result: the number of a value; kind: of all inputs and of the result */
     Step *steps;
     int by_rows; /* whether it goes along the last axis */
     npy_intp most; /* elements up to which it serves */
@@ -191,7 +191,7 @@ int is_operation(PyObject *object);
 /* An elementwise row's value, written into its first operand. `label`: what it is called in the record of writes; direct: outside the
    tape it is one call of a ufunc. */
 PyObject *operate_in_place(Row *row, PyObject *prim, PyObject *label, int direct, PyObject *const *args, Operands *operands, int mode);
-PyObject *assign(PyObject *label, PyObject *target, PyObject *value, int mode); /* a number, or another tensor's elements */
+PyObject *assign(PyObject *label, PyObject *target, PyObject *value, int number, int mode); /* a number, or another tensor's elements */
 int connect_writes(PyObject *wrote, PyObject *record, PyObject *lock, PyObject *lender);
 
 extern PyType_Spec operation_spec, row_spec;

@@ -205,10 +205,10 @@ static int fill(PyArrayObject *data, PyObject *number) {
     return 1;
 }
 
-PyObject *assign(PyObject *label, PyObject *target, PyObject *value, int mode) {
+PyObject *assign(PyObject *label, PyObject *target, PyObject *value, int number, int mode) {
     PyObject *data, *source = NULL, *cut = NULL;
-    int done = 1, number = is_number(value);
-    if (!may_write(target, mode, !number) || (mode == RECORDS && SLOT(target, core.edge) != Py_None)) return NULL;
+    int done = 1;
+    if ((number && !is_number(value)) || !may_write(target, mode, !number) || (mode == RECORDS && SLOT(target, core.edge) != Py_None)) return NULL;
     data = SLOT(target, core.raw);
     if (!number && !is_source(value, data, mode)) return NULL;
     Py_INCREF(data);

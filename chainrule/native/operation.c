@@ -33,7 +33,7 @@ typedef struct {
     PyObject *assigned;             /* ASSIGNED: the number, where it is always the same */
     int form, nin, number_first, floating, whole;
     int masks, arrays_of_numbers; /* bits of the operands that are masks; numbers become arrays without dimensions */
-    int direct;                   /* IN_PLACE: outside the tape it is one call of a ufunc */
+    int direct;                   /* IN_PLACE: outside the tape it is one call of a ufunc. ASSIGNED: of numbers, else of tensors */
     int arrays, swapped;          /* takes and gives Arrays; with the operands exchanged */
 } Operation;
 
@@ -390,7 +390,7 @@ static PyObject *call_here(Operation *self, PyObject *const *args, Py_ssize_t na
     if (self->form == PROTOCOL) return by_protocol(self, args, nargs, mode);
     if (nargs != self->nin) return NULL;
     if (self->form == IN_PLACE) return in_place(self, args, self->direct, mode);
-    if (self->form == ASSIGNED) return assign(self->label, args[0], self->assigned == NULL ? args[1] : self->assigned, mode);
+    if (self->form == ASSIGNED) return assign(self->label, args[0], self->assigned == NULL ? args[1] : self->assigned, self->direct, mode);
     if (!self->arrays && !self->swapped) return self->form == RANKED ? ranked(self, args, mode, here) : elementwise(self, args, params, mode, here);
     if (!open_arrays(self, args, opened)) return NULL;
     for (k = 0; k < self->nin; k++) Py_INCREF(opened[k]);

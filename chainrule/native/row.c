@@ -238,7 +238,7 @@ PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *
     }
     Py_INCREF(row);
     out = out == NULL ? value_of(row, raw, (int)n, params) : Py_NewRef(out);
-    if (out != NULL && PyArray_CheckExact(out) && (!recorded || mode != RECORDS || !row->records)) {
+    if (out != NULL && PyArray_CheckExact(out) && (!recorded || mode != RECORDS || !row->records || PyArray_ISINTEGER((PyArrayObject *)out) || PyArray_ISBOOL((PyArrayObject *)out))) {
         made = unrecorded(Py_NewRef(out), prim, args, n, mode, place);
         if (made != NULL && row->view && view_of(made, args[0], prim, params, mode) < 0) Py_CLEAR(made);
     } else if (out != NULL && PyArray_CheckExact(out) && (PyArray_ISFLOAT((PyArrayObject *)out) || PyArray_ISCOMPLEX((PyArrayObject *)out))) {

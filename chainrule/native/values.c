@@ -381,6 +381,9 @@ static int fill_step(Program *program, PyObject *traced, PyObject *operations) {
         step->exact = is_exact(ufunc->name);
         if (find_operation(what, Py_False, operations, &step->operation) < 0 || find_operation(what, Py_True, operations, &step->exchanged) < 0) return -1;
     }
+    for (k = 0; k < step->nin; k++) {
+        if (step->from[k] < INPUTS && (!step->exact || step->form != ELEMENTS)) program->inexact |= 1 << step->from[k];
+    }
     program->nsteps++;
     return 0;
 wrong:
@@ -603,7 +606,41 @@ static int run_step_by_rows(const Step *step, const Value *values, npy_intp n, n
     return 1;
 }
 
+static PyObject *run_on(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs);
+
+/* Whether an input is an array with numbers that show at several places, as the cotangent of a sum, and only steps read it that do not
+   care how it lies. */
+static int is_spread(const Program *program, PyObject *const *inputs, int i) {
+    PyArrayObject *x = (PyArrayObject *)inputs[i];
+    npy_intp before = NPY_MAX_INTP;
+    int k, zero = 0;
+    if (!(program->reads >> i & 1) || program->inexact >> i & 1 || program->by_rows || kind_of(inputs[i]) < 0 || PyArray_ISCARRAY_RO(x) || !PyArray_ISBEHAVED_RO(x) || is_one_number(x)) return 0;
+    for (k = 0; k < PyArray_NDIM(x); k++) { /* in C's order otherwise, as what NumPy makes of it is */
+        if (PyArray_DIM(x, k) == 1) continue;
+        zero |= PyArray_STRIDE(x, k) == 0;
+        if (PyArray_STRIDE(x, k) > before || PyArray_STRIDE(x, k) < 0) return 0;
+        if (PyArray_STRIDE(x, k) > 0) before = PyArray_STRIDE(x, k);
+    }
+    return zero;
+}
+
 PyObject *run_program(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs) {
+    PyObject *dense[INPUTS] = {NULL}, *result;
+    int i, spread = 0;
+    if (PyArray_SIZE((PyArrayObject *)shape) > program->most) return NULL;
+    for (i = 0; i < ninputs; i++) spread |= is_spread(program, inputs, i) << i;
+    if (!spread) return run_on(program, shape, inputs, ninputs);
+    for (i = 0; i < ninputs; i++) {
+        dense[i] = spread >> i & 1 ? PyArray_NewCopy((PyArrayObject *)inputs[i], NPY_CORDER) : Py_NewRef(inputs[i]);
+        if (dense[i] == NULL) spread = -1;
+    }
+    result = spread < 0 ? NULL : run_on(program, shape == inputs[0] ? dense[0] : shape, dense, ninputs);
+    if (spread < 0) PyErr_Clear(); /* Python will come to the same end */
+    for (i = 0; i < ninputs; i++) Py_XDECREF(dense[i]);
+    return result;
+}
+
+static PyObject *run_on(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs) {
     PyArrayObject *like = (PyArrayObject *)shape;
     npy_intp n, length;
     Number numbers[INPUTS];

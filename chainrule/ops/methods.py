@@ -261,7 +261,7 @@ def set_(self: Tensor, source: Tensor) -> Tensor:
     return self
 
 
-attach(fill_=assigning("fill_", fill_), zero_=assigning("fill_", zero_, 0), copy_=assigning("copy_", copy_))
+attach(fill_=assigning("fill_", fill_), zero_=assigning("fill_", zero_, 0), copy_=assigning("copy_", copy_, numbers=False))
 
 # -- casts -----------------------------------------------------------------------------------------------------------
 
