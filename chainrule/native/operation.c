@@ -417,6 +417,7 @@ static PyObject *call_with_factor(Operation *self, PyObject *const *args, PyObje
         PyErr_Clear(); /* a number beyond all floats */
         return NULL;
     }
+    if (self->form == IN_PLACE && !may_write(args[0], mode, 1)) return NULL;
     scaled = operate(self->factor, both, 2, here);
     if (scaled == NULL) return NULL;
     for (k = 0; k < last; k++) operands[k] = args[k];
