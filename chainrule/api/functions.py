@@ -262,7 +262,7 @@ def remembering(call: Any) -> Any:
 def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...] | None:
     """The row and parameters by which a result comes from one tensor or several, if it is one node with an edge to each.
 
-    Without a result the function is called, on tensors that are recorded.
+    Of a view also how it lies: shape, strides and offset, which are the same for all contiguous arrays of a shape and dtype. Without a result the function is called, on tensors that are recorded.
     """
     several = type(first) is not Tensor
     tensors = list(first) if several else [first]
@@ -283,7 +283,15 @@ def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> tup
     known = [*datas, result._raw]
     if not plain or (not several and len(prim.operands) != 1) or any(not any(v is x for x in known) for v in node.saved):
         return None
-    return prim, node.params
+    return (prim, node.params, _layout(datas[0], result._raw)) if prim.view and not several else (prim, node.params)
+
+
+def _layout(x: Any, view: Any) -> Any:
+    """Where a view's elements lie in an array's memory; None if it is not a view like others."""
+    offset = view.ctypes.data - x.ctypes.data
+    inside = type(view) is ndarray and np.may_share_memory(x, view) and 0 <= offset < max(x.nbytes, 1)
+    same = inside and view is not x and view.dtype == x.dtype and view.flags.writeable == x.flags.writeable and x.size
+    return (view.shape, view.strides, offset) if same else None
 
 
 def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
