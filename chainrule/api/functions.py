@@ -288,8 +288,10 @@ def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> tup
 
 def _layout(x: Any, view: Any) -> Any:
     """Where a view's elements lie in an array's memory; None if it is not a view like others."""
+    if type(view) is not ndarray or x.strides != np.empty(x.shape, x.dtype).strides:
+        return None
     offset = view.ctypes.data - x.ctypes.data
-    inside = type(view) is ndarray and np.may_share_memory(x, view) and 0 <= offset < max(x.nbytes, 1)
+    inside = np.may_share_memory(x, view) and 0 <= offset < max(x.nbytes, 1)
     same = inside and view is not x and view.dtype == x.dtype and view.flags.writeable == x.flags.writeable and x.size
     return (view.shape, view.strides, offset) if same else None
 

@@ -311,10 +311,22 @@ static PyObject *view_at(PyObject *x, PyObject *layout) {
     return made;
 }
 
+/* Whether an array has the strides of a new one, also for axes of length 1, which may have any. */
+static int has_plain_strides(PyObject *x) {
+    PyArrayObject *array = (PyArrayObject *)x;
+    npy_intp stride = PyArray_ITEMSIZE(array);
+    int d;
+    for (d = PyArray_NDIM(array) - 1; d >= 0; d--) {
+        if (PyArray_STRIDE(array, d) != stride) return 0;
+        stride *= PyArray_DIM(array, d);
+    }
+    return 1;
+}
+
 /* The way again, on other tensors. */
 static PyObject *go(PyObject *way, const Tensors *tensors, int mode) {
     PyObject *prim = PyTuple_GET_ITEM(way, 0), *params = PyTuple_GET_ITEM(way, 1), *made = NULL, *result;
-    if (PyTuple_GET_SIZE(way) == 3 && PyTuple_CheckExact(PyTuple_GET_ITEM(way, 2))) {
+    if (PyTuple_GET_SIZE(way) == 3 && PyTuple_CheckExact(PyTuple_GET_ITEM(way, 2)) && has_plain_strides(tensors->raw[0])) {
         made = view_at(tensors->raw[0], PyTuple_GET_ITEM(way, 2));
         if (made == NULL) return NULL;
     }

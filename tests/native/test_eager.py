@@ -460,3 +460,12 @@ def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make):
     assert failed > 10 and not leaked
     run()
     assert [None if t.grad is None else t.grad.numpy().tobytes() for t in (x, z)] == expected
+
+
+def test_axes_of_length_one_keep_their_strides(python):
+    """What is remembered of a view is for arrays with the usual strides; NumPy keeps others of axes that do not matter."""
+    for x in (np.ones((1, 3)), np.ones((3, 1)).T, np.ones((4, 3))[:1], np.ones((1, 3))):
+        tensor = cr.from_numpy(x).requires_grad_()
+        moves = [lambda t=tensor: t.transpose(0, 1), lambda t=tensor: t.unsqueeze(0), lambda t=tensor: t.permute(1, 0)]
+        for move in moves:
+            assert move()._raw.strides == python(move)._raw.strides
