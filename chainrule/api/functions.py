@@ -243,7 +243,9 @@ def assigning(label: str, call: Any, value: Any = None, *, numbers: bool = True)
     if LOOPS is None:
         return call
     nin = 2 if value is None else 1
-    return functools.update_wrapper(LOOPS.Operation(call, 5, operands=nin, label=label, direct=numbers, assigned=value), call)
+    return functools.update_wrapper(
+        LOOPS.Operation(call, 5, operands=nin, label=label, direct=numbers, assigned=value), call
+    )
 
 
 def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
@@ -262,7 +264,8 @@ def remembering(call: Any) -> Any:
 def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...] | None:
     """The row and parameters by which a result comes from one tensor or several, if it is one node with an edge to each.
 
-    Of a view also how it lies: shape, strides and offset, which are the same for all contiguous arrays of a shape and dtype. Without a result the function is called, on tensors that are recorded.
+    Of a view also how it lies: shape, strides and offset, which are the same for all contiguous arrays of a shape and dtype.
+    Without a result the function is called, on tensors that are recorded.
     """
     several = type(first) is not Tensor
     tensors = list(first) if several else [first]
@@ -281,7 +284,11 @@ def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> tup
     prim, datas = node.prim, [x._raw for x in tensors]
     plain = node.pullback is prim.pullback and prim.listed and prim.variadic == several
     known = [*datas, result._raw]
-    if not plain or (not several and len(prim.operands) != 1) or any(not any(v is x for x in known) for v in node.saved):
+    if (
+        not plain
+        or (not several and len(prim.operands) != 1)
+        or any(not any(v is x for x in known) for v in node.saved)
+    ):
         return None
     return (prim, node.params, _layout(datas[0], result._raw)) if prim.view and not several else (prim, node.params)
 

@@ -261,7 +261,9 @@ def set_(self: Tensor, source: Tensor) -> Tensor:
     return self
 
 
-attach(fill_=assigning("fill_", fill_), zero_=assigning("fill_", zero_, 0), copy_=assigning("copy_", copy_, numbers=False))
+attach(
+    fill_=assigning("fill_", fill_), zero_=assigning("fill_", zero_, 0), copy_=assigning("copy_", copy_, numbers=False)
+)
 
 # -- casts -----------------------------------------------------------------------------------------------------------
 

@@ -77,7 +77,8 @@ def test_operations_call_no_python():
         lambda: row * 2, lambda: np.sin(x), lambda: -x, lambda: x.sum(), lambda: x.mean(), lambda: x.sigmoid(),
         lambda: x > z, lambda: row <= 0.5, lambda: (x > 0) & mask, lambda: cr.where(mask, x, z), lambda: cr.where(mask, 0.5, x),
         lambda: x.clamp(0.1, 1), lambda: cr.clamp(row, min=0.0), lambda: cr.addcmul(x, z, z, value=0.1), lambda: cr.lerp(x, z, row),
-        lambda: cr.add(x, z), lambda: x.sub(z, alpha=2), lambda: x.pow(2), lambda: x.abs(), lambda: F.gelu(x, approximate="tanh"), lambda: F.silu(x),
+        lambda: cr.add(x, z), lambda: x.sub(z, alpha=2), lambda: x.pow(2), lambda: x.abs(), lambda: F.gelu(x, approximate="tanh"),
+        lambda: F.silu(x),
         lambda: F.softplus(x), lambda: F.leaky_relu(x, 0.1), lambda: F.logsigmoid(x), lambda: x.softmax(-1), lambda: x.log_softmax(1),
         lambda: x.sum(0), lambda: x.mean(-1, keepdim=True), lambda: cr.stack([x, z]), lambda: cr.cat([x, z, x], dim=1),
     ]  # fmt: skip
