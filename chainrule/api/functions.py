@@ -274,7 +274,7 @@ def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> tup
         for x in tensors:
             x._edge = Leaf(x)
         try:
-            with grad_mode(True):
+            with grad_mode(True), np.errstate(all="ignore"):  # it is heard once
                 result = call(tensors if several else tensors[0], *args, **kwargs)
         except RuntimeError:  # as of a function that writes into its argument
             return None

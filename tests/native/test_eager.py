@@ -470,3 +470,17 @@ def test_axes_of_length_one_keep_their_strides(python):
         moves = [lambda t=tensor: t.transpose(0, 1), lambda t=tensor: t.unsqueeze(0), lambda t=tensor: t.permute(1, 0)]
         for move in moves:
             assert move()._raw.strides == python(move)._raw.strides
+
+
+def test_what_is_learnt_apart_warns_once():
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        cr.ones(3).clamp(max=-1e39)
+    assert [str(w.message) for w in noted] == ["overflow encountered in cast"]
+
+
+@pytest.mark.parametrize("number", [-90.0, -700.0])
+def test_what_underflows_is_heard(number):
+    x = cr.full((600,), number).requires_grad_()
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="underflow"):
+        cr.nn.functional.softplus(x, 2, 5)
