@@ -14,6 +14,8 @@ from chainrule.core.node import Leaf, Node
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.rows.primitive import Primitive
 
+ndarray = np.ndarray
+
 
 def operation(call: Callable[..., Any], prim: Primitive, **forms: Any) -> Any:
     """The function of a row of three operands or fewer, whose ordinary case is done in C where that is possible.
@@ -85,6 +87,7 @@ def remembering(call: Any) -> Any:
 def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...] | None:
     """The row and parameters by which a result comes from one tensor or several, if it is one node with an edge to each.
 
+    Of a view also how it lies: shape, strides and offset, which are the same for all contiguous arrays of a shape and dtype.
     Without a result the function is called, on tensors that are recorded.
     """
     several = type(first) is not Tensor
@@ -94,7 +97,7 @@ def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> tup
         for x in tensors:
             x._edge = Leaf(x)
         try:
-            with grad_mode(True):
+            with grad_mode(True), np.errstate(all="ignore"):  # it is heard once
                 result = call(tensors if several else tensors[0], *args, **kwargs)
         except RuntimeError:  # as of a function that writes into its argument
             return None
@@ -110,7 +113,17 @@ def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> tup
         or any(not any(v is x for x in known) for v in node.saved)
     ):
         return None
-    return prim, node.params
+    return (prim, node.params, _layout(datas[0], result._raw)) if prim.view and not several else (prim, node.params)
+
+
+def _layout(x: Any, view: Any) -> Any:
+    """Where a view's elements lie in an array's memory; None if it is not a view like others."""
+    if type(view) is not ndarray or x.strides != np.empty(x.shape, x.dtype).strides:
+        return None
+    offset = view.ctypes.data - x.ctypes.data
+    inside = np.may_share_memory(x, view) and 0 <= offset < max(x.nbytes, 1)
+    same = inside and view is not x and view.dtype == x.dtype and view.flags.writeable == x.flags.writeable and x.size
+    return (view.shape, view.strides, offset) if same else None
 
 
 def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:

@@ -321,6 +321,7 @@ def _gradients(
             retain_graph=retain_graph,
             create_graph=create_graph,
             accumulate=False,
+            retain_grads=not is_grads_batched,  # of what is on the way: a gradient for each, and .grad is one
             ties=True,
             order=order,
         )

@@ -216,6 +216,7 @@ PyObject *follow(PyObject *way, PyObject *const *operands, int n);          /* a
 
 /* ---- inplace.c: the tensor that was written into; NULL without an error where Python has to do it */
 
+int may_write(PyObject *tensor, int mode, int replaced); /* whether a write into a tensor is ordinary. replaced: it may get another history */
 /* An elementwise row's value, written into its first operand. `label`: what it is called in the record of writes; direct: outside the
    tape it is one call of a ufunc. */
 PyObject *operate_in_place(Row *row, PyObject *prim, PyObject *label, int direct, PyObject *const *args, Operands *operands, int mode);

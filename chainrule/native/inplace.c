@@ -88,8 +88,7 @@ static int wrote(PyObject *array, PyObject *label, PyObject *where) {
 
 static int is_none(PyObject *slot) { return slot == NULL || slot == Py_None; }
 
-/* Whether a write into a tensor is ordinary. `replaced`: it may get another history. */
-static int may_write(PyObject *tensor, int mode, int replaced) {
+int may_write(PyObject *tensor, int mode, int replaced) {
     PyObject *raw, *edge, *view;
     if (Py_TYPE(tensor) != core.tensor || PyList_GET_SIZE(core.before_write) > 0) return 0;
     raw = SLOT(tensor, core.raw);

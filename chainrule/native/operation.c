@@ -274,7 +274,7 @@ static PyObject *key_of(const Tensors *tensors, PyObject *const *args, Py_ssize_
     return key;
 }
 
-/* The way that Python goes, (row, parameters) or None: seen from what it left on the tape, or by having it do the same with tensors that
+/* The way that Python goes, (row, parameters), of a view also its layout, or None: seen from what it left on the tape, or by having it do the same with tensors that
    are recorded. NULL without an error where these would be large. */
 static PyObject *way_of(Operation *self, const Tensors *tensors, int seen, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject *result) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames)), size = 0;
@@ -302,6 +302,48 @@ static PyObject *learn(Operation *self, const Tensors *tensors, int mode, PyObje
     return result;
 }
 
+/* A view of an array that lies as (shape, strides, offset) say. */
+static PyObject *view_at(PyObject *x, PyObject *layout) {
+    PyObject *shape, *strides, *made;
+    npy_intp dims[NPY_MAXDIMS], steps[NPY_MAXDIMS];
+    Py_ssize_t offset;
+    int i;
+    if (!PyArg_ParseTuple(layout, "O!O!n", &PyTuple_Type, &shape, &PyTuple_Type, &strides, &offset)) return NULL;
+    for (i = 0; i < PyTuple_GET_SIZE(shape) && i < NPY_MAXDIMS; i++) {
+        dims[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+        steps[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, i));
+    }
+    Py_INCREF(PyArray_DESCR((PyArrayObject *)x));
+    made = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR((PyArrayObject *)x), i, dims, steps, PyArray_BYTES((PyArrayObject *)x) + offset, PyArray_FLAGS((PyArrayObject *)x) & NPY_ARRAY_WRITEABLE, NULL);
+    if (made == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+    if (made != NULL && PyArray_SetBaseObject((PyArrayObject *)made, Py_NewRef(x)) < 0) Py_CLEAR(made);
+    return made;
+}
+
+/* Whether an array has the strides of a new one, also for axes of length 1, which may have any. */
+static int has_plain_strides(PyObject *x) {
+    PyArrayObject *array = (PyArrayObject *)x;
+    npy_intp stride = PyArray_ITEMSIZE(array);
+    int d;
+    for (d = PyArray_NDIM(array) - 1; d >= 0; d--) {
+        if (PyArray_STRIDE(array, d) != stride) return 0;
+        stride *= PyArray_DIM(array, d);
+    }
+    return 1;
+}
+
+/* The way again, on other tensors. */
+static PyObject *go(PyObject *way, const Tensors *tensors, int mode) {
+    PyObject *prim = PyTuple_GET_ITEM(way, 0), *params = PyTuple_GET_ITEM(way, 1), *made = NULL, *result;
+    if (PyTuple_GET_SIZE(way) == 3 && PyTuple_CheckExact(PyTuple_GET_ITEM(way, 2)) && has_plain_strides(tensors->raw[0])) {
+        made = view_at(tensors->raw[0], PyTuple_GET_ITEM(way, 2));
+        if (made == NULL) return NULL;
+    }
+    result = record(prim, tensors->at, tensors->count, params, made, mode, here);
+    Py_XDECREF(made);
+    return result;
+}
+
 static PyObject *remembered(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
     Tensors tensors;
     PyObject *key, *way, *result = NULL;
@@ -317,7 +359,7 @@ static PyObject *remembered(Operation *self, PyObject *const *args, Py_ssize_t n
         result = learn(self, &tensors, mode, key, args, nargs, kwnames);
     } else if (way != NULL && PyTuple_CheckExact(way)) {
         Py_INCREF(way);
-        result = record(PyTuple_GET_ITEM(way, 0), tensors.at, tensors.count, PyTuple_GET_ITEM(way, 1), NULL, mode, here);
+        result = go(way, &tensors, mode);
         Py_DECREF(way);
     }
     Py_XDECREF(key);
@@ -522,6 +564,7 @@ static PyObject *call_with_factor(Operation *self, PyObject *const *args, PyObje
         PyErr_Clear(); /* a number beyond all floats */
         return NULL;
     }
+    if (self->form == IN_PLACE && !may_write(args[0], mode, 1)) return NULL;
     scaled = operate(self->factor, both, 2, here);
     if (scaled == NULL) return NULL;
     for (k = 0; k < last; k++) operands[k] = args[k];

@@ -7,11 +7,18 @@
 #include <math.h>
 #include <stdint.h>
 
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(__x86_64__) && defined(__GNUC__)
 #include <xmmintrin.h> /* some ten times quicker than fenv.h */
 #define EXCEPTIONS (_MM_EXCEPT_INVALID | _MM_EXCEPT_DIV_ZERO | _MM_EXCEPT_OVERFLOW | _MM_EXCEPT_UNDERFLOW)
-#define FORGET_EXCEPTIONS() (_mm_getcsr() & EXCEPTIONS ? _mm_setcsr(_mm_getcsr() & ~(unsigned)EXCEPTIONS) : (void)0)
-#define ANY_EXCEPTION() ((_mm_getcsr() & EXCEPTIONS) != 0)
+/* the other unit's, with which C's library says that something overflowed or underflowed: the same bits */
+static inline unsigned other_exceptions(void) {
+    unsigned short word;
+    __asm__ volatile("fnstsw %0" : "=a"(word));
+    return word & (1 | 4 | 8 | 16);
+}
+static inline int any_exception(void) { return (_mm_getcsr() & EXCEPTIONS) != 0 || other_exceptions() != 0; }
+#define FORGET_EXCEPTIONS() (any_exception() ? clear_exceptions() : (void)0)
+#define ANY_EXCEPTION() any_exception()
 #else
 #define FORGET_EXCEPTIONS() clear_exceptions()
 #define ANY_EXCEPTION() (read_exceptions() != 0)

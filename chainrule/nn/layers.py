@@ -72,6 +72,11 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if weight.ndim == 1:
         out = products.matmul(input, weight)
         return out if bias is None else ew.add(out, bias)
+    if weight.ndim > 2:
+        raise RuntimeError(
+            f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D: linear() takes a weight of shape "
+            "(out, in); for a stack of them write input @ weight.mT"
+        )
     flipped = weight.mT
     if input.shape[-1] != weight.shape[-1]:
         raise errors.linear_shapes(input, weight)

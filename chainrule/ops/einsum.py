@@ -7,13 +7,14 @@ from typing import Any
 
 from chainrule.api.declare import op
 from chainrule.api.functions import operand
-from chainrule.core.dispatch import bind
+from chainrule.core.dispatch import bind, cast
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import summed as widened
 from chainrule.ops.products import _expand, _permute, _reshape
 from chainrule.table import contraction, reduction
 from chainrule.table import shape as moves
+from chainrule.types import promotion
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
@@ -161,8 +162,11 @@ def _pair(x: AnyArray, a: str, y: AnyArray, b: str, later: set[str]) -> tuple[An
     """Two operands to one: sum what only one has, then permute and reshape both to stacks of matrices, and bmm."""
     x, a = _sum_out(x, a, {c for c in a if c not in b and c not in later})
     y, b = _sum_out(y, b, {c for c in b if c not in a and c not in later})
-    if x.dtype != y.dtype:  # of small integers, the one that was summed is wider now
-        x, y = widened(x), widened(y)
+    if x.dtype != y.dtype:
+        if x.dtype.kind in "biu" and y.dtype.kind in "biu":  # the one that was summed is wider now
+            x, y = widened(x), widened(y)
+        joint = promotion.result_dtype(x.dtype, not a, y.dtype, not b)
+        x, y = cast(x, joint), cast(y, joint)
     sx, sy = dict(zip(a, shape_of(x), strict=True)), dict(zip(b, shape_of(y), strict=True))
     for c in set(a) & set(b):  # a size of 1 stretches to the other's
         if sx[c] != sy[c]:

@@ -171,7 +171,7 @@ def logaddexp(input: Any, other: Any) -> Tensor:
     kinds = {getattr(getattr(x, "dtype", None), "kind", "") for x in (input, other)}
     if "c" not in kinds:
         return _logaddexp(input, other)
-    x, y = _same_dtype("logaddexp", input, other)
+    x, y = same_dtype("logaddexp", input, other)
     ahead = ge(real(x), real(y))
     larger, smaller = where(ahead, x, y), where(ahead, y, x)
     return add(larger, log1p(exp(sub(smaller, larger))))
@@ -180,7 +180,11 @@ def logaddexp(input: Any, other: Any) -> Tensor:
 @op(method=True, in_place=True, out=True)
 def heaviside(input: Any, values: Any) -> Tensor:
     """0 where input is negative, ``values`` where it is 0, else 1."""
-    x, y = _same_dtype("heaviside", input, values)
+    if getattr(input, "dtype", None) != getattr(values, "dtype", None):
+        raise RuntimeError(
+            "heaviside is not yet implemented for tensors with different dtypes: convert one with .to(dtype)"
+        )
+    x, y = same_dtype("heaviside", input, values)
     return cast(comparison.heaviside(x, y), x.dtype)
 
 
@@ -229,14 +233,15 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         return tensor_of("where", condition).nonzero(as_tuple=True)
     if getattr(condition, "dtype", None) not in (np.bool_, np.uint8):
         raise errors.where_condition(condition)
-    x, y = _same_dtype("where", input, other)
+    x, y = same_dtype("where", input, other)
     try:
         return comparison.where(operand("where", 0, condition), x, y)
     except ValueError:
         raise errors.not_broadcastable("where", condition, x, y) from None
 
 
-def _same_dtype(name: str, *operands: Any) -> list[Any]:
+def same_dtype(name: str, *operands: Any) -> list[Any]:
+    """The operands of a function, cast to the dtype that PyTorch would compute it in."""
     checked = [operand(name, i, x) for i, x in enumerate(operands)]
     target = promotion.joint_dtype(*[_plain(x) for x in checked])
     small = target.kind in "iu"

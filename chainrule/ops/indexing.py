@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -113,22 +112,20 @@ def _tensor_item(item: Tensor) -> Any:
 
 def _failed(error: IndexError, x: AnyArray) -> IndexError:
     """NumPy's complaint about an index, in PyTorch's words."""
-    text = str(error)
-    mask = re.search(r"axis (\d+); size of axis is \d+ but size of corresponding boolean axis is (\d+)", text)
-    if mask:
-        axis, length = mask.groups()
-        text = (
-            f"The shape of the mask [{length}] at index {axis} does not match the shape of the indexed tensor "
-            f"{list(x.shape)} at index {axis}"
-        )
-    return IndexError(f"{text.replace('for axis', 'for dimension')}: indexing a tensor of shape {tuple(x.shape)}")
+    text = str(error).replace("for axis", "for dimension")
+    return IndexError(f"{text}: indexing a tensor of shape {tuple(x.shape)}")
 
 
-def _too_many(items: tuple[Any, ...], x: AnyArray) -> None:
-    used = 0
-    for item in items:
-        if item is not None and item is not Ellipsis:
-            used += item.ndim if type(item) is ndarray and item.dtype.kind == "b" else 1
+def _axes(item: Any) -> int:
+    """How many axes an item of an index is about; an ellipsis is about the rest."""
+    if item is None or item is Ellipsis:
+        return 0
+    return item.ndim if type(item) is ndarray and item.dtype.kind == "b" else 1
+
+
+def _check_axes(items: tuple[Any, ...], x: AnyArray) -> None:
+    """Whether there are as many axes, and masks as long as they are (NumPy lets empty masks pass)."""
+    used = sum(map(_axes, items))
     if used > x.ndim:
         if x.ndim == 0:
             raise IndexError(
@@ -136,6 +133,41 @@ def _too_many(items: tuple[Any, ...], x: AnyArray) -> None:
                 "convert a 0-dim tensor to a number"
             )
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
+    at = 0
+    for item in items:
+        if type(item) is ndarray and item.dtype.kind == "b":
+            for k, length in enumerate(item.shape, at):
+                if length != x.shape[k]:
+                    raise IndexError(
+                        f"The shape of the mask {list(item.shape)} at index {k} does not match the shape of the indexed "
+                        f"tensor {list(x.shape)} at index {k}"
+                    )
+        at += x.ndim - used if item is Ellipsis else _axes(item)
+
+
+def _numbers_first(items: tuple[Any, ...], ndim: int) -> tuple[tuple[Any, ...] | None, tuple[Any, ...]]:
+    """An index with arrays as what NumPy reads as PyTorch does: in two steps, a basic index first, where they differ.
+
+    To NumPy a number is an index array, and an ellipsis parts two arrays also where it stands for no axis; the axes of
+    parted arrays come first. PyTorch takes the numbers first: ``x[0, :, [1, 2]]`` is ``x[0][:, [1, 2]]``.
+    """
+    rest = ndim - sum(map(_axes, items))
+    kept: list[Any] = []
+    for item in items:
+        kept += [slice(None)] * rest if item is Ellipsis else [] if type(item) is int else [item]
+    numbers = [isinstance(item, (int, ndarray, Tensor)) for item in items]
+    arrays = [isinstance(item, (ndarray, Tensor)) for item in kept]
+    if not _parted(numbers) or _parted(arrays):
+        return None, items
+    basic: list[Any] = []
+    for item, is_index in zip(items, numbers, strict=True):
+        basic += [item] if type(item) is int or not is_index else [slice(None)] * _axes(item)
+    return tuple(basic), tuple(item if a else slice(None) for item, a in zip(kept, arrays, strict=True))
+
+
+def _parted(marks: list[bool]) -> bool:
+    first = marks.index(True)
+    return not all(marks[first : first + sum(marks)])
 
 
 _ITEMS = frozenset({int, type(None), type(Ellipsis)})
@@ -169,12 +201,12 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         except IndexError:
             pass  # the long way says what is wrong
     items = read_index(index)
-    _too_many(items, self)
+    _check_axes(items, self)
     try:
-        for item in items:
-            if isinstance(item, (ndarray, Tensor)):
-                return read_any(self, items)
-        return bind(rows.getitem, (self,), {"index": items})
+        if not any(isinstance(item, (ndarray, Tensor)) for item in items):
+            return bind(rows.getitem, (self,), {"index": items})
+        basic, items = _numbers_first(items, self.ndim)
+        return read_any(self if basic is None else getitem(self, basic), items)
     except IndexError as error:
         raise _failed(error, self) from None
 
@@ -182,10 +214,14 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """``tensor[index] = value``, recorded: gradients flow to the value, and to what was not overwritten."""
     items = read_index(index)
-    _too_many(items, self)
+    _check_axes(items, self)
     if type(self._edge) is Leaf and recording() and _takes_part(items):
         raise errors.leaf_view_in_place("__setitem__")
     inplace.check_writable(self, "__setitem__")
+    if any(isinstance(item, (ndarray, Tensor)) for item in items):
+        basic, items = _numbers_first(items, self.ndim)
+        if basic is not None:
+            return setitem(getitem(self, basic), items, value)
     value = as_tensors(value)
     if not isinstance(value, Tensor):
         if isinstance(value, complex) and self._raw.dtype.kind != "c":

@@ -196,7 +196,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shift)}, dims:{len(axes)}")
     if not axes:
         flat = bind(rows.roll, (reshape(x, x.numel()),), {"shift": shift, "axis": (-1,)})
-        return reshape(flat, *x._raw.shape)
+        return rows.unsafe_view(flat, shape=tuple(x._raw.shape))  # type: ignore[no-any-return]
     if not x.ndim:
         raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
     axes = tuple(errors.check_dim("roll", d, x.ndim) - x.ndim for d in axes)
@@ -381,6 +381,11 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
     kinds = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
     if mode not in kinds:
         raise NotImplementedError(f"Unrecognised padding mode {mode}: use constant, reflect, replicate or circular")
+    if x.ndim - len(pairs) not in (1, 2):
+        raise NotImplementedError(
+            f"Padding size {len(widths)} is not supported for {x.ndim}D input tensor: mode {mode!r} pads the axes after "
+            "that of channels, and one of examples before it, so unsqueeze(0) first"
+        )
     for k, (a, b) in enumerate(pairs):
         d = x.ndim - len(pairs) + k
         n = x._raw.shape[d]

@@ -14,6 +14,7 @@ from chainrule.api.declare import op
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.arguments import takes_tensors, tensor_of
+from chainrule.ops.elementwise import same_dtype
 from chainrule.ops.joining import atleast_2d, cat, pad, stack
 from chainrule.ops.shaping import diagonal as diagonal_of
 from chainrule.ops.shaping import expand, reshape, transpose
@@ -104,6 +105,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 @takes_tensors
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All combinations of r elements of a vector, one a row."""
+    if input.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}: combinations() takes flatten()")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     n = input.numel()
     count = math.comb(n + r - 1 if with_replacement and n else n, r)
@@ -116,7 +119,12 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 @takes_tensors
 def block_diag(*tensors: Tensor) -> Tensor:
     """Matrices along the diagonal of a large one."""
-    blocks = [atleast_2d(t) for t in tensors] or [wrap(np.empty((1, 0), default_dtype()))]
+    for position, t in enumerate(tensors):
+        if t.ndim > 2:
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has {t.ndim} dimensions"
+            )
+    blocks = [atleast_2d(t) for t in same_dtype("block_diag", *tensors)] or [wrap(np.empty((1, 0), default_dtype()))]
     width = builtins.sum(b.shape[1] for b in blocks)
     done = []
     start = 0
@@ -135,7 +143,8 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     n = x.shape[0] if N is None else N
     x = x.long() if x.dtype.kind in "biu" else x  # type: ignore[attr-defined]
     powers = np.arange(n) if increasing else np.arange(n)[::-1]
-    return stack([x ** int(p) for p in powers], -1) if n else x.new_zeros((x.shape[0], 0))
+    columns = [x ** int(p) if p else x.new_ones(x.shape) for p in powers]
+    return stack(columns, -1) if n else x.new_zeros((x.shape[0], 0))
 
 
 @op(method=True, out=True)

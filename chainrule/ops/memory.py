@@ -141,6 +141,10 @@ def view_as_complex(input: Any) -> Tensor:
         raise RuntimeError(f"Tensor must have a last dimension of size 2, but its shape is {tuple(x.shape)}")
     if is_array(x._raw) and x._raw.strides[-1] != x._raw.itemsize:
         raise RuntimeError("Tensor must have a last dimension with stride 1: call .contiguous() first")
+    if is_array(x._raw) and any(n > 1 and s % (2 * x._raw.itemsize) for n, s in zip(x.shape[:-1], x._raw.strides)):
+        raise RuntimeError(
+            "Tensor must have a stride divisible by 2 for all but last dimension: call .contiguous() first"
+        )
     return bind(rows.view_as_complex, (x,), {})  # type: ignore[no-any-return]
 
 

@@ -11,7 +11,7 @@ from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.functions import binary
 from chainrule.api.in_place import in_place, reshaped
-from chainrule.api.operations import assigning, by_protocol, by_ranks, instead
+from chainrule.api.operations import assigning, by_protocol, by_ranks, instead, remembering
 from chainrule.backends.arrays import is_foreign
 from chainrule.core import inplace, view
 from chainrule.core.dispatch import cast
@@ -145,8 +145,8 @@ def _fill(part: Tensor, value: Any) -> None:
 
 
 attach(
-    T=property(shaping.T),
-    mT=property(shaping.mT),
+    T=property(remembering(shaping.T)),
+    mT=property(remembering(shaping.mT)),
     H=property(shaping.adjoint),
     mH=property(shaping.adjoint),
     real=property(ew.real, lambda self, value: _fill(ew.real(self), value)),

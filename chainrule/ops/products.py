@@ -17,6 +17,7 @@ from chainrule.core.protocol import UFUNCS, ArrayLike
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import takes_tensors, tensor_of
+from chainrule.ops.shaping import expand
 from chainrule.table import contraction
 from chainrule.table import shape as moves
 from chainrule.types.arrays import AnyArray
@@ -251,6 +252,8 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
 
 
 def _plus(x: Any, y: Any, beta: Any, alpha: Any) -> Tensor:
+    if shape_of(x) != (shape := shape_of(y)):
+        x = expand(x, shape)  # what is added takes the product's shape, and never the other way round
     if y.dtype.kind in "iu":
         beta, alpha = int(beta), int(alpha)  # integers stay integers
     y = y if alpha == 1 else ew.mul(y, alpha)
@@ -350,7 +353,7 @@ def kron(input: Any, other: Any) -> Tensor:
     shape_a = [s for length in a.shape for s in (length, 1)]
     shape_b = [s for length in b.shape for s in (1, length)]
     whole = ew.mul(a.reshape(shape_a), b.reshape(shape_b))
-    return whole.reshape([p * q for p, q in zip(a.shape, b.shape, strict=True)])
+    return moves.unsafe_view(whole, shape=tuple(p * q for p, q in zip(a.shape, b.shape, strict=True)))  # type: ignore[no-any-return]
 
 
 @op(method=True)

@@ -143,8 +143,10 @@ def _for_numbers(function: Any) -> Any:
         if written in options:
             more = (options.pop(written), *more)
         if more and written == "source" and isinstance(more[0], Tensor):
+            if more[0].ndim and function.__name__ != "index_copy":
+                raise _entries(function.__name__, [], list(more[0].shape))
             more = (more[0].reshape(-1), *more[1:])
-        return function(x.reshape(1), 0, index, *more, **options).reshape(())  # type: ignore[no-any-return]
+        return moves.unsafe_view(function(x.reshape(1), 0, index, *more, **options), shape=())  # type: ignore[no-any-return]
 
     return call
 
@@ -176,11 +178,15 @@ def _check_entries(name: str, x: Tensor, d: int, index: Tensor, source: Tensor) 
         kind = IndexError if name == "index_copy" else RuntimeError
         raise kind(f"{name}(): Number of indices ({index.numel()}) should be equal to source.size({d}) ({n})")
     rest, want = list(source.shape), list(x.shape)
-    if [*rest[:d], *rest[d + 1 :]] != [*want[:d], *want[d + 1 :]]:
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-            f"{want} source.shape = {rest}: {name}() writes whole entries along dim {d}"
-        )
+    if [*rest[:d], *rest[d + 1 :]] != [*want[:d], *want[d + 1 :]] or (name != "index_copy" and source.ndim < x.ndim):
+        raise _entries(name, want, rest)
+
+
+def _entries(name: str, want: list[int], got: list[int]) -> RuntimeError:
+    return RuntimeError(
+        "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+        f"{want} source.shape = {got}: {name}() writes whole entries along its dim"
+    )
 
 
 @op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([0, 1]), rand(2, 3)")
@@ -246,8 +252,6 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     items = read_index(tuple(indices))
     if not isinstance(values, Tensor):
         values = wrap(as_array(values, input.dtype))
-    if not values.ndim:
-        values = cast(values, input.dtype)
     if values.dtype != input.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {input.dtype} for the destination and "
@@ -280,7 +284,8 @@ def put(input: Tensor, index: Any, source: Tensor, accumulate: bool = False) -> 
     if outside.size:
         raise IndexError(f"out of range: tried to access index {outside[0]} on a tensor of {n} elements.")
     values = source.reshape(-1)
-    return rows.index_put(input.reshape(-1), values, index=(flat,), accumulate=accumulate).reshape(input.shape)  # type: ignore[no-any-return]
+    written = rows.index_put(input.reshape(-1), values, index=(flat,), accumulate=accumulate)
+    return moves.unsafe_view(written, shape=tuple(input.shape))  # type: ignore[no-any-return]
 
 
 @op(method=True, in_place=True)

@@ -57,9 +57,7 @@ class _Few:
     def _refuse(self, *args: Any) -> Any:
         raise Untraceable
 
-    __lt__ = __gt__ = __eq__ = __bool__ = __int__ = __index__ = __add__ = __sub__ = __mul__ = __truediv__ = (
-        _refuse
-    )
+    __lt__ = __gt__ = __eq__ = __bool__ = __int__ = __index__ = __add__ = __sub__ = __mul__ = __truediv__ = _refuse
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -182,7 +180,7 @@ class Program:
     def __init__(self, dtype: np.dtype[Any], recorded: bool) -> None:
         self.dtype = dtype
         self.recorded = recorded
-        self.steps: list[tuple[Any, int, tuple[int, ...], int]] = []
+        self.steps: list[tuple[Any, int, tuple[int, ...], int, str]] = []
         self.constants: list[Any] = []
         self.fitted: list[int] = []  # the values that were summed down to an operand's shape
         self.result = 0
@@ -212,10 +210,18 @@ class Program:
 
     def reduce(self, ufunc: np.ufunc, x: Any) -> Value:
         """A sum or a maximum along the last axis, which stays."""
-        if ufunc not in (np.add, np.maximum) or not isinstance(x, Value) or x.axes != FULL or x.dtype not in KINDS or self.recorded:
+        if (
+            ufunc not in (np.add, np.maximum)
+            or not isinstance(x, Value)
+            or x.axes != FULL
+            or x.dtype not in KINDS
+            or self.recorded
+        ):
             raise Untraceable
         which = "add" if ufunc is np.add else "maximum"
-        return self._step(ufunc, ufunc.types.index(x.dtype.char * 2 + "->" + x.dtype.char), (x.number,), x.dtype, ROWS, which)
+        return self._step(
+            ufunc, ufunc.types.index(x.dtype.char * 2 + "->" + x.dtype.char), (x.number,), x.dtype, ROWS, which
+        )
 
     def along_rows(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Value:
         """A product of rows by rows, as ``np.vecdot``."""
@@ -315,7 +321,16 @@ _ANY = (0.45, 1.7, -0.6, 2.25)  # for numbers that stand for any
 def _samples(dtype: np.dtype[Any], count: int) -> list[Any]:
     """Arrays in which the special numbers meet each other: all pairs of the first two, and many more of the others."""
     places = np.arange(len(_SPECIAL) ** 2)
-    steps = [places % 17, places // 17, places * 5 + 3, places * 11 + 7, places * 7 + 1, places * 13 + 5, places * 3 + 2, places * 9 + 4]
+    steps = [
+        places % 17,
+        places // 17,
+        places * 5 + 3,
+        places * 11 + 7,
+        places * 7 + 1,
+        places * 13 + 5,
+        places * 3 + 2,
+        places * 9 + 4,
+    ]
     return [np.array(_SPECIAL, dtype)[step % len(_SPECIAL)] for step in steps[:count]]
 
 

@@ -109,6 +109,10 @@ def exit_level(y: Any, level: Level) -> Any:
     """What a result of a batch holds for all examples, with their axis first."""
     data = y._raw if isinstance(y, Tensor) else y
     if type(data) is Batched and data.level == level:
-        return data.materialize(level.size or 0)
-    constant = y if isinstance(y, Tensor) and y._edge is not None else data
-    return np.broadcast_to(constant, (level.size or 0, *shape_of(constant)))
+        if not data.shared:
+            return data.payload
+        data = data.payload
+    elif isinstance(y, Tensor) and y._edge is not None:
+        data = y
+    repeated = np.broadcast_to(data, (level.size or 0, *shape_of(data)))
+    return repeated.copy() if type(repeated) is np.ndarray else repeated  # memory that the caller may write

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .making import Statement, dtype_of
+from .making import Statement, dtype_of, text_of
 
 # What docs/compat.md says of programs on which the libraries differ: how the difference begins, a pattern for the statement
 # and the difference, and the row of that page (a test looks it up).
+_DERIVATIVES = "derivatives that PyTorch has not, or not rightly"
+_KERNELS = "operands of several dtypes, and dtypes that PyTorch has no kernel for"
 DOCUMENTED = [
     ("only PyTorch", "is a view and its base", "writing one of several views (`unbind`, `split`, `chunk`, iteration)"),
     ("only PyTorch", "A view was created in (no_grad|inference)", "views made in `no_grad`"),
@@ -22,26 +24,36 @@ DOCUMENTED = [
     ("only PyTorch", "derivative for aten::floor_divide", "`x // y`, `floor_divide`"),
     (
         "only PyTorch",
-        "derivative for (aten::\\w+|'_\\w+_backward')|forward AD|forward mode|double backward|does not support automatic differentiation",
-        "derivatives that PyTorch has not",
+        "derivative for (aten::\\w+|'_\\w+_backward')|forward AD|forward mode|[dD]ouble backward|"
+        "does not support automatic differentiation",
+        _DERIVATIVES,
     ),
-    ("only PyTorch", "leaf node was passed|non-empty TensorList|ZeroTensors", "derivatives that PyTorch has not"),
-    ("only PyTorch", "match the broadcast shape", "derivatives that PyTorch has not"),
-    ("nan for numbers", "", "derivatives that PyTorch has not"),
-    ("only PyTorch", "not implemented for '", "operands of several dtypes, and dtypes that PyTorch has no kernel for"),
+    (
+        "only PyTorch",
+        "leaf node was passed|non-empty TensorList|ZeroTensors",
+        _DERIVATIVES,
+    ),
+    ("only PyTorch", "match the broadcast shape", _DERIVATIVES),
+    ("nan for numbers", "", _DERIVATIVES),
+    ("only PyTorch", "not implemented for '", _KERNELS),
     (
         "only PyTorch",
         "expected scalar type|expected dtype|the same dtype",
-        "operands of several dtypes, and dtypes that PyTorch has no kernel for",
+        _KERNELS,
     ),
     (
         "only PyTorch",
         "modified by an inplace operation|detached in-place",
-        "overwriting what only PyTorch's rule saved",
+        "overwriting what only one's rule saved",
     ),
     (
         "only PyTorch",
         "vmap: |batching rule|functorch|wrapper tensor",
+        "operations and writes that PyTorch's `vmap` refuses",
+    ),
+    (
+        "only PyTorch",
+        r"34359738\d\d\d|expected to be in range of \[-1, 0\], but got \[-1\]",
         "operations and writes that PyTorch's `vmap` refuses",
     ),
     ("shape", r"for \(\d{9,}", "operations and writes that PyTorch's `vmap` refuses"),
@@ -54,9 +66,13 @@ DOCUMENTED = [
     ),
     ("only ours", "more than one element of the written-to tensor", "`x.expand(…)[k:] = v` for an expanded `x`"),
     ("only PyTorch", "Inference tensors cannot|inference tensor", "`inference_mode`, `is_inference_mode_enabled`"),
-    ("only ours", "Inplace update to inference tensor", "`inference_mode`, `is_inference_mode_enabled`"),
+    (
+        "only ours",
+        "Inplace update to inference tensor|Inference tensors cannot be saved",
+        "`inference_mode`, `is_inference_mode_enabled`",
+    ),
     ("only PyTorch", "must be Tensor, not|invalid combination of arguments", "numbers where PyTorch wants tensors"),
-    ("only ours", "index \\d+ is out of bounds .* 0[,)]", "indices where there are no elements"),
+    ("only ours", "index \\d+ is out of bounds .* (0[,)]|size 0)", "indices where there are no elements"),
     (
         "only PyTorch",
         "Tensor dimension is 1, expected 2|N must be greater than 1|length must be non-negative|index_copy_.*slice shape"
@@ -66,9 +82,50 @@ DOCUMENTED = [
     ("grad: requires_grad True for False", "", "whether a derivative of zero is a constant"),
     ("requires_grad", "torch.(func|vmap|autograd)", "whether a derivative of zero is a constant"),
     ("only PyTorch", "does not require grad", "whether a derivative of zero is a constant"),
-    ("only ours", "through the graph a second time", "a second backward pass"),
+    ("only", "through the graph a second time", "a second backward pass"),
+    ("only ours", "modified by an inplace operation", "overwriting what only one's rule saved"),
+    ("only ours", "not implemented for '(Bool|Complex)|contracted dimensions need to match", _KERNELS),
+    ("only PyTorch", "with a bool tensor is not supported|MKL FFT error", _KERNELS),
+    ("only PyTorch", "object of scalar type|did not match (Double|Float)", _KERNELS),
+    ("zeros for nothing", "", "whether a derivative of zero is a constant"),
+    ("nothing for zeros", "", "whether a derivative of zero is a constant"),
+    ("only PyTorch", "Output \\d of \\w+ is a view", "writing one of several views"),
+    ("only ours", "[dD]ifferentiated Tensors does not require grad", "a view taken before"),
+    ("requires_grad False for True", r"requires_grad_\(\)", "a view taken before"),
+    ("values", r"functional\.\w+\([\s\S]*func\.(jvp|jacfwd)", _DERIVATIVES),
+    ("values", r"(v\d+)\.addc\w+_\(\1[\s\S]*(jacfwd|jvp|forward_ad)", _DERIVATIVES),
+    ("values", r"scatter_reduce\(.*'prod'\)[\s\S]*(jvp|grad|hessian|jac|forward_ad)", _DERIVATIVES),
+    ("values", r"polar\((v\d+), \1\)|sinc\(", _DERIVATIVES),
+    ("dtype float32 for float64", "jvp|jacfwd|forward_ad|hessian", _DERIVATIVES),
+    ("Tensor for NoneType", "forward_ad", _DERIVATIVES),
+    ("values", r"(clamp|f?max(imum)?|f?min(imum)?)\([\s\S]*(forward_ad|jvp|jacfwd|hessian)", "derivatives at a bound"),
+    ("values", r"\.(kthvalue|topk|mode|median|sort)\([\s\S]*(hessian|grad|jac|jvp)", "`sort`, `argsort`, `topk`"),
     ("logged: list of", "", "a hook on a view that is written afterwards"),
     ("only", "view size is not compatible", "how gradients and results lie in memory"),
+]
+
+
+# The same, where the pattern is for the whole program.
+DOCUMENTED_BEFORE = [
+    ("requires_grad", r"torch\.(func|vmap|autograd)|median\(", "whether a derivative of zero is a constant"),
+    ("requires_grad", r"\.requires_grad_\(\)", "a view taken before"),
+    ("Tensor for NoneType", r"(unsqueeze|t|squeeze|transpose)_\(", "`Tensor._version`"),
+    (
+        "values",
+        r"(register_hook|prehook)\([\s\S]*(\w_\(|\] .?= )",
+        "a hook on a view that is written afterwards",
+    ),
+    (
+        "values",
+        r"(register_hook|prehook)\([\s\S]*create_graph=True",
+        "hooks that change gradients, in higher derivatives",
+    ),
+    ("values", r"torch\.polar\([\s\S]*(backward|autograd\.grad)\(", _DERIVATIVES),
+    (
+        "values",
+        r"\[.*torch\.tensor\(.*\] .?= [\s\S]*(backward|autograd\.grad)\(",
+        "assigning several values to one element",
+    ),
 ]
 
 
@@ -79,6 +136,7 @@ OF_NUMPY = [
     ("value", "setting an array element with a sequence|'(float|int)' object has no attribute 'shape'", _ELEMENTS),
     ("value", "float\\(\\) of an array that carries a derivative", _ELEMENTS),
     ("value", r"np\.asarray\(\) would drop the derivative", "`np.array([a, b])` of arrays that carry derivatives"),
+    ("value", "reduction operation '\\w+' does not have an identity", _ELEMENTS),
 ]
 
 
@@ -144,6 +202,8 @@ def difference(ours: Any, theirs: Any, tolerance: float) -> str:
         if not isinstance(ours, tuple | list) or len(ours) != len(theirs):
             return f"{type(ours).__name__} of {len(ours) if hasattr(ours, '__len__') else 1} for {type(theirs).__name__} of {len(theirs)}"
         return next((d for d in (difference(a, b, tolerance) for a, b in zip(ours, theirs)) if d), "")
+    if (ours is None) != (theirs is None) and not np.any(numbers(theirs if ours is None else ours)):
+        return "nothing for zeros" if ours is None else "zeros for nothing"
     if not hasattr(theirs, "requires_grad") and not isinstance(theirs, bool | int | float | complex | str):
         known = ours is None if theirs is None else ours is not None
         return "" if known else f"{type(ours).__name__} for {type(theirs).__name__}"
@@ -236,6 +296,8 @@ def against_torch(program: list[Statement], ours: Any, torch: Any) -> Outcome:
         for at, (statement, (our_error, our_env), (their_error, their_env)) in enumerate(runs):
             if our_error and their_error:
                 raised.append(statement)
+                if "inference tensor" in str(their_error):  # which PyTorch has overwritten by then
+                    return Outcome(agreed, raised, documented="`inference_mode`, `is_inference_mode_enabled`")
                 if "backward(" in statement.text:  # then ours wrote no gradients, and PyTorch some
                     forget(our_env)
                     forget(their_env)
@@ -272,13 +334,38 @@ def against_torch(program: list[Statement], ours: Any, torch: Any) -> Outcome:
                         break
             if what:
                 for start, pattern, row in DOCUMENTED:
-                    if start in what and re.search(pattern, f"{statement.text}\n{what}"):
+                    if start in what and re.search(pattern, f"{with_functions(program, statement)}\n{what}"):
                         return Outcome(agreed, raised, documented=row)
+                before = text_of(program[: at + 1])
+                for start, pattern, row in DOCUMENTED_BEFORE:
+                    if start in what and re.search(pattern, before):
+                        return Outcome(agreed, raised, documented=row)
+                if "values" in what and overlapping(program[:at], their_env):
+                    return Outcome(agreed, raised, documented="operands that overlap what is written")
                 if "values" in what and shaky(program[: at + 1], torch, tolerance):
                     return Outcome(agreed, raised, documented="a kink, a tie or rounding")
                 return Outcome(agreed, raised, Failure(statement.kind, statement.text, what))
             agreed.append(statement)
     return Outcome(agreed, raised)
+
+
+def with_functions(program: list[Statement], statement: Statement) -> str:
+    """The statement, and the functions that it names (and those that they name)."""
+    text = statement.text
+    for earlier in reversed(program):
+        if (name := re.match(r"def (\w+)", earlier.text)) and re.search(rf"\b{name[1]}\b", text):
+            text = f"{earlier.text}\n{text}"
+    return text
+
+
+def overlapping(program: list[Statement], env: dict[str, Any]) -> bool:
+    """Whether a statement adds one part of some memory to another."""
+    pairs = (m for s in program for m in re.findall(r"\b(v\d+)\b(?:.*\w_\(| ?\[.*\] .?= ).*\b(v\d+)\b", s.text))
+    return any(
+        a == b or env[a].untyped_storage().data_ptr() == env[b].untyped_storage().data_ptr()
+        for a, b in pairs
+        if a in env and b in env
+    )
 
 
 def shaky(program: list[Statement], torch: Any, tolerance: float) -> bool:
@@ -309,8 +396,12 @@ def slope(f: Callable[[float], float], h: float) -> float:
 
 def smooth_slope(f: Callable[[float], float]) -> float | None:
     """None at a kink, or where the numbers are too large to tell."""
-    one, two = slope(f, 1e-3), slope(f, 4e-4)
-    return two if abs(one - two) <= 1e-8 * max(1.0, abs(two)) and abs(two) < 1e6 else None
+    far, near = 1e-3, 4e-4
+    one, two = slope(f, far), slope(f, near)
+    bent = [(f(h) - 2 * f(0.0) + f(-h)) / h for h in (far, near)]
+    jump = (far * bent[1] - near * bent[0]) / (far - near)  # of the slope: `bent` extrapolated to h = 0
+    smooth = abs(one - two) <= 1e-8 * max(1.0, abs(two)) and abs(jump) <= 1e-5 * max(1.0, abs(two))
+    return two if smooth and abs(two) < 1e6 else None
 
 
 def against_differences(program: list[Statement], lib: Any, _: Any = None) -> Outcome:

@@ -73,19 +73,28 @@ NUMPY_MOVES = [
 ]  # fmt: skip
 MOVES += [
     "torch.where({c}, {a}, {b})", "torch.where({c}, {a}, 0.5)", "torch.where({c}, -0.0, {a})", "torch.where({a} > 0, {a}, 1e39)",
-    "torch.clamp({a}, {n}, 2.0)", "{a}.clamp(min={n})", "{a}.clamp(max=0.5)", "torch.clamp({a}, {b}, None)", "torch.clamp({a}, min={b}, max={a})",
-    "torch.addcmul({a}, {b}, {a}, value={n})", "torch.addcmul({a}, {b}, {b})", "torch.addcdiv({a}, {b}, {a}, value=0.5)", "torch.lerp({a}, {b}, 0.3)",
-    "torch.lerp({a}, {b}, {a})", "torch.add({a}, {b}, alpha={n})", "torch.sub({a}, {b}, alpha=2)", "{a}.sub({b}, alpha=1)", "torch.pow({a}, {n})",
-    "torch.div({a}, {b})", "{a}.pow({b})", "F.softplus({a})", "F.softplus({a}, 2, 5)", "F.gelu({a})", "F.gelu({a}, approximate='tanh')", "F.silu({a})",
+    "torch.clamp({a}, {n}, 2.0)", "{a}.clamp(min={n})", "{a}.clamp(max=0.5)", "torch.clamp({a}, {b}, None)",
+    "torch.clamp({a}, min={b}, max={a})",
+    "torch.addcmul({a}, {b}, {a}, value={n})", "torch.addcmul({a}, {b}, {b})", "torch.addcdiv({a}, {b}, {a}, value=0.5)",
+    "torch.lerp({a}, {b}, 0.3)",
+    "torch.lerp({a}, {b}, {a})", "torch.add({a}, {b}, alpha={n})", "torch.sub({a}, {b}, alpha=2)", "{a}.sub({b}, alpha=1)",
+    "torch.pow({a}, {n})",
+    "torch.div({a}, {b})", "{a}.pow({b})", "F.softplus({a})", "F.softplus({a}, 2, 5)", "F.gelu({a})", "F.gelu({a}, approximate='tanh')",
+    "F.silu({a})",
     "F.leaky_relu({a}, 0.2)", "F.elu({a}, 0.7)", "F.logsigmoid({a})", "F.hardtanh({a})", "F.mish({a})", "F.relu({a})", "F.selu({a})",
-    "{a}.sum(0)", "{a}.sum((-2, -1))", "{a}.sum(-1, keepdim=True)", "{a}.mean(-1)", "{a}.mean((0, 1), keepdim=True)", "{a}.softmax(0)", "{a}.log_softmax(-1)",
-    "F.softmax({a}, dim=-1)", "torch.stack([{a}, {a}, {b}])", "torch.stack([{a}, {a}], -1)", "torch.cat([{a}, {a}], -1)", "torch.cat(({a}, {b}, {a}), dim=0)",
+    "{a}.sum(0)", "{a}.sum((-2, -1))", "{a}.sum(-1, keepdim=True)", "{a}.mean(-1)", "{a}.mean((0, 1), keepdim=True)", "{a}.softmax(0)",
+    "{a}.log_softmax(-1)",
+    "F.softmax({a}, dim=-1)", "torch.stack([{a}, {a}, {b}])", "torch.stack([{a}, {a}], -1)", "torch.cat([{a}, {a}], -1)",
+    "torch.cat(({a}, {b}, {a}), dim=0)",
     "torch.stack([{a}])", "{a}.amax(-1)", "{a}.var(-1)", "{a}.isnan()", "({c} & {c}) | ~{c}", "{a} == {b}", "({a} >= {n})", "{a} != {a}",
-    "({a} < {b}).float() * {a}", "{a}.detach() * 2 + {b}.detach()", "{c} ^ ({a} <= {b})", "torch.logical_not({a})", "{a}.long() + {b}.long()", "torch.maximum({a}, {b})",
+    "({a} < {b}).float() * {a}", "{a}.detach() * 2 + {b}.detach()", "{c} ^ ({a} <= {b})", "torch.logical_not({a})",
+    "{a}.long() + {b}.long()", "torch.maximum({a}, {b})",
 ]  # fmt: skip
 WRITES = [
-    "{a}.add_(1)", "{a}.mul_({b})", "{a}[...] = 2", "{a} += {b}", "{a}.zero_()", "{a}.add_({b}, alpha={n})", "{a} -= 0.5", "{a} *= {a}", "{a} /= {b}",
-    "{a}.copy_({b})", "{a}.fill_({n})", "{a}.sub_({b})", "{a}.div_(3)", "{a}.relu_()", "{a}.exp_()", "{a}.clamp_(0, 1)", "{a}.pow_(2)", "{a}.neg_()", "{a}.sigmoid_()",
+    "{a}.add_(1)", "{a}.mul_({b})", "{a}[...] = 2", "{a} += {b}", "{a}.zero_()", "{a}.add_({b}, alpha={n})", "{a} -= 0.5", "{a} *= {a}",
+    "{a} /= {b}",
+    "{a}.copy_({b})", "{a}.fill_({n})", "{a}.sub_({b})", "{a}.div_(3)", "{a}.relu_()", "{a}.exp_()", "{a}.clamp_(0, 1)", "{a}.pow_(2)",
+    "{a}.neg_()", "{a}.sigmoid_()",
     "{a}.addcmul_({b}, {b}, value=0.5)", "{a}.lerp_({b}, 0.25)", "{a}.abs_()", "{a}.copy_(3.0)", "{a}.eq_({b})", "{a}.maximum_({b})",
 ]  # fmt: skip
 MODES = [

@@ -70,8 +70,8 @@ WRITES = parts(
     | {x}.T[0] = 5 | {x}.ravel()[0] = 7 | {x}.reshape(-1)[:1] = s | {x}.ravel('F')[0] = 7 | {x}.ravel('K')[:1] = 7
     | {x}.fill(s) | {x}.sort() | {x}.sort(axis=0) | {x}.flat[0] = s | {x}.real[...] = 1 | {x}.put([0], s)
     | {x}.partition(0) | np.add({x}, b, out={x}) | np.exp({x}, out={x}) | np.sin({x}, {x})
-    | np.multiply({x}, s, out=b) | np.clip({x}, 0, 1, out={x}) | {x}.clip(0, s, out={x}) | np.cumsum({x}, out={x})
-    | np.cumsum({x}, axis=0, out={x}) | np.exp({x}, out={x}, where={x} < 1)
+    | np.multiply({x}, s, out=b) | np.clip({x}, 0, 1, out={x}) | {x}.clip(0, s, out={x}) | np.cumsum(a, out=a)
+    | np.cumsum(a, axis=0, out=a) | np.exp({x}, out={x}, where={x} < 1)
     | np.divide({x}, b, out={x}, where=b != 0) | np.sqrt({x}, out=b, where={x} > 0)
     | np.log(b, out={x}, where=b > 0) | np.subtract({x}[1:], {x}[:-1], out={x}[1:]) | np.power({x}, s, out={x})
     | np.sum({x}, axis=0, out={x}[0]) | np.dot({x}, {x}, out=b) | np.matmul({x}, {x}, out={x})
