@@ -47,8 +47,8 @@ newaxis = None
 
 if TYPE_CHECKING:
     from chainrule import (
-        accelerator, array_api, compat, cuda, fft, func, implicit, jit, masked, nn, optim, primitive, scipy, signal, sparse, stats,
-        testing, utils,
+        accelerator, array_api, compat, compiler, cuda, fft, func, implicit, jit, masked, nn, optim, primitive, scipy, signal,
+        sparse, stats, testing, utils,
     )
     from chainrule.jacobians.api import hessian, jacobian, jacobian_plan
     from chainrule.jacobians.prepared import prepare_jacobian
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
     from chainrule.serialization import load, save
     from chainrule.compiling import compile
+    from chainrule.compiling.control_flow import fori_loop, scan, while_loop
     from chainrule.explaining import explain, record_lines
     from chainrule.nn.functional import (
         adaptive_avg_pool1d, alpha_dropout, avg_pool1d, bilinear, celu, celu_, channel_shuffle, conv1d, conv2d, conv3d,
@@ -82,10 +83,11 @@ _PRIVATE = {"TYPE_CHECKING", "annotations", "keep_freed_memory"}
 _LAZY = {
     name: module
     for module, names in {
-        "": "accelerator array_api compat cuda fft func implicit jit masked nn optim primitive scipy signal sparse stats "
-        "testing utils",
+        "": "accelerator array_api compat compiler cuda fft func implicit jit masked nn optim primitive scipy signal sparse "
+        "stats testing utils",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "compiling": "compile",
+        "compiling.control_flow": "fori_loop scan while_loop",
         "explaining": "explain record_lines",
         "func": "grad grad_and_value hvp jacfwd jacrev jvp value_and_grad vjp vmap",
         "jacobians.api": "hessian jacobian jacobian_plan",

@@ -5,6 +5,7 @@ from chainrule import accelerator as accelerator
 from chainrule import array_api as array_api
 from chainrule import autograd as autograd
 from chainrule import compat as compat
+from chainrule import compiler as compiler
 from chainrule import cuda as cuda
 from chainrule import fft as fft
 from chainrule import func as func
@@ -418,6 +419,8 @@ def fmin(input: Any, other: Any, *, out: Any = ...) -> Any:
     """The smaller of two; the other where one is nan."""
 def fmod(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Remainder of truncated division: its sign is the dividend's."""
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: builtins.int | builtins.bool | None = ...) -> Any:
+    """``val = body_fun(i, val)`` for i from ``lower`` to ``upper - 1``: a :func:`scan` that gives the last value."""
 def frac(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """The fractional part: input − trunc(input)."""
 def frexp(input: Any) -> Any:
@@ -856,6 +859,8 @@ def save(obj: Any, f: Any, *, format: str | None = ...) -> None:
     """Save a dictionary of tensors, or anything made of tensors, arrays, numbers, text, dictionaries, lists and tuples."""
 def scalar_tensor(s: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """A 0-d tensor of the default dtype."""
+def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = ..., length: builtins.int | None = ..., reverse: builtins.bool = ..., unroll: builtins.int | builtins.bool = ..., *, checkpoint: builtins.bool = ...) -> tuple[Any, Any]:
+    """A loop over the first axis of arrays that carries values along: ``carry, y = f(carry, x)`` for each ``x`` of ``xs``."""
 def scatter(input: Tensor, dim: builtins.int, index: Any, src: Any = ..., *, value: Any = ..., reduce: str | None = ...) -> Tensor:
     """A copy with the elements of ``src`` (or one ``value``) written at indices along ``dim``."""
 def scatter_add(input: Tensor, dim: builtins.int, index: Any, src: Any) -> Tensor:
@@ -1068,6 +1073,8 @@ def vstack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
     """One above another: along the first axis (vectors become rows)."""
 def where(condition: Any, input: Any = ..., other: Any = ..., *, out: Tensor | None = ...) -> Any:
     """``input`` where the condition holds, else ``other``; with the condition alone, the indices where it does."""
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """``val = body_fun(val)`` as long as ``cond_fun(val)``."""
 def xlogy(input: Any, other: Any, *, out: Any = ...) -> Any:
     """x·log(y), and 0 where x is 0 (unless y is nan)."""
 def zeros(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ...) -> Tensor:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from contextvars import ContextVar
+from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
 from chainrule import errors
+from chainrule.core.tensor import Tensor
 
 __all__ = [
     "ScriptFunction",
@@ -47,9 +51,35 @@ class TracerWarning(Warning):
     """What PyTorch warns of where a trace does not see all that a function does; nothing warns of it here."""
 
 
-def trace(func: T, example_inputs: Any = None, **options: Any) -> T:
-    """The function or module itself: a trace computes what it does, for inputs that go its way."""
-    return func
+#: whether a function is run on example inputs
+_TRACING: ContextVar[bool] = ContextVar("tracing", default=False)
+
+
+def trace(func: Any, example_inputs: Any = None, *, example_kwarg_inputs: Any = None, **options: Any) -> Any:
+    """A function that does what another does while it is traced, which it is run for once; a module as it is.
+
+    Args:
+        func: a function or module, run on the example inputs. :func:`is_tracing` is true meanwhile, and for a function in all
+            calls of the result, which go the way that a trace went.
+        example_inputs: its arguments: a tuple, or one tensor or dictionary.
+        example_kwarg_inputs: its arguments by name.
+        **options: what PyTorch's checks of traces take; nothing is checked.
+    """
+    if example_inputs is None:
+        arguments: tuple[Any, ...] = ()
+    else:
+        arguments = (example_inputs,) if isinstance(example_inputs, (Tensor, dict)) else tuple(example_inputs)
+
+    @functools.wraps(func, updated=())
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        token = _TRACING.set(True)
+        try:
+            return func(*args, **kwargs)
+        finally:
+            _TRACING.reset(token)
+
+    traced(*arguments, **(example_kwarg_inputs or {}))
+    return traced if isinstance(func, (FunctionType, MethodType)) else func
 
 
 def ignore(drop: T = None, **options: Any) -> Any:  # type: ignore[assignment]
@@ -73,8 +103,8 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """Whether this is a trace: no."""
-    return False
+    """Whether :func:`trace`, or a function that it gave, is running another."""
+    return _TRACING.get()
 
 
 def __getattr__(name: str) -> object:

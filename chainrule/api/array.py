@@ -13,6 +13,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterator
+from sys import _getframe
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,11 +36,18 @@ from chainrule.core.protocol import (
     plain,
 )
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.errors.places import PACKAGE
 from chainrule.types import printing
 
 ndarray = np.ndarray
 new = object.__new__
 _OBJECT = np.dtype(object)
+
+
+def has_attribute(name: str) -> bool:
+    """Whether an Array has an attribute of this name."""
+    return hasattr(Array, name) or name in _AUTOGRAD or name in _ASKED
+
 
 #: What an Array shares with its tensor under PyTorch's names, none of which an ndarray has.
 _AUTOGRAD = frozenset(
@@ -105,6 +113,13 @@ class Array(ArrayMethods):
         elif dtype is not None:
             data = FUNCTIONS[np.astype](data, dtype)
         self._tensor = data.requires_grad_() if requires_grad else data
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """``Array``; while a function is recorded, for the user's ``isinstance``, the type of what it stands for."""
+        if SPECIAL and LOCAL.recorder is not None and not _getframe(1).f_code.co_filename.startswith(PACKAGE):
+            return LOCAL.recorder.stands_for(self._tensor._raw) or Array
+        return Array
 
     @property
     def tensor(self) -> Tensor:
@@ -529,11 +544,14 @@ def _out_of(function: Any, args: Any, kwargs: Any) -> Any:
 def recorded_operator(operation: Callable[..., Any], special: bool, *operands: Any) -> Any:
     """``recorded_as_numpy`` for an operator, which for floats, scalars and some exponents is not what the ufunc is."""
     recorder = LOCAL.recorder
-    if not recorder.weak and not (special and recorder.plain):
+    warns = recorder.plain and any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
+    if not recorder.weak and not (special and recorder.plain) and not warns:
         return None
     raw = _recorded(operands)
     if raw is None:
         return None
+    if warns and recorder.are_integers(raw):
+        return array_of(wrap(recorder.of_integers(operation, raw)))
     found = recorder.on_floats(operation, *raw) if recorder.weak else None
     if found is None:
         if not recorder.plain or (len(raw) < 2 and not special):

@@ -12,6 +12,7 @@ from chainrule.core.eager import LOOPS
 from chainrule.core.modes import grad_mode
 from chainrule.core.node import Leaf, Node
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.warned import located
 from chainrule.rows.primitive import Primitive
 
 ndarray = np.ndarray
@@ -28,7 +29,7 @@ def operation(call: Callable[..., Any], prim: Primitive, **forms: Any) -> Any:
         parameters: the row's numbers by their keywords, and what they are if they are not given.
     """
     if LOOPS is None:
-        return call
+        return located(call)
     number_first = isinstance(prim.value, np.ufunc) or forms.get("arrays_of_numbers", False)
     kept = "" if prim.promotion == "float" or len(prim.operands) > 2 else prim.accepts
     found = LOOPS.Operation(
@@ -73,7 +74,7 @@ def assigning(label: str, call: Any, value: Any = None, *, numbers: bool = True)
 
 def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
     """A function of two tensors whose ordinary case is a row that depends on how many axes they have."""
-    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 1, table=rows), call)
+    return located(call) if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 1, table=rows), call)
 
 
 def remembering(call: Any) -> Any:
@@ -128,7 +129,9 @@ def _layout(x: Any, view: Any) -> Any:
 
 def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
     """``__array_ufunc__``, whose ordinary case is the operation of a ufunc."""
-    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
+    if LOOPS is None:
+        return located(call)
+    return functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
 
 
 def at_index(row: Primitive, call: Any) -> Any:

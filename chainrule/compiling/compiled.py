@@ -217,8 +217,8 @@ class Compiled:
             result = again()  # which says what is wrong, if it is the function's
             self._as_it_is(signature, f"{type(error).__name__}: {error}", lambda: None)
             return result
-        new = [value.array.copy() for _, value in recording.writes]
-        made = [var.array.copy() for var in recording.outputs()]
+        new = [value.array.copy("K") for _, value in recording.writes]
+        made = [var.array.copy("K") for var in recording.outputs()]
         memories = [memory.array for memory, _ in recording.writes]
         _about_to_write(memories)
         for memory, values in zip(memories, new, strict=True):

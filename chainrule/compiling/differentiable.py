@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from chainrule.compiling.simplify import operands
 from chainrule.core.modes import recording as records
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.traced import Call, Program
+from chainrule.table.shape import alias
 from chainrule.tree import tree_leaves
 from chainrule.types.arrays import with_strides
 
@@ -97,12 +99,35 @@ def plan_of(recording: Recording) -> Plan:
     return Plan(Program([*backward.cotangents, *backward.residuals], recording.constants, backward.calls, made, []))
 
 
+def start_of(x: Tensor) -> Tensor:
+    """A place on the tape of its own for an operand: one may have been computed from another."""
+    if not x.requires_grad:
+        return x
+    start: Tensor = alias(x)
+    start._view = None
+    return start
+
+
+@contextmanager
+def starting_at(tensors: list[Any], starts: list[Tensor]) -> Iterator[None]:
+    """Within the block tensors from outside are on the tape where these are."""
+    before = [(x, x._edge) for x in tensors if isinstance(x, Tensor)]
+    try:
+        for x, start in zip(tensors, starts, strict=True):
+            if isinstance(x, Tensor):
+                x._edge = start._edge
+        yield
+    finally:
+        for x, edge in before:
+            x._edge = edge
+
+
 class CompiledFunction(Function):
     """The results of a replayed call as functions of the tensors that gradients flow to."""
 
     @staticmethod
     def forward(ctx: Any, replay: Replay, *tensors: Tensor) -> Any:
-        ctx.replay = replay
+        ctx.replay, ctx.tensors = replay, tensors
         ctx.save_for_backward(*[wrap(array) for array in replay.residuals], *tensors)
         replay.residuals = []
         return tuple([wrap(array) for array in replay.results])
@@ -125,6 +150,8 @@ class CompiledFunction(Function):
             )
         create_graph = records()
         with enable_grad():
-            results = tree_leaves(replay.again())
+            starts = [start_of(x) for x in tensors]
+            with starting_at(ctx.tensors, starts):
+                results = tree_leaves(replay.again())
         outputs = [results[i] for i in replay.backward.results]
-        return None, *grad(outputs, tensors, cotangents, create_graph=create_graph, allow_unused=True)
+        return None, *grad(outputs, starts, cotangents, create_graph=create_graph, allow_unused=True)

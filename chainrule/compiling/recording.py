@@ -236,7 +236,13 @@ class Recording:
 
 
 def record(
-    function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arrays: list[Any], name: str, pure: bool = False
+    function: Callable[..., Any],
+    leaves: list[Any],
+    spec: TreeSpec,
+    arrays: list[Any],
+    name: str,
+    pure: bool = False,
+    recorder: Recorder | None = None,
 ) -> Recording:
     """Run a function on values that are recorded.
 
@@ -246,11 +252,12 @@ def record(
         arrays: for each leaf its array; None for what is no array.
         name: of the function, for messages.
         pure: whether the caller has promised that it reads and changes no state of Python's.
+        recorder: what writes the calls down, if it is a special one.
 
     Raises:
         Unrecordable: what it does cannot be repeated.
     """
-    recorder = Recorder()
+    recorder = Recorder() if recorder is None else recorder
     reads = Watch(recorder)
     if not pure and frames.why_not():
         raise Unrecordable(
@@ -530,7 +537,7 @@ def _find_sources(
             by_grad[id(entry.grad)] = Leafed(tensor, -1)
     for index, var in arguments.vars:
         found.sources[var] = Argument(index)
-    holders: dict[Var, Any] = {}
+    holders: dict[Var, Any] = dict(recorder.elements)
     for entry in lifted:
         tensor = entry.ref()
         if entry.var is not None and tensor is not None:

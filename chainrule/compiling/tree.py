@@ -130,9 +130,7 @@ class Tree:
         Raises:
             TooMany: what it read where it branches off was something else too often.
         """
-        for var, source in recording.sources.items():
-            if not _same_source(self.sources.get(-var.number, source), source):
-                return None
+        _number_alike(recording, self.sources)
         pairs = self._branched(_segments(recording))
         if pairs is None:
             return None
@@ -269,6 +267,28 @@ def _segments(recording: Recording) -> list[Segment]:
         assert before.guard is not None
         before.branches[before.guard.var.array.tobytes()] = after
     return path
+
+
+_APART = 1 << 40  # between the number of an array and its other one, where the first is another array's in the tree
+
+
+def _number_alike(recording: Recording, sources: dict[int, Any]) -> None:
+    """Give the arrays that a recording starts from the numbers that they have in a tree; others, which are in the way, get new ones.
+
+    Where two recordings have gone different ways before they met an array, it has two numbers.
+    """
+    every = [*recording.sources, *recording.constants, *[var for call in recording.calls for var in call.results]]
+    numbered = {var.number: var for var in every}
+    wanted = {
+        var: next((-number for number, known in sources.items() if _same_source(known, source)), var.number + _APART)
+        for var, source in recording.sources.items()
+        if not _same_source(sources.get(-var.number), source)
+    }
+    for var, number in wanted.items():
+        other = numbered.get(number)
+        if other is not None and other not in wanted:
+            other.number += _APART
+        var.number = number
 
 
 def _same_source(x: Any, y: Any) -> bool:

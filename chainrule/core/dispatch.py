@@ -22,6 +22,7 @@ from chainrule.core.saved import pack
 from chainrule.core.tensor import InferenceTensor, Tensor, wrap
 from chainrule.core.versions import protected
 from chainrule.core.view import viewed
+from chainrule.core.warned import at_users_line, is_ours
 from chainrule.rows.primitive import TABLE, Primitive
 from chainrule.types.arrays import is_array, unscalar
 from chainrule.types.dtypes import as_dtype
@@ -83,7 +84,14 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
         return prim.value(*operands, **params)
     if top & 1:
         return record(prim, operands, params, top)
-    return INTERPRETERS[type(highest)](prim, operands, params, top // 2)
+    handler = INTERPRETERS[type(highest)]
+    if not is_ours(prim):
+        return handler(prim, operands, params, top // 2)
+    return at_users_line(handler, prim, operands, params, top // 2)
+
+
+def _value(prim: Primitive, datas: Any, params: dict[str, Any]) -> Any:
+    return prim.value(*datas, **params)
 
 
 def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> Any:
@@ -115,9 +123,12 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
             plain = plain or isinstance(x, ndarray)
     watch = LOCAL.watch if SPECIAL else None
     if top > 1:
-        out = INTERPRETERS[type(held)](prim, datas, params, level)  # what ranks highest now
+        held = INTERPRETERS[type(held)]  # what ranks highest now
+        out = at_users_line(held, prim, datas, params, level) if is_ours(prim) else held(prim, datas, params, level)
+    elif watch is not None:
+        out = watch.forward(prim, datas, params)
     else:
-        out = prim.value(*datas, **params) if watch is None else watch.forward(prim, datas, params)
+        out = at_users_line(_value, prim, datas, params) if is_ours(prim) else prim.value(*datas, **params)
     several = isinstance(out, tuple)
     if not needs or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or (several and not out):
         return _unrecorded(prim, operands, out, needs, params)
@@ -167,7 +178,7 @@ def record_unary(prim: Primitive, x: Tensor, params: dict[str, Any], out: Any = 
         if SPECIAL and LOCAL.watch is not None:
             out = LOCAL.watch.forward(prim, (data,), params)
         else:
-            out = prim.value(data, **params)
+            out = at_users_line(_value, prim, (data,), params) if is_ours(prim) else prim.value(data, **params)
         if type(out) is not ndarray:
             out = unscalar(out)
     if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or out.dtype.kind not in "fc":

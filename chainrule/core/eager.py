@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule import native
 from chainrule.core import node as tape
-from chainrule.core import versions
+from chainrule.core import versions, warned
 from chainrule.core.modes import LOCAL, MODES, SPECIAL, WATCHES
 from chainrule.core.node import Freed, Leaf, Node, Output, next_seq
 from chainrule.core.tensor import Tensor
@@ -114,6 +114,8 @@ def _connected() -> Any:
 
 
 LOOPS: Any = _connected()
+if LOOPS is not None and warned.VARIABLE is not None:
+    LOOPS.connect_warnings(warned.VARIABLE, warned.twin_of)
 new_node = tape.new_node if LOOPS is None else LOOPS.new_node
 if LOOPS is not None:
     tape.ON_USE.append(LOOPS.hangs_on_node)

@@ -10,7 +10,7 @@ exception nor another thread can divide.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from operator import add, attrgetter
 from sys import _getframe
 from typing import Any
 
@@ -28,6 +28,7 @@ from chainrule.core.saved import check_saved, saved_tensors
 from chainrule.core.tensor import Tensor
 from chainrule.core.ties import met, tied
 from chainrule.core.versions import CLOCK, GUARDED, check_guarded
+from chainrule.core.warned import at_users_line, is_ours
 from chainrule.errors.places import note_frame
 from chainrule.types.arrays import unscalar
 from chainrule.types.shapes import shape_of
@@ -158,7 +159,7 @@ class Sweep:
             g = _fill_missing_cotangents(node, g)
         watch = LOCAL.watch if SPECIAL else None
         rule = node.pullback if watch is None else watch.backward
-        grads = rule(node, g, saved, edges)
+        grads = at_users_line(rule, node, g, saved, edges) if is_ours(node.prim) else rule(node, g, saved, edges)
         if create_graph and self.ties and node.prim.tied:
             grads = tied(node, grads)
         if hooks is not None and hooks.post:
@@ -332,7 +333,7 @@ def _arrive(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None
 
 
 def _sum(x: Any, y: Any) -> Any:
-    total = x + y
+    total = at_users_line(add, x, y)
     return total if type(total) is ndarray else unscalar(total)
 
 

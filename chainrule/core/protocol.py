@@ -94,7 +94,10 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: dict
         raise errors.no_rule_for_numpy(ufunc.__name__ + ("" if method == "__call__" else "." + method), inputs)
     if method != "__call__":
         return function(*inputs, **kwargs)
-    kwargs = {key: value for key, value in kwargs.items() if key not in ("order", "subok")}
+    kwargs = {key: value for key, value in kwargs.items() if key != "subok"}
+    order = kwargs.pop("order", "K")
+    if order not in ("K", None) and method == "__call__":
+        return _in_order(ufunc.__name__, call_ufunc(ufunc, method, inputs, out, kwargs), order)
     dtype, casting = kwargs.pop("dtype", None), kwargs.pop("casting", "same_kind")
     if dtype is not None and np.dtype(dtype) == _OBJECT:  # NumPy's own functions, of an array of objects that we are in
         dtype = None
@@ -116,6 +119,18 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: dict
     outs = out if isinstance(out, tuple) else (out,)
     kept = tuple([np.where(where, y, o) for y, o in zip(parts, outs, strict=True)])
     return kept if isinstance(result, tuple) else kept[0]
+
+
+def _in_order(name: str, result: Any, order: str) -> Any:
+    """A result in rows ("C") or columns ("F")."""
+    if isinstance(result, tuple):
+        return tuple([_in_order(name, part, order) for part in result])
+    if len(getattr(result, "shape", ())) < 2:
+        return result
+    if order not in ("C", "F"):
+        raise errors.numpy_keyword(name, f"order={order!r}")
+    copy: Any = np.copy
+    return copy(result, order)
 
 
 def _harmless(ufunc: np.ufunc, inputs: Any, where: Any) -> list[Any]:
@@ -197,12 +212,14 @@ def call_function(name: str, ours: Callable[..., Any], args: Any, kwargs: dict[s
     if takes_any or names.issuperset(kwargs):
         return ours(*args, **kwargs), out
     dtype = kwargs.pop("dtype", None) if "dtype" not in names else None
+    order = kwargs.get("order", "K") if "order" not in names else "K"
     for keyword in [k for k in kwargs if k not in names]:
         if keyword not in _HARMLESS:
             raise errors.numpy_keyword(name, keyword)
         del kwargs[keyword]
     result = ours(*args, **kwargs)
-    return (result if dtype is None else np.astype(result, np.dtype(dtype))), out
+    result = result if dtype is None else np.astype(result, np.dtype(dtype))
+    return (result if order not in ("C", "F", "A") else _in_order(name, result, order)), out
 
 
 @functools.cache

@@ -470,6 +470,9 @@ functional_strict_vectorize() -> RuntimeError
 warn_out_resized(have, want) -> warning
     An output with one or more elements was resized since it had shape {have:list}, which does not match the required
     output shape {want:list}. Give out= a tensor of the right shape, or an empty one.
+order_in_vmap(order) -> RuntimeError
+    vmap: order={order!r} asks how an array lies in memory{here}. Elements of other examples lie between those of one, which
+    leaves open how an example by itself would lie. Write order='C' or order='F', or map over the first axis.
 random_in_vmap() -> RuntimeError
     vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different'
     randomness flags on vmap or perform the randomness operation out of vmap{here}: vmap(f, randomness='different')

@@ -48,6 +48,11 @@ def note_frame(noting: Any, frame: FrameType | None) -> None:
     noting.code, noting.lasti = None, 0
 
 
+def is_internal(file: str) -> bool:
+    """Whether a file is one of this package, or NumPy's."""
+    return file.startswith(_INTERNAL)
+
+
 class Where:
     """A place in the user's program, worked out only when it is printed.
 

@@ -184,7 +184,7 @@ class Unrecordable(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         recorder = LOCAL.recorder
-        if type(recorder) is Recorder and recorder.refusal is None:  # the function may catch it
+        if isinstance(recorder, Recorder) and recorder.refusal is None:  # the function may catch it
             recorder.refusal = self
 
 
@@ -264,6 +264,7 @@ class Recorder:
         given: numbers of the Vars of arguments.
         scalars: numbers of Vars that plain code has as scalars of NumPy's.
         weak: numbers of Vars that plain code has as floats of Python's, whose dtype is that of what they meet.
+        elements: for the Vars of numbers that lie in containers, where they are found.
     """
 
     def __init__(self) -> None:
@@ -295,6 +296,7 @@ class Recorder:
         self.given: set[int] = set()
         self.scalars: set[int] = set()
         self.weak: set[int] = set()
+        self.elements: dict[Var, Any] = {}
         self._count = 0
         self._row: str = ""
         self._inside_row = 0
@@ -331,6 +333,15 @@ class Recorder:
             var = self.arrays[id(array)] = self.new(array)
             self.contents.append((var, digest(array)))
         return var
+
+    def element(self, source: Any, number: np.ndarray[Any, Any]) -> Traced:
+        """A number that lies in a container, which is looked at again in each call."""
+        for var, known in self.elements.items():
+            if all([x is y for x, y in zip(known, source, strict=True)]):
+                return Traced(var, self.level)
+        var = self.arrays[id(number)] = self.new(number)
+        self.elements[var] = source
+        return Traced(var, self.level)
 
     def roots(self) -> list[Var]:
         """The plain arrays that were met."""
@@ -704,6 +715,14 @@ class Recorder:
         nothing_around = not self.depth and LOCAL.sweep is None and STACK.levels[-1] is self.level
         return nothing_around and not self.with_arrays
 
+    def stands_for(self, data: Any) -> type | None:
+        """The type that plain code has in the place of a value: ``float``, a scalar of NumPy's, ``ndarray``. None: its own."""
+        if type(data) is not Traced or not self.plain:
+            return None
+        if data.var.number in self.weak:
+            return float
+        return data.dtype.type if self.is_scalar(data) else ndarray
+
     def is_array(self, data: Any) -> bool:
         """Whether what has no dimension is an array in plain code, and no scalar of NumPy's or float of Python's."""
         return type(data) is Traced and self.plain and data.var.number not in self.scalars | self.weak
@@ -722,7 +741,7 @@ class Recorder:
             self.scalars.discard(data.var.number)
 
     def as_numpy(self, function: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Have a function of NumPy's recorded as it is. None: it fails, or its results are views, or no arrays."""
+        """Have a function of NumPy's recorded as it is. None: it fails, or its results are views, read-only, or no arrays."""
         begin, read, refusal = len(self.calls), len(self.guards), self.refusal
         try:
             function, method, args, kwargs = self._with_floats(function, method, args, kwargs)
@@ -736,7 +755,12 @@ class Recorder:
             return found
         parts = found if type(found) is tuple else (found,)
         memory = [x for x in _flat(_arrays((args, kwargs))) if type(x) is ndarray]
-        if not all(type(p) is Traced and not any(np.may_share_memory(p.var.array, x) for x in memory) for p in parts):
+        if not all(
+            type(p) is Traced
+            and p.var.array.flags.writeable
+            and not any(np.may_share_memory(p.var.array, x) for x in memory)
+            for p in parts
+        ):
             del self.calls[begin:], self.guards[read:]
             same = type(found) is Traced and any(x is found.var.array for x in memory)
             self._viewed = None if found is None or same else function
@@ -774,6 +798,18 @@ class Recorder:
             return self.call(_power_by_float, "", (x, y), {})
         x, y = self._as_strong((x, y))
         return operation(self._plain_value(x), self._plain_value(y))
+
+    def are_integers(self, operands: tuple[Any, ...]) -> bool:
+        """Whether these are scalars of NumPy's and integers alone: of these, unlike of arrays, overflows are warned of."""
+        return all(
+            [self.is_scalar(x) if type(x) is Traced else isinstance(x, (int, np.integer)) for x in operands]
+        ) and all([x.dtype.kind in "iub" for x in operands if type(x) is Traced])
+
+    def of_integers(self, operation: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+        """Have an operator on integers recorded as it is."""
+        found = self.call(*self.rebuilt(operation, operands, {}, ()))
+        self.keep_scalar(found)
+        return found
 
     def _plain_values(self, x: Any) -> Any:
         """Arguments with scalars where plain code has some."""
@@ -1117,7 +1153,9 @@ class Traced(ArrayLike):
 
     def as_argument(self) -> Any:
         recorder = self.recorder
-        return recorder.note(np.positive, "__call__", (self,), {}, (self.var.array,), False) if recorder.weak else self
+        if self.var.number not in recorder.weak:
+            return self
+        return recorder.note(np.positive, "__call__", (self,), {}, (self.var.array,), False)
 
     def on_numbers(self, function: Callable[[Any], Any]) -> Any:
         return self.recorder.call(function, "", (self,), {})

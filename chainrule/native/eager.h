@@ -16,6 +16,12 @@
 /* elements up to which a loop is called here; beyond, NumPy's ufunc (or SharedUfunc) does it, and lets other threads run */
 #define DIRECT_MOST 8192
 
+#ifdef _MSC_VER
+#define THREAD_LOCAL __declspec(thread)
+#else
+#define THREAD_LOCAL _Thread_local
+#endif
+
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
 
 /* Python's classes, the places of their slots, and what nodes are made with. Set once, by connect(). */
@@ -44,6 +50,18 @@ int special_mode(void);
 /* whether the ordinary case is ours at all, and which */
 static inline int mode_now(void) { return !core.on ? UNUSUAL : PyList_GET_SIZE(core.special) == 0 ? RECORDS : special_mode(); }
 static inline int is_ordinary(void) { return core.on && PyList_GET_SIZE(core.special) == 0; }
+
+/* have warnings name the user's line, until leave_located is given the token (NULL where nothing has to be left). -1 with an error */
+int enter_located(PyObject **token);
+void leave_located(PyObject *token);
+/* the same once in a sweep, before what is not called by call_located. swap_lazy: from here to the end of a sweep; NULL: not here */
+int enter_lazily(void);
+PyObject **swap_lazy(PyObject **token);
+/* call Python; what NumPy warns of in it names the user's line (operation.c) */
+PyObject *call_located(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+PyObject *call_located_dict(PyObject *callable, PyObject *const *args, size_t nargs, PyObject *params);
+/* warn of floating-point exceptions, or raise, as NumPy is told to: -1 with an error */
+int give_errors(const char *name, int found);
 
 /* ---- values.c */
 

@@ -46,6 +46,100 @@ static Py_ssize_t array_tensor;
 
 int is_operation(PyObject *object) { return Py_TYPE(object) == operation_type; }
 
+/* ---- warnings: core/warned.py */
+
+/* NumPy's context variable of how errors are treated; what says how they are while we compute, and the answers of late */
+static PyObject *treatment, *twin_of;
+static struct { PyObject *given, *ours; } twins[4];
+static int last_twin;
+
+/* How errors are treated while we compute, borrowed; NULL: as they are, or with an error */
+static PyObject *our_treatment(void) {
+    PyObject *now = NULL, *ours;
+    int i;
+    if (treatment == NULL || PyContextVar_Get(treatment, NULL, &now) < 0 || now == NULL) return NULL;
+    for (i = 0; i < 4; i++) {
+        if (twins[i].given == now) break;
+    }
+    if (i == 4) {
+        ours = PyObject_CallOneArg(twin_of, now);
+        if (ours == NULL) {
+            Py_DECREF(now);
+            return NULL;
+        }
+        i = last_twin = (last_twin + 1) % 4;
+        Py_XSETREF(twins[i].ours, ours);
+        Py_XSETREF(twins[i].given, Py_NewRef(now));
+    }
+    Py_DECREF(now);
+    return twins[i].ours == Py_None ? NULL : twins[i].ours;
+}
+
+int enter_located(PyObject **token) {
+    PyObject *ours = our_treatment();
+    *token = ours == NULL ? NULL : PyContextVar_Set(treatment, ours);
+    return *token == NULL && PyErr_Occurred() ? -1 : 0;
+}
+
+void leave_located(PyObject *token) {
+    PyObject *type, *value, *traceback;
+    if (token == NULL) return;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (PyContextVar_Reset(treatment, token) < 0) PyErr_Clear(); /* it was left in another context */
+    PyErr_Restore(type, value, traceback);
+    Py_DECREF(token);
+}
+
+/* where this thread's sweep keeps the token, once something in it may warn by itself; NULL outside of sweeps and in the user's code */
+static THREAD_LOCAL PyObject **of_sweep;
+
+PyObject **swap_lazy(PyObject **token) {
+    PyObject **outer = of_sweep;
+    if (token == NULL && outer != NULL) {
+        leave_located(*outer);
+        *outer = NULL;
+    }
+    of_sweep = token;
+    return outer;
+}
+
+int enter_lazily(void) { return of_sweep == NULL || *of_sweep != NULL ? 0 : enter_located(of_sweep); }
+
+PyObject *call_located(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    PyObject *token, *result;
+    if (enter_located(&token) < 0) return NULL;
+    result = PyObject_Vectorcall(callable, args, nargsf, kwnames);
+    leave_located(token);
+    return result;
+}
+
+PyObject *call_located_dict(PyObject *callable, PyObject *const *args, size_t nargs, PyObject *params) {
+    PyObject *token, *result;
+    if (enter_located(&token) < 0) return NULL;
+    result = PyObject_VectorcallDict(callable, args, nargs, params);
+    leave_located(token);
+    return result;
+}
+
+int give_errors(const char *name, int found) {
+    PyObject *token;
+    int failed;
+    if (enter_located(&token) < 0) return -1;
+    failed = PyUFunc_GiveFloatingpointErrors(name, found);
+    leave_located(token);
+    return failed;
+}
+
+/* connect_warnings(variable, twin_of) */
+static PyObject *connect_warnings(PyObject *module, PyObject *args) {
+    PyObject *variable, *function;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O", &PyContextVar_Type, &variable, &function)) return NULL;
+    Py_XSETREF(treatment, Py_NewRef(variable));
+    Py_XSETREF(twin_of, Py_NewRef(function));
+    Py_RETURN_NONE;
+}
+
 /* ---- elementwise */
 
 static void let_go(Operands *operands) {
@@ -293,7 +387,7 @@ static PyObject *way_of(Operation *self, const Tensors *tensors, int seen, PyObj
 
 /* Call Python, and keep the way that it went. */
 static PyObject *learn(Operation *self, const Tensors *tensors, int mode, PyObject *key, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    PyObject *result = PyObject_Vectorcall(self->python, args, (size_t)nargs, kwnames), *way;
+    PyObject *result = call_located(self->python, args, (size_t)nargs, kwnames), *way;
     if (result == NULL) return NULL;
     way = way_of(self, tensors, tensors->recorded && mode == RECORDS, args, nargs, kwnames, result);
     if (PyDict_GET_SIZE(self->ways) >= MOST_REMEMBERED) PyDict_Clear(self->ways);
@@ -448,7 +542,7 @@ static PyObject *in_place(Operation *self, PyObject *const *args, int direct, in
 
 static PyObject *learn_way(Operation *self, const Call *call, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
-    PyObject *result = PyObject_Vectorcall(self->python, args, (size_t)nargs, kwnames), *given, *operands, *way = NULL;
+    PyObject *result = call_located(self->python, args, (size_t)nargs, kwnames), *given, *operands, *way = NULL;
     if (result == NULL) return NULL;
     given = PyTuple_New(n);
     operands = PyTuple_New(call->noperands); /* which the arguments hold */
@@ -570,7 +664,7 @@ static PyObject *call_with_factor(Operation *self, PyObject *const *args, PyObje
     for (k = 0; k < last; k++) operands[k] = args[k];
     operands[last] = scaled;
     result = self->form == IN_PLACE ? in_place(self, operands, 0, mode) : call_here(self, operands, self->nin, mode);
-    if (result == NULL && !PyErr_Occurred()) result = PyObject_Vectorcall(self->python, operands, (size_t)self->nin, NULL); /* which goes on from there */
+    if (result == NULL && !PyErr_Occurred()) result = call_located(self->python, operands, (size_t)self->nin, NULL); /* which goes on from there */
     Py_DECREF(scaled);
     return result;
 }
@@ -597,7 +691,7 @@ static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t 
     }
     if (mode >= RECORDS) result = call_ordinary(self, args, PyVectorcall_NARGS(nargsf), kwnames, mode);
     if (result != NULL || PyErr_Occurred()) return result;
-    return PyObject_Vectorcall(self->python, args, nargsf, kwnames);
+    return call_located(self->python, args, nargsf, kwnames);
 }
 
 /* ---- the type */
@@ -831,6 +925,7 @@ static PyObject *follow_way(PyObject *module, PyObject *args) {
 
 PyMethodDef operation_functions[] = {
     {"follow", follow_way, METH_VARARGS, "follow(way, operands): the tensor at the end of a way, see api/ways.py"},
+    {"connect_warnings", connect_warnings, METH_VARARGS, "connect_warnings(variable, twin_of): how NumPy treats errors, and how it does while we compute"},
     {"connect_arrays", connect_arrays, METH_O, "connect_arrays(Array): the class of arrays, which hold a tensor"},
     {NULL, NULL, 0, NULL},
 };

@@ -86,7 +86,8 @@ static PyObject *product(Row *row, PyObject *x, PyObject *y) {
     PyObject *both[] = {x, y};
     int ndim = PyArray_NDIM((PyArrayObject *)x);
     (void)row;
-    if (ndim != PyArray_NDIM((PyArrayObject *)y) || ndim != 2) return as_array(PyObject_Vectorcall(row->value.value, both, 2, NULL));
+    if (ndim != PyArray_NDIM((PyArrayObject *)y) || ndim != 2) return as_array(call_located(row->value.value, both, 2, NULL));
+    if (enter_lazily() < 0) return NULL;
     return as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
 }
 
@@ -169,7 +170,7 @@ PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params) {
         PyObject *result = value_by_program(row, raw, n, params);
         if (result != NULL || PyErr_Occurred()) return result;
     }
-    return as_array(PyObject_VectorcallDict(row->value.value, raw, (size_t)n, params));
+    return as_array(call_located_dict(row->value.value, raw, (size_t)n, params));
 }
 
 PyObject *saved_of(const Row *row, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result) {
@@ -543,7 +544,7 @@ static PyObject *record_program(const Program *program, PyObject **values, Place
             operands[1] = number;
         }
         made = operate(operation, operands, step->nin, place);
-        if (made == NULL && !PyErr_Occurred()) made = PyObject_Vectorcall(operation, operands, (size_t)step->nin, NULL);
+        if (made == NULL && !PyErr_Occurred()) made = call_located(operation, operands, (size_t)step->nin, NULL);
         values[INPUTS + CONSTANTS + done] = made;
         if (made == NULL) goto end;
     }
@@ -720,7 +721,7 @@ static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
         PyObject *made = mode < 0 ? NULL : record(args[0], PySequence_Fast_ITEMS(args[1]), PySequence_Fast_GET_SIZE(args[1]), args[2], NULL, mode, here);
         if (made != NULL || PyErr_Occurred()) return made;
     }
-    return PyObject_Vectorcall(python_bind, args, (size_t)nargs, NULL);
+    return call_located(python_bind, args, (size_t)nargs, NULL);
 }
 
 static PyObject *record_unary(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
@@ -730,7 +731,7 @@ static PyObject *record_unary(PyObject *module, PyObject *const *args, Py_ssize_
         PyObject *made = mode < 0 ? NULL : record(args[0], args + 1, 1, args[2], nargs == 3 || args[3] == Py_None ? NULL : args[3], mode, here);
         if (made != NULL || PyErr_Occurred()) return made;
     }
-    return PyObject_Vectorcall(python_record_unary, args, (size_t)nargs, NULL);
+    return call_located(python_record_unary, args, (size_t)nargs, NULL);
 }
 
 /* recorders(bind, record_unary): the Python functions that are left the cases that are not ordinary */

@@ -76,7 +76,7 @@ PyObject *sum_axes(PyObject *x, PyObject *params) {
     out = new_array(kind, reduced_shape(array, axes, dims), dims);
     if (out == NULL) return NULL;
     found = add_up(kind, PyArray_BYTES(array), PyArray_BYTES((PyArrayObject *)out), outer, n, inner, size);
-    if (found && PyUFunc_GiveFloatingpointErrors("reduce", found) < 0) Py_CLEAR(out);
+    if (found && give_errors("reduce", found) < 0) Py_CLEAR(out);
     return out;
 }
 

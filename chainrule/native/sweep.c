@@ -304,9 +304,11 @@ static PyObject *useful_edges(const Graph *graph, PyObject *edges, int *any) {
 /* Have Python do what is not plain; what it gives arrives. */
 static int hand_over(Graph *graph, const Task *task, PyObject *node, PyObject *g) {
     int done = -1, any;
-    PyObject *edges = useful_edges(graph, edges_of(node), &any), *args[] = {node, g, edges}, *found;
+    PyObject *edges = useful_edges(graph, edges_of(node), &any), *args[] = {node, g, edges}, *found, **token;
     if (edges == NULL) return -1;
-    found = PyObject_Vectorcall(task->visit, args, 3, NULL);
+    token = swap_lazy(NULL);
+    found = PyObject_Vectorcall(task->visit, args, 3, NULL); /* the user's hooks, perhaps */
+    swap_lazy(token);
     Py_DECREF(edges);
     if (found == Py_None) {
         done = 0;
@@ -321,6 +323,11 @@ static int hand_over(Graph *graph, const Task *task, PyObject *node, PyObject *g
 
 /* Whether anything was written in place since a node was made. */
 static int is_late(PyObject *node) { return PyLong_AsLongLong(SLOT(core.clock, core.latest)) > PyLong_AsLongLong(SLOT(node, core.seq)); }
+
+/* Whether a row's rules are ours: core.warned.is_ours */
+static int is_of_table(PyObject *prim) {
+    return SLOT(prim, core.prim_listed) == Py_True && PyUnicode_CompareWithASCIIString(SLOT(prim, core.prim_kind), "function") != 0;
+}
 
 /* Run the rule of a plain node. */
 static int run_plain(Graph *graph, const Task *task, PyObject *node, PyObject *g, PyObject *edges) {
@@ -343,7 +350,13 @@ static int run_plain(Graph *graph, const Task *task, PyObject *node, PyObject *g
         done = run_rule(node, g, saved, edges, few);
         if (done == 0) {
             PyObject *args[] = {node, g, saved, edges};
-            grads = PyObject_Vectorcall(SLOT(node, core.pullback), args, 4, NULL);
+            if (is_of_table(SLOT(node, core.prim))) {
+                grads = call_located(SLOT(node, core.pullback), args, 4, NULL);
+            } else { /* a function of the user's */
+                PyObject **token = swap_lazy(NULL);
+                grads = PyObject_Vectorcall(SLOT(node, core.pullback), args, 4, NULL);
+                swap_lazy(token);
+            }
             done = grads == NULL ? -1 : arrive_all(graph, task, edges, grads);
             Py_XDECREF(grads);
             Py_DECREF(saved);
@@ -411,7 +424,7 @@ static PyObject *or_null(PyObject *x) { return x == Py_None ? NULL : x; }
    order: the nodes to visit, or None for all that is reachable; freed: what saved values become, and whose place recorded nodes get */
 static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     Graph graph = {0};
-    PyObject *left = NULL, *wanted;
+    PyObject *left = NULL, *wanted, *token = NULL, **outer;
     Py_ssize_t i;
     int done;
     unsigned visited = 0;
@@ -442,6 +455,7 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
         if (task.place.code == NULL || task.place.lasti == NULL) done = -1;
         if (done < 0 && !PyErr_Occurred()) PyErr_NoMemory(); /* Python's own look-up of attributes does not always say so */
     }
+    outer = swap_lazy(&token);
     for (i = 0; done == 0 && i < PyList_GET_SIZE(args[0]); i++) done = arrive(&graph, &task, PyList_GET_ITEM(args[0], i), Py_NewRef(PyList_GET_ITEM(args[1], i)));
     while (done == 0 && graph.left > 0) {
         Entry *entry = &graph.entries[graph.turns[graph.left - 1].at];
@@ -454,6 +468,8 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
         done = visit(&graph, &task, entry);
         if (done == 0 && (++visited & 255) == 0) done = PyErr_CheckSignals();
     }
+    swap_lazy(NULL);
+    swap_lazy(outer);
     if (done == 0) left = remains(&graph, args[0]);
     Py_XDECREF(task.place.code);
     Py_XDECREF(task.place.lasti);
@@ -566,7 +582,7 @@ static PyObject *write_plain(PyObject *module, PyObject *const *args, Py_ssize_t
             writes[i].fresh = before;
         }
     }
-    if (found && done == 0 && PyUFunc_GiveFloatingpointErrors("add", found) < 0) done = -1;
+    if (found && done == 0 && give_errors("add", found) < 0) done = -1;
     for (i = 0; i < n; i++) {
         Py_XDECREF(writes[i].fresh);
         Py_XDECREF(writes[i].passes);

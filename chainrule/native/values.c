@@ -165,13 +165,13 @@ static int is_end_of(PyArrayObject *y, PyArrayObject *x) {
 }
 
 static PyObject *call_value(const Function *function, int nin, PyObject *const *raw) {
-    return as_array(PyObject_Vectorcall(function->value, raw, (size_t)nin, NULL));
+    return as_array(call_located(function->value, raw, (size_t)nin, NULL));
 }
 
 /* The value written into the first operand, by NumPy. */
 static PyObject *call_into(const Function *function, int nin, PyObject *const *raw) {
     PyObject *args[] = {raw[0], nin == 2 ? raw[1] : raw[0], raw[0]};
-    return PyObject_Vectorcall(function->value, args, (size_t)nin + 1, NULL);
+    return call_located(function->value, args, (size_t)nin + 1, NULL);
 }
 
 static PyObject *call_either(const Function *function, int nin, PyObject *const *raw, int into) { return into ? call_into(function, nin, raw) : call_value(function, nin, raw); }
@@ -231,7 +231,7 @@ PyObject *apply(const Function *function, int nin, PyObject *const *raw, int int
         args[nin] = at[nin] + i * n * PyArray_ITEMSIZE(out);
         found |= run_loop(loop, args, n, strides);
     }
-    if (found && PyUFunc_GiveFloatingpointErrors(((PyUFuncObject *)function->ufunc)->name, found) < 0) Py_CLEAR(out);
+    if (found && give_errors(((PyUFuncObject *)function->ufunc)->name, found) < 0) Py_CLEAR(out);
     return (PyObject *)out;
 }
 
@@ -244,7 +244,7 @@ PyObject *add_arrays(PyObject *x, PyObject *y) {
 
 PyObject *add_into(PyObject *x, PyObject *y) {
     PyObject *args[] = {x, y, x};
-    return PyObject_Vectorcall(add.value, args, 3, NULL);
+    return call_located(add.value, args, 3, NULL);
 }
 
 int add_in_place(PyObject *x, PyObject *y) {
@@ -273,7 +273,7 @@ PyObject *total(PyObject *x) {
     args[0] = args[2] = PyArray_BYTES((PyArrayObject *)out);
     args[1] = PyArray_BYTES(array);
     found = run_loop(add.loops[kind], args, n, strides);
-    if (found && PyUFunc_GiveFloatingpointErrors("reduce", found) < 0) Py_CLEAR(out);
+    if (found && give_errors("reduce", found) < 0) Py_CLEAR(out);
     return out;
 }
 
@@ -313,7 +313,7 @@ PyObject *sum_rows(PyObject *g, PyObject *aval) {
         args[1] = PyArray_BYTES(array) + i * n * SIZE(kind);
         found |= run_loop(add.loops[kind], args, n == 1 ? rows : n, strides);
     }
-    if (found && PyUFunc_GiveFloatingpointErrors("reduce", found) < 0) Py_CLEAR(out);
+    if (found && give_errors("reduce", found) < 0) Py_CLEAR(out);
     return out;
 }
 

@@ -25,6 +25,7 @@ from chainrule.ops import joining, products, reductions, shaping
 from chainrule.ops.arguments import beside, numbers_of, takes_tensors, tensor_of
 from chainrule.table import indexing
 from chainrule.table import nn as rows
+from chainrule.table import shape as moves
 from chainrule.types.arrays import AnyArray, is_array, lies_within
 
 ndarray = np.ndarray
@@ -354,7 +355,7 @@ def group_norm(
         )
     _check_channels(x, weight=weight, bias=bias)
     grouped = x.reshape(x.shape[0], num_groups, x.numel() // (x.shape[0] * num_groups) if x.numel() else 0)
-    out = _standardized(grouped, (-1,), eps, "NativeGroupNormBackward0").reshape(tuple(x.shape))
+    out = moves.unsafe_view(_standardized(grouped, (-1,), eps, "NativeGroupNormBackward0"), shape=tuple(x.shape))
     return _affine(out, _by_channel(weight, x), _by_channel(bias, x))  # type: ignore[no-any-return]
 
 

@@ -5,6 +5,7 @@ A module keeps what it owns in three dictionaries, by attribute name. Everything
 
 from __future__ import annotations
 
+import importlib
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
@@ -52,6 +53,7 @@ class Module:
     """
 
     training: bool
+    _compiled_call: Any = None  # what calls go to after `compile`
     call_super_init = False  # whether arguments go on to the next class, for a module that is something else as well
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -74,6 +76,10 @@ class Module:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        compiled = self._compiled_call
+        return self._call(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         for pre_hook in [*self._pre_hooks.values()]:
             changed = pre_hook(self, args)
             if changed is not None:
@@ -83,6 +89,27 @@ class Module:
             changed = hook(self, args, out)
             out = out if changed is None else changed
         return out
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Have calls recorded and replayed from now on, with hooks; the arguments are those of :func:`chainrule.compile`.
+
+        The module stays what it is: its parameters and state keep their names. Copies and pickles of it are not compiled.
+
+        >>> import chainrule as cr
+        >>> line = cr.nn.Linear(2, 1)
+        >>> x = cr.ones(3, 2)
+        >>> before = line(x)
+        >>> line.compile()
+        >>> cr.equal(line(x), before), list(line.state_dict())
+        (True, ['weight', 'bias'])
+        """
+        compiled = importlib.import_module("chainrule.compiling").compile(self._call, *args, **kwargs)
+        if compiled != self._call:  # it is not disabled
+            compiled.name = type(self).__name__  # for messages
+        self.__dict__["_compiled_call"] = compiled
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_compiled_call"}
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, args, output)`` after each call; what it returns, if anything, is the output then."""

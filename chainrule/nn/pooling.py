@@ -18,6 +18,7 @@ from chainrule.ops import elementwise as ew
 from chainrule.ops import gathering, joining, products, reductions, shaping
 from chainrule.ops.arguments import beside, tensor_of
 from chainrule.table import pooling as rows
+from chainrule.table import shape as moves
 from chainrule.table import windows
 from chainrule.types.arrays import AnyArray, is_array, lies_within
 
@@ -90,7 +91,8 @@ def _largest(x: Any, places: tuple[Any, ...], return_indices: bool) -> Any:
     for i, p in enumerate(places):
         empty = empty | (p < 0).all(1).reshape(-1, *(1,) * (axes - 1 - i))
     found = ew.where(beside(where, empty), 0, where) if empty.any() else where
-    out = gathering.gather(flat, -1, shaping.flatten(found, where.ndim - axes)).reshape(tuple(where.shape))
+    out = gathering.gather(flat, -1, shaping.flatten(found, where.ndim - axes))
+    out = moves.unsafe_view(out, shape=tuple(where.shape))
     if empty.any():  # windows of padding alone
         out = ew.where(beside(out, empty), -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min, out)
     return (tie(out), found) if return_indices else tie(out)

@@ -30,7 +30,7 @@ from chainrule.api.array import (
     recorded_setitem,
     with_strong_floats,
 )
-from chainrule.api.operations import at_index, by_protocol, instead
+from chainrule.api.operations import at_index, by_protocol, by_ranks, instead
 from chainrule.api.ways import by_way, functions_by_way
 from chainrule.backends.arrays import is_foreign
 from chainrule.core import inplace
@@ -169,7 +169,8 @@ _product = _fast_binary(np.matmul, products.matmul, True)
 
 def _matmul(x: AnyArray, y: AnyArray) -> Any:
     try:
-        return _product(x, y)
+        stacks = max(len(np.shape(x)), len(np.shape(y))) > 3  # they lie as those of a ufunc
+        return apply_ufunc(np.matmul, "__call__", (x, y), None, {}) if stacks else _product(x, y)
     except RuntimeError:
         a, b = np.shape(x), np.shape(y)
         if a and b and a[-1] != b[-2 if len(b) > 1 else 0]:
@@ -179,7 +180,10 @@ def _matmul(x: AnyArray, y: AnyArray) -> Any:
         raise
 
 
-FAST[np.matmul] = BY_UFUNC[np.matmul, False] = instead(Tensor.matmul, _matmul, arrays=True, constants=True)
+_one_stack = {ranks: row for ranks, row in products.BY_RANKS.items() if max(ranks) < 4}  # several lie as a ufunc's
+FAST[np.matmul] = BY_UFUNC[np.matmul, False] = instead(
+    by_ranks(_one_stack, Tensor.matmul), _matmul, arrays=True, constants=True
+)
 
 
 def _fast_comparison(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -376,7 +380,7 @@ def _getitem(self: Array, index: Any) -> Any:
         if used > tensor._raw.ndim:
             ndim = tensor._raw.ndim
             raise IndexError(f"too many indices for array: array is {ndim}-dimensional, but {used} were indexed")
-        part = read_any(tensor, items)
+        part = read_any(tensor, items, "K")
         if part._raw.shape and all(type(i) is not ndarray and not i.shape for i in items if is_array(i)):
             read, write = partial(read_any, items=items), partial(put_any, items=items, accumulate=False)
             register_view(

@@ -165,8 +165,9 @@ def _pair(x: AnyArray, a: str, y: AnyArray, b: str, later: set[str]) -> tuple[An
     if x.dtype != y.dtype:
         if x.dtype.kind in "biu" and y.dtype.kind in "biu":  # the one that was summed is wider now
             x, y = widened(x), widened(y)
-        joint = promotion.result_dtype(x.dtype, not a, y.dtype, not b)
-        x, y = cast(x, joint), cast(y, joint)
+        if isinstance(x, Tensor) and isinstance(y, Tensor):
+            joint = promotion.result_dtype(x.dtype, not a, y.dtype, not b)
+            x, y = cast(x, joint), cast(y, joint)
     sx, sy = dict(zip(a, shape_of(x), strict=True)), dict(zip(b, shape_of(y), strict=True))
     for c in set(a) & set(b):  # a size of 1 stretches to the other's
         if sx[c] != sy[c]:

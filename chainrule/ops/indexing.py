@@ -59,7 +59,7 @@ def read_index(index: Any) -> tuple[Any, ...]:
                     "tensors used as indices must be long, int, byte or bool tensors; got an array of dtype "
                     f"{array.dtype}"
                 )
-            items.append(array)
+            items.append(array if array.shape or array.dtype.kind == "b" else int(array))
         elif hasattr(item, "__index__"):
             items.append(item.__index__())
         elif hasattr(item, "__array__"):  # another library's array, such as a column of a table

@@ -124,7 +124,9 @@ def block_diag(*tensors: Tensor) -> Tensor:
             raise RuntimeError(
                 f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has {t.ndim} dimensions"
             )
-    blocks = [atleast_2d(t) for t in same_dtype("block_diag", *tensors)] or [wrap(np.empty((1, 0), default_dtype()))]
+    blocks = [wrap(np.empty((1, 0), default_dtype()))]
+    if tensors:
+        blocks = [atleast_2d(t) for t in same_dtype("block_diag", *tensors)]
     width = builtins.sum(b.shape[1] for b in blocks)
     done = []
     start = 0

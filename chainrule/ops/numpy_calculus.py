@@ -13,6 +13,7 @@ import numpy as np
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import ArrayLike, implements
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.ops.numpy_layout import laid_as
 from chainrule.ops.numpy_reductions import checked_axes, sliced, without_nan
 from chainrule.table import indexing
 from chainrule.types.arrays import AnyArray, is_array, is_recorded
@@ -84,7 +85,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
     spacings = _spacings(varargs, [shape_of(f)[k] for k in axes])
-    slopes = tuple(_slope(f, h, k, edge_order) for h, k in zip(spacings, axes, strict=True))
+    slopes = tuple(laid_as(_slope(f, h, k, edge_order), f) for h, k in zip(spacings, axes, strict=True))
     return slopes[0] if len(axes) == 1 else slopes
 
 
@@ -181,7 +182,7 @@ def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np
     step = np.absolute(np.diff(p, axis=axis))
     correction = np.where(step < (period / 2 if discont is None else discont), 0, correction)
     rest = sliced(p, 1, None, axis) + np.cumsum(correction, axis=axis)
-    return np.concatenate([cast(part, kind) for part in (sliced(p, 0, 1, axis), rest)], axis=axis)
+    return laid_as(np.concatenate([cast(part, kind) for part in (sliced(p, 0, 1, axis), rest)], axis=axis), p)
 
 
 def _turns_of_integers(p: Any, axis: int, period: Any) -> Any:

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.dispatch import rank
+from chainrule.core.dispatch import bind, rank
 from chainrule.core.foreign import innermost
-from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, holds_of, implements, memory_of
+from chainrule.core.modes import LOCAL
+from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, holds_of, implements, memory_of, strides_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
+from chainrule.core.view import read_only
 from chainrule.ops import einsum, products
-from chainrule.ops.numpy_layout import copied, laid
+from chainrule.ops.numpy_layout import copied, laid, layout_of, settled_order
 from chainrule.ops.numpy_lists import arranged, operands, promoted
 from chainrule.ops.numpy_reductions import in_dtype, wide
 from chainrule.table import arithmetic, comparison, special, trigonometric
@@ -47,12 +49,12 @@ def _size(a: Any, axis: Any = None) -> int:
 
 @implements(np.zeros_like)
 def _zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
-    return _alike(np.zeros_like, np.zeros, a, dtype, shape)
+    return _alike(np.zeros_like, a, dtype, order, shape)
 
 
 @implements(np.ones_like)
 def _ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
-    return _alike(np.ones_like, np.ones, a, dtype, shape)
+    return _alike(np.ones_like, a, dtype, order, shape)
 
 
 @implements(np.full_like)
@@ -62,23 +64,24 @@ def _full_like(
     if isinstance(fill_value, (Tensor, ArrayLike)):
         shape, dtype = shape_of(a) if shape is None else shape, np.dtype(dtype or dtype_of(a))
         return np.copy(np.astype(np.broadcast_to(fill_value, shape), dtype))
-    return _alike(np.full_like, np.full, a, dtype, shape, fill_value)
+    return _alike(np.full_like, a, dtype, order, shape, fill_value)
 
 
 @implements(np.empty_like)
 def _empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
-    return _zeros_like(prototype, dtype, shape=shape)
+    return _zeros_like(prototype, dtype, order, shape=shape)
 
 
-def _alike(function: Any, of_shape: Any, a: Any, dtype: Any, shape: Any, *value: Any) -> Any:
+def _alike(function: Any, a: Any, dtype: Any, order: str, shape: Any, *value: Any) -> Any:
     """An array of one value, like a in what is not said: of a's library where that is not NumPy."""
     raw, dtype = innermost(a), np.dtype(dtype or dtype_of(a))
-    if shape is None and (raw is None or raw.shape != shape_of(a)):  # of one example
+    if raw is None:
+        raw = layout_of(a)
+        order = settled_order(a, order) if order == "A" else order
+    elif shape is None and raw.shape != shape_of(a):  # of one example
         shape = shape_of(a)
-    if raw is not None:
-        array = function(raw, *value, dtype=dtype, **({} if shape is None else {"shape": shape}))
-    else:
-        array = of_shape(shape, *value, dtype)
+    options = {} if shape is None else {"shape": shape}
+    array = function(raw, *value, dtype=dtype, **options, **({} if order == "K" else {"order": order}))
     return wrap(array) if isinstance(a, Tensor) else array
 
 
@@ -186,9 +189,12 @@ def _real(val: Any) -> Any:
 
 @implements(np.imag)
 def _imag(val: Any) -> Any:
-    return (
-        arithmetic.imag(val) if val.dtype.kind == "c" else np.where(np.zeros(val.shape, bool), val, val.dtype.type(0))
-    )
+    if val.dtype.kind == "c":
+        return arithmetic.imag(val)
+    zeros = np.where(np.zeros(val.shape, bool), val, val.dtype.type(0))
+    recorder = LOCAL.recorder
+    is_array = shape_of(val) or (recorder is not None and isinstance(val, Tensor) and recorder.is_array(val._raw))
+    return read_only(bind(rows.alias, (zeros,), {})) if is_array else zeros  # which NumPy lets nobody write to
 
 
 @implements(np.angle)
@@ -208,7 +214,7 @@ def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
 def _nan_to_num(x: AnyArray, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     if not copy:
         raise errors.numpy_keyword("nan_to_num", "copy=False")
-    return comparison.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
+    return comparison.nan_to_num(copied(x, "K") if 0 in strides_of(x) else x, nan=nan, posinf=posinf, neginf=neginf)
 
 
 def _sign(x: AnyArray) -> Any:
@@ -271,7 +277,7 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
     if not shape_of(a) or not shape_of(b):
         return a * b
     if len(shape_of(b)) <= 2:
-        return np.matmul(a, b)
+        return products.numpy_matmul(a, b)
     a, b = promoted(a, b)
     return products.tensordot(a, b, ([-1], [-2]))
 
@@ -279,7 +285,12 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
 def _matmul(x: AnyArray, y: AnyArray) -> Any:
     if isinstance(x, (list, tuple)) or isinstance(y, (list, tuple)):
         x, y = operands(x, y)
-    return products.numpy_matmul(x, y)
+    product = products.numpy_matmul(x, y)
+    n = len(shape_of(product))
+    if n < 4 or len(shape_of(x)) < 2 or len(shape_of(y)) < 2:
+        return product
+    stacks = np.add(layout_of(x)[..., :1, 0], layout_of(y)[..., :1, 0])  # the stacks as those of a ufunc
+    return rows.laid_along(product, [k for k in rows.slowest_first(stacks) if k < n - 2] + [n - 2, n - 1])
 
 
 UFUNCS[np.matmul] = _matmul
@@ -357,7 +368,8 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
             f"{shape_of(b)}"
         )
     after, before = [1, 2, 0], [2, 0, 1]
-    return np.moveaxis(a[..., after] * b[..., before] - a[..., before] * b[..., after], -1, axisc)
+    product = a[..., after] * b[..., before] - a[..., before] * b[..., after]
+    return np.moveaxis(laid(product, "C"), -1, axisc)
 
 
 @implements(np.polyval)

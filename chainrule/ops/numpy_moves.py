@@ -16,7 +16,7 @@ from chainrule.core.protocol import as_array, implements
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.view import read_only
 from chainrule.ops import joining, matrices, shaping, splitting
-from chainrule.ops.numpy_layout import contiguous, in_memory_order, laid, settled_order
+from chainrule.ops.numpy_layout import in_memory_order, laid, laid_beside, settled_order
 from chainrule.ops.numpy_lists import arranged, operands
 from chainrule.ops.numpy_reductions import checked_axes, flattened, in_dtype
 from chainrule.rows.batching import applied, each_example
@@ -424,7 +424,7 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     arr, along = flattened(arr, axis)
     left = np.delete(np.arange(shape_of(arr)[along]), plain(obj) if isinstance(obj, Tensor) else obj)
-    return laid(bind(indexing.take, (arr, left), {"axis": along}), contiguous(arr) or "C")
+    return laid_beside(bind(indexing.take, (arr, left), {"axis": along}), arr)
 
 
 @implements(np.compress)

@@ -15,6 +15,7 @@ from chainrule.core.dispatch import bind
 from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, holds_of, implements, on_numbers
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import ordering
+from chainrule.ops.numpy_layout import laid
 from chainrule.ops.numpy_lists import arranged, operands
 from chainrule.ops.shaping import layout
 from chainrule.table import indexing, reduction, statistics
@@ -131,7 +132,7 @@ def _spread(row: Any) -> Any:
         correction: Any = NOTHING,
     ) -> Any:
         ddof = ddof if correction is NOTHING else correction
-        a = wide(a, dtype)
+        a = _wide_squares(a, dtype)
         if where is not True:
             a = np.where(where, a, 0)
             mean = mean if _is_set(mean) else _mean(a, axis, keepdims=True, where=where)
@@ -139,11 +140,17 @@ def _spread(row: Any) -> Any:
             away = a - mean
             squares = np.real(away * np.conjugate(away))
             total = np.sum(squares, axis=axis, keepdims=keeps(keepdims), where=where)
-            variance = total / (_counted(where, a, axis, keepdims) - ddof)
+            variance = total / np.maximum(_counted(where, a, axis, keepdims) - ddof, 0)
             return _root(variance) if row is statistics.std else variance
         return _reduce(row, a, axis, keepdims, correction=ddof)
 
     return reduce
+
+
+def _wide_squares(a: Any, dtype: Any) -> Any:
+    if dtype is not None and a.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+        raise errors.numpy_keyword("var", f"dtype={np.dtype(dtype)} of complex numbers")
+    return wide(a, dtype)
 
 
 def _root(variance: Any) -> Any:
@@ -152,8 +159,8 @@ def _root(variance: Any) -> Any:
     return np.where(none, variance, np.sqrt(np.where(none, 1, variance)))
 
 
-implements(np.var, by_shape=True)(_spread(statistics.var))
-implements(np.std, by_shape=True)(_spread(statistics.std))
+_var = implements(np.var, by_shape=True)(_spread(statistics.var))
+_std = implements(np.std, by_shape=True)(_spread(statistics.std))
 
 
 @implements(np.average)
@@ -191,7 +198,7 @@ def _extremum(row: Any, pair: Any) -> Any:
                     f"reduction operation '{pair.__name__}' does not have an identity, so to use a where mask one has to "
                     "specify 'initial'"
                 )
-            a = np.where(where, a, initial)
+            a = in_dtype(np.where(where, a, initial), a.dtype)
         if _is_set(initial) and not math.prod(shape_of(a)):
             return in_dtype(np.sum(a, axis=axis, keepdims=keeps(keepdims)) + initial, a.dtype)
         return _begun(pair, _reduce(row, a, axis, keepdims), initial)
@@ -264,33 +271,50 @@ implements(np.nanmax)(_extremum_of_numbers(_max, -np.inf))
 implements(np.nanmin)(_extremum_of_numbers(_min, np.inf))
 
 
-@implements(np.nanmean)
-def _nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **others: Any) -> Any:
-    _refuse("nanmean", others)
-    if a.dtype.kind not in "fc":
-        return _mean(a, axis, dtype, keepdims=keepdims)
-    return _mean(np.where(np.isnan(a), 0, a), axis, dtype, keepdims=keepdims, where=~np.isnan(a))
-
-
-@implements(np.nanvar)
-def _nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, **others: Any
-) -> Any:
-    _refuse("nanvar", others)
+def _there(a: Any, where: Any) -> Any:
+    """Where there are numbers among the elements that take part."""
     here = ~np.isnan(a)
-    away = np.where(here, a - _nanmean(a, axis, dtype, keepdims=True), 0)
-    left = _counted(here, a, axis, keepdims) - ddof
-    squares = np.real(away * np.conjugate(away))
-    total = np.sum(squares, axis=axis, keepdims=keeps(keepdims))
-    return np.where(left > 0, total / np.where(left > 0, left, 1), np.nan)
+    return here if where is True else here & where
 
 
-@implements(np.nanstd)
-def _nanstd(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, **others: Any
+@implements(np.nanmean)
+def _nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
-    _refuse("nanstd", others)
-    return _root(_nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims))
+    where = True if where is NOTHING else where
+    if a.dtype.kind not in "fc":
+        return _mean(a, axis, dtype, keepdims=keepdims, where=where)
+    return _mean(without_nan(a, 0), axis, dtype, keepdims=keepdims, where=_there(a, where))
+
+
+def _spread_of_numbers(spread: Any, finish: Any) -> Any:
+    def reduce(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: float = 0,
+        keepdims: Any = False,
+        *,
+        where: Any = True,
+        mean: Any = NOTHING,
+        correction: Any = NOTHING,
+    ) -> Any:
+        where = True if where is NOTHING else where
+        if a.dtype.kind not in "fc":
+            return spread(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)
+        a, here = _wide_squares(a, dtype), _there(a, where)
+        mean = mean if _is_set(mean) else _nanmean(a, axis, keepdims=True, where=where)
+        away = in_dtype(np.where(here, a - mean, 0), a.dtype)
+        left = _counted(here, a, axis, keepdims) - (ddof if correction is NOTHING else correction)
+        total = np.sum(np.real(away * np.conjugate(away)), axis=axis, keepdims=keeps(keepdims))
+        return finish(np.where(left > 0, total / np.where(left > 0, left, 1).astype(total.dtype), np.nan))
+
+    return reduce
+
+
+implements(np.nanvar)(_spread_of_numbers(_var, lambda variance: variance))
+implements(np.nanstd)(_spread_of_numbers(_std, _root))
 
 
 def _refuse(name: str, others: dict[str, Any]) -> None:
@@ -340,8 +364,13 @@ def laid_alike(function: Any, a: Any, along: int) -> Any:
 
 @implements(np.median)
 def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-    middle = _quantile if math.prod(shape_of(a)) else lambda a, q, axis, keepdims: _mean(a, axis, keepdims=keepdims)
-    return middle(a, 0.5, axis, keepdims=keepdims)
+    if not math.prod(shape_of(a)):
+        return _mean(a, axis, keepdims=keepdims)
+    result = _quantile(a, 0.5, axis, keepdims=keepdims)
+    if not isinstance(axis, (int, np.integer)):
+        return result
+    order = [k for k in rows.slowest_first(a) if k != axis % len(shape_of(a))]  # as means of what is in the middle lie
+    return rows.laid_along(result, [int(axis), *order] if keeps(keepdims) else np.argsort(np.argsort(order)).tolist())
 
 
 @implements(np.percentile)
@@ -382,6 +411,7 @@ def _quantile(
     result = below if exact else below + weight * (above - below)
     if holds_of(ordered[-1], _has_nan):  # NaN is sorted to the end, and is in every quantile
         result = np.where(np.isnan(ordered[-1]), np.nan, result)
+    result = laid(result, "C")
     if keeps(keepdims):
         shape = tuple(1 if k in axes else n for k, n in zip(range(-ndim, 0), shape_of(a), strict=True))
         return np.reshape(result, (*position.shape, *shape))

@@ -13,7 +13,7 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import UFUNC_METHODS, implements
 from chainrule.core.tensor import wrap
 from chainrule.ops.numpy_calculus import arraylike, boxed, known, read, take
-from chainrule.ops.numpy_layout import contiguous, laid
+from chainrule.ops.numpy_layout import laid, laid_beside
 from chainrule.ops.numpy_reductions import checked_axes, flattened, laid_alike
 from chainrule.ops.numpy_samples import numbers, settled
 from chainrule.table import indexing
@@ -44,7 +44,7 @@ def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     shape = list(shape_of(arr))
     shape[along] = many
     found = take(np.concatenate([arr, np.broadcast_to(values, tuple(shape))], axis=along), order, along)
-    return laid(found, contiguous(arr) or "C")
+    return laid_beside(found, arr)
 
 
 @implements(np.resize)
@@ -87,6 +87,8 @@ def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", o
 
 @implements(np.partition)
 def _partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
+    if axis is not None:
+        checked_axes(axis, len(shape_of(a)))  # of a number, too
     a, along = flattened(a, axis)
     return laid_alike(lambda a, along: np.take_along_axis(a, _argpartition(a, kth, along), axis=along), a, along)
 

@@ -112,11 +112,11 @@ def product(name: str, x: Any, y: Any) -> Any:
     if len(a) == 1:
         if len(b) == 2:
             return bind(contraction.vm, (x, y), {})
-        return product(name, x[None, :], y)[..., 0, :]
+        return _without_axis(product(name, x[None, :], y), -2)
     if len(b) == 1:
         if len(a) == 2:
             return bind(contraction.mv, (x, y), {})
-        return product(name, x, y[:, None])[..., 0]
+        return _without_axis(product(name, x, y[:, None]), -1)
     if len(a) == 2 and len(b) == 2:
         return bind(contraction.mm, (x, y), {})
     if len(b) == 2:
@@ -130,7 +130,14 @@ def product(name: str, x: Any, y: Any) -> Any:
         return bind(contraction.bmm, (x, y), {})
     n = math.prod(batch)
     x, y = _reshape(x, (n, *a[-2:])), _reshape(y, (n, *b[-2:]))
-    return _reshape(bind(contraction.bmm, (x, y), {}), (*batch, a[-2], b[-1]))
+    return moves.unsafe_view(bind(contraction.bmm, (x, y), {}), shape=(*batch, a[-2], b[-1]))
+
+
+def _without_axis(x: AnyArray, axis: int) -> Any:
+    """What a function made, without an axis of length 1: nobody's view."""
+    shape = list(shape_of(x))
+    del shape[axis]
+    return moves.unsafe_view(x, shape=tuple(shape))
 
 
 def _reshape(x: AnyArray, shape: tuple[int, ...]) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from chainrule.core.numbers import numbers
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options, option
 
 
 class Adagrad(Optimizer):
@@ -50,10 +51,14 @@ class Adagrad(Optimizer):
         state["step"].add_(1)
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
-        lr = group["lr"] / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        (lr,) = numbers(_decayed, p, (state["step"],), (option(group, "lr"),), group["lr_decay"])
         p, grad, squares = as_real(p), as_real(grad), as_real(state["sum"])
         squares.addcmul_(grad, grad, value=1)
-        p.addcdiv_(grad, squares.sqrt().add_(group["eps"]), value=-lr)
+        p.sub_(grad / squares.sqrt().add_(group["eps"]) * lr)
+
+
+def _decayed(step: float, lr: Any, decay: float) -> tuple[Any, ...]:
+    return (lr / (1 + (step - 1) * decay),)
 
 
 class Adadelta(Optimizer):
@@ -93,4 +98,4 @@ class Adadelta(Optimizer):
         squares.mul_(keep).addcmul_(grad, grad, value=1 - keep)
         step = steps.add(eps).sqrt_().div_(squares.add(eps).sqrt_()).mul_(grad)
         steps.mul_(keep).addcmul_(step, step, value=1 - keep)
-        as_real(p).add_(step, alpha=-group["lr"])
+        as_real(p).sub_(step * option(group, "lr", p))

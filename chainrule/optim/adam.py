@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from chainrule.core.numbers import numbers, part
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation, elementwise
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options, first_beta, move, option
 
 
 class Adam(Optimizer):
@@ -53,19 +54,25 @@ class Adam(Optimizer):
             names = ["exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"]]
             state.update({name: creation.zeros_like(p) for name in names})
         state["step"].add_(1)
-        step, lr, (beta1, beta2) = state["step"].item(), group["lr"], group["betas"]
-        if group["weight_decay"] and group["decoupled_weight_decay"]:
-            p.mul_(1 - lr * group["weight_decay"])
-        elif group["weight_decay"]:
-            grad = grad.add(p, alpha=group["weight_decay"])
+        beta1, beta2, weight_decay = first_beta(group), part(group, "betas", 1), group["weight_decay"]
+        shrink, bias, rate = numbers(_factors, p, (state["step"],), (option(group, "lr"), beta1), beta2, weight_decay)
+        if weight_decay and group["decoupled_weight_decay"]:
+            p.mul_(shrink)
+        elif weight_decay:
+            grad = grad.add(p, alpha=weight_decay)
         mean, squares, grad = as_real(state["exp_avg"]), as_real(state["exp_avg_sq"]), as_real(grad)
-        mean.lerp_(grad, 1 - beta1)
+        move(mean, grad, beta1)
         squares.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         if group["amsgrad"]:
             largest = as_real(state["max_exp_avg_sq"])
             squares = largest.copy_(elementwise.maximum(largest, squares))
-        denominator = (squares.sqrt() / (1 - beta2**step) ** 0.5).add_(group["eps"])
-        as_real(p).addcdiv_(mean, denominator, value=-lr / (1 - beta1**step))
+        denominator = (squares.sqrt() / bias).add_(group["eps"])
+        as_real(p).sub_(mean / denominator * rate)
+
+
+def _factors(step: float, lr: Any, beta1: float, beta2: float, weight_decay: float) -> tuple[Any, ...]:
+    """How much of w is kept, what the root of the squares is divided by, and what the mean is multiplied with."""
+    return 1 - lr * weight_decay, (1 - beta2**step) ** 0.5, lr / (1 - beta1**step)
 
 
 class AdamW(Adam):

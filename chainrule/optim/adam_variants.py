@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from chainrule.core.numbers import numbers, part
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation, elementwise
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options, first_beta, move, option
 
 
 class Adamax(Optimizer):
@@ -43,11 +44,20 @@ class Adamax(Optimizer):
         state["step"].add_(1)
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
-        beta1, beta2 = group["betas"]
+        beta1, beta2 = first_beta(group), part(group, "betas", 1)
         grad, mean, largest = as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_inf"])
-        mean.lerp_(grad, 1 - beta1)
+        move(mean, grad, beta1)
         largest.copy_(elementwise.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"])))
-        as_real(p).addcdiv_(mean, largest, value=-group["lr"] / (1 - beta1 ** state["step"].item()))
+        (rate,) = numbers(_rate, p, (state["step"],), (option(group, "lr"), beta1))
+        as_real(p).sub_(mean / largest * rate)
+
+
+def _rate(step: float, lr: Any, beta1: float) -> tuple[Any, ...]:
+    return (lr / (1 - beta1**step),)
+
+
+def _kept(lr: Any, weight_decay: float) -> tuple[Any, ...]:
+    return (1 - lr * weight_decay,)
 
 
 class _OfMoments(Optimizer):
@@ -61,13 +71,13 @@ class _OfMoments(Optimizer):
             state["step"] = creation.tensor(0.0)
             state.update({name: creation.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")})
         state["step"].add_(1)
-        beta1, beta2 = group["betas"]
+        beta1, beta2 = first_beta(group), part(group, "betas", 1)
         p, grad, mean, squares = as_real(p), as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_avg_sq"])
         if group["weight_decay"] and group["decoupled_weight_decay"]:
-            p.mul_(1 - group["lr"] * group["weight_decay"])
+            p.mul_(*numbers(_kept, p, (), (option(group, "lr"),), group["weight_decay"]))
         elif group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
-        mean.lerp_(grad, 1 - beta1)
+        move(mean, grad, beta1)
         squares.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         return p, grad, mean, squares
 
@@ -108,12 +118,23 @@ class NAdam(_OfMoments):
             state["step"] = creation.tensor(0.0)
             state.update({name: creation.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")})
         p, grad, mean, squares = self._means(p, grad, group, state)
-        (beta1, beta2), lr, step = group["betas"], group["lr"], state["step"].item()
-        mu, following = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
-        product = state["mu_product"].mul_(mu).item()
-        root = squares.div(1 - beta2**step).sqrt().add_(group["eps"])
-        p.addcdiv_(grad, root, value=-lr * (1 - mu) / (1 - product))
-        p.addcdiv_(mean, root, value=-lr * following / (1 - product * following))
+        product, step = state["mu_product"], state["step"]
+        rest = first_beta(group), part(group, "betas", 1), group["momentum_decay"]
+        product.mul_(*numbers(_momentum, product, (step,), rest))
+        bias, of_grad, of_mean = numbers(_rates, p, (product, step), (option(group, "lr"), *rest))
+        root = squares.div(bias).sqrt().add_(group["eps"])
+        p.sub_(grad / root * of_grad)
+        p.sub_(mean / root * of_mean)
+
+
+def _momentum(step: float, beta1: float, beta2: float, decay: float) -> tuple[float, ...]:
+    return (beta1 * (1 - 0.5 * 0.96 ** (step * decay)),)
+
+
+def _rates(product: float, step: float, lr: Any, beta1: float, beta2: float, decay: float) -> tuple[Any, ...]:
+    """What the mean of squares is divided by, and what the gradient and the mean are multiplied with."""
+    (mu,), (following,) = (_momentum(t, beta1, beta2, decay) for t in (step, step + 1))
+    return 1 - beta2**step, lr * (1 - mu) / (1 - product), lr * following / (1 - product * following)
 
 
 class RAdam(_OfMoments):
@@ -144,12 +165,20 @@ class RAdam(_OfMoments):
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
         """One step of one parameter."""
         p, _, mean, squares = self._means(p, grad, group, state)
-        (beta1, beta2), step = group["betas"], state["step"].item()
-        change, left = mean / (1 - beta1**step) * group["lr"], 1 - beta2**step
-        most = 2 / (1 - beta2) - 1  # how many steps the mean of squares can be over, and is
-        length = most - 2 * step * beta2**step / left
-        if length > 5:
-            scale = left**0.5 / squares.sqrt().add_(group["eps"])
-            rectified = ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5
-            change = change * scale * rectified
-        p.add_(change, alpha=-1.0)
+        bias, root, reliable, rectified = numbers(
+            _factors, p, (state["step"],), (first_beta(group),), part(group, "betas", 1)
+        )
+        change = mean / bias * option(group, "lr", p)
+        if reliable:
+            change = change * (squares.sqrt().add_(group["eps"]).reciprocal() * root) * rectified
+        p.sub_(change)
+
+
+def _factors(step: float, beta1: float, beta2: float) -> tuple[float, ...]:
+    """What the means are divided by, whether that of squares is reliable, and what corrects for how many steps it is over."""
+    left = 1 - beta2**step
+    most = 2 / (1 - beta2) - 1  # steps that the mean of squares can be over
+    length = most - 2 * step * beta2**step / left  # and is
+    reliable = length > 5
+    rectified = ((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5 if reliable else 1.0
+    return 1 - beta1**step, left**0.5, float(reliable), rectified

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from chainrule.core.numbers import numbers
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options, option
 
 
 class ASGD(Optimizer):
@@ -36,19 +37,26 @@ class ASGD(Optimizer):
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
         """One step of one parameter."""
-        lr, shrinking = group["lr"], group["lambd"]
         if not state:
-            numbers = {"step": 0.0, "eta": float(lr), "mu": 1.0}
-            state.update({name: creation.tensor(number) for name, number in numbers.items()}, ax=creation.zeros_like(p))
-        step = state["step"].add_(1).item()
+            first = {"step": 0.0, "eta": float(group["lr"]), "mu": 1.0}
+            state.update({name: creation.tensor(number) for name, number in first.items()}, ax=creation.zeros_like(p))
+        state["step"].add_(1)
+        items, constants = (state["step"], state["eta"]), (group["lambd"], group["alpha"], group["t0"])
+        shrink, eta, following, mu = numbers(_factors, p, items, (option(group, "lr"),), *constants)
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
-        p, average, eta = as_real(p), as_real(state["ax"]), state["eta"].item()
-        p.mul_(1 - shrinking * eta)
-        p.add_(as_real(grad), alpha=-eta)
-        if state["mu"].item() == 1:
+        p, average = as_real(p), as_real(state["ax"])
+        p.mul_(shrink)
+        p.sub_(as_real(grad) * eta)
+        if state["mu"] == 1:
             average.copy_(p)
         else:
             average.add_(p.sub(average).mul_(state["mu"]))
-        state["eta"].fill_(lr / (1 + shrinking * lr * step) ** group["alpha"])
-        state["mu"].fill_(1 / max(1, step - group["t0"]))
+        state["eta"].fill_(following)
+        state["mu"].fill_(mu)
+
+
+def _factors(step: float, eta: float, lr: Any, shrinking: float, alpha: float, t0: float) -> tuple[Any, ...]:
+    """How much of w is kept, this step and the next one, and how much the average moves after this step."""
+    following = lr / (1 + shrinking * lr * step) ** alpha
+    return 1 - shrinking * eta, eta, following, 1 / max(1, step - t0)

@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from chainrule.api.grad_mode import enable_grad, no_grad
+from chainrule.core.dispatch import bind, cast
+from chainrule.core.numbers import beside, number, part
 from chainrule.core.tensor import Tensor
 from chainrule.ops.memory import view_as_real
+from chainrule.table import arithmetic
 
 Group = dict[str, Any]
 Closure = Callable[[], Any]
@@ -127,6 +130,27 @@ class Optimizer:
             for i, group in enumerate(self.param_groups)
         ]
         return f"{type(self).__name__} (\n{chr(10).join(groups)})"
+
+
+def option(group: Group, name: str, like: Tensor | None = None) -> Any:
+    """A number among a group's options, for what is like a tensor: schedulers change it, so a recording reads it in each call."""
+    found = number(group, name)
+    if found is None:
+        return group[name]
+    return cast(found, beside(like)) if like is not None and isinstance(found, Tensor) else found
+
+
+def first_beta(group: Group) -> Any:
+    """The first of a group's betas, which some schedulers change."""
+    found = number(group, "betas", 0) if group.get("max_momentum") is not None else None
+    return part(group, "betas", 0) if found is None else found
+
+
+def move(mean: Tensor, grad: Tensor, beta: Any) -> Tensor:
+    """Keep so much of a mean, and take the rest from a gradient."""
+    if isinstance(beta, Tensor):
+        return mean.copy_(bind(arithmetic.lerp, (mean, grad, 1 - beta), {}))
+    return mean.lerp_(grad, 1 - beta)
 
 
 def as_real(tensor: Tensor) -> Tensor:

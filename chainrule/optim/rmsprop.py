@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from chainrule.core.numbers import nonzero
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options, option
 
 
 class RMSprop(Optimizer):
@@ -51,7 +52,8 @@ class RMSprop(Optimizer):
             mean = as_real(state["grad_avg"]).lerp_(grad, 1 - keep)
             squares = squares.addcmul(mean, mean, value=-1)
         root = squares.sqrt().add_(group["eps"])
-        if group["momentum"]:
-            p.add_(as_real(state["momentum_buffer"]).mul_(group["momentum"]).addcdiv_(grad, root), alpha=-group["lr"])
+        if nonzero(group, "momentum"):
+            change = as_real(state["momentum_buffer"]).mul_(option(group, "momentum", p)).addcdiv_(grad, root)
         else:
-            p.addcdiv_(grad, root, value=-group["lr"])
+            change = grad / root
+        p.sub_(change * option(group, "lr", p))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from chainrule.core.numbers import nonzero
 from chainrule.core.tensor import Tensor
-from chainrule.optim.optimizer import Group, Optimizer, check_options
+from chainrule.optim.optimizer import Group, Optimizer, check_options, option
 
 
 class SGD(Optimizer):
@@ -44,14 +45,14 @@ class SGD(Optimizer):
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
         """One step of one parameter."""
-        momentum = group["momentum"]
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
-        if momentum:
+        if nonzero(group, "momentum"):
+            momentum = option(group, "momentum", p)
             if state.get("momentum_buffer") is None:
                 state["momentum_buffer"] = grad.detach().clone()
             else:
                 state["momentum_buffer"].mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             buffer = state["momentum_buffer"]
-            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-        p.add_(grad, alpha=-group["lr"])
+            grad = grad + buffer * momentum if group["nesterov"] else buffer
+        p.sub_(grad * option(group, "lr", p))

@@ -37,6 +37,12 @@ def _opened(x: Any) -> Any:
     return as_array(x) if numbers is None else numbers
 
 
+_INSTEAD = (
+    "chainrule.scipy.sparse.linalg has spsolve, splu, cg, eigsh ... that take it, A.toarray() is dense, and A.to_scipy() has the "
+    "numbers for SciPy"
+)
+
+
 class SparseArray:
     """A sparse matrix with fixed places. :func:`like`, :func:`csr_array`, :func:`coo_array`, :func:`diags` ... make it.
 
@@ -263,10 +269,24 @@ class SparseArray:
         raise TypeError("the length of a sparse matrix is ambiguous: A.nnz entries, A.shape[0] rows")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        raise TypeError(
-            "a SparseArray is no array of NumPy's, and its entries may carry derivatives: chainrule.scipy.sparse.linalg has "
-            "spsolve, splu, cg, eigsh ... that take it, A.toarray() is dense, and A.to_scipy() has the numbers for SciPy"
-        )
+        raise TypeError(f"a SparseArray is no array of NumPy's, and its entries may carry derivatives: {_INSTEAD}")
+
+    def matvec(self, x: Any) -> Any:
+        """``A @ x`` of plain numbers, which is all that SciPy's own ``cg``, ``eigsh`` ... ask for.
+
+        Raises:
+            TypeError: the entries carry derivatives, which would be lost.
+        """
+        data = unfaced(self.data)
+        if isinstance(data, Tensor) and (data._edge is not None or type(data._raw) is not ndarray):
+            raise TypeError(
+                f"the entries of a SparseArray carry derivatives, which a function of SciPy's loses: {_INSTEAD}"
+            )
+        return self.to_scipy() @ x
+
+    def rmatvec(self, x: Any) -> Any:
+        """``A.conj().T @ x`` of plain numbers; see ``matvec``."""
+        return np.conj(self.T.matvec(np.conj(x)))
 
     def tocsr(self) -> SparseArray:
         """The matrix with its entries in the order of the rows."""

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule.core.foreign import innermost
 from chainrule.core.protocol import FUNCTIONS, detached
 from chainrule.table.indexing import getitem, index, index_put, places, scatter, scatter_add, take
+from chainrule.table.shape import laid_along, slowest_first
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
@@ -38,18 +40,24 @@ def read(x: AnyArray, items: Any) -> Any:
     return read_any(x, items)
 
 
-def read_any(x: AnyArray, items: Items) -> Any:
-    """``x[items]``, where some of the items are integer or boolean arrays."""
+def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
+    """``x[items]``, where some of the items are integer or boolean arrays; ``order`` as the row ``index`` has it."""
     if _plain(items):
-        return index(x, index=items)
+        return index(x, index=items, order=order)
     parts = _apart(items, len(shape_of(x)))
     x = _region(x, parts.basic)
-    if len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at:
+    lies = order == "K" and innermost(x) is None and all([innermost(i) is None for _, i in parts.arrays])
+    if not lies and len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at:
         axis, where = parts.arrays[0]
         return take(x, where, axis=axis - len(shape_of(x)))
     front, where = _in_front(x, parts.arrays)
     taken = take(front, where, axis=-len(shape_of(front)))
-    return _moved(taken, 0, parts.at, len(shape_of(where)))
+    m = len(shape_of(where))
+    if lies:  # the arrays' own axes are the slowest, and the others lie as those of x
+        indexed = [axis for axis, _ in parts.arrays]
+        rest = [axis for axis in range(len(shape_of(x))) if axis not in indexed]
+        taken = laid_along(taken, [*range(m), *[m + rest.index(k) for k in slowest_first(x) if k in rest]])
+    return _moved(taken, 0, parts.at, m)
 
 
 def put_any(x: AnyArray, values: Any, items: Items, accumulate: bool) -> Any:
@@ -59,7 +67,11 @@ def put_any(x: AnyArray, values: Any, items: Items, accumulate: bool) -> Any:
     parts = _apart(items, len(shape_of(x)))
     region = _region(x, parts.basic)
     written = _put(region, values, parts, accumulate)
-    return written if region is x else index_put(x, written, index=parts.basic, accumulate=False)
+    if region is not x:
+        return index_put(x, written, index=parts.basic, accumulate=False)
+    return (
+        written if innermost(x) is not None else laid_along(written, slowest_first(x))
+    )  # as x, which is what the row does
 
 
 def _put(x: AnyArray, values: Any, parts: _Parts, accumulate: bool) -> Any:

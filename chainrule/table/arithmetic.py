@@ -308,8 +308,11 @@ def copysign(x, y):
 )
 def lerp(x, y, weight):
     """Linear interpolation x + weight·(y − x), from the nearer end: exact at both."""
-    near = np.absolute(weight) < 0.5
     away = y - x
+    if isinstance(weight, float):
+        weight, near = np.float64(weight), abs(weight) < 0.5
+        return ((x if near else y) + (weight if near else weight - 1) * away).astype(away.dtype, copy=False)
+    near = np.absolute(weight) < 0.5
     return (np.where(near, x, y) + np.where(near, weight, weight - 1) * away).astype(away.dtype, copy=False)
 
 

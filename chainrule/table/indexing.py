@@ -22,6 +22,7 @@ from chainrule.table.placing import (
     summed_by_along,
     written_at,
 )
+from chainrule.table.shape import laid_along, slowest_first
 from chainrule.types.arrays import AnyArray, is_array, is_recorded
 from chainrule.types.shapes import shape_of
 
@@ -105,7 +106,10 @@ def _array_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params
     if "shape" in params:
         params["shape"] = (*params["shape"], size)
     moved = [np.moveaxis(p, 0, -1) for p in payloads]
-    return np.moveaxis(prim(*moved, **params), -1, 0)
+    out = np.moveaxis(prim(*moved, **params), -1, 0)
+    if params.get("order") == "K" and len(shape_of(out)) > 2:  # each example by itself
+        return laid_along(out, [0, *[k for k in slowest_first(out) if k]])
+    return out
 
 
 _ADVANCED = [
@@ -142,15 +146,20 @@ def _along_one_axis(x: AnyArray, index: tuple[Any, ...]) -> Any:
 _FULL = slice(None)
 
 
+def _first_alone(x: ndarray[Any, Any], index: tuple[Any, ...]) -> bool:
+    """Whether an index is one of the first axis alone, of an array in rows: then NumPy's result lies in rows, too."""
+    return x.flags.c_contiguous and is_array(index[0]) and not any(is_array(item) for item in index[1:])
+
+
 @linear(
     transpose=lambda g, x_shape, *, index: add_at(g, shape=x_shape, index=index),
     batch=_array_batch,
     moves=True,
     samples=_ADVANCED,
 )
-def index(x, *, index):
-    """An index with integer or boolean arrays, as NumPy reads it. The result is a copy, in the order of x's memory."""
-    if not is_array(x):
+def index(x, *, index, order="C"):
+    """An index with integer or boolean arrays, as NumPy reads it. The result is a copy: in the order of x's memory, or ("K") as NumPy's."""
+    if not is_array(x) or (order == "K" and not _first_alone(x, index)):
         return x[index]
     along = _along_one_axis(x, index)
     if along is not None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from chainrule.backends import gpu
 from chainrule.core.foreign import zeros_beside
-from chainrule.core.protocol import plain
+from chainrule.core.protocol import plain, strides_of
 from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front, with_axes
 from chainrule.rows.batching import reshape as to_shape
 from chainrule.rows.kinds import call, linear, unbroadcast
@@ -313,6 +313,21 @@ def laid(x, *, order, ndim):
     lead = len(x.shape) - ndim
     axes = (*range(lead), *range(lead, lead + ndim)[:: 1 if order == "C" else -1])
     return np.transpose(np.copy(np.transpose(x, axes), order="C"), axes)
+
+
+def laid_along(a: Any, order: list[int]) -> Any:
+    """The array, or a copy where its axes are not in this order in memory, the slowest first."""
+    shape = shape_of(a)
+    if [k for k in order if shape[k] != 1] == [k for k in slowest_first(a) if shape[k] != 1]:
+        return a
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return np.transpose(laid(np.transpose(a, order), order="C", ndim=len(order)), back)
+
+
+def slowest_first(a: Any) -> list[int]:
+    """The axes as they lie in memory."""
+    steps = strides_of(a)
+    return sorted(range(len(steps)), key=lambda k: -abs(steps[k]))
 
 
 @linear(

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 from chainrule import errors
@@ -186,21 +187,21 @@ class _Again:
     def __call__(self) -> None:
         args = [x.get() for x in self.args]
         kwargs = {name: x.get() for name, x in self.kwargs.items()}
+        run = partial(self._run, args, kwargs)
         levels, STACK.levels = STACK.levels, list(self.levels)
         ended = [level for level in self.levels if not level.alive]
         for level in ended:  # the values of a transformation that is over are computed with again
             level.alive = True
         try:
-            with ExitStack() as stack:
-                if self.randomness is not None:
-                    stack.enter_context(self.randomness.again())
-                stack.enter_context(enable_grad())
-                stack.enter_context(self.context)
-                self.function(*args, **kwargs)
+            run() if self.randomness is None else self.randomness.again(run)
         finally:
             STACK.levels = levels
             for level in ended:
                 level.alive = False
+
+    def _run(self, args: list[Any], kwargs: dict[str, Any]) -> None:
+        with enable_grad(), self.context:
+            self.function(*args, **kwargs)
 
 
 class _Argument:
@@ -249,8 +250,9 @@ class _Reentrant(Function):
                 args.append(other)
             else:
                 args.append(tensor.detach().requires_grad_(tensor.requires_grad))
-        with enable_grad(), ctx.randomness.again() if ctx.randomness is not None else nullcontext():
-            outputs = ctx.function(*args)
+        run = partial(ctx.function, *args)
+        with enable_grad():
+            outputs = run() if ctx.randomness is None else ctx.randomness.again(run)
         if isinstance(outputs, Tensor):
             outputs = (outputs,)
         pairs = [(y, g) for y, g in zip(outputs, grads, strict=True) if isinstance(y, Tensor) and y.requires_grad]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from chainrule.core.locks import new_lock
@@ -38,13 +37,15 @@ class Randomness:
     def __init__(self) -> None:
         self.states = _states()
 
-    @contextmanager
-    def again(self) -> Iterator[None]:
-        """Inside, random numbers are those that came after this was made; outside, nothing has happened."""
+    def again(self, run: Callable[[], Any]) -> Any:
+        """What a function gives whose random numbers are those that came after this was made; afterwards nothing has happened.
+
+        (A context manager that Ctrl-C cuts off would keep the lock until somebody collects it, in whatever thread.)
+        """
         with _LOCK:
             now = _states()
-            _restore(self.states)
             try:
-                yield
+                _restore(self.states)
+                return run()
             finally:
                 _restore(now)

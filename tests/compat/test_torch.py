@@ -96,9 +96,42 @@ def test_decorators_of_scripts_leave_functions_as_they_are():
     assert jit.script(double) is jit.unused(double) is jit.export(double) is jit.ignore(double) is double
     assert jit.ignore(drop=True)(double) is double and not jit.is_scripting() and not jit.is_tracing()
     assert not isinstance(jit.script(double), (jit.ScriptFunction, jit.ScriptModule))
-    assert jit.trace(double, cr.ones(2), check_trace=False) is double and issubclass(jit.TracerWarning, Warning)
+    assert jit.trace(double, cr.ones(2), check_trace=False)(cr.ones(1)).item() == 2
+    assert issubclass(jit.TracerWarning, Warning)
     with pytest.raises(AttributeError, match=r"has no attribute 'freeze': chainrule.compile"):
         jit.freeze(double)
+
+
+def test_a_function_is_traced_on_its_example_inputs():
+    seen = []
+
+    def f(x, y=1):
+        seen.append((x.tolist(), y, cr.jit.is_tracing()))
+        return x
+
+    cr.jit.trace(f, cr.ones(1))
+    cr.jit.trace(f, (cr.ones(1), 2))
+    cr.jit.trace(f, example_kwarg_inputs={"x": cr.ones(1)})(cr.zeros(1))
+    assert seen == [([1.0], 1, True), ([1.0], 2, True), ([1.0], 1, True), ([0.0], 1, True)]
+    with pytest.raises(TypeError):
+        cr.jit.trace(f, (cr.ones(1), 2, 3))
+    module = cr.nn.Linear(1, 1)
+    assert cr.jit.trace(module, cr.ones(1)) is module and not cr.jit.is_tracing()
+
+
+def test_compiled_functions_are_what_they_are_without():
+    compiler = cr.compiler
+
+    @compiler.disable
+    def double(x):
+        return 3 * x if compiler.is_compiling() or compiler.is_exporting() or compiler.is_dynamo_compiling() else 2 * x
+
+    f = compiler.compile(lambda x: double(x) + 1)
+    assert [f(cr.ones(1)).item() for _ in range(3)] == [3.0] * 3
+    assert compiler.disable(recursive=False)(double) is compiler.allow_in_graph(double) is double
+    assert compiler.reset() is compiler.cudagraph_mark_step_begin() is None
+    with pytest.raises(AttributeError, match="has no attribute 'set_stance'"):
+        compiler.set_stance("default")
 
 
 def test_the_accelerator_is_the_gpu():

@@ -111,3 +111,19 @@ def test_gradients_of_gradients_through_random_numbers():
     assert g.shape == (2,)
     with pytest.raises(RuntimeError, match="takes the same numbers twice"):
         cr.autograd.grad(compiled(x).sum(), x, create_graph=True)
+
+
+def test_gradients_of_gradients_count_what_is_captured_once():
+    """One captured tensor was computed from another: each is a way of its own."""
+
+    def derivatives(make):
+        a, x = cr.tensor([1.0, 2.0], requires_grad=True), cr.tensor([0.5, 0.7], requires_grad=True)
+        s = a * a
+        t = s * 3
+        f = make(lambda x: (x * s * t).sum())
+        f(x)
+        first = cr.autograd.grad(f(x), (x, a), create_graph=True)
+        return [*first, *cr.autograd.grad(sum(g.sin().sum() for g in first), (x, a))]
+
+    for found, wanted in zip(derivatives(cr.compile), derivatives(lambda f: f), strict=True):
+        assert cr.allclose(found, wanted)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
 import warnings
 
 import numpy as np
 import pytest
 
 import chainrule as cr
+from chainrule.compiling import recording
 
 nn, optim = cr.nn, cr.optim
+recorded = importlib.import_module("chainrule.compiling.compiled")
 OPTIMIZERS = {
     "SGD": lambda p: optim.SGD(p, lr=0.1),
     "SGD, momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9),
@@ -85,9 +89,120 @@ def test_schedulers(name):
     same(trained(make, SCHEDULERS[name], "cccecc"), trained(make, SCHEDULERS[name], "eeeeee"))
 
 
-def test_a_step_without_numbers_of_python_is_recorded_once_its_state_is_there():
-    _, _, compiled = trained(OPTIMIZERS["SGD, momentum"], None, "cccccc")
-    assert not compiled._eager and len(compiled.recordings) <= 2
+def of_layers(make, schedule, compiled, steps=20):
+    """Losses, parameters and buffers after steps with dropout, batch norm's buffers and clipping; and what was called."""
+    cr.manual_seed(0)
+    model = nn.Sequential(
+        nn.Linear(3, 2), nn.BatchNorm1d(2, affine=False), nn.Dropout(0.2), nn.Linear(2, 1, bias=False)
+    )
+    optimizer = make(model.parameters())
+    scheduler = schedule(optimizer)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        optimizer.step()
+        return loss.detach()
+
+    call, losses = cr.compile(step) if compiled else step, []
+    for _ in range(steps):
+        losses.append(call(X, Y).item())
+        scheduler.step()
+    return losses, [x.detach().clone() for x in (*model.parameters(), *model.buffers())], call
+
+
+CYCLE = {**SCHEDULERS, "OneCycleLR": lambda o: optim.lr_scheduler.OneCycleLR(o, max_lr=0.2, total_steps=40)}
+STEPS = [
+    *[(name, "ExponentialLR") for name in OPTIMIZERS],
+    *[(name, "OneCycleLR") for name in ("SGD, momentum", "Adam", "NAdam")],
+]
+
+
+@pytest.mark.parametrize(("name", "schedule"), STEPS)
+def test_a_training_step_is_recorded_once(name, schedule, monkeypatch):
+    runs = []
+    monkeypatch.setattr(recorded, "record", lambda *args: runs.append(1) or recording.record(*args))
+    found = of_layers(OPTIMIZERS[name], CYCLE[schedule], True)
+    same(found, of_layers(OPTIMIZERS[name], CYCLE[schedule], False))
+    assert not found[2]._eager and 1 <= len(found[2].recordings) <= 2 and len(runs) <= 3
+
+
+def test_other_options_than_numbers_are_seen():
+    """A learning rate that becomes a tensor, a weight decay, and a group that is added."""
+
+    def run(compiled):
+        w, v = cr.ones(3, requires_grad=True), cr.ones(2, requires_grad=True)
+        optimizer = optim.Adam([w], lr=0.1)
+
+        def step():
+            optimizer.zero_grad()
+            ((w * w).sum() + (v**4).sum()).backward()
+            optimizer.step()
+
+        call, found = cr.compile(step) if compiled else step, []
+        group = optimizer.param_groups[0]
+        changes = (
+            lambda: group.update(lr=0.3), lambda: group.update(lr=1), lambda: group.update(lr=cr.tensor(0.05)),
+            lambda: group["lr"].fill_(0.5), lambda: group.update(lr=0.1, weight_decay=0.2),
+            lambda: group.update(betas=(0.5, 0.9)), lambda: optimizer.add_param_group({"params": [v], "lr": 0.01}),
+            lambda: optimizer.load_state_dict(optimizer.state_dict()),
+        )  # fmt: skip
+        for change in changes:
+            for _ in range(3):
+                call()
+                found.append((w.detach().clone(), v.detach().clone()))
+            change()
+        return found
+
+    for a, b in zip(run(True), run(False), strict=True):
+        assert cr.equal(a[0], b[0]) and cr.equal(a[1], b[1])
+
+
+def test_parameters_without_axes():
+    for name in OPTIMIZERS:
+        ways = []
+        for compiled in (True, False):
+            w = cr.tensor(0.7, requires_grad=True)
+            optimizer = OPTIMIZERS[name]([w])
+
+            def step():
+                optimizer.zero_grad()  # noqa: B023
+                (w * w * 0.3).backward()  # noqa: B023
+                optimizer.step()  # noqa: B023
+
+            call = cr.compile(step) if compiled else step
+            ways.append([(call(), w.item())[1] for _ in range(8)])
+        assert ways[0] == ways[1], name
+
+
+def test_modules_are_compiled_in_place():
+    model, twin = network(), network()
+    model.compile()
+    ours, theirs = optim.Adam(model.parameters()), optim.Adam(twin.parameters())
+    for _ in range(4):
+        for each, optimizer in ((model, ours), (twin, theirs)):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(each(X), Y).backward()
+            optimizer.step()
+        assert all(map(cr.equal, model.parameters(), twin.parameters()))
+    assert list(model.state_dict()) == list(twin.state_dict()) and model._compiled_call.recordings
+    assert copy.deepcopy(model)._compiled_call is None
+    outside = cr.compile(twin)
+    assert len(list(outside.parameters())) == 4 and outside.eval().training is twin.training is False
+
+
+def test_parameters_are_told_apart_while_a_step_is_recorded():
+    model = network()
+
+    def step():
+        model.zero_grad()
+        nn.functional.mse_loss(model(X), Y).backward()
+        return sum(p.grad.sum() for p in model.parameters())
+
+    compiled = cr.compile(step)
+    assert [compiled().item() for _ in range(3)] == [step().item()] * 3 and compiled.recordings
 
 
 MODULES = {

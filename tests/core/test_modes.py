@@ -17,6 +17,7 @@ from chainrule.autograd import graph
 from chainrule.core import accumulate, node, versions
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, MODES, SPECIAL, WATCHES
+from chainrule.utils import randomness
 from chainrule.utils.checkpoint import checkpoint
 
 USUAL = MODES[True, False, False]
@@ -248,6 +249,7 @@ def test_ctrl_c_anywhere_leaves_nothing_switched(program):
         state = LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch, LOCAL.sweep, LOCAL.traced, STACK.levels, SPECIAL
         try:
             assert state == (USUAL, (), None, None, False, [], [])
+            assert not randomness._LOCK._is_owned()
         finally:
             LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch, STACK.levels = USUAL, (), None, []
             SPECIAL.clear()

@@ -476,3 +476,23 @@ def test_as_strided_stays_within_a_tensor_with_a_history():
     for part in (x[:2], x.reshape(2, 3)[:, 0]):
         with pytest.raises(RuntimeError, match="reaches no others"):
             part.as_strided((3,), (1,))
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: x.matmul(x.mT),
+    lambda x: x @ x[0, 0],
+    lambda x: x[0, 0] @ x,
+    lambda x: x[0, 0, 0] @ x,
+    lambda x: torch.kron(x[0, 0], x[0, 0]),
+    lambda x: torch.nn.functional.group_norm(x, 1),
+    lambda x: torch.nn.functional.max_pool2d(x, 1),
+], ids=range(7))  # fmt: skip
+def test_what_a_function_makes_is_nobodys_view(make):
+    x = (torch.arange(16.0).reshape(1, 1, 4, 4) / 16).requires_grad_()
+    y = make(x)
+    assert y._base is None and not y._is_view()
+    part = y[..., :1]
+    y.mul_(2.0)  # nothing else has this memory but its own views
+    (expected,) = torch.autograd.grad((2 * make(x))[..., :1].square().sum(), x)
+    assert torch.allclose(torch.autograd.grad(part.square().sum(), x)[0], expected)
+    assert not make(x).detach_().requires_grad

@@ -21,6 +21,19 @@ def matrix_of(terms, out_shape, variable, dtype=np.float64):
     return J
 
 
+def assert_adds_up(found, terms, out_shape, variable):
+    """A matrix in a dtype of its own is what the terms add up to.
+
+    A sum of k rounded numbers v is wrong by (k - 1) u sum(abs(v)) at most, u being half of eps and terms in u**2 left out, in
+    whatever order it is done (Higham, Accuracy and Stability, 4.2): no bound relative to the sum holds where numbers cancel.
+    """
+    exact = matrix_of(terms, out_shape, variable, np.result_type(found, np.float64))
+    sizes = [Term(t.source, t.cols, np.abs(np.asarray(t.vals)), t.rows) for t in terms]
+    counts = [Term(t.source, t.cols, 1, t.rows) for t in terms]
+    magnitude, count = (matrix_of(parts, out_shape, variable) for parts in (sizes, counts))
+    assert (np.abs(found - exact) <= count * np.finfo(found.dtype).eps * magnitude).all()
+
+
 def random_terms(rng, out_shape, variable, count, dtype=np.float64):
     """``count`` terms of all kinds."""
     return [random_term(rng, out_shape, variable, dtype) for _ in range(count)]

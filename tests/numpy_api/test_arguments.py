@@ -33,14 +33,19 @@ np.concatenate([f,f],dtype=np.float64) | np.stack([f,i],dtype=np.float32,casting
 np.linalg.matrix_rank(v) | np.linalg.matrix_rank(v[0]) | np.linalg.matrix_rank(np.stack([i,i])) | np.convolve(v[0],v)
 np.convolve(v,n) | np.convolve(n,v,'same') | np.convolve([np.inf,1.],v) | np.correlate(v,n,'full')
 np.linalg.cross(v,np.eye(3)*v,axis=0) | np.linalg.cross(i,f)
+np.nanmean(n,where=b) | np.nanmean(u,axis=1,where=b,keepdims=True) | np.nanmean(f,where=b,dtype=float) | np.nanmean(i,where=b)
+np.nanvar(n,mean=0.) | np.nanvar(u,axis=0,where=b) | np.nanvar(u,where=b,ddof=1) | np.nanvar(f,mean=np.mean(v),where=b)
+np.nanstd(u,axis=1,where=b) | np.nanstd(u,correction=1) | np.nanstd(i,ddof=1,where=b) | np.nanvar(c,where=b) | np.nanvar(n,mean=True)
+np.nansum(u,axis=1,where=b,initial=2.) | np.nanprod(u,where=b,initial=.5) | np.nanmax(u,axis=1,where=b,initial=-9.)
+np.nanmin(u,initial=-2.,where=b) | np.max(i,where=b,initial=2.) | np.min(i,where=b,initial=-3.) | np.var(v[:0],where=b[:0],ddof=1)
 np.delete(v,i[2]-2) | np.delete(v,[0,1]) | np.searchsorted(v,.5,sorter=i.argsort())
 """
 REFUSED = """
 np.pad(x,1,mode='mean') | np.pad(x,1,mode='linear_ramp') | np.pad(x,1,mode='reflect',reflect_type='odd')
 np.pad(x,1,stat_length=2) | np.pad(x,1,mode='edge',constant_values=1) | np.quantile(v,2) | np.percentile(v,-1)
 np.quantile(v,.5,weights=v*v) | np.quantile(c,.5) | np.inner(v,v[:2]) | np.inner(v,v[:1]) | np.linalg.outer(x,v)
-np.convolve(x,v) | np.correlate(v,x) | np.convolve(v[:0],v) | np.nanmean(n,where=b) | np.nanvar(n,mean=0.)
-np.broadcast_to(v,(-1,3)) | np.nanvar(n,mean=True) | np.linalg.cross(x,x,axis=0) | np.take_along_axis(v,1,0)
+np.convolve(x,v) | np.correlate(v,x) | np.convolve(v[:0],v)
+np.broadcast_to(v,(-1,3)) | np.var(c,dtype=float) | np.nanstd(c,dtype=float) | np.linalg.cross(x,x,axis=0) | np.take_along_axis(v,1,0)
 np.roll(v,1,axis=(0,1)) | np.cumsum(v,axis=(0,0)) | np.argsort(v,axis=(0,)) | np.i0(c)
 """
 
@@ -74,6 +79,20 @@ def test_an_argument_means_what_it_means_to_numpy(case: str) -> None:
 def test_what_is_not_possible_is_refused(case: str) -> None:
     with pytest.raises((TypeError, ValueError, IndexError)):
         eval(case, {"np": np, **{name: _tracked(array) for name, array in ARRAYS.items()}})
+
+
+@pytest.mark.parametrize("name", ["nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin"])
+def test_gradients_of_what_takes_part_and_is_a_number(name: str) -> None:
+    """Those of the function without ``nan`` in its name, of these elements alone."""
+    u, where = ARRAYS["u"], np.array([[True, True, False], [True, True, True]])
+    options: Any = {"initial": -9.0 if name == "nanmax" else 9.0} if name in ("nanmax", "nanmin") else {}
+    here = where & ~np.isnan(u)
+    expected = cr.grad(lambda x: getattr(np, name[3:])(x[here]))(np.nan_to_num(u))
+    np.testing.assert_allclose(cr.grad(lambda x: getattr(np, name)(x, where=where, **options))(u), expected)
+    mapped = cr.vmap(cr.grad(lambda x, w: getattr(np, name)(x, where=w, **options)))(
+        np.stack([u, u]), np.stack([where] * 2)
+    )
+    np.testing.assert_allclose(mapped[1], expected)
 
 
 def test_nan_in_a_quantile_and_its_gradient() -> None:

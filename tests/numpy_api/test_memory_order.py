@@ -47,6 +47,32 @@ CALLS = {
     "choose": lambda x: np.choose((x.T > 0).astype(int), [x.T, -x.T]),
     "flatten, F": lambda x: x.flatten("F"),
     "flatten, K": lambda x: x.T.flatten("K"),
+    "integers along the second axis": lambda x: x[:, [0, 2]],
+    "integers along the first": lambda x: x.T[[2, 0]],
+    "integers, of columns": lambda x: x.T[:, [1, 0]],
+    "integers of two axes": lambda x: x[:, np.array([[0, 2], [1, 1]])],
+    "integers apart": lambda x: both(x)[[0, 1], :, [1, 0]],
+    "integers beside a slice": lambda x: both(x)[::-1, [1, 0]],
+    "a mask": lambda x: x[:, np.array([True, False, True])],
+    "zeros_like": lambda x: np.zeros_like(x.T) + x.T,
+    "ones_like, F": lambda x: np.ones_like(x, order="F") * x,
+    "full_like": lambda x: np.full_like(x.T, 2.0) * x.T,
+    "where, of zeros_like": lambda x: np.where(x.T > 0, x.T, np.zeros_like(x.T)),
+    "ufunc, C": lambda x: np.exp(x.T, order="C"),
+    "ufunc, F": lambda x: np.add(x, 1, order="F"),
+    "clip, F": lambda x: np.clip(x, 0, 1, order="F"),
+    "broadcast_to": lambda x: np.broadcast_to(x.T, (2, 3, 2)),
+    "copy of broadcast_to": lambda x: np.broadcast_to(x, (2, 2, 3)).copy("K"),
+    "nan_to_num of broadcast_to": lambda x: np.nan_to_num(np.broadcast_to(x, (2, 2, 3))),
+    "quantile": lambda x: np.quantile(both(x), 0.5, axis=1),
+    "quantiles": lambda x: np.quantile(both(x), [0.5, 0.2], axis=0),
+    "median": lambda x: np.median(np.transpose(both(x)), axis=0),
+    "median, keepdims": lambda x: np.median(np.transpose(both(x)), axis=1, keepdims=True),
+    "cross": lambda x: np.cross(x.T.copy().T, x + 1),
+    "piecewise": lambda x: np.piecewise(x.T, [x.T > 0], [lambda v: v, 0.0]),
+    "unwrap": lambda x: np.unwrap(x.T, axis=-1),
+    "gradient": lambda x: np.gradient(x.T, axis=0),
+    "matmul of stacks": lambda x: np.stack([both(x), both(x) + 1]).transpose(1, 0, 2, 3) @ np.ones((2, 2)),
 }
 VALUES = {
     "vjp": lambda f, x: cr.vjp(f, x)[0],
@@ -71,3 +97,38 @@ def test_elements_lie_as_in_numpy(name, transformation):
 def test_reshape_has_no_order_k():
     with pytest.raises(ValueError, match="not permitted"):
         cr.Array(X).reshape(-1, order="K")
+
+
+LAYOUTS = [
+    lambda x: x,
+    lambda x: x.copy("F"),
+    lambda x: x.transpose(1, 2, 0).copy().transpose(2, 0, 1),
+    lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+    lambda x: x[:, ::-1],
+]
+INDICES = [
+    np.s_[[1, 0]], np.s_[:, [2, 0]], np.s_[:, :, [3, 1, 1]], np.s_[[0, 1], [2, 0]], np.s_[:, [2, 0], [1, 3]], np.s_[[1, 0], :, [0, 2]],
+    np.s_[:, None, [1, 2]], np.s_[..., np.array([[0, 3]])], np.s_[1, :, [0, 1]], np.s_[:, 1:, [0, 1]],
+    np.s_[np.arange(24).reshape(2, 3, 4) > 7],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", range(len(LAYOUTS)))
+@pytest.mark.parametrize("transformation", ["vjp", "jvp", "vmap"])
+def test_elements_that_integers_pick_lie_as_in_numpy(layout, transformation):
+    x = LAYOUTS[layout](np.arange(24.0).reshape(2, 3, 4))
+    for index in INDICES:
+        for order in "KA":
+
+            def function(x, index=index, order=order):
+                return (x[index] * 2).ravel(order)
+
+            np.testing.assert_array_equal(VALUES[transformation](function, x), function(x))
+
+
+@pytest.mark.parametrize("call", [lambda x: x.ravel("K"), lambda x: x.flatten("A"), lambda x: x.reshape(-1, order="A")])
+def test_an_order_in_memory_that_examples_of_a_vmap_leave_open(call):
+    x = np.ascontiguousarray(np.stack([X, X], axis=-1))
+    with pytest.raises(RuntimeError, match=r"order='[AK]' asks how an array lies in memory"):
+        cr.vmap(call, in_dims=-1)(x.transpose(1, 0, 2))
+    np.testing.assert_array_equal(cr.vmap(call, in_dims=-1)(x)[0], call(X))

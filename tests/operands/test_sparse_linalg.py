@@ -145,3 +145,31 @@ def test_wrong_shapes():
             call()
     with pytest.raises(ValueError, match="'N', 'T' or 'H'"):
         ours.splu(A).solve(b, trans="X")
+
+
+SCIPYS = {
+    "cg": lambda A: scipys.cg(A, b, rtol=1e-12)[0],
+    "gmres": lambda A: scipys.gmres(A, b, rtol=1e-12)[0],
+    "lsqr": lambda A: scipys.lsqr(A, b)[0],
+    "eigsh": lambda A: scipys.eigsh(A, 1, v0=b)[0],
+    "adjoint": lambda A: scipys.aslinearoperator(A).H @ b,
+}
+
+
+@pytest.mark.parametrize("name", SCIPYS)
+def test_functions_of_scipy_that_ask_for_products_take_numbers(name):
+    M = cr.sparse.like(SPD)
+    np.testing.assert_allclose(SCIPYS[name](M), SCIPYS[name](SPD), rtol=1e-6)
+    with pytest.raises(TypeError, match=r"carry derivatives.*chainrule\.scipy\.sparse\.linalg"):
+        SCIPYS[name](cr.sparse.like(SPD, cr.tensor(SPD.data, requires_grad=True)))
+    with pytest.raises(TypeError, match=r"inside a transformation|carry derivatives"):
+        cr.jvp(lambda data: SCIPYS[name](cr.sparse.like(SPD, data)), (SPD.data,), (SPD.data,))
+
+
+@pytest.mark.parametrize("call", [lambda A: scipys.spsolve(A, b), scipys.splu, sparse.csr_array])
+@pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")
+def test_functions_of_scipy_that_need_the_entries_say_what_takes_them(call):
+    with pytest.raises(ValueError, match="SparseArray") as error:
+        call(cr.sparse.like(A))
+    assert "chainrule.scipy.sparse.linalg has spsolve, splu" in str(error.value.__cause__)
+    call(cr.sparse.like(A).to_scipy().tocsc())

@@ -48,7 +48,7 @@ VALUES = {
     "addcmul_": (lambda: cr.ones(2).addcmul_(cr.ones(2), cr.ones(2), value=TWO), [3, 3]),
     "index_copy": (lambda: cr.zeros(3, 1).index_copy(0, cr.tensor(1), cr.ones(1, 1)), [[0], [1], [0]]),
     "index_add": (lambda: cr.zeros(3, 2).index_add(0, cr.tensor(1), cr.ones(1, 2)), [[0, 0], [1, 1], [0, 0]]),
-    "index_add, of a number": (lambda: cr.zeros(3).index_add(0, cr.tensor(1), cr.tensor(5.0)), [0, 5, 0]),
+    "index_copy, of a number": (lambda: cr.zeros(3).index_copy(0, cr.tensor(1), cr.tensor(5.0)), [0, 5, 0]),
     "einsum, of lists": (lambda: cr.einsum(A, [0, 1], A, [2, 1], [0, 2]), [[5, 14], [14, 50]]),
     "einsum, without a result": (lambda: cr.einsum(A, [1, 0]), [[0, 3], [1, 4], [2, 5]]),
     "einsum, of an ellipsis": (lambda: cr.einsum(A, [..., 1], A, [..., 1], [...]), [5, 50]),

@@ -12,6 +12,7 @@ MODULES = [
     "accelerator",
     "array_api",
     "compat",
+    "compiler",
     "autograd",
     "cuda",
     "fft",

@@ -50,6 +50,7 @@ from chainrule.compiling.state.objects import (
     random_types,
 )
 from chainrule.compiling.state.reads import Reads
+from chainrule.core.numbers import ASKED, number
 
 ndarray = np.ndarray
 _STATELESS = frozenset(
@@ -62,6 +63,15 @@ DRAW = (
     "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or pass the numbers as "
     "an argument"
 )
+
+
+def _asked(holder: Any, function: Any, args: tuple[Any, ...]) -> Any:
+    return function(holder, *args)
+
+
+def _is_ours(stack: Stack) -> bool:
+    """Whether code of ours runs, which tells parameters apart by ``id``: they are the same in each call."""
+    return module_of_code(stack.frame.f_code, stack.frame.f_globals).startswith("chainrule.")
 
 
 class Calls(Reads):
@@ -87,6 +97,12 @@ class Calls(Reads):
             module = module_of_code(function.__code__, function.__globals__)
             if module == "warnings":
                 self.refuse("it warns, or changes how warnings are shown, which no recording repeats")
+            if function is number:
+                return  # which the recording reads in each call
+            if function in ASKED:
+                again = functools.partial(_asked, function=function, args=tuple(args[1:]))
+                self.looked_up(args[0], again, repr((function.__name__, args[1:])))
+                return
             if is_library(module):
                 self._check_pure(function)
                 self.computes(stack, [*args, *keywords.values()], each=self.handed)
@@ -146,6 +162,7 @@ class Calls(Reads):
             self._random(stack, given)
         elif cls in MAKERS or cls.__module__ in ("builtins", "collections", "functools", "operator", "types"):
             if cls is type and len(args) == 1:
+                self.check_type(args[0], lambda stands_for: False)
                 return
             self.computes(stack, given)
         elif issubclass(cls, BaseException):
@@ -206,7 +223,7 @@ class Calls(Reads):
         if receiver is not None and not isa(receiver, (ModuleType, type)):
             self._method(stack, function, receiver, name, args, keywords)
             return
-        if not is_pure(function):
+        if not is_pure(function) and not (function is id and _is_ours(stack)):
             if module_of(function) in ("_heapq", "_bisect") and args:
                 self.changed_container(args[0])
                 return
@@ -230,6 +247,10 @@ class Calls(Reads):
                 self.iterated(x)
             makes = name == "iter" and bool(args) and not is_iterator(args[0])
             stack.pending = [], False, makes
+        elif builtin and name == "isinstance" and len(args) == 2:
+            self.check_type(
+                args[0], lambda stands_for: not issubclass(type(args[0]), args[1]) or issubclass(stands_for, args[1])
+            )
         elif builtin and name in (
             "isinstance",
             "issubclass",

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.api.array import Array
 from chainrule.compiling.state.frames import Stack
 from chainrule.compiling.state.guards import (
     MISSING,
@@ -29,7 +30,7 @@ from chainrule.compiling.state.objects import OURS, attribute_or_missing, is_pyt
 from chainrule.compiling.state.undo import put_array, put_attribute, put_cell, put_dict, put_item, put_list, put_set
 from chainrule.core.versions import owner
 from chainrule.errors.places import Where
-from chainrule.interpreters.traced import Recorder, Unrecordable, Var
+from chainrule.interpreters.traced import ByValue, Recorder, Unrecordable, Var
 from chainrule.types import dtypes
 
 ndarray = np.ndarray
@@ -69,7 +70,8 @@ class Log:
         recorder: of the arrays.
 
     Attributes:
-        reason: why the function is not recorded; None: nothing spoke against it. ``later``: it may be in a later call.
+        reason: why the function is not recorded; None: nothing spoke against it. ``later``: it may be in a later call;
+            ``by_value``: it may be with the numbers among its arguments as they are.
         now: the stack of the instruction that runs.
         made: iterators and generators of random numbers that the function made.
         given: the containers among its arguments, by identity: copies, so that what is put into them is lost.
@@ -78,7 +80,7 @@ class Log:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.reason: str | None = None
-        self.later = False
+        self.later = self.by_value = False
         self._things: dict[int, Thing] = {}
         self.made: dict[int, Any] = {}
         self._order: list[Thing] = []  # that it changed
@@ -90,6 +92,28 @@ class Log:
         where = self._where()
         self.reason = f"{what} ({where.quoted})" if where else what
         raise Refused(self.reason)
+
+    def check_type(self, x: Any, same: Callable[[type], bool]) -> None:
+        """Stop if something about a value's type is not so for that of what it stands for in plain code.
+
+        A number among the arguments is then recorded as itself.
+        """
+        stands_for = self.recorder.stands_for(x._tensor._raw) if type(x) is Array else None
+        if stands_for is not None and not same(stands_for):
+            self.by_value = True
+            self.refuse(
+                f"it asks for the type of what is a {stands_for.__name__}, and stands for one here: use isinstance()"
+            )
+
+    def check_holder(self, x: Any, does: str) -> None:
+        """Stop at an array of objects that holds what numbers are in plain code, where its dtype matters."""
+        if (
+            type(x) is ndarray
+            and x.dtype.kind == "O"
+            and self.recorder.plain
+            and any([type(e) is Array for e in x.flat])
+        ):
+            self.refuse(f"it {does} np.array([...]) of its values: np.stack([...]) has them in one array")
 
     def _where(self) -> Where | None:
         frame: Any = None if self.now is None else self.now.frame
@@ -108,7 +132,7 @@ class Log:
     def check(self) -> None:
         """Raise if the function refused, though something caught that."""
         if self.reason is not None:
-            refusal = Unrecordable(self.reason)
+            refusal = (ByValue if self.by_value else Unrecordable)(self.reason)
             refusal.perhaps_later = self.later
             raise refusal
 
@@ -191,6 +215,7 @@ class Log:
 
     def changed_container(self, x: Any) -> None:
         """Elements are about to be put into something, or taken out."""
+        self.check_holder(x, "writes into")
         if id(x) in self.given:
             self.refuse(f"it changes a {type(x).__name__} among its arguments: return what is new")
         if id(x) in self._things and self._things[id(x)].undo and isa(x, (ndarray, *CONTAINERS)):

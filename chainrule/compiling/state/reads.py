@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.api.array import has_attribute
 from chainrule.compiling.state.guards import IMMUTABLE, MISSING, Kind, attributes_of, elements, lookup
 from chainrule.compiling.state.known import (
     BUFFERS,
@@ -89,10 +90,13 @@ class Reads(Log):
         elif isa(x, super):
             self._of_super(x, name)
         elif isa(x, VALUES):
+            self.check_type(x, lambda stands_for: has_attribute(name) == hasattr(stands_for, name))
             inside = attributes_of(x)
             if type(inside) is dict and name in inside:
                 self.guard(Kind.INSTANCE, x, name, inside[name])
         elif isa(x, ndarray) and not (inside := attributes_of(x)):
+            if name in ("dtype", "itemsize", "nbytes", "strides", "flags"):
+                self.check_holder(x, "asks how numbers are kept in")
             if name in ("shape", "size", "ndim", "dtype", "strides", "flags", "nbytes", "itemsize"):
                 self.looked_up(x, layout, "layout")
         elif not isa(x, OURS) and not (isa(x, CONSTANT) and kind.__dictoffset__ == 0):

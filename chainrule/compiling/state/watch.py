@@ -62,7 +62,9 @@ class Watch(Calls):
             self._aside = frame
         if is_library(module):
             return False
-        if self.reason is not None or (is_constant_module(module) and self._within_library(frame)):
+        if self.reason is not None:
+            return False
+        if (is_constant_module(module) or module.startswith("namedtuple_")) and self._within_library(frame):
             return False
         if code.co_name in _COMPREHENSIONS:
             return True
