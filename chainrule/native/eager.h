@@ -57,6 +57,7 @@ void leave_located(PyObject *token);
 /* the same once in a sweep, before what is not called by call_located. swap_lazy: from here to the end of a sweep; NULL: not here */
 int enter_lazily(void);
 PyObject **swap_lazy(PyObject **token);
+int in_sweep(void); /* whether there is a place for that token */
 /* call Python; what NumPy warns of in it names the user's line (operation.c) */
 PyObject *call_located(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *call_located_dict(PyObject *callable, PyObject *const *args, size_t nargs, PyObject *params);

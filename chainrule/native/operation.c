@@ -81,11 +81,26 @@ int enter_located(PyObject **token) {
     return *token == NULL && PyErr_Occurred() ? -1 : 0;
 }
 
+/* Once more, where memory had ended: a token can be used once. */
+static void put_back(void) {
+    PyObject *now = NULL, *token = NULL;
+    int i;
+    PyErr_Clear(); /* or it was left in another context */
+    if (PyContextVar_Get(treatment, NULL, &now) == 0 && now != NULL) {
+        for (i = 0; i < 4 && token == NULL; i++) {
+            if (twins[i].ours == now) token = PyContextVar_Set(treatment, twins[i].given);
+        }
+    }
+    Py_XDECREF(now);
+    Py_XDECREF(token);
+    PyErr_Clear();
+}
+
 void leave_located(PyObject *token) {
     PyObject *type, *value, *traceback;
     if (token == NULL) return;
     PyErr_Fetch(&type, &value, &traceback);
-    if (PyContextVar_Reset(treatment, token) < 0) PyErr_Clear(); /* it was left in another context */
+    if (PyContextVar_Reset(treatment, token) < 0) put_back();
     PyErr_Restore(type, value, traceback);
     Py_DECREF(token);
 }
@@ -102,6 +117,8 @@ PyObject **swap_lazy(PyObject **token) {
     of_sweep = token;
     return outer;
 }
+
+int in_sweep(void) { return of_sweep != NULL; }
 
 int enter_lazily(void) { return of_sweep == NULL || *of_sweep != NULL ? 0 : enter_located(of_sweep); }
 

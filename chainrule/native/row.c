@@ -83,12 +83,15 @@ static PyObject *made(PyObject *array) {
 
 /* x @ y as rows.contract has it, for matrices or stacks of as many */
 static PyObject *product(Row *row, PyObject *x, PyObject *y) {
-    PyObject *both[] = {x, y};
+    PyObject *both[] = {x, y}, *token, *result;
     int ndim = PyArray_NDIM((PyArrayObject *)x);
     (void)row;
     if (ndim != PyArray_NDIM((PyArrayObject *)y) || ndim != 2) return as_array(call_located(row->value.value, both, 2, NULL));
-    if (enter_lazily() < 0) return NULL;
-    return as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
+    if (in_sweep()) return enter_lazily() < 0 ? NULL : as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
+    if (enter_located(&token) < 0) return NULL; /* a function of ours may have called */
+    result = as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
+    leave_located(token);
+    return result;
 }
 
 static const Program *find_program(Row *row, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params);
@@ -395,7 +398,10 @@ static PyObject *unbroadcast(PyObject *g, PyObject *aval) {
         if (i == ndim) return g;
     }
     result = PyArray_CheckExact(g) ? sum_rows(g, aval) : NULL;
-    if (result == NULL && !PyErr_Occurred()) result = PyObject_CallFunctionObjArgs(python_unbroadcast, g, shape, dtype, NULL);
+    if (result == NULL && !PyErr_Occurred()) {
+        PyObject *args[] = {g, shape, dtype};
+        result = call_located(python_unbroadcast, args, 3, NULL);
+    }
     Py_DECREF(g);
     return result;
 }

@@ -343,7 +343,7 @@ def _kron(a: Any, b: Any) -> Any:
 def _einsum(subscripts: Any, *factors: Any, out: Any = None, optimize: Any = False) -> Any:
     if not isinstance(subscripts, str):
         subscripts, factors = einsum.with_letters(subscripts, *factors)
-    return einsum.einsum(subscripts, *[arranged(x) for x in factors])
+    return einsum.contracted(subscripts, [arranged(x) for x in factors])
 
 
 def _vecdot(a: Any, b: Any) -> Any:

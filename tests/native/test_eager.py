@@ -410,6 +410,7 @@ def unrecorded(x, z, row):
     return run
 
 
+@np.errstate()  # how errors are treated is put back in Python, too, where memory may end
 @pytest.mark.parametrize("make", [operations, sweep, recorded_sweep, more_operations, unrecorded])
 def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make):
     testcapi = pytest.importorskip("_testcapi")
