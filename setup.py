@@ -18,7 +18,10 @@ SOURCES = [
     "values.c",
     "tape.c",
     "row.c",
+    "ways.c",
     "operation.c",
+    "inplace.c",
+    "structure.c",
     "sweep.c",
 ]
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from chainrule.api.array import takes_arrays
-from chainrule.api.functions import public_function, remembering
-from chainrule.api.in_place import becomes_view, store_out
+from chainrule.api.functions import public_function
+from chainrule.api.in_place import DIRECT, becomes_view, store_out
 from chainrule.api.in_place import in_place as write_in_place
+from chainrule.api.operations import instead, remembering, written
 from chainrule.core.tensor import attach
 from chainrule.rows.primitive import Primitive
 
@@ -66,6 +67,8 @@ def op(
     arrays: bool = True,
     also: dict[str, str] | None = None,
     remembered: bool = False,
+    ordinary: Any = None,
+    factor: Any = None,
     sample: str = "",
 ) -> Callable[[F], F]:
     """Declare a public operation: the decorator of a function on tensors, or of an elementwise row.
@@ -80,6 +83,8 @@ def op(
         arrays: whether it takes Arrays. (What makes tensors from anything, and what asks about them, does not.)
         also: other names of its arguments. NumPy's names for ``dim`` and its companions need not be said.
         remembered: whether the way from a tensor's shape and the other arguments to a row is the same every time.
+        ordinary: the operation that it is where it is called with tensors and numbers alone (see ``api.operations.operation``).
+        factor: the keyword of a number by which its last operand is multiplied first, and the operation that does it.
         sample: arguments to call it with.
     """
 
@@ -93,11 +98,14 @@ def op(
         for name in operation.names:
             OPERATIONS[name] = operation
         others = _other_names(function, also or {})
+        more = {} if factor is None else {"factor": factor}
         if not hasattr(function, "takes_arrays"):  # the functions of elementwise rows do
             full = _with_keywords(function, others, out)
             operation.public = takes_arrays(function, full) if arrays else full
             if remembered:
                 operation.public = remembering(operation.public)
+            if ordinary is not None:
+                operation.public = instead(ordinary, operation.public, **more)
         operation.methods = [name.removeprefix("Tensor.") for name in operation.names if name.startswith("Tensor.")]
         if method:
             operation.methods += [name for name in operation.names if "." not in name]
@@ -105,13 +113,20 @@ def op(
             on_tensors = _with_keywords(function, others, False)
             if remembered:
                 on_tensors = remembering(on_tensors)
+            if ordinary is not None:
+                on_tensors = instead(ordinary, on_tensors, **more)
             operation.in_place = [name + "_" for name in operation.methods] if in_place else []
-            form = becomes_view if in_place == "view" else write_in_place
+            form = becomes_view if in_place == "view" else _writing
             attach(**dict.fromkeys(operation.methods, on_tensors))
             attach(**{name: form(name, on_tensors) for name in operation.in_place})
         return declared
 
     return declare
+
+
+def _writing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The in-place form of a function."""
+    return written(name, function, write_in_place(name, function), name in DIRECT)  # type: ignore[no-any-return]
 
 
 def namespace(prefix: str, home: str) -> dict[str, Callable[..., Any]]:

@@ -1,12 +1,11 @@
 """The functions users call, made from elementwise rows.
 
 ``unary`` and ``binary`` are the reference: everything goes to ``general``. The ordinary case, tensors of float arrays and numbers outside
-of all modes, is done in C where the extension is there (``operation``), with the same results.
+of all modes, is done in C where the extension is there (``api.operations``), with the same results.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,16 +14,15 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.array import Array, as_arrays
 from chainrule.api.in_place import store_out
+from chainrule.api.operations import operation
 from chainrule.backends.arrays import is_foreign
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.eager import LOOPS, share
+from chainrule.core.eager import share
 from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
-from chainrule.core.node import Node
 from chainrule.core.others import beside
 from chainrule.core.protocol import ArrayLike, one_float_dtype
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import protected
-from chainrule.core.warned import located
 from chainrule.rows.primitive import TABLE, Primitive
 from chainrule.types import dtypes, promotion
 from chainrule.types.shapes import dtype_of
@@ -168,7 +166,8 @@ def unary(prim: Primitive) -> Callable[..., Any]:
         result = general(prim, (input,), {})
         return result if out is None else store_out(out, result)
 
-    return operation(_named(call, prim), prim)
+    prim.function = operation(_named(call, prim), prim)
+    return prim.function
 
 
 def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
@@ -190,60 +189,8 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
         result = general(prim, (input, other), {})
         return result if out is None else store_out(out, result)
 
-    return operation(_named(call, prim), prim)
-
-
-def operation(call: Callable[..., Any], prim: Primitive) -> Callable[..., Any]:
-    """The function of a row of one operand or two, whose ordinary case is done in C where that is possible.
-
-    A number may come first where the value is a ufunc, which knows that it is weak; a function may make an array of it that is not.
-    """
-    if LOOPS is None:
-        return located(call)
-    floats, number_first = "f" in prim.accepts, isinstance(prim.value, np.ufunc)
-    prim.function = functools.update_wrapper(
-        LOOPS.Operation(call, 0, prim, len(prim.operands), number_first, floats), call
-    )
+    prim.function = operation(_named(call, prim), prim)
     return prim.function
-
-
-def instead(operation: Any, call: Any, **forms: bool) -> Any:
-    """A function whose ordinary case is an operation's, and every other case its own."""
-    if LOOPS is None or type(operation) is not LOOPS.Operation:
-        return call
-    return functools.update_wrapper(operation.instead(call, **forms), call)
-
-
-def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
-    """A function of two tensors whose ordinary case is a row that depends on how many axes they have."""
-    return located(call) if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 1, table=rows), call)
-
-
-def remembering(call: Any) -> Any:
-    """A function of one tensor and static arguments, whose way from these to a row and its parameters is remembered.
-
-    It must depend on nothing but the arguments, and the tensor's shape and dtype; the tensor is contiguous.
-    """
-    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 2, learn=_learn), call)
-
-
-def _learn(tensor: Tensor, result: Any) -> tuple[Any, ...] | None:
-    """The row and parameters by which a result came from a tensor, if it is one node with one edge."""
-    node = result._edge if type(result) is Tensor else None
-    if type(node) is not Node or node.edges != (tensor._edge,):
-        return None
-    prim, data = node.prim, tensor._raw
-    plain = node.pullback is prim.pullback and prim.listed and not prim.variadic and len(prim.operands) == 1
-    if not plain or any([value is not data and value is not result._raw for value in node.saved]):
-        return None
-    return prim, node.params
-
-
-def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
-    """``__array_ufunc__``, whose ordinary case is the operation of a ufunc."""
-    return (
-        located(call) if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
-    )
 
 
 #: what large calls of a ufunc are handed to, once threads share them
@@ -272,13 +219,20 @@ def call_instead(other: Callable[[np.ufunc], Callable[..., Any]] | None) -> None
             share(prim, _SHARED.get(ufunc, ufunc))
 
 
-def nary(prim: Primitive) -> Callable[..., Any]:
-    """The user's function for an elementwise primitive of three operands or with parameters."""
+def nary(prim: Primitive, **forms: Any) -> Callable[..., Any]:
+    """The user's function for an elementwise primitive of three operands or with parameters.
+
+    ``forms`` are as ``operation`` has them; without them, parameters are left to Python.
+    """
 
     def call(*operands: Any, out: Any = None, **params: Any) -> Any:
         return store_out(out, general(prim, operands, params))
 
-    return _named(call, prim)
+    _named(call, prim)
+    if prim.parameters and "parameters" not in forms:
+        return call
+    prim.function = operation(call, prim, **forms)
+    return prim.function
 
 
 def discrete(prim: Primitive) -> Callable[..., Any]:
@@ -294,7 +248,8 @@ def discrete(prim: Primitive) -> Callable[..., Any]:
         result = unrecorded(prim.value, input, other, prim.name) if short else None
         return store_out(out, general(prim, (input, other), {})) if result is None else result
 
-    return _named(one if len(prim.operands) == 1 else two, prim)
+    prim.function = operation(_named(one if len(prim.operands) == 1 else two, prim), prim)
+    return prim.function
 
 
 def _named(call: Callable[..., Any], prim: Primitive) -> Callable[..., Any]:

@@ -20,12 +20,12 @@ from chainrule.types import promotion
 ndarray = np.ndarray
 
 #: in-place methods that outside autograd are one call of a ufunc, which writes where the tensor is
-_UFUNCS = {"add_": np.add, "sub_": np.subtract, "mul_": np.multiply, "div_": np.divide}
+DIRECT = {"add_": np.add, "sub_": np.subtract, "mul_": np.multiply, "div_": np.divide}
 
 
 def in_place(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The method ``x.op(...)`` that writes ``function(x, ...)`` into ``x``."""
-    ufunc = _UFUNCS.get(op)
+    ufunc = DIRECT.get(op)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_writable(self, op)

@@ -16,6 +16,7 @@ from chainrule.core.dispatch import rank
 from chainrule.core.foreign import ones_of, zeros_beside
 from chainrule.core.modes import recording
 from chainrule.core.node import Freed, Leaf, Node, output_of
+from chainrule.core.saved import saved_tensors
 from chainrule.core.tensor import Tensor, attach, wrap, wrapped
 from chainrule.ops.creation import zeros_like
 from chainrule.transform.arguments import own_copy
@@ -388,7 +389,7 @@ def _call_node(self: Node, *cotangents: Any) -> Any:
         raise errors.second_backward(self)
     tensors = all(isinstance(c, Tensor) for c in cotangents)
     recorded = tensors and recording() and any(c._edge is not None for c in cotangents)
-    saved = engine.saved_tensors(self) if recorded else self.saved
+    saved = saved_tensors(self) if recorded else self.saved
     gs = tuple([c._raw if isinstance(c, Tensor) and not recorded else c for c in cotangents])
     g = gs if len(self.prim.outputs) > 1 else gs[0]
     try:
@@ -423,7 +424,7 @@ def _node_attribute(self: Node, name: str) -> Any:
                 return raw_saved(self, i)
             if type(self.saved) is Freed:
                 raise errors.second_backward(self)
-            value = engine.saved_tensors(self)[i]
+            value = saved_tensors(self)[i]
             return wrap(value) if isinstance(value, ndarray) else _leaf_itself(value)
     for key in (wanted, {"dim": "axis", "keepdim": "keepdims"}.get(wanted)):
         if key in self.params:

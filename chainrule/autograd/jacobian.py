@@ -17,11 +17,12 @@ from chainrule.core import engine
 from chainrule.core.modes import SPECIAL, recording
 from chainrule.core.node import Node, next_seq
 from chainrule.core.protocol import ArrayLike, as_is
+from chainrule.core.saved import check_saved
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import CLOCK
 from chainrule.transform.arguments import as_caller_type, inside
 from chainrule.transform.dense import MEMORY, Limits, bound_of, check_size, columns, largest, push_basis, rows
-from chainrule.transform.reverse import fresh_leaf, reaches_outside
+from chainrule.transform.reverse import fresh_leaf
 from chainrule.tree import tree_flatten, tree_unflatten
 
 ndarray = np.ndarray
@@ -147,8 +148,8 @@ def _by_either(
         del starts, ys
         return forward(flat, sources, limits, bound)
     if linked and not create_graph:
-        order = engine.reachable([y._edge for y in ys if y._edge is not None])
-        create_graph = reaches_outside(order, began, [start._edge for start in starts])
+        roots = [y._edge for y in ys if y._edge is not None]
+        create_graph = engine.reaches_outside(roots, began, [start._edge for start in starts])
     return [
         _reverse(y, starts, create_graph, limits)
         if y.requires_grad
@@ -230,7 +231,7 @@ def _through_elementwise(edge: Any, diagonal: Any, targets: Sequence[Any]) -> tu
         if len(used) != 1:
             break
         if CLOCK.latest > edge.seq:
-            engine.check_saved(edge)
+            check_saved(edge)
         below = edge.pullback(edge, diagonal, edge.saved, edge.edges)[used[0]]
         if type(below) is not ndarray:  # inside a transformation
             break

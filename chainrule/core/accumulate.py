@@ -25,12 +25,12 @@ _ACCUMULATE = new_lock()
 _PASSES = 7  # backward passes whose places a leaf remembers, besides the latest
 
 
-def write_first(arrived: dict[Any, Any], escaped: set[int]) -> bool:
-    """Set ``.grad`` of all leaves to what arrived there, if all are ordinary and have none yet; whether it did."""
+def write_plain(arrived: dict[Any, Any], escaped: set[int]) -> bool:
+    """Set ``.grad`` of all leaves to what arrived there, or add to it, if all are ordinary; whether it did."""
     if LOOPS is None or SPECIAL:
         return False
     with _ACCUMULATE:
-        return LOOPS.write_first(arrived, LOCAL.sweep.freed, GRADIENT, escaped)  # type: ignore[no-any-return]
+        return LOOPS.write_plain(arrived, LOCAL.sweep.freed, GRADIENT, escaped)  # type: ignore[no-any-return]
 
 
 def write_grads(

@@ -6,15 +6,14 @@ outranks what it holds. Lower operands are constants to it, which is what keeps 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.devices import on_one_device
 from chainrule.core.eager import LOOPS, new_node
-from chainrule.core.foreign import gpu_number
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Node, Output, next_seq
 from chainrule.core.protocol import ArrayLike
@@ -78,7 +77,7 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
         elif r == _FACE:
             return bind(prim, [getattr(y, "_tensor", y) for y in operands], params)
     if foreign:
-        operands = _on_one_device(operands)
+        operands = on_one_device(operands)
     if top == 0:
         if SPECIAL and LOCAL.watch is not None:
             return LOCAL.watch.forward(prim, operands, params)
@@ -93,45 +92,6 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
 
 def _value(prim: Primitive, datas: Any, params: dict[str, Any]) -> Any:
     return prim.value(*datas, **params)
-
-
-def _on_one_device(operands: Any) -> Any:
-    """The operands of an operation; where some are on a GPU, so are those without dimensions, and the constants of rules.
-
-    Raises:
-        RuntimeError: others are on several devices.
-    """
-    places = [(gpu_number(x), x) for x in operands if hasattr(x, "dtype")]
-    (target, found) = next((pair for pair in places if pair[0] is not None), (None, None))
-    if target is None:
-        return operands
-    for place, x in places:
-        if place != target and (place is not None or x.ndim) and not _called_by_rule():
-            raise errors.mixed_devices(found, target, x, place)
-    move = TABLE["to_device"]
-    return [
-        bind(move, (x,), {"source": None, "target": target}) if hasattr(x, "dtype") and gpu_number(x) is None else x
-        for x in operands
-    ]
-
-
-def _called_by_rule() -> bool:
-    """Whether a rule of the table, and no user or function for users, has called the operation that is at work."""
-    frame: Any = sys._getframe(2)
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if name.startswith(_RULES) and name != "chainrule.rows.primitive":
-            return True
-        if not name.startswith(_BETWEEN):
-            return False
-        frame = frame.f_back
-    return False
-
-
-_RULES = ("chainrule.table", "chainrule.rows", "chainrule.ops.scipy_special", "chainrule.ops.incomplete")
-_BETWEEN = (
-    "chainrule.core", "chainrule.api", "chainrule.interpreters", "chainrule.rows", "chainrule.ops.numpy_", "chainrule.ops.methods",
-)  # fmt: skip
 
 
 def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> Any:

@@ -14,13 +14,13 @@ import numpy as np
 
 from chainrule import native
 from chainrule.core import node as tape
-from chainrule.core import warned
-from chainrule.core.modes import SPECIAL
+from chainrule.core import versions, warned
+from chainrule.core.modes import LOCAL, MODES, SPECIAL, WATCHES
 from chainrule.core.node import Freed, Leaf, Node, Output, next_seq
 from chainrule.core.tensor import Tensor
-from chainrule.core.versions import CLOCK
 from chainrule.core.view import View, viewed
-from chainrule.errors.places import USER_FILES, note_frame
+from chainrule.errors.places import UNREAD, USER_FILES, Where, note_frame, user_line
+from chainrule.errors.words import Cut
 from chainrule.rows.primitive import Primitive
 from chainrule.rows.programs import trace_rule, trace_value
 from chainrule.rows.rules import unbroadcast
@@ -36,11 +36,11 @@ def make_row(prim: Primitive) -> Any:
     """What C knows of a row; None where Python records it."""
     operands = () if prim.variadic else prim.operands
     places = {**{name: i for i, name in enumerate(operands)}, "out": -1}
+    records = prim.differentiable and prim.pullback is not None and prim.kind != "discrete"
     plain = (
-        prim.differentiable
-        and prim.pullback is not None
+        (records or (prim.kind == "discrete" and not prim.parameters))
         and len(prim.outputs) == 1
-        and prim.kind not in ("discrete", "function")
+        and prim.kind != "function"
         and len(prim.saves) <= 4
         and len(operands) <= 8
         and all(name in places for name in prim.saves)
@@ -55,17 +55,31 @@ def make_row(prim: Primitive) -> Any:
         prim.value,
         len(operands),
         saves,
-        True,
+        records,
         prim.kind == "elementwise",
         prim.variadic,
         prim.needs_avals,
         prim.view,
         {"sum": 1, "mean": 2}.get(prim.structure, 0) if prim.kind == "linear" and type(prim.structure) is str else 0,
         int(prim.kind == "contraction" and prim.structure == "ik,kj->ij"),
+        prim.kind == "opaque" and prim.structure == "axis" and len(operands) == 1 and set(prim.parameters) == {"axis"},
+        _joins(prim),
     )
     if prim in _VALUES:
         row.value = _VALUES[prim]
     return row
+
+
+def _joins(prim: Primitive) -> int:
+    """1 for a row that joins arrays along an axis, 2 along a new one, 0 for any other: what it does to two of them says."""
+    if not prim.variadic or set(prim.parameters) != {"axis"} or prim.structure != "selection":
+        return 0
+    x = np.arange(6.0).reshape(2, 3)
+    joined = prim.value(x, -x, axis=-1)
+    for new, expected in enumerate((np.concatenate([x, -x], axis=-1), np.stack([x, -x], axis=-1)), 1):
+        if joined.shape == expected.shape and np.array_equal(joined, expected):
+            return new
+    return 0
 
 
 def share(prim: Primitive, value: Any) -> None:
@@ -83,9 +97,13 @@ def _connected() -> Any:
         return None
     names = {
         "Tensor": Tensor, "Node": Node, "Output": Output, "Leaf": Leaf, "View": View, "Freed": Freed, "Primitive": Primitive,
-        "CLOCK": CLOCK, "SPECIAL": SPECIAL, "USER_FILES": USER_FILES, "note_frame": note_frame, "counter": next_seq.__self__,  # type: ignore[attr-defined]
+        "Where": Where, "Cut": Cut, "Written": versions.Written, "WRITES": versions.WRITES, "new_written": versions.record_of,
+        "WRITING": versions.WRITING, "Lender": versions.Lender, "BEFORE_WRITE": versions.BEFORE_WRITE,
+        "LOCAL": LOCAL, "WATCHES": WATCHES, "modes": (MODES[True, False, False], MODES[False, False, False], MODES[False, False, True]),
+        "UNREAD": UNREAD, "user_line": user_line, "wrote": versions.wrote,
+        "CLOCK": versions.CLOCK, "SPECIAL": SPECIAL, "USER_FILES": USER_FILES, "note_frame": note_frame, "counter": next_seq.__self__,  # type: ignore[attr-defined]
         "NO_PARAMS": NO_PARAMS, "viewed": viewed, "unbroadcast": unbroadcast, "operations": RECORDED, "add": np.add,
-        "make_row": make_row, "trace_value": trace_value, "trace_rule": trace_rule, "_getframe": _getframe,
+        "make_row": make_row, "trace_value": trace_value, "trace_rule": trace_rule, "_getframe": _getframe, "protected": versions.protected,
     }  # fmt: skip
     try:
         loops.connect(names)

@@ -18,16 +18,16 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import regions
-from chainrule.core.accumulate import write_first, write_grads
+from chainrule.core.accumulate import write_grads, write_plain
 from chainrule.core.eager import LOOPS
 from chainrule.core.foreign import zeros_beside
 from chainrule.core.hooks import post_hooks, pre_hooks, tensor_hooks
 from chainrule.core.modes import LOCAL, SPECIAL, switch
-from chainrule.core.node import Freed, Leaf, Node, Output, output_of
-from chainrule.core.saved import unpack
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.node import Freed, Leaf, Node, Output
+from chainrule.core.saved import check_saved, saved_tensors
+from chainrule.core.tensor import Tensor
 from chainrule.core.ties import met, tied
-from chainrule.core.versions import CLOCK, GUARDED, check_guarded, writes_of
+from chainrule.core.versions import CLOCK, GUARDED, check_guarded
 from chainrule.core.warned import at_users_line, is_ours
 from chainrule.errors.places import note_frame
 from chainrule.types.arrays import unscalar
@@ -49,6 +49,14 @@ def reachable(roots: Iterable[Any], leaves: bool = True) -> list[Any]:
                 seen.add(edge)
                 found.append(edge)
     found.sort(key=_by_seq)
+    return found
+
+
+def reaches_outside(roots: list[Any], began: int, own: list[Any]) -> bool:
+    """Whether the roots depend on a leaf that was there before the time ``began``, and is none of one's ``own``."""
+    found = None if LOOPS is None else LOOPS.reaches_outside(roots, began, own)
+    if found is None:
+        found = any([type(edge) is Leaf and edge.seq < began and edge not in own for edge in reachable(roots)])
     return found
 
 
@@ -113,23 +121,26 @@ class Sweep:
         """What it visits, oldest first, as far as that is of use."""
         return reachable(self.roots, leaves=False) if self.order is None else list(self.order)
 
-    def visit(self, node: Any, g: Any) -> tuple[tuple[Any, ...], Any] | None:
+    def visit(self, node: Any, g: Any, edges: tuple[Any, ...] | None = None) -> tuple[tuple[Any, ...], Any] | None:
         """Run the hooks and the rule of a node: its edges, and what arrives at each. None: nothing goes on from here.
 
         What arrives at an output is one cotangent, which goes to its place among the node's.
+
+        Args:
+            edges: the node's, with None in the place of those that are of no use, where the caller knows.
         """
-        create_graph, useful, hooks = self.create_graph, self.useful, node.hooks
+        create_graph, hooks = self.create_graph, node.hooks
         if hooks is not None:
             g = tensor_hooks(node, g, hooks, self.retained, create_graph)
-        if useful is not None and node in self.wanted:  # type: ignore[operator]
+        if self.wanted is not None and node in self.wanted:
             self.captured[node] = g
         if type(node) is Output:
             return node.edges, g
-        edges = node.edges
-        if useful is not None:
-            edges = tuple([edge if edge in useful else None for edge in edges])
-            if not any(edges):
-                return None
+        if edges is None:
+            useful = self.useful
+            edges = node.edges if useful is None else tuple([edge if edge in useful else None for edge in node.edges])
+        if self.wanted is not None and not any(edges):
+            return None
         if hooks is not None and hooks.pre:
             g = pre_hooks(g, hooks, create_graph)
             if g is None:
@@ -206,7 +217,7 @@ def sweep(
             switch(outside.with_grad(True))
         arrived = _visit(this)
         plain = accumulate and targets is None and not (create_graph or this.retained or this.notes)
-        if not (plain and write_first(arrived, this.escaped)):
+        if not (plain and write_plain(arrived, this.escaped)):
             leaves = _arrivals(this, arrived, accumulate)
             if this.notes:
                 _at_ties(this, leaves, accumulate, ties)
@@ -246,7 +257,10 @@ def _visit(this: Sweep) -> dict[Any, Any]:
     while order:
         node = order.pop()
         g = pending.pop(node, None)
-        if g is None or _region(this, node, g, order, pending, owned, alone):
+        if g is None:
+            continue
+        large = type(g) is ndarray and g.size >= regions.NOTICED
+        if large and regions.sweep_together(this, node, g, order, pending, owned, alone):
             continue
         found = this.visit(node, g)
         if found is None:
@@ -261,46 +275,6 @@ def _visit(this: Sweep) -> dict[Any, Any]:
             if edge is not None and grad is not None:
                 _arrive(pending, owned, edge, grad)
     return pending
-
-
-def _region(
-    this: Sweep,
-    node: Any,
-    g: Any,
-    order: list[Any],
-    pending: dict[Any, Any],
-    owned: set[Any],
-    alone: set[Any],
-) -> bool:
-    """Run the elementwise nodes that start here together, if that pays; whether it did."""
-    if (
-        type(g) is not ndarray
-        or g.size < regions.NOTICED
-        or this.create_graph
-        or node.hooks is not None
-        or (SPECIAL and LOCAL.watch is not None)
-        or type(node) is Output
-        or node.prim.kind != "elementwise"
-        or not regions.may_start(g.size, order)
-        or node in alone
-        or not g.flags.c_contiguous
-    ):
-        return False
-    region = regions.find(node, g, order, pending, this.wanted, this.useful)
-    grads = region.sweep(pending)
-    if grads is None:
-        alone.update(region.members)
-        return False
-    for member in region.members[1:]:
-        order.pop()
-        pending.pop(member, None)
-    pending.update(grads)
-    owned.update(grads)
-    if not this.retain_graph:
-        for member in region.members:
-            if member.saved:
-                member.saved = this.freed
-    return True
 
 
 def _arrivals(this: Sweep, arrived: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, Any]]:
@@ -371,43 +345,3 @@ def _fill_missing_cotangents(node: Node, parts: list[Any]) -> tuple[Any, ...]:
         zeros_beside(there, *about) if part is None and about else part
         for part, about in zip(parts, outputs, strict=True)
     )
-
-
-def saved_tensors(node: Node) -> tuple[Any, ...]:
-    """The saved values as tensors that know where they came from, for rules that are to be recorded."""
-    prim = node.prim
-    saved = unpack(node.saved)
-    if len(prim.outputs) == 1 and not prim.variadic:
-        edges = node.edges
-        return tuple([_rewrap(value, node if at < 0 else edges[at]) for at, value in zip(prim.save_from, saved)])
-    tensors: list[Any] = []
-    for name, at, value in zip(prim.saves, prim.save_from, saved):
-        if at >= 0:
-            if prim.variadic:
-                tensors.append(tuple(_rewrap(v, edge) for v, edge in zip(value, node.edges, strict=True)))
-            else:
-                tensors.append(_rewrap(value, node.edges[at]))
-        elif value is None:
-            tensors.append(None)
-        else:
-            tensors.append(_rewrap(value, output_of(node, prim.outputs.index(name)) if len(prim.outputs) > 1 else node))
-    return tuple(tensors)
-
-
-def _rewrap(value: Any, edge: Any) -> Any:
-    if type(value) is ndarray and value.dtype.kind == "f":
-        return wrap(value, edge)
-    if value is None or isinstance(value, (Tensor, int, float, complex)):
-        return value
-    if getattr(value, "dtype", None) is None or value.dtype.kind not in "fc":
-        return value
-    return wrap(value, edge)
-
-
-def check_saved(node: Node) -> None:
-    """Raise if memory that this node saved was written in place since."""
-    for name, value in zip(node.prim.saves, node.saved, strict=True):
-        for array in value if type(value) in (tuple, list) else (value,):
-            written = writes_of(array)  # of what hooks packed there is none: that is their business
-            if written is not None and written.times[-1] > node.seq:
-                raise errors.saved_was_written(node, name, array, written)

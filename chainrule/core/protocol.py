@@ -35,12 +35,18 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 LATER: dict[str, tuple[str, ...]] = {}
 
 
-def implements(*numpy_functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a function with NumPy's signature as the implementation of those NumPy functions."""
+#: functions of NumPy's whose operations and parameters depend on shapes, dtypes and static arguments alone, never on numbers
+BY_SHAPE: dict[Any, bool] = {}
+
+
+def implements(*numpy_functions: Any, by_shape: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate a function with NumPy's signature as the implementation of those NumPy functions; ``by_shape``: see ``BY_SHAPE``."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         for numpy_function in numpy_functions:
             FUNCTIONS[numpy_function] = function
+            if by_shape:
+                BY_SHAPE[numpy_function] = True
         return function
 
     return register

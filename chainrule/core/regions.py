@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.modes import LOCAL
+from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import Freed, Node, Output
 from chainrule.core.versions import CLOCK
 
@@ -234,3 +234,41 @@ def _fewest(size: int) -> int:
     if COMPILE is None:
         return 2 if size >= LARGE else maxsize
     return 1 if size >= SINGLE else 2 if size >= SHORT else 6
+
+
+def sweep_together(
+    this: Any,
+    node: Any,
+    g: Any,
+    order: list[Any],
+    pending: dict[Any, Any],
+    owned: set[Any],
+    alone: set[Any],
+) -> bool:
+    """Run the elementwise nodes that start here together, if that pays; whether it did."""
+    if (
+        this.create_graph
+        or node.hooks is not None
+        or (SPECIAL and LOCAL.watch is not None)
+        or type(node) is Output
+        or node.prim.kind != "elementwise"
+        or not may_start(g.size, order)
+        or node in alone
+        or not g.flags.c_contiguous
+    ):
+        return False
+    region = find(node, g, order, pending, this.wanted, this.useful)
+    grads = region.sweep(pending)
+    if grads is None:
+        alone.update(region.members)
+        return False
+    for member in region.members[1:]:
+        order.pop()
+        pending.pop(member, None)
+    pending.update(grads)
+    owned.update(grads)
+    if not this.retain_graph:
+        for member in region.members:
+            if member.saved:
+                member.saved = this.freed
+    return True

@@ -13,10 +13,12 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.modes import LOCAL, SPECIAL, set_special, switch
+from chainrule.core.node import Node, output_of
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import CLOCK, writes_of
 
+ndarray = np.ndarray
 Hook = Callable[[Any], Any]
 
 
@@ -140,3 +142,46 @@ def unpack(saved: tuple[Any, ...]) -> tuple[Any, ...]:
 def unpacked_pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
     grads: tuple[Any, ...] = node.prim.pullback(node, g, unpack(saved), edges)
     return grads
+
+
+# -- what a rule is given ----------------------------------------------------------------------------------------------
+
+
+def saved_tensors(node: Node) -> tuple[Any, ...]:
+    """The saved values as tensors that know where they came from, for rules that are to be recorded."""
+    prim = node.prim
+    saved = unpack(node.saved)
+    if len(prim.outputs) == 1 and not prim.variadic:
+        edges = node.edges
+        return tuple([_rewrap(value, node if at < 0 else edges[at]) for at, value in zip(prim.save_from, saved)])
+    tensors: list[Any] = []
+    for name, at, value in zip(prim.saves, prim.save_from, saved):
+        if at >= 0:
+            if prim.variadic:
+                tensors.append(tuple(_rewrap(v, edge) for v, edge in zip(value, node.edges, strict=True)))
+            else:
+                tensors.append(_rewrap(value, node.edges[at]))
+        elif value is None:
+            tensors.append(None)
+        else:
+            tensors.append(_rewrap(value, output_of(node, prim.outputs.index(name)) if len(prim.outputs) > 1 else node))
+    return tuple(tensors)
+
+
+def _rewrap(value: Any, edge: Any) -> Any:
+    if type(value) is ndarray and value.dtype.kind == "f":
+        return wrap(value, edge)
+    if value is None or isinstance(value, (Tensor, int, float, complex)):
+        return value
+    if getattr(value, "dtype", None) is None or value.dtype.kind not in "fc":
+        return value
+    return wrap(value, edge)
+
+
+def check_saved(node: Node) -> None:
+    """Raise if memory that this node saved was written in place since."""
+    for name, value in zip(node.prim.saves, node.saved, strict=True):
+        for array in value if type(value) in (tuple, list) else (value,):
+            written = writes_of(array)  # of what hooks packed there is none: that is their business
+            if written is not None and written.times[-1] > node.seq:
+                raise errors.saved_was_written(node, name, array, written)

@@ -48,7 +48,7 @@ class _Forget:
         self.key = key
 
     def __call__(self, _: Any) -> None:
-        _WRITES.pop(self.key, None)
+        WRITES.pop(self.key, None)
 
 
 class _Clock:
@@ -62,11 +62,12 @@ class _Clock:
 CLOCK = _Clock()
 #: called with an array that an in-place operation is about to overwrite
 BEFORE_WRITE: list[Callable[[Any], None]] = []
-_WRITES: dict[int, Written] = {}
-_WRITING = new_lock()
+#: id of the owner of some memory -> what was written there
+WRITES: dict[int, Written] = {}
+WRITING = new_lock()
 
 
-class _Lender:
+class Lender:
     """Lends memory to an array without being an array.
 
     ``array`` is what the memory was taken from. If the two are to count their writes separately it is hidden in ``kept``.
@@ -84,7 +85,7 @@ def owner(array: np.ndarray[Any, Any]) -> Any:
     """The object that owns the array's memory."""
     base: Any = array.base
     while base is not None:
-        if type(base) is _Lender:
+        if type(base) is Lender:
             base = base.array
             if base is None:
                 break
@@ -98,9 +99,9 @@ def apart(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The same memory under another owner: writes through it are not recorded for this one (``tensor.data``)."""
     lender = owner(array).base
     if type(lender) is memoryview:  # do not let a chain grow when this is done again and again
-        return np.asarray(_Lender(array.__array_interface__, None, lender.obj))
-    if type(lender) is _Lender:
-        return np.asarray(_Lender(array.__array_interface__, None, lender.kept))
+        return np.asarray(Lender(array.__array_interface__, None, lender.obj))
+    if type(lender) is Lender:
+        return np.asarray(Lender(array.__array_interface__, None, lender.kept))
     lent: Any = array  # a buffer only to the stubs of Python 3.12 and later
     return np.asarray(memoryview(lent))
 
@@ -108,7 +109,7 @@ def apart(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def strided(array: np.ndarray[Any, Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """A view of an array's memory with any shape and strides (in bytes)."""
     interface = {**array.__array_interface__, "shape": shape, "strides": strides}
-    return np.asarray(_Lender(interface, array, None))
+    return np.asarray(Lender(interface, array, None))
 
 
 def about_to_write(array: Any) -> None:
@@ -121,9 +122,9 @@ def wrote(array: Any, op: str, where: Any) -> None:
     """Record that ``op``, at source line ``where``, wrote into the array's memory."""
     if not isinstance(array, np.ndarray):
         return
-    with _WRITING:  # so that the clock never goes back
+    with WRITING:  # so that the clock never goes back
         CLOCK.latest = time = next_seq()
-        written = _record(array)
+        written = record_of(array)
         written.count += 1
         written.times.append(time)
         del written.times[:-_KEPT]
@@ -133,23 +134,24 @@ def wrote(array: Any, op: str, where: Any) -> None:
 def moved(array: Any) -> None:
     """Count an in-place change of shape: a new version, though nothing that was saved is overwritten."""
     if isinstance(array, np.ndarray):
-        with _WRITING:
-            written = _record(array)
+        with WRITING:
+            written = record_of(array)
             written.count += 1
             written.times.insert(0, 0)
 
 
-def _record(array: np.ndarray[Any, Any]) -> Written:
+def record_of(array: np.ndarray[Any, Any]) -> Written:
+    """The record of the memory of an array, a new one if nothing was written there yet."""
     memory = owner(array)
     key = id(memory)
-    written = _WRITES.get(key)
+    written = WRITES.get(key)
     if written is None:
-        written = _WRITES[key] = Written(weakref.ref(memory, _Forget(key)))
+        written = WRITES[key] = Written(weakref.ref(memory, _Forget(key)))
     return written
 
 
 def writes_of(array: Any) -> Written | None:
-    return _WRITES.get(id(owner(array))) if isinstance(array, np.ndarray) else None
+    return WRITES.get(id(owner(array))) if isinstance(array, np.ndarray) else None
 
 
 def version_of(array: Any) -> int:

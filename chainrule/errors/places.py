@@ -25,7 +25,7 @@ _LIBRARY = os.path.dirname(os.__file__) + os.sep  # Python's own
 _INSTALLED = re.compile(rf"{re.escape(PACKAGE)}|{re.escape(_LIBRARY)}|<frozen |.*[\\/](site|dist)-packages[\\/]")
 _INTERNAL = (PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep)
 USER_FILES: set[str] = set()  # the files of the user's that were met
-_UNREAD: set[int] = set()  # the threads that make a message without looking at the user's program
+UNREAD: set[int] = set()  # the threads that make a message without looking at the user's program
 _new = object.__new__
 _INTERNAL_FILES: set[str] = set()  # those of this package and NumPy
 
@@ -137,7 +137,7 @@ def bracketed(where: Where | None) -> str:
 
 def user_line() -> Where | None:
     """The place of the user's program that is running."""
-    if _UNREAD and get_ident() in _UNREAD:
+    if UNREAD and get_ident() in UNREAD:
         return None
     where = _new(Where)
     note_frame(where, sys._getframe(1))
@@ -164,16 +164,16 @@ def writer(op: str, where: Where | None) -> str:
 def without_source() -> Iterator[None]:
     """Messages that this thread makes say nothing of the user's lines and names."""
     thread = get_ident()
-    _UNREAD.add(thread)
+    UNREAD.add(thread)
     try:
         yield
     finally:
-        _UNREAD.discard(thread)
+        UNREAD.discard(thread)
 
 
 def calling_frame() -> Any:
     """The innermost frame that is not this package's."""
-    if _UNREAD and get_ident() in _UNREAD:
+    if UNREAD and get_ident() in UNREAD:
         return None
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):

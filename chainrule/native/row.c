@@ -11,14 +11,22 @@
 #include <stddef.h>
 #include <structmember.h> /* the names of Python 3.11 */
 
-#define MOST_VARIANTS 32
+#define MOST_VARIANTS 48
 
-/* the rule for one operand, on saved values of one kind */
+/* The rule for one operand, or the value, on inputs of one kind. A rule's inputs are the cotangent and the saved values, a value's the
+   operands; then come the numbers among the parameters. */
 struct Variant {
-    int operand, kind, broadcast, recorded, usable; /* usable: 0 where Python has to */
-    PyObject *numbers;                              /* for each saved value that is a number, that; or None for any; NULL where none is */
+    int operand, kind, broadcast, recorded, usable; /* operand: -1 for the value; usable: 0 where Python has to */
+    int masks;                                      /* bits of the inputs that are masks */
+    PyObject *numbers;                              /* for each input that is a number, that; or None for any; False for an array. NULL where none is a number */
+    PyObject *params;
     Program program;
 };
+
+typedef struct {
+    PyObject *at[INPUTS]; /* borrowed */
+    int count, kind, masks, numbers;
+} Inputs;
 
 static PyTypeObject *row_type;
 static PyObject *make_row, *trace_value, *trace_rule, *python_unbroadcast, *operations;
@@ -61,7 +69,7 @@ static PyObject *divided(PyObject *x, npy_intp n) { /* takes over x */
     }
     operands[0] = x;
     operands[1] = divide.value == NULL ? NULL : PyLong_FromSsize_t(n);
-    result = operands[1] == NULL ? NULL : apply(&divide, 2, operands);
+    result = operands[1] == NULL ? NULL : apply(&divide, 2, operands, 0);
     Py_XDECREF(operands[1]);
     Py_DECREF(x);
     return result;
@@ -75,34 +83,74 @@ static PyObject *made(PyObject *array) {
 
 /* x @ y as rows.contract has it, for matrices or stacks of as many */
 static PyObject *product(Row *row, PyObject *x, PyObject *y) {
-    PyObject *both[] = {x, y};
+    PyObject *both[] = {x, y}, *token, *result;
     int ndim = PyArray_NDIM((PyArrayObject *)x);
     (void)row;
     if (ndim != PyArray_NDIM((PyArrayObject *)y) || ndim != 2) return as_array(call_located(row->value.value, both, 2, NULL));
-    if (enter_lazily() < 0) return NULL;
-    return as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
+    if (in_sweep()) return enter_lazily() < 0 ? NULL : as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
+    if (enter_located(&token) < 0) return NULL; /* a function of ours may have called */
+    result = as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
+    leave_located(token);
+    return result;
+}
+
+static const Program *find_program(Row *row, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params);
+
+/* Add inputs to those that are known; 0 where they are too many, or no arrays of one kind, masks and numbers. */
+static int add_inputs(Inputs *inputs, PyObject *const *values, Py_ssize_t n) {
+    Py_ssize_t i;
+    for (i = 0; i < n; i++) {
+        PyObject *value = values[i];
+        int kind = kind_of(value);
+        if (inputs->count == INPUTS) return 0;
+        if (kind >= 0) {
+            if (inputs->kind >= 0 && inputs->kind != kind) return 0;
+            inputs->kind = kind;
+        } else if (is_mask(value)) {
+            inputs->masks |= 1 << inputs->count;
+        } else if (is_number(value)) {
+            inputs->numbers = 1;
+        } else if (value != Py_None) {
+            return 0;
+        }
+        inputs->at[inputs->count++] = value;
+    }
+    return 1;
+}
+
+static int add_parameters(Inputs *inputs, PyObject *params) {
+    Py_ssize_t at = 0;
+    PyObject *name, *value;
+    while (PyDict_Next(params, &at, &name, &value)) {
+        if (is_number(value) && !add_inputs(inputs, &value, 1)) return 0;
+    }
+    return 1;
 }
 
 /* The value that is no ufunc, as a program of them; NULL without an error where it is none. */
-static PyObject *value_by_program(Row *row, PyObject *const *raw, int n) {
-    int kind = kind_of(raw[0]), number = n == 2 && is_number(raw[1]), k;
-    if (kind < 0 || row->value_states[kind][number] < 0) return NULL;
+static PyObject *value_by_program(Row *row, PyObject *const *raw, int n, PyObject *params) {
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
+    const Program *program;
+    PyObject *like = NULL;
+    int k;
     for (k = 0; k < n; k++) {
-        if (!is_number(raw[k]) && (kind_of(raw[k]) != kind || !PyArray_ISCARRAY_RO((PyArrayObject *)raw[k]))) return NULL;
+        if (!PyArray_CheckExact(raw[k])) continue;
+        if (!PyArray_ISCARRAY_RO((PyArrayObject *)raw[k])) return NULL;
+        if (like == NULL || PyArray_NDIM((PyArrayObject *)raw[k]) > PyArray_NDIM((PyArrayObject *)like)) like = raw[k];
     }
-    if (row->value_states[kind][number] == 0) {
-        PyObject *traced;
-        row->value_states[kind][number] = -1;
-        traced = PyObject_CallFunction(trace_value, "Oii", row->prim, kind, number);
-        if (traced == NULL || (traced != Py_None && fill_program(&row->values[kind][number], traced, kind, operations) < 0)) {
-            Py_XDECREF(traced);
-            return NULL;
-        }
-        if (traced != Py_None) row->value_states[kind][number] = 1;
-        Py_DECREF(traced);
-        if (row->value_states[kind][number] < 0) return NULL;
-    }
-    return run_program(&row->values[kind][number], raw, n);
+    if (like == NULL || PyArray_SIZE((PyArrayObject *)like) > DIRECT_MOST) return NULL;
+    if (!add_inputs(&inputs, raw, n) || inputs.kind < 0 || !add_parameters(&inputs, params)) return NULL;
+    program = find_program(row, -1, &inputs, 0, 0, params);
+    return program == NULL ? NULL : run_program(program, like, inputs.at, inputs.count);
+}
+
+static PyObject *reduce_axes(Row *row, PyObject *x, PyObject *params) {
+    PyObject *sum = sum_axes(x, params);
+    npy_intp n;
+    if (sum == NULL || row->reduction != 2) return sum;
+    if (mean_count(x, params, &n)) return divided(sum, n);
+    Py_DECREF(sum);
+    return NULL;
 }
 
 /* What the row's value is; a Python number may be among the operands. */
@@ -112,14 +160,18 @@ PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params) {
         PyObject *sum = all == 1 ? total(raw[0]) : NULL;
         if (sum != NULL) return row->reduction == 2 ? divided(sum, PyArray_SIZE((PyArrayObject *)raw[0])) : sum;
         if (all < 0 || PyErr_Occurred()) return NULL;
+        sum = all == 1 ? NULL : reduce_axes(row, raw[0], params);
+        if (sum != NULL || PyErr_Occurred()) return sum;
+    }
+    if (row->joins) {
+        PyObject *joined = join(raw, n, params, row->joins - 1);
+        if (joined != NULL || PyErr_Occurred()) return joined;
     }
     if (row->product && n == 2 && kind_of(raw[0]) >= 0 && kind_of(raw[1]) >= 0) return product(row, raw[0], raw[1]);
-    if (PyDict_GET_SIZE(params) == 0) {
-        if (row->value.ufunc != NULL && n == row->nin) return apply(&row->value, n, raw);
-        if (row->elementwise && n <= 2 && n == row->nin) {
-            PyObject *result = value_by_program(row, raw, n);
-            if (result != NULL || PyErr_Occurred()) return result;
-        }
+    if (row->value.ufunc != NULL && n == row->nin && PyDict_GET_SIZE(params) == 0) return apply(&row->value, n, raw, 0);
+    if ((row->elementwise || row->along) && n == row->nin) {
+        PyObject *result = value_by_program(row, raw, n, params);
+        if (result != NULL || PyErr_Occurred()) return result;
     }
     return as_array(call_located_dict(row->value.value, raw, (size_t)n, params));
 }
@@ -160,30 +212,54 @@ PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result
     return avals;
 }
 
-#define MOST_ARGS 16
+static PyObject *python_protected;
 
-PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, Place place) {
+int is_constant(PyObject *x) {
+    if (!PyArray_CheckExact(x)) return 0;
+    return kind_of(x) >= 0 || PyArray_ISBOOL((PyArrayObject *)x) || (PyArray_ISINTEGER((PyArrayObject *)x) && PyArray_ISNOTSWAPPED((PyArrayObject *)x));
+}
+
+/* Arrays among what is saved that are operands themselves, by core.versions.protected: `plain`, bits of the operands. */
+int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n) {
+    Py_ssize_t i, k;
+    for (i = 0; saved != NULL && i < PyTuple_GET_SIZE(saved); i++) {
+        PyObject *value = PyTuple_GET_ITEM(saved, i), *kept;
+        for (k = 0; k < n && !(plain >> k & 1 && raw[k] == value); k++) {}
+        if (k == n) continue;
+        if (PyArray_NBYTES((PyArrayObject *)value) <= 65536 && PyArray_ISCARRAY((PyArrayObject *)value)) kept = made(PyArray_NewCopy((PyArrayObject *)value, NPY_CORDER));
+        else kept = PyObject_CallOneArg(python_protected, value);
+        if (kept == NULL) return -1;
+        PyTuple_SET_ITEM(saved, i, kept);
+        Py_DECREF(value);
+    }
+    return 0;
+}
+
+PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, Place place) {
     PyObject *raw[MOST_ARGS], *edges[MOST_ARGS], *made = NULL, *edge_tuple, *node, *pullback, *saved, *avals;
     Py_ssize_t i;
-    int recorded = 0, arrays = 0;
+    int recorded = 0, arrays = 0, constants = 0;
     Row *row;
-    if (n < 1 || n > MOST_ARGS || !is_ordinary()) return NULL;
+    if (n < 1 || n > MOST_ARGS || mode < RECORDS) return NULL;
     row = row_of(prim); /* first, as it may run Python */
-    if (row == NULL || !row->records) return NULL;
+    if (row == NULL) return NULL;
     for (i = 0; i < n; i++) {
         raw[i] = args[i];
         edges[i] = Py_None;
         if (Py_TYPE(args[i]) == core.tensor) {
             raw[i] = SLOT(args[i], core.raw);
             edges[i] = SLOT(args[i], core.edge);
-            if (raw[i] == NULL || edges[i] == NULL || kind_of(raw[i]) < 0) return NULL;
+            if (raw[i] == NULL || edges[i] == NULL || (kind_of(raw[i]) < 0 && (edges[i] != Py_None || !is_constant(raw[i])))) return NULL;
             arrays++;
             recorded |= edges[i] != Py_None;
+        } else if (is_constant(args[i])) {
+            arrays++;
+            constants |= 1 << i;
         } else if (!is_number(args[i])) {
             return NULL;
         }
     }
-    if (!recorded || (row->variadic ? arrays < n : n != row->nin)) return NULL;
+    if (arrays == 0 || (constants && (!recorded || mode != RECORDS || !row->records)) || (row->variadic ? arrays < n : n != row->nin)) return NULL;
     pullback = SLOT(prim, core.prim_pullback);
     if (pullback == NULL) return NULL;
     for (i = 0; i < n; i++) { /* they are ours while others may run */
@@ -192,14 +268,18 @@ PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *
     }
     Py_INCREF(row);
     out = out == NULL ? value_of(row, raw, (int)n, params) : Py_NewRef(out);
-    if (out != NULL && PyArray_CheckExact(out) && (PyArray_ISFLOAT((PyArrayObject *)out) || PyArray_ISCOMPLEX((PyArrayObject *)out))) {
+    if (out != NULL && PyArray_CheckExact(out) && (!recorded || mode != RECORDS || !row->records || PyArray_ISINTEGER((PyArrayObject *)out) || PyArray_ISBOOL((PyArrayObject *)out))) {
+        made = unrecorded(Py_NewRef(out), prim, args, n, mode, place);
+        if (made != NULL && row->view && views && view_of(made, args[0], prim, params, mode) < 0) Py_CLEAR(made);
+    } else if (out != NULL && PyArray_CheckExact(out) && (PyArray_ISFLOAT((PyArrayObject *)out) || PyArray_ISCOMPLEX((PyArrayObject *)out))) {
         edge_tuple = PyTuple_New(n);
         for (i = 0; edge_tuple != NULL && i < n; i++) PyTuple_SET_ITEM(edge_tuple, i, Py_NewRef(edges[i]));
         saved = saved_of(row, raw, edges, (int)n, out);
+        if (constants && protect(saved, raw, constants, n) < 0) Py_CLEAR(saved);
         avals = avals_of(row, raw, (int)n, out);
         node = new_node(prim, pullback, params, edge_tuple, saved, avals, place);
         made = new_tensor(Py_NewRef(out), node, NULL);
-        if (made != NULL && row->view && view_of(made, args[0], prim, params) < 0) Py_CLEAR(made);
+        if (made != NULL && row->view && views && view_of(made, args[0], prim, params, mode) < 0) Py_CLEAR(made);
     }
     Py_XDECREF(out);
     Py_DECREF(row);
@@ -210,79 +290,102 @@ PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *
     return made;
 }
 
+PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int mode, Place place) { return record_as(prim, args, n, params, out, 1, mode, place); }
+
 /* ---- rules */
 
-/* Whether the numbers among saved values are those that a variant is for. */
-static int numbers_agree(PyObject *numbers, PyObject *saved) {
-    Py_ssize_t i;
+static int is_same_number(PyObject *x, PyObject *y) {
+    if (x == y) return 1;
+    if (Py_TYPE(x) != Py_TYPE(y) || PyObject_RichCompareBool(x, y, Py_EQ) != 1) return 0;
+    return !PyFloat_CheckExact(x) || signbit(PyFloat_AS_DOUBLE(x)) == signbit(PyFloat_AS_DOUBLE(y));
+}
+
+/* Whether the numbers among inputs are those that a variant is for. */
+static int numbers_agree(PyObject *numbers, const Inputs *inputs) {
+    int i;
     if (numbers == NULL) return 1;
-    for (i = 0; i < PyTuple_GET_SIZE(saved); i++) {
-        PyObject *value = PyTuple_GET_ITEM(saved, i), *known = PyTuple_GET_ITEM(numbers, i);
-        if (is_number(value) != (known != Py_False)) return 0;
-        if (known == Py_False || known == Py_None || known == value) continue;
-        if (Py_TYPE(known) != Py_TYPE(value) || PyObject_RichCompareBool(known, value, Py_EQ) != 1) return 0;
-        if (PyFloat_CheckExact(value) && signbit(PyFloat_AS_DOUBLE(value)) != signbit(PyFloat_AS_DOUBLE(known))) return 0;
+    if (PyTuple_GET_SIZE(numbers) != inputs->count) return 0;
+    for (i = 0; i < inputs->count; i++) {
+        PyObject *known = PyTuple_GET_ITEM(numbers, i);
+        if (is_number(inputs->at[i]) != (known != Py_False)) return 0;
+        if (known != Py_False && known != Py_None && !is_same_number(known, inputs->at[i])) return 0;
     }
     return 1;
 }
 
-/* For each saved value itself if it is a number, else False: what a variant is traced with. NULL: none is a number. */
-static PyObject *numbers_of(PyObject *saved) {
-    Py_ssize_t i, n = PyTuple_GET_SIZE(saved);
-    PyObject *numbers;
-    int any = 0;
-    for (i = 0; i < n; i++) any |= is_number(PyTuple_GET_ITEM(saved, i));
-    if (!any) return NULL;
-    numbers = PyTuple_New(n);
-    for (i = 0; numbers != NULL && i < n; i++) PyTuple_SET_ITEM(numbers, i, Py_NewRef(is_number(PyTuple_GET_ITEM(saved, i)) ? PyTuple_GET_ITEM(saved, i) : Py_False));
+/* Whether two dicts have the same parameters, apart from numbers, which are inputs. -1 error */
+static int parameters_agree(PyObject *x, PyObject *y) {
+    Py_ssize_t at = 0;
+    PyObject *name, *value, *other;
+    if (x == y) return 1;
+    if (PyDict_GET_SIZE(x) != PyDict_GET_SIZE(y)) return 0;
+    while (PyDict_Next(x, &at, &name, &value)) {
+        other = PyDict_GetItemWithError(y, name);
+        if (other == NULL || Py_TYPE(value) != Py_TYPE(other)) return PyErr_Occurred() ? -1 : 0;
+        if (value == other || is_number(value)) continue;
+        if (!PyUnicode_CheckExact(value) || PyUnicode_Compare(value, other) != 0) return PyErr_Occurred() ? -1 : 0;
+    }
+    return 1;
+}
+
+/* For each input itself if it is a number, else False: what a variant is traced with. */
+static PyObject *numbers_of(const Inputs *inputs) {
+    PyObject *numbers = PyTuple_New(inputs->count);
+    int i;
+    for (i = 0; numbers != NULL && i < inputs->count; i++) PyTuple_SET_ITEM(numbers, i, Py_NewRef(is_number(inputs->at[i]) ? inputs->at[i] : Py_False));
     return numbers;
 }
 
-/* The program for an operand, borrowed; NULL without an error where Python has to run the rule. */
-static const Program *find_program(Row *row, int operand, int kind, int broadcast, int recorded, PyObject *saved) {
-    PyObject *numbers, *traced;
-    Variant *variant, **more;
-    int i, any = 0;
-    for (i = 0; i < PyTuple_GET_SIZE(saved); i++) any |= is_number(PyTuple_GET_ITEM(saved, i));
+static Variant *add_variant(Row *row) {
+    Variant *variant, **more = PyMem_Realloc(row->variants, sizeof(Variant *) * (size_t)(row->nvariants + 1));
+    if (more != NULL) row->variants = more;
+    variant = more == NULL ? NULL : PyMem_Calloc(1, sizeof(Variant)); /* each by itself: one may be running while others are added */
+    if (variant == NULL) PyErr_NoMemory();
+    else row->variants[row->nvariants++] = variant;
+    return variant;
+}
+
+/* Trace the rule for an operand, or the value. */
+static PyObject *trace(Row *row, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *numbers, PyObject *params) {
+    if (operand < 0) return PyObject_CallFunction(trace_value, "OiOiO", row->prim, inputs->kind, numbers, inputs->masks, params);
+    return PyObject_CallFunction(trace_rule, "OiiiiOiO", row->prim, operand, inputs->kind, broadcast, recorded, numbers, inputs->masks, params);
+}
+
+/* The program for an operand, or the value, borrowed; NULL without an error where Python has to do it. */
+static const Program *find_program(Row *row, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params) {
+    PyObject *numbers, *traced, *program, *which;
+    Variant *variant;
+    int i, agree;
     for (i = 0; i < row->nvariants; i++) {
         variant = row->variants[i];
-        if (variant->operand == operand && variant->kind == kind && variant->broadcast == broadcast && variant->recorded == recorded
-            && any == (variant->numbers != NULL) && numbers_agree(variant->numbers, saved)) return variant->usable ? &variant->program : NULL;
+        if (variant->operand != operand || variant->kind != inputs->kind || variant->broadcast != broadcast || variant->recorded != recorded) continue;
+        if (variant->masks != inputs->masks || inputs->numbers != (variant->numbers != NULL) || !numbers_agree(variant->numbers, inputs)) continue;
+        agree = parameters_agree(variant->params, params);
+        if (agree != 0) return agree > 0 && variant->usable ? &variant->program : NULL;
     }
     if (row->nvariants == MOST_VARIANTS) return NULL;
-    numbers = numbers_of(saved);
-    if (numbers == NULL && PyErr_Occurred()) return NULL;
-    traced = PyObject_CallFunction(trace_rule, "OiiiiO", row->prim, operand, kind, broadcast, recorded, numbers == NULL ? Py_None : numbers);
-    if (traced == NULL || row->nvariants == MOST_VARIANTS) { /* other code ran meanwhile */
-        Py_XDECREF(numbers);
-        Py_XDECREF(traced);
-        return NULL;
+    numbers = numbers_of(inputs);
+    traced = numbers == NULL ? NULL : trace(row, operand, inputs, broadcast, recorded, numbers, params);
+    variant = traced == NULL || row->nvariants == MOST_VARIANTS ? NULL : add_variant(row); /* other code ran meanwhile */
+    if (variant != NULL) {
+        variant->operand = operand;
+        variant->kind = inputs->kind;
+        variant->masks = inputs->masks;
+        variant->broadcast = broadcast;
+        variant->recorded = recorded;
+        variant->params = Py_NewRef(params);
+        if (inputs->numbers) variant->numbers = Py_NewRef(numbers);
     }
-    more = PyMem_Realloc(row->variants, sizeof(Variant *) * (size_t)(row->nvariants + 1));
-    if (more != NULL) row->variants = more;
-    variant = more == NULL ? NULL : PyMem_Malloc(sizeof(Variant)); /* each by itself: one may be running while others are added */
-    if (variant == NULL) {
-        Py_XDECREF(numbers);
-        Py_DECREF(traced);
-        PyErr_NoMemory();
-        return NULL;
-    }
-    *variant = (Variant){operand, kind, broadcast, recorded, 0, numbers, {0}};
-    row->variants[row->nvariants++] = variant;
-    if (traced != Py_None) { /* (the numbers that it is for, program) */
-        PyObject *program;
-        if (!PyArg_ParseTuple(traced, "OO", &numbers, &program) || fill_program(&variant->program, program, kind, operations) < 0) {
-            Py_DECREF(traced);
-            return NULL;
-        }
-        if (variant->numbers != NULL && PyTuple_CheckExact(numbers)) Py_SETREF(variant->numbers, Py_NewRef(numbers));
+    if (variant != NULL && traced != Py_None && PyArg_ParseTuple(traced, "OO", &which, &program) && fill_program(&variant->program, program, inputs->kind, inputs->masks, operations) >= 0) {
+        if (variant->numbers != NULL && PyTuple_CheckExact(which)) Py_SETREF(variant->numbers, Py_NewRef(which)); /* which it is for */
         variant->usable = 1;
         for (i = 0; recorded && i < variant->program.nsteps; i++) {
             if (variant->program.steps[i].operation == NULL || !is_operation(variant->program.steps[i].operation)) variant->usable = 0;
         }
     }
-    Py_DECREF(traced);
-    return variant->usable ? &variant->program : NULL;
+    Py_XDECREF(numbers);
+    Py_XDECREF(traced);
+    return variant != NULL && variant->usable && !PyErr_Occurred() ? &variant->program : NULL;
 }
 
 /* Takes over g. See rows.rules.unbroadcast. */
@@ -295,7 +398,10 @@ static PyObject *unbroadcast(PyObject *g, PyObject *aval) {
         if (i == ndim) return g;
     }
     result = PyArray_CheckExact(g) ? sum_rows(g, aval) : NULL;
-    if (result == NULL && !PyErr_Occurred()) result = PyObject_CallFunctionObjArgs(python_unbroadcast, g, shape, dtype, NULL);
+    if (result == NULL && !PyErr_Occurred()) {
+        PyObject *args[] = {g, shape, dtype};
+        result = call_located(python_unbroadcast, args, 3, NULL);
+    }
     Py_DECREF(g);
     return result;
 }
@@ -349,31 +455,54 @@ static int total_rule(Row *row, PyObject *node, PyObject *g, PyObject **grads) {
     return -1;
 }
 
+/* The cotangent of a sum or mean over some axes. */
+static int axes_rule(Row *row, PyObject *node, PyObject *g, PyObject **grads) {
+    PyObject *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params), *each = Py_NewRef(g);
+    if (kind_of(g) < 0 || !PyTuple_CheckExact(avals) || !PyArray_ISCARRAY_RO((PyArrayObject *)g) || PyArray_SIZE((PyArrayObject *)g) > DIRECT_MOST) {
+        Py_DECREF(each);
+        return 0;
+    }
+    grads[0] = spread_axes(each, PyTuple_GET_ITEM(avals, 0), params);
+    if (grads[0] != NULL && row->reduction == 2) { /* now that it is known to be for us: this may warn */
+        npy_intp n = PyArray_SIZE((PyArrayObject *)grads[0]) / PyArray_SIZE((PyArrayObject *)g);
+        Py_CLEAR(grads[0]);
+        each = divided(each, n);
+        if (each != NULL) grads[0] = spread_axes(each, PyTuple_GET_ITEM(avals, 0), params);
+    }
+    Py_XDECREF(each);
+    return grads[0] != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
 static void drop(PyObject **grads, Py_ssize_t n) {
     while (n-- > 0) Py_CLEAR(grads[n]);
 }
 
 int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
-    PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *inputs[1 + MOST_SAVED];
+    PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params);
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
     Row *row;
-    int kind = kind_of(g), done;
-    if (kind < 0 || n > MOST_OPERANDS || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || !PyTuple_CheckExact(saved)) return 0;
+    int done;
+    if (kind_of(g) < 0 || n > MOST_OPERANDS || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || !PyTuple_CheckExact(saved)) return 0;
     row = row_of(prim);
     if (row == NULL) return PyErr_Occurred() ? -1 : 0;
-    if (row->reduction || row->product) {
-        done = row->reduction ? (PyTuple_GET_ITEM(edges, 0) == Py_None ? 1 : total_rule(row, node, g, grads)) : avals != Py_None ? 0 : product_rule(row, g, saved, edges, grads);
+    if (row->joins) {
+        done = part(g, avals, edges, params, row->joins - 1, grads);
         if (done != 1) drop(grads, n);
         return done;
     }
-    if (!row->elementwise || PyTuple_GET_SIZE(saved) != row->nsaves || PyDict_GET_SIZE(SLOT(node, core.params)) != 0) return 0;
-    inputs[0] = g;
-    for (i = 0; i < row->nsaves; i++) inputs[1 + i] = PyTuple_GET_ITEM(saved, i);
+    if (row->reduction || row->product) {
+        done = row->reduction ? (PyTuple_GET_ITEM(edges, 0) == Py_None ? 1 : PyArray_NDIM((PyArrayObject *)g) ? axes_rule(row, node, g, grads) : total_rule(row, node, g, grads)) : avals != Py_None ? 0 : product_rule(row, g, saved, edges, grads);
+        if (done != 1) drop(grads, n);
+        return done;
+    }
+    if (!(row->elementwise || row->along) || PyTuple_GET_SIZE(saved) != row->nsaves || !PyDict_CheckExact(params)) return 0;
+    if (!add_inputs(&inputs, &g, 1) || !add_inputs(&inputs, PySequence_Fast_ITEMS(saved), row->nsaves) || !add_parameters(&inputs, params)) return 0;
     for (i = 0; i < n; i++) {
         const Program *program;
         if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
-        program = find_program(row, (int)i, kind, avals != Py_None, 0, saved);
-        grads[i] = program == NULL ? NULL : run_program(program, inputs, 1 + row->nsaves);
+        program = find_program(row, (int)i, &inputs, avals != Py_None, 0, params);
+        grads[i] = program == NULL ? NULL : run_program(program, g, inputs.at, inputs.count);
         if (grads[i] == NULL) {
             drop(grads, n);
             return PyErr_Occurred() ? -1 : 0;
@@ -421,7 +550,7 @@ static PyObject *record_program(const Program *program, PyObject **values, Place
             operands[1] = number;
         }
         made = operate(operation, operands, step->nin, place);
-        if (made == NULL && !PyErr_Occurred()) made = PyObject_Vectorcall(operation, operands, (size_t)step->nin, NULL);
+        if (made == NULL && !PyErr_Occurred()) made = call_located(operation, operands, (size_t)step->nin, NULL);
         values[INPUTS + CONSTANTS + done] = made;
         if (made == NULL) goto end;
     }
@@ -434,16 +563,17 @@ end:
 int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, Place place) {
     PyObject *prim = SLOT(node, core.prim), *saved = SLOT(node, core.saved), *values[VALUES], *tensors[MOST_SAVED], *save_from;
     const Program *programs[MOST_OPERANDS] = {NULL};
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
     Py_ssize_t i, k, n = PyTuple_GET_SIZE(edges);
     Row *row;
-    int kind, done = 1;
+    int done = 1;
     if (SLOT(node, core.in_avals) != Py_None || !PyTuple_CheckExact(saved) || Py_TYPE(g) != core.tensor || n > MOST_OPERANDS) return 0;
-    kind = kind_of(SLOT(g, core.raw));
-    if (kind < 0 || SLOT(prim, core.prim_tied) != Py_False || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback)) return 0;
+    if (kind_of(SLOT(g, core.raw)) < 0 || SLOT(prim, core.prim_tied) != Py_False || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback)) return 0;
     row = row_of(prim);
     if (row == NULL) return PyErr_Occurred() ? -1 : 0;
     save_from = SLOT(prim, core.prim_save_from);
     if (!row->elementwise || PyDict_GET_SIZE(SLOT(node, core.params)) != 0 || PyTuple_GET_SIZE(saved) != row->nsaves || PyTuple_GET_SIZE(save_from) != row->nsaves) return 0;
+    if (!add_inputs(&inputs, &SLOT(g, core.raw), 1) || !add_inputs(&inputs, PySequence_Fast_ITEMS(saved), row->nsaves) || inputs.masks) return 0;
     for (i = 0; i < row->nsaves; i++) { /* as engine.saved_tensors */
         PyObject *value = PyTuple_GET_ITEM(saved, i), *edge = node;
         Py_ssize_t from = PyLong_AsSsize_t(PyTuple_GET_ITEM(save_from, i));
@@ -458,7 +588,7 @@ int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, 
     for (k = 0; k < row->nsaves; k++) values[1 + k] = tensors[k];
     for (i = 0; i < n && done == 1; i++) {
         if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
-        programs[i] = find_program(row, (int)i, kind, 0, 1, saved);
+        programs[i] = find_program(row, (int)i, &inputs, 0, 1, core.no_params);
         if (programs[i] == NULL || !is_recordable(programs[i], values, 1 + row->nsaves)) done = PyErr_Occurred() ? -1 : 0;
     }
     for (i = 0; i < n && done == 1; i++) { /* now that nothing is left to Python any more: this may warn */
@@ -474,11 +604,11 @@ int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, 
 /* Row(prim, value, noperands, saves, records, elementwise, variadic, needs_avals, view, reduction, product);
    saves: (operand or -1 for the result, bits of the operands whose rules read it) each */
 static PyObject *row_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", NULL};
+    static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", "along", "joins", NULL};
     PyObject *prim, *value, *saves;
-    int nin, records, elementwise, variadic, needs_avals, view, reduction, product, i;
+    int nin, records, elementwise, variadic, needs_avals, view, reduction, product, along = 0, joins = 0, i;
     Row *self;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii:Row", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pi:Row", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product, &along, &joins)) return NULL;
     if (PyTuple_GET_SIZE(saves) > MOST_SAVED) {
         PyErr_SetString(PyExc_ValueError, "a Row saves four values at most");
         return NULL;
@@ -495,6 +625,8 @@ static PyObject *row_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     self->view = view;
     self->reduction = reduction;
     self->product = product;
+    self->along = along;
+    self->joins = joins;
     self->nsaves = (int)PyTuple_GET_SIZE(saves);
     read_function(&self->value, value, nin);
     for (i = 0; i < self->nsaves; i++) {
@@ -531,10 +663,10 @@ static void row_dealloc(PyObject *object) {
     int i;
     PyObject_GC_UnTrack(object);
     row_clear(object);
-    for (i = 0; i < 4; i++) clear_program(&self->values[i / 2][i % 2]);
     for (i = 0; i < self->nvariants; i++) {
         clear_program(&self->variants[i]->program);
         Py_XDECREF(self->variants[i]->numbers);
+        Py_XDECREF(self->variants[i]->params);
         PyMem_Free(self->variants[i]);
     }
     PyMem_Free(self->variants);
@@ -544,15 +676,25 @@ static void row_dealloc(PyObject *object) {
 
 static PyObject *row_programs(PyObject *object, void *unused) {
     Row *self = (Row *)object;
-    int i, usable = 0;
+    int i, usable = 0, rules = 0;
     (void)unused;
-    for (i = 0; i < self->nvariants; i++) usable += self->variants[i]->usable;
-    return Py_BuildValue("(ii)", usable, self->nvariants);
+    for (i = 0; i < self->nvariants; i++) {
+        if (self->variants[i]->operand < 0) continue;
+        rules++;
+        usable += self->variants[i]->usable;
+    }
+    return Py_BuildValue("(ii)", usable, rules);
 }
 
+/* For float and double: 1 if the value is a program, -1 if it is called, 0 if it was not asked for. */
 static PyObject *row_value_states(PyObject *object, void *unused) {
+    Row *self = (Row *)object;
+    int i, states[2] = {0, 0};
     (void)unused;
-    return Py_BuildValue("(ii)", ((Row *)object)->value_states[0][0], ((Row *)object)->value_states[1][0]);
+    for (i = 0; i < self->nvariants; i++) {
+        if (self->variants[i]->operand < 0) states[self->variants[i]->kind] = self->variants[i]->usable ? 1 : -1;
+    }
+    return Py_BuildValue("(ii)", states[0], states[1]);
 }
 
 static PyMemberDef row_members[] = {
@@ -580,20 +722,22 @@ static PyObject *python_bind, *python_record_unary;
 /* bind(prim, operands, params) and record_unary(prim, x, params, out=None), as in core.dispatch */
 static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     (void)module;
-    if (nargs == 3 && PyDict_CheckExact(args[2]) && (PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])) && is_ordinary()) {
-        PyObject *made = record(args[0], PySequence_Fast_ITEMS(args[1]), PySequence_Fast_GET_SIZE(args[1]), args[2], NULL, here);
+    int mode = nargs == 3 && PyDict_CheckExact(args[2]) && (PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])) ? mode_now() : UNUSUAL;
+    if (mode != UNUSUAL) {
+        PyObject *made = mode < 0 ? NULL : record(args[0], PySequence_Fast_ITEMS(args[1]), PySequence_Fast_GET_SIZE(args[1]), args[2], NULL, mode, here);
         if (made != NULL || PyErr_Occurred()) return made;
     }
-    return PyObject_Vectorcall(python_bind, args, (size_t)nargs, NULL);
+    return call_located(python_bind, args, (size_t)nargs, NULL);
 }
 
 static PyObject *record_unary(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     (void)module;
-    if ((nargs == 3 || nargs == 4) && PyDict_CheckExact(args[2]) && is_ordinary()) {
-        PyObject *made = record(args[0], args + 1, 1, args[2], nargs == 3 || args[3] == Py_None ? NULL : args[3], here);
+    int mode = (nargs == 3 || nargs == 4) && PyDict_CheckExact(args[2]) ? mode_now() : UNUSUAL;
+    if (mode != UNUSUAL) {
+        PyObject *made = mode < 0 ? NULL : record(args[0], args + 1, 1, args[2], nargs == 3 || args[3] == Py_None ? NULL : args[3], mode, here);
         if (made != NULL || PyErr_Occurred()) return made;
     }
-    return PyObject_Vectorcall(python_record_unary, args, (size_t)nargs, NULL);
+    return call_located(python_record_unary, args, (size_t)nargs, NULL);
 }
 
 /* recorders(bind, record_unary): the Python functions that are left the cases that are not ordinary */
@@ -613,7 +757,8 @@ PyMethodDef row_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int connect_rows(PyObject *row, PyObject *value, PyObject *rule, PyObject *undo, PyObject *known) {
+int connect_rows(PyObject *row, PyObject *value, PyObject *rule, PyObject *undo, PyObject *known, PyObject *guarded) {
+    python_protected = guarded;
     make_row = row;
     trace_value = value;
     trace_rule = rule;

@@ -168,7 +168,7 @@ static void clear_graph(Graph *graph) {
 typedef struct {
     PyObject *captured;            /* for what is wanted, its cotangent */
     PyObject *freed, *check_saved; /* freed: NULL if the saved values are kept */
-    PyObject *visit;               /* (node, g) -> (edges, cotangents), or None: what is not plain */
+    PyObject *visit;               /* (node, g, edges of use) -> (edges, cotangents), or None: what is not plain */
     PyObject *add;                 /* (g, g) -> their sum */
     int wants, records;
     Place place;                   /* of what is recorded */
@@ -303,10 +303,13 @@ static PyObject *useful_edges(const Graph *graph, PyObject *edges, int *any) {
 
 /* Have Python do what is not plain; what it gives arrives. */
 static int hand_over(Graph *graph, const Task *task, PyObject *node, PyObject *g) {
-    PyObject *args[] = {node, g}, *found, **token = swap_lazy(NULL);
-    int done = -1;
-    found = PyObject_Vectorcall(task->visit, args, 2, NULL); /* the user's hooks, perhaps */
+    int done = -1, any;
+    PyObject *edges = useful_edges(graph, edges_of(node), &any), *args[] = {node, g, edges}, *found, **token;
+    if (edges == NULL) return -1;
+    token = swap_lazy(NULL);
+    found = PyObject_Vectorcall(task->visit, args, 3, NULL); /* the user's hooks, perhaps */
     swap_lazy(token);
+    Py_DECREF(edges);
     if (found == Py_None) {
         done = 0;
     } else if (found != NULL && PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 2) {
@@ -478,15 +481,68 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
 
 #define MOST_LEAVES 64
 
-/* write_first(arrived, freed, cut, escaped): set .grad of all leaves to what arrived, if all are ordinary and have none yet;
-   whether it did. `escaped`: the ids of arrays that others hold. See core/accumulate.py, whose lock the caller holds. */
-static PyObject *write_first(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
-    PyObject *leaf, *g, *fresh[MOST_LEAVES], *tensors[MOST_LEAVES], *leaves[MOST_LEAVES], *passes = NULL, *one = NULL;
-    Py_ssize_t at = 0, n = 0, i, k;
-    int done = 0;
+/* What a gradient is added to in place: of the same dtype and shape, small, and nobody else holds it (core.accumulate._may_add_to). */
+static int may_add_to(PyObject *grad, PyObject *g) {
+    PyObject *raw = Py_TYPE(grad) == core.tensor ? SLOT(grad, core.raw) : NULL;
+    PyArrayObject *old = (PyArrayObject *)raw;
+    if (raw == NULL || SLOT(grad, core.edge) != Py_None || kind_of(raw) < 0 || kind_of(raw) != kind_of(g) || Py_REFCNT(raw) != 1) return 0;
+    return PyArray_BASE(old) == NULL && PyArray_ISCARRAY(old) && PyArray_ISCARRAY_RO((PyArrayObject *)g) && PyArray_SAMESHAPE(old, (PyArrayObject *)g) && PyArray_SIZE(old) > 0 && PyArray_SIZE(old) <= DIRECT_MOST;
+}
+
+static PyObject *grad_of(PyObject *tensor) {
+    PyObject *grad = SLOT(tensor, core.grad);
+    return grad == Py_None ? NULL : grad;
+}
+
+/* The passes that a leaf remembers, and this one: core.accumulate._PASSES. */
+static PyObject *passes_of(PyObject *leaf, PyObject *this) {
+    PyObject *before = SLOT(leaf, core.leaf_passes), *passes;
+    Py_ssize_t n = PyTuple_GET_SIZE(before), kept = n < 7 ? n : 7, i;
+    passes = PyTuple_New(kept + 1);
+    for (i = 0; passes != NULL && i < kept; i++) PyTuple_SET_ITEM(passes, i, Py_NewRef(PyTuple_GET_ITEM(before, n - kept + i)));
+    if (passes != NULL) PyTuple_SET_ITEM(passes, kept, Py_NewRef(this));
+    return passes;
+}
+
+/* Where a gradient is written, and all that is made for it beforehand. */
+typedef struct {
+    PyObject *leaf, *tensor, *fresh, *passes, *added; /* fresh: the new .grad; NULL where it is added to the old */
+} Write;
+
+static int prepare(Write *write, PyObject *arrived, PyObject *const *args, PyObject *others) {
+    PyObject *g = PyDict_GetItemWithError(arrived, write->leaf), *id, *added = SLOT(write->leaf, core.leaf_added);
+    int own;
+    if (g == NULL || !PyArray_CheckExact(g) || !PyLong_CheckExact(added) || !PyTuple_CheckExact(SLOT(write->leaf, core.leaf_passes))) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "what arrived was changed while it was written");
+        return -1;
+    }
+    if (grad_of(write->tensor) != NULL) {
+        write->passes = passes_of(write->leaf, args[1]);
+        write->added = PyLong_FromLongLong(PyLong_AsLongLong(added) + 1);
+        return write->passes == NULL || write->added == NULL ? -1 : 0;
+    }
+    id = PyLong_FromVoidPtr(g);
+    own = id == NULL ? -1 : PyArray_BASE((PyArrayObject *)g) == NULL ? !PySet_Contains(args[3], id) && !PySet_Contains(others, id) : 0;
+    if (own >= 0 && PySet_Add(others, id) < 0) own = -1;
+    Py_XDECREF(id);
+    if (own < 0) return -1;
+    write->passes = PyTuple_Pack(1, args[1]);
+    write->added = PyLong_FromLong(1);
+    write->fresh = new_tensor(own ? Py_NewRef(g) : PyArray_NewCopy((PyArrayObject *)g, NPY_CORDER), Py_NewRef(Py_None), args[2]);
+    if (write->fresh == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+    return write->passes == NULL || write->added == NULL || write->fresh == NULL ? -1 : 0;
+}
+
+/* write_plain(arrived, freed, cut, escaped): set .grad of all leaves to what arrived, or add to it, if all are ordinary; whether it did.
+   `escaped`: the ids of arrays that others hold. See core/accumulate.py, whose lock the caller holds. */
+static PyObject *write_plain(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    Write writes[MOST_LEAVES] = {{NULL}};
+    PyObject *leaf, *g, *others;
+    Py_ssize_t at = 0, n = 0, i;
+    int done = 0, found = 0;
     (void)module;
     if (nargs != 4 || !PyDict_CheckExact(args[0]) || !PySet_Check(args[3])) {
-        PyErr_SetString(PyExc_TypeError, "write_first takes (arrived, freed, cut, escaped), by position");
+        PyErr_SetString(PyExc_TypeError, "write_plain takes (arrived, freed, cut, escaped), by position");
         return NULL;
     }
     if (!is_ordinary() || PyDict_GET_SIZE(args[0]) > MOST_LEAVES) Py_RETURN_FALSE;
@@ -495,59 +551,79 @@ static PyObject *write_first(PyObject *module, PyObject *const *args, Py_ssize_t
         if (ref == NULL || !PyWeakref_CheckRef(ref) || !PyArray_CheckExact(g) || SLOT(leaf, core.leaf_hooks) != Py_None) Py_RETURN_FALSE;
         tensor = PyWeakref_GetObject(ref);
         if (tensor == NULL || !PyObject_TypeCheck(tensor, core.tensor)) Py_RETURN_FALSE;
-        if (SLOT(tensor, core.edge) == NULL || SLOT(tensor, core.edge) == Py_None || (SLOT(tensor, core.grad) != NULL && SLOT(tensor, core.grad) != Py_None)) Py_RETURN_FALSE;
-        tensors[n] = tensor;
-        leaves[n++] = leaf;
+        if (SLOT(tensor, core.edge) == NULL || SLOT(tensor, core.edge) == Py_None || (grad_of(tensor) != NULL && !may_add_to(grad_of(tensor), g))) Py_RETURN_FALSE;
+        writes[n].tensor = tensor;
+        writes[n++].leaf = leaf;
     }
     for (i = 0; i < n; i++) {
-        Py_INCREF(tensors[i]); /* an allocation may run the collector, and that anything */
-        Py_INCREF(leaves[i]);
-        fresh[i] = NULL;
+        Py_INCREF(writes[i].tensor); /* an allocation may run the collector, and that anything */
+        Py_INCREF(writes[i].leaf);
     }
-    passes = PyTuple_Pack(1, args[1]);
-    one = PyLong_FromLong(1);
-    if (passes == NULL || one == NULL) done = -1;
-    for (i = 0; i < n && done == 0; i++) {
-        int own;
-        PyObject *id;
-        g = PyDict_GetItemWithError(args[0], leaves[i]);
-        if (g == NULL || !PyArray_CheckExact(g)) {
-            if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "what arrived was changed while it was written");
-            done = -1;
-            break;
-        }
-        own = PyArray_BASE((PyArrayObject *)g) == NULL;
-        for (k = 0; k < i && own; k++) own = SLOT(fresh[k], core.raw) != g;
-        id = PyLong_FromVoidPtr(g);
-        if (id == NULL) done = -1;
-        else if (own) own = PySet_Contains(args[3], id) == 0;
-        Py_XDECREF(id);
-        fresh[i] = done < 0 ? NULL : new_tensor(own ? Py_NewRef(g) : PyArray_NewCopy((PyArrayObject *)g, NPY_CORDER), Py_NewRef(Py_None), args[2]);
-        if (fresh[i] == NULL && !PyErr_Occurred()) PyErr_NoMemory();
-        if (fresh[i] == NULL) done = -1;
-    }
+    others = PySet_New(NULL);
+    if (others == NULL) done = -1;
+    for (i = 0; i < n && done == 0; i++) done = prepare(&writes[i], args[0], args, others);
+    Py_XDECREF(others);
     for (i = 0; i < n && done == 0; i++) { /* once more: other code may have run */
-        if (SLOT(tensors[i], core.grad) != NULL && SLOT(tensors[i], core.grad) != Py_None) done = 1;
+        PyObject *grad = grad_of(writes[i].tensor);
+        g = PyDict_GetItemWithError(args[0], writes[i].leaf);
+        if ((grad == NULL) != (writes[i].fresh != NULL) || g == NULL || (grad != NULL && !may_add_to(grad, g))) done = 1;
     }
-    for (i = 0; i < n && done == 0; i++) { /* from here on nothing fails, and no other code runs: what is let go of is numbers and None */
-        PyObject *before = SLOT(leaves[i], core.leaf_passes);
-        SLOT(leaves[i], core.leaf_passes) = Py_NewRef(passes);
-        Py_XSETREF(SLOT(leaves[i], core.leaf_added), Py_NewRef(one));
-        Py_XSETREF(SLOT(tensors[i], core.grad), fresh[i]);
-        fresh[i] = before; /* let go of below */
+    for (i = 0; i < n && done == 0; i++) { /* from here on nothing fails, and no other code runs */
+        PyObject *passes = SLOT(writes[i].leaf, core.leaf_passes), *added = SLOT(writes[i].leaf, core.leaf_added);
+        SLOT(writes[i].leaf, core.leaf_passes) = writes[i].passes;
+        SLOT(writes[i].leaf, core.leaf_added) = writes[i].added;
+        writes[i].passes = passes; /* let go of below */
+        writes[i].added = added;
+        if (writes[i].fresh == NULL) {
+            found |= add_in_place(SLOT(grad_of(writes[i].tensor), core.raw), PyDict_GetItemWithError(args[0], writes[i].leaf));
+        } else {
+            PyObject *before = SLOT(writes[i].tensor, core.grad);
+            SLOT(writes[i].tensor, core.grad) = writes[i].fresh;
+            writes[i].fresh = before;
+        }
     }
+    if (found && done == 0 && give_errors("add", found) < 0) done = -1;
     for (i = 0; i < n; i++) {
-        Py_XDECREF(fresh[i]);
-        Py_DECREF(tensors[i]);
-        Py_DECREF(leaves[i]);
+        Py_XDECREF(writes[i].fresh);
+        Py_XDECREF(writes[i].passes);
+        Py_XDECREF(writes[i].added);
+        Py_DECREF(writes[i].tensor);
+        Py_DECREF(writes[i].leaf);
     }
-    Py_XDECREF(passes);
-    Py_XDECREF(one);
     return done < 0 ? NULL : PyBool_FromLong(done == 0);
 }
 
+/* reaches_outside(roots, began, own): whether they depend on a leaf that was there before `began`, and is none of `own`. None: Python
+   has to find out. */
+static PyObject *reaches_outside(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    Graph graph = {0};
+    long long began;
+    Py_ssize_t i, k;
+    int done, found = 0;
+    (void)module;
+    if (nargs != 3 || !PyList_CheckExact(args[0]) || !PyList_CheckExact(args[2])) {
+        PyErr_SetString(PyExc_TypeError, "reaches_outside takes (roots, began, own), by position");
+        return NULL;
+    }
+    began = PyLong_AsLongLong(args[1]);
+    if (began == -1 && PyErr_Occurred()) return NULL;
+    if (!core.on) Py_RETURN_NONE;
+    done = collect(&graph, args[0], NULL);
+    for (i = 0; done == 1 && i < graph.count && !found; i++) {
+        PyObject *edge = graph.entries[i].edge;
+        if (!is_leaf(edge) || PyLong_AsLongLong(SLOT(edge, core.leaf_seq)) >= began) continue;
+        for (k = 0; k < PyList_GET_SIZE(args[2]) && PyList_GET_ITEM(args[2], k) != edge; k++) {}
+        found = k == PyList_GET_SIZE(args[2]);
+    }
+    clear_graph(&graph);
+    if (done < 0 || PyErr_Occurred()) return NULL;
+    if (done == 0) Py_RETURN_NONE;
+    return PyBool_FromLong(found);
+}
+
 PyMethodDef sweep_functions[] = {
+    {"reaches_outside", (PyCFunction)(void (*)(void))reaches_outside, METH_FASTCALL, "reaches_outside(roots, began, own): as engine.reaches_outside, or None"},
     {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, "sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add): what is pending, and the nodes that are left"},
-    {"write_first", (PyCFunction)(void (*)(void))write_first, METH_FASTCALL, "write_first(arrived, freed, cut, escaped): whether it set the leaves' .grad"},
+    {"write_plain", (PyCFunction)(void (*)(void))write_plain, METH_FASTCALL, "write_plain(arrived, freed, cut, escaped): whether it wrote the leaves' .grad"},
     {NULL, NULL, 0, NULL},
 };

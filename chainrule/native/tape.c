@@ -9,6 +9,37 @@
 Core core;
 const Place here = {NULL, NULL, 0};
 
+/* ---- modes */
+
+static PyObject *mode_word, *recorder_word, *hooks_word;
+
+/* The mode of a thread, while any is in a special one. An attribute that the thread has not set is the class's own, which is the usual. */
+int special_mode(void) {
+    static PyObject *dict_word;
+    PyObject *dict, *mode, *recorder, *hooks;
+    int found = UNUSUAL, k;
+    if (PyList_GET_SIZE(core.watches) > 0) return UNUSUAL;
+    if (dict_word == NULL && ((dict_word = PyUnicode_InternFromString("__dict__")) == NULL || (mode_word = PyUnicode_InternFromString("mode")) == NULL || (recorder_word = PyUnicode_InternFromString("recorder")) == NULL || (hooks_word = PyUnicode_InternFromString("saved_hooks")) == NULL)) {
+        Py_CLEAR(dict_word);
+        return -1;
+    }
+    dict = PyObject_GetAttr(core.local, dict_word);
+    if (dict == NULL || !PyDict_CheckExact(dict)) {
+        Py_XDECREF(dict);
+        return PyErr_Occurred() ? -1 : UNUSUAL;
+    }
+    recorder = PyDict_GetItemWithError(dict, recorder_word);
+    hooks = PyDict_GetItemWithError(dict, hooks_word);
+    mode = PyDict_GetItemWithError(dict, mode_word);
+    if (mode == NULL) mode = core.modes[0];
+    for (k = 0; k < 3 && (recorder == NULL || recorder == Py_None); k++) {
+        if (mode == core.modes[k]) found = k + RECORDS;
+    }
+    if (found == RECORDS && hooks != NULL && (!PyTuple_CheckExact(hooks) || PyTuple_GET_SIZE(hooks) > 0)) found = UNUSUAL;
+    Py_DECREF(dict);
+    return PyErr_Occurred() ? -1 : found;
+}
+
 /* ---- places */
 
 static PyObject *last_code; /* of a user's file, as was found out */
@@ -25,13 +56,13 @@ static PyFrameObject *frame_at(int depth) {
     return (PyFrameObject *)found;
 }
 
-/* Note where the user's program is, as errors.places.note_frame does. */
-static int note_place(PyObject *node, Place place) {
+/* Note where the user's program is, as errors.places.note_frame does, in two slots of an object. */
+static int note_place(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, Place place) {
     PyFrameObject *frame;
     PyObject *args[2], *done;
     if (place.code != NULL) {
-        SLOT(node, core.code) = Py_NewRef(place.code);
-        SLOT(node, core.lasti) = Py_NewRef(place.lasti);
+        SLOT(object, code_slot) = Py_NewRef(place.code);
+        SLOT(object, lasti_slot) = Py_NewRef(place.lasti);
         return 0;
     }
     frame = frame_at(place.depth);
@@ -41,18 +72,52 @@ static int note_place(PyObject *node, Place place) {
         int known = code == last_code ? 1 : PySet_Contains(core.user_files, ((PyCodeObject *)code)->co_filename);
         if (known == 1) {
             if (code != last_code) Py_XSETREF(last_code, Py_NewRef(code));
-            SLOT(node, core.code) = code;
-            SLOT(node, core.lasti) = PyLong_FromLong(PyFrame_GetLasti(frame));
-            return SLOT(node, core.lasti) == NULL ? -1 : 0;
+            SLOT(object, code_slot) = code;
+            SLOT(object, lasti_slot) = PyLong_FromLong(PyFrame_GetLasti(frame));
+            return SLOT(object, lasti_slot) == NULL ? -1 : 0;
         }
         Py_DECREF(code);
         if (known < 0) return -1;
     }
-    args[0] = node;
+    args[0] = object;
     args[1] = frame == NULL ? Py_None : (PyObject *)frame;
     done = PyObject_Vectorcall(core.note_frame, args, 2, NULL);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
+}
+
+PyObject *user_line(Place place) {
+    PyObject *where;
+    if (PySet_GET_SIZE(core.unread) > 0) return PyObject_CallNoArgs(core.user_line); /* a thread that makes a message does not look */
+    where = core.where->tp_alloc(core.where, 0);
+    if (where == NULL || note_place(where, core.where_code, core.where_lasti, place) < 0) {
+        Py_XDECREF(where);
+        return NULL;
+    }
+    if (SLOT(where, core.where_code) != NULL && SLOT(where, core.where_code) != Py_None) return where;
+    Py_DECREF(where);
+    Py_RETURN_NONE;
+}
+
+PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, Place place) {
+    PyObject *cut = core.cut_type->tp_alloc(core.cut_type, 0), *sources = PyList_New(0), *ref;
+    Py_ssize_t i;
+    int done = cut == NULL || sources == NULL ? -1 : 0;
+    for (i = 0; i < n && done == 0; i++) {
+        if (!PyObject_TypeCheck(args[i], core.tensor) || SLOT(args[i], core.edge) == NULL || SLOT(args[i], core.edge) == Py_None) continue;
+        ref = PyWeakref_NewRef(args[i], NULL);
+        done = ref == NULL ? -1 : PyList_Append(sources, ref);
+        Py_XDECREF(ref);
+    }
+    if (done == 0) {
+        SLOT(cut, core.cut_kind) = Py_NewRef(kind);
+        SLOT(cut, core.cut_sources) = Py_NewRef(sources);
+        SLOT(cut, core.cut_where) = user_line(place);
+        if (SLOT(cut, core.cut_where) == NULL) done = -1;
+    }
+    Py_XDECREF(sources);
+    if (done < 0) Py_CLEAR(cut);
+    return cut;
 }
 
 /* ---- the garbage collector
@@ -215,8 +280,27 @@ PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObjec
     SLOT(node, core.in_avals) = in_avals;
     SLOT(node, core.hooks) = Py_NewRef(Py_None);
     SLOT(node, core.seq) = Py_TYPE(core.counter)->tp_iternext(core.counter);
-    if (SLOT(node, core.seq) == NULL || note_place(node, place) < 0 || release(node) < 0) Py_CLEAR(node);
+    if (SLOT(node, core.seq) == NULL || note_place(node, core.code, core.lasti, place) < 0 || release(node) < 0) Py_CLEAR(node);
     return node;
+}
+
+PyObject *unrecorded(PyObject *data, PyObject *prim, PyObject *const *args, Py_ssize_t n, int mode, Place place) {
+    PyObject *cut = Py_None, *tensor;
+    Py_ssize_t i;
+    int needed = 0;
+    for (i = 0; i < n && mode != SILENT; i++) {
+        if (Py_TYPE(args[i]) != core.tensor) continue;
+        if (SLOT(args[i], core.edge) != Py_None) needed = 1;
+        else if (cut == Py_None && SLOT(args[i], core.cut) != NULL) cut = SLOT(args[i], core.cut);
+    }
+    cut = needed ? new_cut(mode == RECORDS ? SLOT(prim, core.prim_name) : core.no_grad, args, n, place) : Py_NewRef(cut);
+    if (cut == NULL) {
+        Py_XDECREF(data);
+        return NULL;
+    }
+    tensor = new_tensor(data, Py_NewRef(Py_None), cut);
+    Py_DECREF(cut);
+    return tensor;
 }
 
 PyObject *new_tensor(PyObject *data, PyObject *edge, PyObject *cut) {
@@ -235,9 +319,9 @@ PyObject *new_tensor(PyObject *data, PyObject *edge, PyObject *cut) {
 static int is_none(PyObject *slot) { return slot == NULL || slot == Py_None; }
 
 /* As core.view.viewed, in the ordinary case: 1 done (a view or none), 0 Python has to do it, -1 error. */
-static int view_here(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params) {
+static int view_here(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode) {
     PyObject *data = SLOT(tensor, core.raw), *source = SLOT(base, core.raw), *root, *before, *views, *view, *ref = NULL, *step, *last;
-    if (!is_ordinary() || Py_TYPE(base) != core.tensor || data == NULL || source == NULL || !PyArray_CheckExact(data) || !PyArray_CheckExact(source)) return 0;
+    if (Py_TYPE(base) != core.tensor || data == NULL || source == NULL || !PyArray_CheckExact(data) || !PyArray_CheckExact(source)) return 0;
     root = PyArray_BASE((PyArrayObject *)data);
     if (data != source && root != source) {
         if (root == NULL) return 1;
@@ -264,7 +348,7 @@ static int view_here(PyObject *tensor, PyObject *base, PyObject *prim, PyObject 
     } else {
         SLOT(view, core.view_base) = Py_NewRef(base);
         SLOT(view, core.view_last) = last;
-        SLOT(view, core.view_origin) = before == Py_None ? PyUnicode_New(0, 0) : Py_XNewRef(SLOT(before, core.view_origin));
+        SLOT(view, core.view_origin) = mode != RECORDS ? Py_NewRef(core.no_grad) : before == Py_None ? PyUnicode_New(0, 0) : Py_XNewRef(SLOT(before, core.view_origin));
         SLOT(view, core.view_before) = Py_NewRef(before);
         ref = PyWeakref_NewRef(tensor, NULL);
     }
@@ -287,9 +371,9 @@ static int view_here(PyObject *tensor, PyObject *base, PyObject *prim, PyObject 
 
 static PyObject *python_viewed;
 
-int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params) {
+int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode) {
     PyObject *args[] = {tensor, base, prim, params}, *done;
-    int found = view_here(tensor, base, prim, params);
+    int found = view_here(tensor, base, prim, params, mode);
     if (found != 0) return found < 0 ? -1 : 0;
     done = PyObject_Vectorcall(python_viewed, args, 4, NULL);
     Py_XDECREF(done);
@@ -362,16 +446,19 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     static const Place_of of_tensor[] = {{"_raw", &core.raw}, {"_edge", &core.edge}, {"_cut", &core.cut}, {"_grad", &core.grad}, {"_view", &core.tensor_view}, {"_views", &core.views}, {NULL, NULL}};
     static const Place_of of_node[] = {{"prim", &core.prim}, {"pullback", &core.pullback}, {"params", &core.params}, {"edges", &core.edges}, {"saved", &core.saved}, {"in_avals", &core.in_avals}, {"hooks", &core.hooks}, {"seq", &core.seq}, {"code", &core.code}, {"lasti", &core.lasti}, {NULL, NULL}};
     static const Place_of of_output[] = {{"node", &core.output_node}, {"index", &core.output_index}, {"edges", &core.output_edges}, {"seq", &core.output_seq}, {"hooks", &core.output_hooks}, {NULL, NULL}};
-    static const Place_of of_leaf[] = {{"tensor", &core.leaf_tensor}, {"hooks", &core.leaf_hooks}, {"added", &core.leaf_added}, {"passes", &core.leaf_passes}, {NULL, NULL}};
+    static const Place_of of_leaf[] = {{"tensor", &core.leaf_tensor}, {"hooks", &core.leaf_hooks}, {"added", &core.leaf_added}, {"passes", &core.leaf_passes}, {"seq", &core.leaf_seq}, {NULL, NULL}};
     static const Place_of of_view[] = {{"base", &core.view_base}, {"last", &core.view_last}, {"origin", &core.view_origin}, {"before", &core.view_before}, {NULL, NULL}};
     static const Place_of of_clock[] = {{"latest", &core.latest}, {NULL, NULL}};
-    static const Place_of of_prim[] = {{"pullback", &core.prim_pullback}, {"in_c", &core.prim_row}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {NULL, NULL}};
+    static const Place_of of_prim[] = {{"pullback", &core.prim_pullback}, {"in_c", &core.prim_row}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {"name", &core.prim_name}, {NULL, NULL}};
+    static const Place_of of_written[] = {{"count", &core.written_count}, {"times", &core.written_times}, {"last", &core.written_last}, {NULL, NULL}};
+    static const Place_of of_where[] = {{"code", &core.where_code}, {"lasti", &core.where_lasti}, {NULL, NULL}};
+    static const Place_of of_cut[] = {{"kind", &core.cut_kind}, {"sources", &core.cut_sources}, {"where", &core.cut_where}, {NULL, NULL}};
     static const struct {
         const char *name;
         PyTypeObject **type;
         const Place_of *slots;
-    } classes[] = {{"Tensor", &core.tensor, of_tensor}, {"Node", &core.node, of_node}, {"Output", &core.output, of_output}, {"Leaf", &core.leaf, of_leaf}, {"View", &core.view, of_view}, {"Freed", &core.freed, NULL}};
-    PyObject *primitive, *unbroadcast, *operations, *plus, *make_row, *trace_value, *trace_rule;
+    } classes[] = {{"Tensor", &core.tensor, of_tensor}, {"Node", &core.node, of_node}, {"Output", &core.output, of_output}, {"Leaf", &core.leaf, of_leaf}, {"View", &core.view, of_view}, {"Freed", &core.freed, NULL}, {"Where", &core.where, of_where}, {"Cut", &core.cut_type, of_cut}, {"Written", &core.written, of_written}};
+    PyObject *primitive, *modes, *wrote, *record, *lock, *lender, *unbroadcast, *operations, *plus, *make_row, *trace_value, *trace_rule, *guarded;
     size_t i;
     (void)module;
 #if defined(Py_GIL_DISABLED) || defined(PYPY_VERSION)
@@ -391,6 +478,19 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     if (primitive == NULL || find_slots((PyTypeObject *)primitive, of_prim) < 0) return NULL;
     core.clock = keep(names, "CLOCK", NULL);
     if (core.clock == NULL || find_slots(Py_TYPE(core.clock), of_clock) < 0) return NULL;
+    modes = keep(names, "modes", &PyTuple_Type); /* those of mode_now(), from RECORDS on */
+    for (i = 0; i < 3 && modes != NULL; i++) core.modes[i] = PyTuple_GetItem(modes, (Py_ssize_t)i);
+    core.local = keep(names, "LOCAL", NULL);
+    core.watches = keep(names, "WATCHES", &PyList_Type);
+    core.unread = keep(names, "UNREAD", &PySet_Type);
+    core.user_line = keep(names, "user_line", NULL);
+    core.writes = keep(names, "WRITES", &PyDict_Type);
+    wrote = keep(names, "wrote", NULL);
+    record = keep(names, "new_written", NULL);
+    lock = keep(names, "WRITING", NULL);
+    lender = keep(names, "Lender", &PyType_Type);
+    core.before_write = keep(names, "BEFORE_WRITE", &PyList_Type);
+    core.no_grad = PyUnicode_InternFromString("no_grad");
     core.special = keep(names, "SPECIAL", &PyList_Type);
     core.user_files = keep(names, "USER_FILES", &PySet_Type);
     core.note_frame = keep(names, "note_frame", NULL);
@@ -403,11 +503,13 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     make_row = keep(names, "make_row", NULL);
     trace_value = keep(names, "trace_value", NULL);
     trace_rule = keep(names, "trace_rule", NULL);
+    guarded = keep(names, "protected", NULL);
     core.getframe = keep(names, "_getframe", NULL);
     core.nothing = PyTuple_New(0);
     core.of[0] = PyArray_DescrFromType(NPY_FLOAT);
     core.of[1] = PyArray_DescrFromType(NPY_DOUBLE);
-    if (PyErr_Occurred() || Py_TYPE(core.counter)->tp_iternext == NULL || connect_values(plus) < 0 || connect_rows(make_row, trace_value, trace_rule, unbroadcast, operations) < 0) return NULL;
+    core.of[2] = PyArray_DescrFromType(NPY_BOOL);
+    if (PyErr_Occurred() || Py_TYPE(core.counter)->tp_iternext == NULL || connect_values(plus) < 0 || connect_writes(wrote, record, lock, lender) < 0 || connect_rows(make_row, trace_value, trace_rule, unbroadcast, operations, guarded) < 0) return NULL;
     Py_RETURN_NONE;
 }
 

@@ -33,7 +33,7 @@ def _applied(name: str, function: Any, input: Any, inplace: bool, **params: Any)
     return in_place(name + "_", function)(input, **params)  # type: ignore[no-any-return]
 
 
-@op()
+@op(remembered=True)
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0). The derivative at 0 is 0.
 
@@ -44,13 +44,13 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     return ew.relu(input) if not inplace else _applied("relu", ew.relu, input, True)
 
 
-@op()
+@op(remembered=True)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """x limited to [0, 6]."""
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
-@op()
+@op(remembered=True)
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where it is positive, else negative_slope·x."""
     return _applied("leaky_relu", _leaky_relu, input, inplace, negative_slope=negative_slope)
@@ -75,19 +75,19 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return tie(ew.where(ew.gt(input, 0), input, ew.mul(weight, input)))
 
 
-@op("nn.functional.threshold threshold")
+@op("nn.functional.threshold threshold", remembered=True)
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where it is over the threshold, else ``value``."""
     return _applied("threshold", _threshold, input, inplace, threshold=threshold, value=value)
 
 
-@op()
+@op(remembered=True)
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is positive, else alpha·(exp(x) − 1)."""
     return _applied("elu", _elu, input, inplace, alpha=alpha, scale=1.0, input_scale=1.0)
 
 
-@op("nn.functional.selu selu")
+@op("nn.functional.selu selu", remembered=True)
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The scaled elu that keeps mean 0 and variance 1 (Klambauer and others, 2017)."""
     return _applied(
@@ -101,7 +101,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     )
 
 
-@op("nn.functional.celu celu")
+@op("nn.functional.celu celu", remembered=True)
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is positive, else alpha·(exp(x/alpha) − 1)."""
     if alpha == 0:
@@ -109,19 +109,19 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _applied("celu", _elu, input, inplace, alpha=alpha, scale=1.0, input_scale=1 / alpha)
 
 
-@op()
+@op(remembered=True)
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x·sigmoid(x), also known as swish."""
     return _silu(input) if not inplace else _applied("silu", _silu, input, True)
 
 
-@op()
+@op(remembered=True)
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x·tanh(softplus(x))."""
     return _mish(input) if not inplace else _applied("mish", _mish, input, True)
 
 
-@op()
+@op(remembered=True)
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x·Φ(x) with the normal distribution function Φ; ``approximate="tanh"`` for the approximation with tanh."""
     if approximate not in ("none", "tanh"):
@@ -129,7 +129,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     return _gelu(input, approximate=approximate)  # type: ignore[no-any-return]
 
 
-@op()
+@op(remembered=True)
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta·x)) / beta; x itself where beta·x is over the threshold."""
     return _softplus(tensor_of("softplus", input, "f"), beta=beta, threshold=threshold)  # type: ignore[no-any-return]
@@ -141,7 +141,7 @@ def softsign(input: Tensor) -> Tensor:
     return ew.true_divide(input, ew.add(ew.abs(input), 1))  # type: ignore[no-any-return]
 
 
-@op()
+@op(remembered=True)
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x limited to [min_val, max_val]. At a bound the derivative is 0."""
     if min_val > max_val:
@@ -149,19 +149,19 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     return _applied("hardtanh", _hardtanh, input, inplace, min_val=min_val, max_val=max_val)
 
 
-@op()
+@op(remembered=True)
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """x/6 + 1/2, limited to [0, 1]."""
     return _applied("hardsigmoid", _hardsigmoid, input, inplace)
 
 
-@op()
+@op(remembered=True)
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x·hardsigmoid(x)."""
     return _applied("hardswish", _hardswish, input, inplace)
 
 
-@op()
+@op(remembered=True)
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), without overflow."""
     return _log_sigmoid(input)  # type: ignore[no-any-return]
@@ -173,13 +173,13 @@ def tanhshrink(input: Tensor) -> Tensor:
     return ew.sub(input, ew.tanh(input))
 
 
-@op("nn.functional.hardshrink hardshrink")
+@op("nn.functional.hardshrink hardshrink", remembered=True)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x where |x| is over lambd, else 0."""
     return _hardshrink(input, lambd=lambd)  # type: ignore[no-any-return]
 
 
-@op()
+@op(remembered=True)
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd."""
     if lambd < 0:

@@ -30,7 +30,8 @@ from chainrule.api.array import (
     recorded_setitem,
     with_strong_floats,
 )
-from chainrule.api.functions import by_protocol, instead
+from chainrule.api.operations import at_index, by_protocol, by_ranks, instead
+from chainrule.api.ways import by_way, functions_by_way
 from chainrule.backends.arrays import is_foreign
 from chainrule.core import inplace
 from chainrule.core.dispatch import bind, cast
@@ -38,11 +39,15 @@ from chainrule.core.eager import LOOPS
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf
 from chainrule.core.others import beside
-from chainrule.core.protocol import EXCHANGED, UFUNCS, plain
+from chainrule.core.protocol import BY_SHAPE, EXCHANGED, UFUNCS, plain
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import owner, protected, wrote
 from chainrule.core.view import Through, base_of, register_view, views_of
-from chainrule.ops import elementwise, products, reductions
+from chainrule.ops import elementwise, products
+from chainrule.ops import methods as _methods  # noqa: F401 -- what is made of these here has to be there
+from chainrule.ops import numpy_face as _face  # noqa: F401
+from chainrule.ops import numpy_moves as _moves  # noqa: F401
+from chainrule.ops import numpy_reductions as _reductions  # noqa: F401
 from chainrule.ops.indexing import MASK
 from chainrule.ops.numpy_layout import laid
 from chainrule.table import indexing as rows
@@ -142,7 +147,7 @@ def in_c() -> None:
         function = getattr(UFUNCS[ufunc], "function", None)
         if type(function) is not LOOPS.Operation:
             continue
-        FAST[ufunc] = BY_UFUNC[ufunc, False] = instead(function, call, arrays=True)
+        FAST[ufunc] = BY_UFUNC[ufunc, False] = instead(function, call, arrays=True, constants=True)
         if ufunc.nin == 2:  # a number comes first, and is handed over behind the array
             exchanged = EXCHANGED.get(ufunc)
             compute = functools.partial(_exchanged, call)
@@ -158,6 +163,7 @@ BY_UFUNC: dict[tuple[np.ufunc, bool], Any] = {}
 fill_fast()
 in_c()
 Array.__array_ufunc__ = by_protocol(BY_UFUNC, Array.__array_ufunc__)  # type: ignore[method-assign]
+Array.__array_function__ = functions_by_way(Array.__array_function__)  # type: ignore[method-assign]
 _product = _fast_binary(np.matmul, products.matmul, True)
 
 
@@ -174,7 +180,10 @@ def _matmul(x: AnyArray, y: AnyArray) -> Any:
         raise
 
 
-FAST[np.matmul] = _matmul
+_one_stack = {ranks: row for ranks, row in products.BY_RANKS.items() if max(ranks) < 4}  # several lie as a ufunc's
+FAST[np.matmul] = BY_UFUNC[np.matmul, False] = instead(
+    by_ranks(_one_stack, Tensor.matmul), _matmul, arrays=True, constants=True
+)
 
 
 def _fast_comparison(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -251,8 +260,9 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
         methods |= {"r" + symbol: reflected, "i" + symbol: in_place}
     for name, method in methods.items():
         method.__name__ = f"__{name}__"
+    if (ufunc, False) in BY_UFUNC:
+        methods[symbol] = instead(FAST[ufunc], forward, arrays=True, constants=True)
     if (ufunc, True) in BY_UFUNC:
-        methods[symbol] = instead(FAST[ufunc], forward, arrays=True)
         methods["r" + symbol] = instead(BY_UFUNC[ufunc, True], reflected, arrays=True, swapped=ufunc not in EXCHANGED)
     for name, method in methods.items():
         setattr(Array, f"__{name}__", method)
@@ -603,8 +613,8 @@ _ATTRIBUTES: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], None] | 
     "flags": (lambda self: _memory(self).flags, None),
     "base": (lambda self: None if (base := base_of(self._tensor)) is None else array_of(base), None),
     "device": (lambda self: str(self._tensor.device), None),
-    "T": (lambda self: apply(np.transpose, self), None),
-    "mT": (lambda self: apply(np.matrix_transpose, self), None),
+    "T": (by_way(lambda self: apply(np.transpose, self)), None),
+    "mT": (by_way(lambda self: apply(np.matrix_transpose, self)), None),
     "real": (lambda self: apply(np.real, self), _write_real),
     "imag": (lambda self: apply(np.imag, self), _write_imag),
     "flat": (_Flat, _write_flat),
@@ -638,24 +648,8 @@ for _name in """
 all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min nonzero prod ravel repeat
 round searchsorted squeeze std sum swapaxes take trace var
 """.split():
-    setattr(Array, _name, _method(_name, getattr(np, _name)))
-
-
-def _total(name: str, function: Callable[[Tensor], Tensor]) -> None:
-    """A sum or mean of all elements, where the faces agree, takes the short way."""
-    general = getattr(Array, name)
-
-    @functools.wraps(general)
-    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
-        if args or kwargs or self._tensor._raw.dtype.kind != "f" or LOCAL.recorder is not None:
-            return general(self, *args, **kwargs)
-        return array_of(function(self._tensor))
-
-    setattr(Array, name, method)
-
-
-_total("sum", reductions.sum)
-_total("mean", reductions.mean)
+    _function = _method(_name, getattr(np, _name))
+    setattr(Array, _name, by_way(_function) if getattr(np, _name) in BY_SHAPE else _function)
 
 
 def reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
@@ -798,6 +792,8 @@ for _function in (
     reshape, transpose, copy, flatten, astype, compress, conj, fill, put, sort, partition, view, item, to_device, tolist,
 ):  # fmt: skip
     setattr(Array, _function.__name__, _function)
+for _name in ("reshape", "transpose", "copy", "flatten"):
+    setattr(Array, _name, by_way(getattr(Array, _name)))
 setattr(Array, "conjugate", conj)  # noqa: B010
 for _name in "tobytes tofile dump dumps byteswap getfield".split():
     setattr(Array, _name, _bytes_method(_name))
@@ -807,5 +803,5 @@ for _name, _fix in {
     "setflags": "its memory belongs to the tape",
 }.items():
     setattr(Array, _name, _refused(_name, _fix))
-for _name, _special in {"getitem": _getitem, "setitem": _setitem}.items():
+for _name, _special in {"getitem": at_index(rows.getitem, _getitem), "setitem": _setitem}.items():
     setattr(Array, f"__{_name}__", _special)

@@ -41,6 +41,12 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     for position, x in enumerate(operands):
         if not hasattr(x, "shape"):
             raise TypeError(f"expected Tensor as element {position} in argument 1, but got {type(x).__name__}")
+    joint = promotion.joint_dtype(*operands)
+    return contracted(equation, [cast(x, joint) for x in operands] if joint.kind in "fc" else operands)
+
+
+def contracted(equation: str, operands: Any) -> Any:
+    """Einstein summation of operands whose products have the dtype that NumPy gives them."""
     terms, out = _parse(equation, operands)
     pairs = [_diagonals(operand("einsum", i, x), term) for i, (x, term) in enumerate(zip(operands, terms, strict=True))]
     while len(pairs) > 1:
@@ -162,11 +168,8 @@ def _pair(x: AnyArray, a: str, y: AnyArray, b: str, later: set[str]) -> tuple[An
     """Two operands to one: sum what only one has, then permute and reshape both to stacks of matrices, and bmm."""
     x, a = _sum_out(x, a, {c for c in a if c not in b and c not in later})
     y, b = _sum_out(y, b, {c for c in b if c not in a and c not in later})
-    if x.dtype != y.dtype:
-        if x.dtype.kind in "biu" and y.dtype.kind in "biu":  # the one that was summed is wider now
-            x, y = widened(x), widened(y)
-        joint = promotion.result_dtype(x.dtype, not a, y.dtype, not b)
-        x, y = cast(x, joint), cast(y, joint)
+    if x.dtype != y.dtype:  # of small integers, the one that was summed is wider now
+        x, y = widened(x), widened(y)
     sx, sy = dict(zip(a, shape_of(x), strict=True)), dict(zip(b, shape_of(y), strict=True))
     for c in set(a) & set(b):  # a size of 1 stretches to the other's
         if sx[c] != sy[c]:

@@ -11,6 +11,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.functions import around, binary, general, nary, operand, unary
+from chainrule.api.operations import instead
 from chainrule.core.dispatch import cast
 from chainrule.core.eager import LOOPS, RECORDED
 from chainrule.core.protocol import EXCHANGED, UFUNCS
@@ -22,7 +23,9 @@ from chainrule.types import dtypes, promotion
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import dtype_of
 
+mul_ = arithmetic.mul.function
 add_, sub_ = binary(arithmetic.add), binary(arithmetic.sub)
+_SCALED = ("alpha", mul_)  # the number by which add and sub multiply their second operand first
 
 
 def _scaled(other: Any, alpha: Any, input: Any) -> Any:
@@ -33,7 +36,7 @@ def _scaled(other: Any, alpha: Any, input: Any) -> Any:
     return ne(found, 0) if both and type(alpha) is int else found
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, ordinary=add_, factor=_SCALED)
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input + alpha·other.
 
@@ -44,7 +47,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     return add_(input, _scaled(other, alpha, input))
 
 
-@op("sub subtract", method=True, in_place=True, out=True)
+@op("sub subtract", method=True, in_place=True, out=True, ordinary=sub_, factor=_SCALED)
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input − alpha·other."""
     return sub_(input, _scaled(other, alpha, input))
@@ -72,9 +75,12 @@ bitwise_and, bitwise_or = _functions(comparison.bitwise_and, comparison.bitwise_
 bitwise_xor, bitwise_not = _functions(comparison.bitwise_xor, comparison.bitwise_not)
 bitwise_left_shift, bitwise_right_shift = _functions(comparison.bitwise_left_shift, comparison.bitwise_right_shift)
 _pow = binary(arithmetic.pow)
+_pow_of_floats = instead(_pow, _pow, floats=True)  # of integers, powers below 0 are refused
 _abs, _sign, _rint = unary(arithmetic.abs), unary(comparison.sign), unary(comparison.round)
 _logaddexp, rsub_ = binary(exponential.logaddexp), binary(arithmetic.rsub)
-_where, _clamp, _lerp = nary(comparison.where), nary(comparison.clamp), nary(arithmetic.lerp)
+_where = nary(comparison.where, masks=1, arrays_of_numbers=True)
+_clamp, _lerp = nary(comparison.clamp), nary(arithmetic.lerp)
+_addcmul, _addcdiv = [nary(row, parameters={"value": 1}) for row in (arithmetic.addcmul, arithmetic.addcdiv)]
 _clamp_min, _clamp_max = binary(comparison.clamp_min), binary(comparison.clamp_max)
 _clamp_between, _logit = nary(comparison.clamp_between), nary(exponential.logit)
 _complex = binary(arithmetic.complex_)
@@ -102,13 +108,13 @@ remainder, fmod = _divides(arithmetic.remainder), _divides(arithmetic.fmod)
 floor_divide = _divides(comparison.floor_divide)
 
 
-@op("abs absolute", method=True, in_place=True, out=True)
+@op("abs absolute", method=True, in_place=True, out=True, ordinary=_abs)
 def abs(input: Any) -> Tensor:
     """Absolute value of every element; the gradient at 0 is 0."""
     return _abs(input)
 
 
-@op("div divide", method=True, in_place=True, out=True)
+@op("div divide", method=True, in_place=True, out=True, ordinary=true_divide)
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
     if rounding_mode is None:
@@ -123,7 +129,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, ordinary=_pow_of_floats)
 def pow(input: Any, exponent: Any) -> Tensor:
     """input to the power exponent."""
     whole = isinstance(input, Tensor) and input.dtype.kind in "iu"
@@ -211,7 +217,7 @@ def frac(input: Any) -> Tensor:
     return sub(input, trunc(input))
 
 
-@op(out=True)
+@op(out=True, ordinary=_where)
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; with the condition alone, the indices where it does.
 
@@ -248,7 +254,7 @@ def _plain(x: AnyArray) -> Any:
     return np.empty((0,) * x.ndim, x.dtype) if hasattr(x, "dtype") else x
 
 
-@op("clamp clip", method=True, in_place=True, out=True)
+@op("clamp clip", method=True, in_place=True, out=True, remembered=True)
 def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
     """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes.
 
@@ -280,31 +286,31 @@ def _as_number(bound: Any) -> Any:
     return bound.item() if one else bound
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, remembered=True)
 def clamp_min(input: Any, min: Any) -> Tensor:
     """The elements, at least ``min``."""
     return clamp(input, min=min)
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, remembered=True)
 def clamp_max(input: Any, max: Any) -> Tensor:
     """The elements, at most ``max``."""
     return clamp(input, max=max)
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, ordinary=_lerp)
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     """input + weight·(end − input)."""
     return _lerp(input, end, weight)
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, ordinary=_addcmul)
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """input + value·tensor1·tensor2."""
     return general(arithmetic.addcmul, (input, tensor1, tensor2), {"value": _number("addcmul", value)})
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, ordinary=_addcdiv)
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """input + value·tensor1/tensor2."""
     return general(arithmetic.addcdiv, (input, tensor1, tensor2), {"value": _number("addcdiv", value)})
@@ -340,7 +346,7 @@ def positive(input: Any) -> Tensor:
     return tensor_of("positive", input)
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, ordinary=_sign)
 def sign(input: Any) -> Tensor:
     """−1, 0 or 1; of booleans themselves."""
     if getattr(input, "dtype", None) == np.bool_:

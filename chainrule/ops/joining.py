@@ -235,7 +235,7 @@ def _list(function: str, tensors: Any) -> list[Any]:
     return [cast(x, target) for x in xs]
 
 
-@op("cat concat concatenate", out=True)
+@op("cat concat concatenate", out=True, remembered=True)
 def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Tensor:
     """Tensors one after another along ``dim``.
 
@@ -269,7 +269,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Tensor:
 concat = concatenate = cat
 
 
-@op(out=True)
+@op(out=True, remembered=True)
 def stack(tensors: Any, dim: int = 0, *, axis: Any = None) -> Tensor:
     """Tensors of one shape, side by side along a new axis.
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.declare import op
-from chainrule.api.functions import binary, by_protocol, by_ranks, instead
+from chainrule.api.functions import binary
 from chainrule.api.in_place import in_place, reshaped
+from chainrule.api.operations import assigning, by_protocol, by_ranks, instead, remembering
 from chainrule.backends.arrays import is_foreign
 from chainrule.core import inplace, view
 from chainrule.core.dispatch import cast
@@ -106,6 +107,8 @@ for _symbol, _function in {
     "rshift": ew.bitwise_right_shift,
 }.items():
     attach(**{f"__{_symbol}__": _operator(_function, _symbol), f"__r{_symbol}__": _reflected(_function, _symbol)})
+for _symbol in ("and", "or", "xor"):
+    attach(**{f"__{_symbol}__": instead(getattr(ew, f"bitwise_{_symbol}"), getattr(Tensor, f"__{_symbol}__"))})
 attach(
     __pow__=instead(ew._pow, Tensor.__pow__),
     __matmul__=by_ranks(products.BY_RANKS, Tensor.__matmul__),
@@ -113,13 +116,14 @@ attach(
     __array_ufunc__=by_protocol(RECORDED, array_ufunc),
 )
 for _symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
-    attach(**{f"__{_symbol}__": _operator(getattr(ew, _symbol), _symbol)})
+    _method = _operator(getattr(ew, _symbol), _symbol)
+    attach(**{f"__{_symbol}__": instead(getattr(ew, _symbol), _method)})
 for _symbol, _name in {
     "add": "add_", "sub": "sub_", "mul": "mul_", "truediv": "div_", "pow": "pow_", "floordiv": "floor_divide_",
     "mod": "remainder_", "and": "bitwise_and_", "or": "bitwise_or_", "xor": "bitwise_xor_",
     "lshift": "bitwise_left_shift_", "rshift": "bitwise_right_shift_",
 }.items():  # fmt: skip
-    attach(**{f"__i{_symbol}__": _assigned(_name)})
+    attach(**{f"__i{_symbol}__": instead(getattr(Tensor, _name), _assigned(_name))})
 
 # -- functions that are methods under the same name ------------------------------------------------------------------
 
@@ -141,8 +145,8 @@ def _fill(part: Tensor, value: Any) -> None:
 
 
 attach(
-    T=property(shaping.T),
-    mT=property(shaping.mT),
+    T=property(remembering(shaping.T)),
+    mT=property(remembering(shaping.mT)),
     H=property(shaping.adjoint),
     mH=property(shaping.adjoint),
     real=property(ew.real, lambda self, value: _fill(ew.real(self), value)),
@@ -257,6 +261,10 @@ def set_(self: Tensor, source: Tensor) -> Tensor:
     self.data = source
     return self
 
+
+attach(
+    fill_=assigning("fill_", fill_), zero_=assigning("fill_", zero_, 0), copy_=assigning("copy_", copy_, numbers=False)
+)
 
 # -- casts -----------------------------------------------------------------------------------------------------------
 

@@ -118,7 +118,7 @@ if hasattr(np, "astype"):
     implements(np.astype)(_astype)
 
 
-@implements(np.copy)
+@implements(np.copy, by_shape=True)
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     return copied(a, order)
 
@@ -163,7 +163,7 @@ def _shown(a: Any) -> Any:
 # -- elementwise ------------------------------------------------------------------------------------------------------
 
 
-@implements(np.where)
+@implements(np.where, by_shape=True)
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return wrapped(condition).nonzero(as_tuple=True)
@@ -172,7 +172,7 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return comparison.where(condition, x, y)
 
 
-@implements(np.clip)
+@implements(np.clip, by_shape=True)
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if rank(low) or rank(high) or isinstance(low, ndarray) or isinstance(high, ndarray):
@@ -271,7 +271,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 # -- products ---------------------------------------------------------------------------------------------------------
 
 
-@implements(np.dot)
+@implements(np.dot, by_shape=True)
 def _dot(a: Any, b: Any, out: Any = None) -> Any:
     a, b = operands(a, b)
     if not shape_of(a) or not shape_of(b):
@@ -296,7 +296,7 @@ def _matmul(x: AnyArray, y: AnyArray) -> Any:
 UFUNCS[np.matmul] = _matmul
 
 
-@implements(np.inner)
+@implements(np.inner, by_shape=True)
 def _inner(a: Any, b: Any) -> Any:
     a, b = promoted(a, b)
     if shape_of(a) and shape_of(b) and shape_of(a)[-1] != shape_of(b)[-1]:
@@ -306,17 +306,17 @@ def _inner(a: Any, b: Any) -> Any:
     return products.inner(a, b)
 
 
-@implements(np.outer)
+@implements(np.outer, by_shape=True)
 def _outer_product(a: Any, b: Any, out: Any = None) -> Any:
     return np.multiply(np.reshape(a, (-1, 1)), np.reshape(b, (1, -1)))
 
 
-@implements(np.vdot)
+@implements(np.vdot, by_shape=True)
 def _vdot(a: Any, b: Any) -> Any:
     return np.dot(np.conjugate(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
 
 
-@implements(np.tensordot)
+@implements(np.tensordot, by_shape=True)
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     a, b = promoted(a, b)
     _check_summed(shape_of(a), shape_of(b), axes)
@@ -334,16 +334,16 @@ def _check_summed(a: Any, b: Any, axes: Any) -> None:
         raise ValueError(f"shape-mismatch for sum: operands of shapes {tuple(a)} and {tuple(b)}, over axes {axes}")
 
 
-@implements(np.kron)
+@implements(np.kron, by_shape=True)
 def _kron(a: Any, b: Any) -> Any:
     return products.kron(*promoted(a, b))
 
 
-@implements(np.einsum)
+@implements(np.einsum, by_shape=True)
 def _einsum(subscripts: Any, *factors: Any, out: Any = None, optimize: Any = False) -> Any:
     if not isinstance(subscripts, str):
         subscripts, factors = einsum.with_letters(subscripts, *factors)
-    return einsum.einsum(subscripts, *[arranged(x) for x in factors])
+    return einsum.contracted(subscripts, [arranged(x) for x in factors])
 
 
 def _vecdot(a: Any, b: Any) -> Any:
@@ -357,7 +357,7 @@ if hasattr(np, "vecdot"):  # NumPy 2.0 has it
     UFUNCS[np.vecdot] = _vecdot
 
 
-@implements(np.cross)
+@implements(np.cross, by_shape=True)
 def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
     if axis is not None:
         axisa = axisb = axisc = axis

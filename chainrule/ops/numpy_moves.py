@@ -29,7 +29,7 @@ from chainrule.types.shapes import dtype_of, shape_of
 ndarray = np.ndarray
 
 
-@implements(np.reshape)
+@implements(np.reshape, by_shape=True)
 def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
     target = shape if shape is not None else newshape
     target = (target,) if isinstance(target, (int, np.integer)) else tuple(target)
@@ -43,7 +43,7 @@ def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = 
     return rows.view(a, shape=shaping._filled("reshape", tuple(shape_of(a)), target))
 
 
-@implements(np.ravel)
+@implements(np.ravel, by_shape=True)
 def _ravel(a: Any, order: str = "C") -> Any:
     order = settled_order(a, order)
     if order == "K":
@@ -53,7 +53,7 @@ def _ravel(a: Any, order: str = "C") -> Any:
     return _reshape(a, (-1,), order)
 
 
-@implements(np.transpose, np.permute_dims)
+@implements(np.transpose, np.permute_dims, by_shape=True)
 def _transpose(a: Any, axes: Any = None) -> Any:
     n = len(shape_of(a))
     order = tuple(range(n - 1, -1, -1)) if axes is None else normalize_axis_tuple(axes, n)
@@ -62,21 +62,21 @@ def _transpose(a: Any, axes: Any = None) -> Any:
     return bind(rows.permute, (a,), {"axes": order})
 
 
-@implements(np.matrix_transpose)
+@implements(np.matrix_transpose, by_shape=True)
 def _matrix_transpose(x: AnyArray, /) -> Any:
     if len(shape_of(x)) < 2:
         raise ValueError(f"Input array must be at least 2-dimensional, but it is {len(shape_of(x))}")
     return _swapaxes(x, -1, -2)
 
 
-@implements(np.swapaxes)
+@implements(np.swapaxes, by_shape=True)
 def _swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     n = len(shape_of(a))
     first, second = normalize_axis_index(axis1, n), normalize_axis_index(axis2, n)
     return bind(rows.transpose, (a,), {"axis0": first - n, "axis1": second - n})
 
 
-@implements(np.moveaxis)
+@implements(np.moveaxis, by_shape=True)
 def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
     n = len(shape_of(a))
     src = normalize_axis_tuple(source, n, "source")
@@ -89,21 +89,21 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return bind(rows.permute, (a,), {"axes": tuple(order)})
 
 
-@implements(np.rollaxis)
+@implements(np.rollaxis, by_shape=True)
 def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     n = len(shape_of(a))
     axis, start = normalize_axis_index(axis, n), normalize_axis_index(start, n + 1)
     return _moveaxis(a, axis, start - 1 if axis < start else start)
 
 
-@implements(np.expand_dims)
+@implements(np.expand_dims, by_shape=True)
 def _expand_dims(a: Any, axis: Any) -> Any:
     axes = axis if isinstance(axis, tuple) else (axis,)
     n = len(shape_of(a)) + len(axes)
     return bind(rows.unsqueeze, (a,), {"axis": tuple(k - n for k in normalize_axis_tuple(axes, n))})
 
 
-@implements(np.squeeze)
+@implements(np.squeeze, by_shape=True)
 def _squeeze(a: Any, axis: Any = None) -> Any:
     shape = shape_of(a)
     n = len(shape)
@@ -132,7 +132,7 @@ def _broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     return tuple(_expanded(arranged(a), shape) for a in args)
 
 
-@implements(np.flip)
+@implements(np.flip, by_shape=True)
 def _flip(m: Any, axis: Any = None) -> Any:
     n = len(shape_of(m))
     axes = checked_axes(_tuple(axis), n)  # a view, as NumPy's is
@@ -145,11 +145,11 @@ def _tuple(x: AnyArray) -> Any:
     return tuple(x) if isinstance(x, list) else x
 
 
-implements(np.fliplr)(lambda m: _flip(m, 1))
-implements(np.flipud)(lambda m: _flip(m, 0))
+implements(np.fliplr, by_shape=True)(lambda m: _flip(m, 1))
+implements(np.flipud, by_shape=True)(lambda m: _flip(m, 0))
 
 
-@implements(np.roll)
+@implements(np.roll, by_shape=True)
 def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         return np.reshape(_roll(np.reshape(a, (-1,)), shift, 0), shape_of(a))
@@ -159,7 +159,7 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
     return bind(rows.roll, (a,), {"shift": shifts, "axis": checked_axes(axes, len(shape_of(a)))})
 
 
-@implements(np.rot90)
+@implements(np.rot90, by_shape=True)
 def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     if len(axes) != 2:
         raise ValueError("len(axes) must be 2.")
@@ -171,7 +171,7 @@ def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     return np.swapaxes(np.flip(m, b), a, b) if k % 4 == 1 else np.flip(np.swapaxes(m, a, b), b)
 
 
-@implements(np.concatenate)
+@implements(np.concatenate, by_shape=True)
 def _concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
@@ -192,7 +192,7 @@ def _check_casts(arrays: list[Any], dtype: Any, casting: Any) -> None:
             )
 
 
-@implements(np.stack)
+@implements(np.stack, by_shape=True)
 def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     arrays = [arranged(a) for a in arrays]
     _check_casts(arrays, dtype, casting)
@@ -206,24 +206,24 @@ implements(np.atleast_2d)(
 )
 
 
-@implements(np.vstack)
+@implements(np.vstack, by_shape=True)
 def _vstack(tup: Any, **options: Any) -> Any:
     return np.concatenate([np.atleast_2d(arranged(a)) for a in tup], axis=0, **options)
 
 
-@implements(np.hstack)
+@implements(np.hstack, by_shape=True)
 def _hstack(tup: Any, **options: Any) -> Any:
     arrays = [np.atleast_1d(arranged(a)) for a in tup]
     return np.concatenate(arrays, axis=0 if len(np.shape(arrays[0])) == 1 else 1, **options)
 
 
-@implements(np.column_stack)
+@implements(np.column_stack, by_shape=True)
 def _column_stack(tup: Any) -> Any:
     arrays = [arranged(a) for a in tup]
     return np.concatenate([np.reshape(a, (-1, 1)) if len(np.shape(a)) < 2 else a for a in arrays], axis=1)
 
 
-@implements(np.append)
+@implements(np.append, by_shape=True)
 def _append(arr: Any, values: Any, axis: Any = None) -> Any:
     return np.concatenate([arr, values], axis=axis)
 
@@ -263,7 +263,7 @@ def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     return bind(indexing.take, (a, index), {"axis": axis})
 
 
-@implements(np.pad)
+@implements(np.pad, by_shape=True)
 def _pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
     n = len(shape_of(array))
     widths = tuple((int(a), int(b)) for a, b in np.broadcast_to(pad_width, (n, 2)))
@@ -291,12 +291,12 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> A
     return array
 
 
-@implements(np.tril)
+@implements(np.tril, by_shape=True)
 def _tril(m: Any, k: int = 0) -> Any:
     return bind(rows.tril, (_square(m),), {"k": k})
 
 
-@implements(np.triu)
+@implements(np.triu, by_shape=True)
 def _triu(m: Any, k: int = 0) -> Any:
     return bind(rows.triu, (_square(m),), {"k": k})
 
@@ -307,7 +307,7 @@ def _square(m: Any) -> Any:
     return np.broadcast_to(m, (n[0], n[0])) if len(n) == 1 else m
 
 
-@implements(np.diagonal)
+@implements(np.diagonal, by_shape=True)
 def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     n = len(shape_of(a))
     if n < 2:
@@ -318,7 +318,7 @@ def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return read_only(bind(rows.diagonal, (a,), {"offset": offset, "axis1": first - n, "axis2": second - n}))
 
 
-@implements(np.diag)
+@implements(np.diag, by_shape=True)
 def _diag(v: Any, k: int = 0) -> Any:
     if len(shape_of(v)) == 2:
         return _diagonal(v, k)
@@ -326,7 +326,7 @@ def _diag(v: Any, k: int = 0) -> Any:
     return bind(rows.undiagonal, (v,), {"offset": k, "axis1": -2, "axis2": -1, "sizes": (n, n)})
 
 
-@implements(np.trace)
+@implements(np.trace, by_shape=True)
 def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
     return np.sum(_diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
@@ -367,15 +367,15 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 
 
 implements(np.atleast_3d)(lambda *arys: joining.atleast_3d(*arys))
-implements(np.diagflat)(lambda v, k=0: _diag(np.reshape(v, (-1,)), k))
+implements(np.diagflat, by_shape=True)(lambda v, k=0: _diag(np.reshape(v, (-1,)), k))
 
 
-@implements(np.dstack)
+@implements(np.dstack, by_shape=True)
 def _dstack(tup: Any) -> Any:
     return np.concatenate([np.atleast_3d(arranged(a)) for a in tup], axis=2)
 
 
-@implements(np.block)
+@implements(np.block, by_shape=True)
 def _block(arrays: Any) -> Any:
     def join(part: Any, depth: int) -> tuple[Any, int]:
         """Innermost lists are joined along the last axis, the lists around them along the axis before, and so on."""

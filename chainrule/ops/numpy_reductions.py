@@ -94,8 +94,8 @@ def _begun(pair: Any, result: Any, initial: Any) -> Any:
     return in_dtype(pair(result, initial), result.dtype) if _is_set(initial) else result
 
 
-_sum = implements(np.sum)(_total(reduction.sum, np.add, 0))
-_prod = implements(np.prod)(_total(reduction.prod, np.multiply, 1))
+_sum = implements(np.sum, by_shape=True)(_total(reduction.sum, np.add, 0))
+_prod = implements(np.prod, by_shape=True)(_total(reduction.prod, np.multiply, 1))
 _of_floats = _total(reduction.logsumexp, np.logaddexp, -np.inf)
 
 
@@ -103,7 +103,7 @@ def _logaddexp(a: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False, 
     return _of_floats(wide(a, dtype), axis, dtype, keepdims=keepdims, **options)
 
 
-@implements(np.mean)
+@implements(np.mean, by_shape=True)
 def _mean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
@@ -159,8 +159,8 @@ def _root(variance: Any) -> Any:
     return np.where(none, variance, np.sqrt(np.where(none, 1, variance)))
 
 
-_var = implements(np.var)(_spread(statistics.var))
-_std = implements(np.std)(_spread(statistics.std))
+_var = implements(np.var, by_shape=True)(_spread(statistics.var))
+_std = implements(np.std, by_shape=True)(_spread(statistics.std))
 
 
 @implements(np.average)
@@ -206,11 +206,11 @@ def _extremum(row: Any, pair: Any) -> Any:
     return reduce
 
 
-_max = implements(np.max, np.amax)(_extremum(reduction.amax, np.maximum))
-_min = implements(np.min, np.amin)(_extremum(reduction.amin, np.minimum))
+_max = implements(np.max, np.amax, by_shape=True)(_extremum(reduction.amax, np.maximum))
+_min = implements(np.min, np.amin, by_shape=True)(_extremum(reduction.amin, np.minimum))
 
 
-@implements(np.ptp)
+@implements(np.ptp, by_shape=True)
 def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     return _max(a, axis, keepdims=keepdims) - _min(a, axis, keepdims=keepdims)
 
@@ -431,12 +431,12 @@ def in_order(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     return np.sort(np.reshape(moved, (-1, *rest)), axis=0), tuple(rest)
 
 
-@implements(np.cumsum)
+@implements(np.cumsum, by_shape=True)
 def _cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return _scan(reduction.cumsum, a, axis, dtype)
 
 
-@implements(np.cumprod)
+@implements(np.cumprod, by_shape=True)
 def _cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return _scan(reduction.cumprod, a, axis, dtype)
 
@@ -448,7 +448,7 @@ def _scan(row: Any, a: Any, axis: Any, dtype: Any) -> Any:
     return bind(row, (in_dtype(a, dtype),), {"axis": along})
 
 
-@implements(np.diff)
+@implements(np.diff, by_shape=True)
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
     if n == 0:
         return a
@@ -470,7 +470,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: An
     return a
 
 
-@implements(np.trapezoid)
+@implements(np.trapezoid, by_shape=True)
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     y = np.moveaxis(y, axis, -1)
     width = dx if x is None else np.diff(x) if len(np.shape(x)) == 1 else np.diff(np.moveaxis(x, axis, -1))

@@ -41,6 +41,8 @@ def is_array(x: Any) -> bool:
 
 def data_of(x: Any) -> Any:
     """The array-like behind a tensor, an array or a number."""
+    if type(x) is ndarray:
+        return native(x)
     if isinstance(x, Tensor):
         return x._raw
     if type(x) is Array:

@@ -64,16 +64,6 @@ def fresh_leaf(x: Any, linked: bool = True) -> Tensor:
     return leaf
 
 
-def reaches_outside(order: list[Any], began: int, own: Sequence[Any]) -> bool:
-    """Whether a graph (oldest first) reaches something that was on the tape before a function was called."""
-    for edge in order:
-        if edge.seq >= began:
-            return False
-        if type(edge) is Leaf and edge not in own:
-            return True
-    return False
-
-
 class Trace:
     """One call of a function, recorded: where its arguments start on the tape, and its results.
 
@@ -185,7 +175,7 @@ class Trace:
             return tensor
         leaves = tree_leaves(self.args)
         tensors = not leaves or has_tensor(leaves)
-        if tensor._edge is not None and recording() and self._reaches_outside(engine.reachable([tensor._edge])):
+        if tensor._edge is not None and recording() and self._reaches_outside([tensor._edge]):
             return result if type(result) is Array else as_caller_type(tensor, tensors)
         value = without_zero_tangent(tensor._raw)
         return as_caller_type(value, tensors, {id(value)})  # which the tape may have saved, or the caller have passed
@@ -198,8 +188,8 @@ class Trace:
             if type(edge) is Leaf:
                 edge.seq = seq
 
-    def _reaches_outside(self, order: list[Any], own: Sequence[Any] = ()) -> bool:
-        return reaches_outside(order, self.began, [*self.edges, *own])
+    def _reaches_outside(self, roots: list[Any], own: Sequence[Any] = ()) -> bool:
+        return engine.reaches_outside(roots, self.began, [*self.edges, *own])
 
     def sweep_to_inputs(
         self,
@@ -225,17 +215,15 @@ class Trace:
                 linked = linked or (isinstance(g, Tensor) and g._edge is not None)
         if not roots:
             return [None] * len(targets)
-        order = engine.reachable(roots)
         if create_graph is None:
-            create_graph = recording() and (linked or self._reaches_outside(order, own))
+            create_graph = recording() and (linked or self._reaches_outside(roots, own))
         for i, g in enumerate(gs):
             if isinstance(g, Tensor):
                 if not create_graph:
                     gs[i] = g._raw
             elif create_graph and type(g) is ndarray:
                 gs[i] = wrap(g)
-        if self.hidden:
-            order = [edge for edge in order if edge not in self.hidden]
+        order = [edge for edge in engine.reachable(roots) if edge not in self.hidden] if self.hidden else None
         return engine.sweep(
             roots,
             gs,

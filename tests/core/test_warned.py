@@ -168,7 +168,7 @@ def test_hooks_find_errors_treated_as_outside():
             return g
 
     caught(lambda: (cr.eye(2, dtype=cr.float64) @ Own.apply(y)).sum().backward())
-    assert len(found) == 3 and all(modes == np.geterr() for modes in found)
+    assert len(found) == 3 and all(modes == np.geterr() for modes in found), found
     with pytest.raises(IndexError):
         cr.softmax(leaf(), 7)
     assert np.geterr()["divide"] == "warn"

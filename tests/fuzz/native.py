@@ -52,7 +52,58 @@ MOVES = [
     "torch.cat([{a}, {b}])", "{a}.unsqueeze(0)", "{a}.squeeze()", "{a}.flatten()", "{a}.permute(*range({a}.ndim))[...]", "{a}.T",
     "torch.where({a} > 0, {a}, {b})", "{a}.clamp(-1, 1)", "{a}.expand(2, *{a}.shape)", "{a}.detach()", "({a} > {b}).sum()",
 ]  # fmt: skip
-WRITES = ["{a}.add_(1)", "{a}.mul_({b})", "{a}[...] = 2", "{a} += {b}", "{a}.zero_()"]
+NUMPY_MOVES = [
+    "np.sum({a})", "np.sum({a}, axis=0)", "np.sum({a}, -1, keepdims=True)", "{a}.sum(axis=-1)", "{a}.mean()", "np.mean({a}, axis=0)",
+    "np.std({a})", "np.var({a}, axis=-1)", "np.max({a})", "np.min({a}, axis=0)", "np.prod({a})", "np.cumsum({a})", "np.diff({a})",
+    "np.ptp({a})", "np.reshape({a}, (-1, 1))", "{a}.reshape(-1)", "{a}.reshape(-1, order='F')", "{a}.ravel()", "np.ravel({a}, order='K')",
+    "{a}.T", "np.transpose({a})", "np.swapaxes({a}, 0, -1)", "np.moveaxis({a}, 0, -1)", "np.expand_dims({a}, 0)", "np.squeeze({a})",
+    "np.flip({a})", "np.roll({a}, 1)", "np.roll({a}, -2, axis=0)", "np.stack([{a}, {b}])", "np.stack(({a}, {c}), axis=-1)",
+    "np.concatenate([{a}, {b}])", "np.concatenate([{a}, {c}], axis=0)", "np.vstack([{a}, {b}])", "np.hstack([{a}, 1.5])",
+    "np.append({a}, {b})", "np.dot({a}, {b})", "np.dot({c}, {a})", "{a} @ {b}", "{c} @ {a}", "np.inner({a}, {b})", "np.outer({a}, {b})",
+    "np.vdot({a}, {b})", "np.tensordot({a}, {b}, 1)", "np.einsum('...,...->...', {a}, {b})", "np.einsum('i,j->ij', {a}, {b})",
+    "np.einsum('ij,j->i', {a}, {b})", "np.where({a} > 0, {a}, {b})", "np.where({c} > 0, {a}, 0.0)", "np.clip({a}, -1, 1)",
+    "np.clip({a}, None, {b})", "np.trace({a})", "np.diag({a})", "np.diagonal({a})", "np.tril({a})", "np.triu({a}, 1)", "np.pad({a}, 1)",
+    "np.linalg.norm({a})", "np.linalg.norm({a}, axis=-1)", "np.linalg.solve({a} @ {a}.T + 2 * np.eye(len({a})), {a})",
+    "np.linalg.inv({a} @ {a}.T + np.eye(len({a})))", "np.linalg.det({a} @ {a}.T)", "{a} * {c}", "{c} - {a}", "{a} / {c}",
+    "np.multiply({a}, {c})", "np.arctan2({c}, {a})", "{a} * np.float64(1.5)", "np.float32(2) - {a}", "np.float64(-0.0) * {a}", "{a}[0]",
+    "{a}[-1]", "{a}[1:]", "{a}[::-1]", "{a}[None]", "{a}[..., 0]", "{a}[0, 1]", "{a}[:, None]", "{a}[1, ...]", "{a}[True]", "{a}[[0]]",
+    "{a}[()]", "{a}[9]", "{a}[0:0]", "{a}.copy()", "np.copy({a}, order='F')", "{a}.flatten()", "{a}.transpose()", "{a}[0].reshape(1)",
+    "{a}[0][None] + {b}", "{a}.squeeze()", "{a}.swapaxes(0, -1)", "np.kron({a}, {b})", "np.cross({a}, {b})", "np.atleast_2d({a})",
+    "np.broadcast_to({a}, (2, *{a}.shape))",
+]  # fmt: skip
+MOVES += [
+    "torch.where({c}, {a}, {b})", "torch.where({c}, {a}, 0.5)", "torch.where({c}, -0.0, {a})", "torch.where({a} > 0, {a}, 1e39)",
+    "torch.clamp({a}, {n}, 2.0)", "{a}.clamp(min={n})", "{a}.clamp(max=0.5)", "torch.clamp({a}, {b}, None)",
+    "torch.clamp({a}, min={b}, max={a})",
+    "torch.addcmul({a}, {b}, {a}, value={n})", "torch.addcmul({a}, {b}, {b})", "torch.addcdiv({a}, {b}, {a}, value=0.5)",
+    "torch.lerp({a}, {b}, 0.3)",
+    "torch.lerp({a}, {b}, {a})", "torch.add({a}, {b}, alpha={n})", "torch.sub({a}, {b}, alpha=2)", "{a}.sub({b}, alpha=1)",
+    "torch.pow({a}, {n})",
+    "torch.div({a}, {b})", "{a}.pow({b})", "F.softplus({a})", "F.softplus({a}, 2, 5)", "F.gelu({a})", "F.gelu({a}, approximate='tanh')",
+    "F.silu({a})",
+    "F.leaky_relu({a}, 0.2)", "F.elu({a}, 0.7)", "F.logsigmoid({a})", "F.hardtanh({a})", "F.mish({a})", "F.relu({a})", "F.selu({a})",
+    "{a}.sum(0)", "{a}.sum((-2, -1))", "{a}.sum(-1, keepdim=True)", "{a}.mean(-1)", "{a}.mean((0, 1), keepdim=True)", "{a}.softmax(0)",
+    "{a}.log_softmax(-1)",
+    "F.softmax({a}, dim=-1)", "torch.stack([{a}, {a}, {b}])", "torch.stack([{a}, {a}], -1)", "torch.cat([{a}, {a}], -1)",
+    "torch.cat(({a}, {b}, {a}), dim=0)",
+    "torch.stack([{a}])", "{a}.amax(-1)", "{a}.var(-1)", "{a}.isnan()", "({c} & {c}) | ~{c}", "{a} == {b}", "({a} >= {n})", "{a} != {a}",
+    "({a} < {b}).float() * {a}", "{a}.detach() * 2 + {b}.detach()", "{c} ^ ({a} <= {b})", "torch.logical_not({a})",
+    "{a}.long() + {b}.long()", "torch.maximum({a}, {b})",
+]  # fmt: skip
+WRITES = [
+    "{a}.add_(1)", "{a}.mul_({b})", "{a}[...] = 2", "{a} += {b}", "{a}.zero_()", "{a}.add_({b}, alpha={n})", "{a} -= 0.5", "{a} *= {a}",
+    "{a} /= {b}",
+    "{a}.copy_({b})", "{a}.fill_({n})", "{a}.sub_({b})", "{a}.div_(3)", "{a}.relu_()", "{a}.exp_()", "{a}.clamp_(0, 1)", "{a}.pow_(2)",
+    "{a}.neg_()", "{a}.sigmoid_()",
+    "{a}.addcmul_({b}, {b}, value=0.5)", "{a}.lerp_({b}, 0.25)", "{a}.abs_()", "{a}.copy_(3.0)", "{a}.eq_({b})", "{a}.maximum_({b})",
+]  # fmt: skip
+MODES = [
+    "torch.no_grad()",
+    "torch.enable_grad()",
+    "torch.inference_mode()",
+    "torch.no_grad()",
+    "np.errstate(all='raise')",
+]
 USES = ["{a}.register_hook(lambda g: g * 2)", "{a}.retain_grad()", "{a}.register_hook(lambda g: seen.append(g.sum()))"]
 
 
@@ -66,6 +117,8 @@ def leaf(seed: int, shape: tuple[int, ...], dtype: str, order: str, face: Any, r
         x = np.asfortranarray(x)
     elif order == "strided" and x.ndim:
         x = np.repeat(x, 2, axis=-1)[..., ::2]
+    if face == "plain":
+        return x
     tensor = cr.from_numpy(x).requires_grad_(requires_grad)
     return cr.Array(tensor) if face == "array" else tensor
 
@@ -77,7 +130,7 @@ def program(seed: int) -> list[Statement]:
         ](seed)
         return [Statement("input", f"# {seed}"), *made]
     rng = random.Random(seed)
-    arrays = rng.random() < 0.25
+    arrays = rng.random() < 0.5
     dtype = rng.choice(["f4", "f8"])
     statements = [Statement("input", f"# {seed}"), Statement("input", "seen = []")]
     shapes = rng.sample(SHAPES, rng.choice([1, 2, 3]))
@@ -87,10 +140,33 @@ def program(seed: int) -> list[Statement]:
         own = dtype if rng.random() < 0.95 else "f4"
         about = (seed * 7 + i, rng.choice(shapes), own, order, "array" if arrays else "tensor", rng.random() < 0.75)
         statements.append(Statement("input", f"{name} = leaf{about}"))
+    plain = (
+        seed,
+        rng.choice(shapes),
+        dtype if rng.random() < 0.9 else "i8",
+        rng.choice(["C", "F", "strided"]),
+        "plain",
+        False,
+    )
+    statements.append(Statement("input", f"k = leaf{plain}"))
     for i in range(rng.randint(1, 12)):
         a, b = rng.choice(names[-5:]), rng.choice(names)
-        kind, text = _step(rng, a, b, arrays)
-        if kind in ("writes", "uses"):
+        if arrays and rng.random() < 0.6:
+            text = rng.choice(NUMPY_MOVES).format(a=a, b=b, c="k")
+            kind, text = "numpy", f"({text}, {text}, {text})[-1]"  # a way is learnt when it is gone again
+        else:
+            kind, text = _step(rng, a, b, arrays)
+        if rng.random() < 0.1:  # in a mode, or in a function that is differentiated by hand
+            mode = rng.choice(MODES)
+            text = "\n".join(
+                [
+                    f"with {mode}:",
+                    *[f"    {line}" for line in (text if kind in ("writes", "uses") else f"v{i} = {text}").split("\n")],
+                ]
+            )
+            statements.append(Statement("modes", text))
+            names += [] if kind in ("writes", "uses") else [f"v{i}"]
+        elif kind in ("writes", "uses"):
             statements.append(Statement(kind, text))
         else:
             names.append(f"v{i}")
@@ -101,28 +177,30 @@ def program(seed: int) -> list[Statement]:
 def _step(rng: random.Random, a: str, b: str, arrays: bool) -> tuple[str, str]:
     k = rng.random()
     number = rng.choice(NUMBERS)
-    if k < 0.3:
+    if k < 0.22:
         name = rng.choice(UNARY.split())
         numpy = {"neg": "negative", "asinh": "arcsinh", "atan": "arctan"}.get(name, name)
         if arrays or rng.random() < 0.15:
             return "unary", f"np.{numpy}({a})" if hasattr(np, numpy) else f"torch.{name}({a})"
         return "unary", f"torch.{name}({a})" if rng.random() < 0.6 else f"{a}.{name}()"
-    if k < 0.42:
+    if k < 0.32:
         return "binary", f"torch.{rng.choice(BINARY.split())}({a}, {b})"
-    if k < 0.55:
+    if k < 0.42:
         return "operator", f"{a} {rng.choice(SIGNS)} {b}"
-    if k < 0.65:
+    if k < 0.5:
         return "number last", f"{a} {rng.choice(SIGNS)} {number}"
-    if k < 0.73:
+    if k < 0.56:
         return "number first", f"{number} {rng.choice(SIGNS)} {a}"
-    if k < 0.76:
+    if k < 0.6:
         return (
             "ufunc",
             f"np.{rng.choice(['add', 'multiply', 'subtract', 'divide', 'power'])}({rng.choice([b, number])}, {a})",
         )
-    if k < 0.93:
-        return "move", rng.choice(MOVES).format(a=a, b=b)
-    return ("writes", rng.choice(WRITES).format(a=a, b=b)) if k < 0.96 else ("uses", rng.choice(USES).format(a=a))
+    if k < 0.88:
+        return "move", rng.choice(MOVES).format(a=a, b=b, c=f"({b} > 0)", n=number)
+    if k < 0.97:
+        return "writes", rng.choice(WRITES).format(a=a, b=b, n=number)
+    return "uses", rng.choice(USES).format(a=a)
 
 
 def _ends(rng: random.Random, names: list[str]) -> list[Statement]:
@@ -179,7 +257,7 @@ def _run(program: list[Statement]) -> list[tuple[Any, ...]]:
     """For each statement the error, the warnings, and what its variables are; at the end also the gradients of all."""
     cr.manual_seed(7)
     np.random.seed(7)
-    env: dict[str, Any] = {"torch": cr, "np": np, "log": [], "leaf": leaf, "seen": []}
+    env: dict[str, Any] = {"torch": cr, "F": cr.nn.functional, "np": np, "log": [], "leaf": leaf, "seen": []}
     found = []
     for i, statement in enumerate(program):
         known = {name: id(x) for name, x in env.items()}

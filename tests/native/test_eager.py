@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import operator
 import os
 import subprocess
 import sys
@@ -15,10 +16,12 @@ import pytest
 
 import chainrule as cr
 from chainrule import native
-from chainrule.core import engine, trial
+from chainrule.core import trial
 from chainrule.core.eager import LOOPS
 from chainrule.core.node import Freed
+from chainrule.core.saved import check_saved
 from chainrule.errors import GRADIENT
+from chainrule.nn import functional as F
 from chainrule.primitive import elementwise
 from chainrule.rows.primitive import TABLE
 
@@ -73,10 +76,43 @@ def test_operations_call_no_python():
     everything = [
         lambda: x * z, lambda: x * 2.0, lambda: 2 - x, lambda: x + row, lambda: x.tanh(), lambda: cr.exp(x), lambda: x**2, lambda: x.relu(),
         lambda: row * 2, lambda: np.sin(x), lambda: -x, lambda: x.sum(), lambda: x.mean(), lambda: x.sigmoid(),
+        lambda: x > z, lambda: row <= 0.5, lambda: (x > 0) & mask, lambda: cr.where(mask, x, z), lambda: cr.where(mask, 0.5, x),
+        lambda: x.clamp(0.1, 1), lambda: cr.clamp(row, min=0.0), lambda: cr.addcmul(x, z, z, value=0.1), lambda: cr.lerp(x, z, row),
+        lambda: cr.add(x, z), lambda: x.sub(z, alpha=2), lambda: x.pow(2), lambda: x.abs(), lambda: F.gelu(x, approximate="tanh"),
+        lambda: F.silu(x),
+        lambda: F.softplus(x), lambda: F.leaky_relu(x, 0.1), lambda: F.logsigmoid(x), lambda: x.softmax(-1), lambda: x.log_softmax(1),
+        lambda: x.sum(0), lambda: x.mean(-1, keepdim=True), lambda: cr.stack([x, z]), lambda: cr.cat([x, z, x], dim=1),
     ]  # fmt: skip
+    mask = x > 0.6
     for call in everything:
         call()
         assert calls(call)[1:] == []
+    with cr.no_grad():
+        for call in everything:
+            call(), call()
+            assert calls(call)[1:] == []
+
+
+def test_writes_call_no_python():
+    x, z = leaves(4, 4)
+    constant, mask = cr.ones(4, 4, dtype=cr.float64), x > 0.6
+    everything = [
+        lambda y: y.add_(1), lambda y: y.mul_(z), lambda y: operator.iadd(y, x), lambda y: y.sub_(x, alpha=0.5), lambda y: y.tanh_(),
+        lambda y: y.lerp_(x, z), lambda y: operator.ipow(y, 2),
+    ]  # fmt: skip
+    outside = [lambda y: y.zero_(), lambda y: y.fill_(2.0), lambda y: y.copy_(constant), lambda y: y.div_(constant)]
+    for write in everything:
+        for y in (constant.clone(), x * z):
+            write(y)
+            assert calls(lambda y=y, write=write: write(y))[2:] == []  # after two lambdas
+    for write in [*everything[:1], *outside]:
+        write(constant)
+        assert calls(lambda write=write: write(constant))[2:] == []
+    with cr.no_grad():
+        for write in [*everything, *outside]:
+            write(x)
+            assert calls(lambda write=write: write(x))[2:] == []
+    assert x._version == 2 * len([*everything, *outside]) and mask.any()
 
 
 def test_a_hook_sends_one_node_to_python_and_not_the_pass():
@@ -329,9 +365,9 @@ def sweep(x, z, row):
     one = np.ones(())
 
     def run():
-        order = [[end._edge], [one], None, None, {}, freed, True, False, engine.check_saved, None, None]
+        order = [[end._edge], [one], None, None, {}, freed, True, False, check_saved, None, None]
         arrived, left = LOOPS.sweep(*order)
-        assert not left and LOOPS.write_first(arrived, freed, GRADIENT, set())
+        assert not left and LOOPS.write_plain(arrived, freed, GRADIENT, set())
 
     return run
 
@@ -344,15 +380,38 @@ def recorded_sweep(x, z, row):
     g = cr.ones(3, 3, dtype=cr.float64)
 
     def run():
-        found = LOOPS.sweep(
-            [end._edge], [g], None, None, {}, freed, True, True, engine.check_saved, None, cr.Tensor.__add__
-        )
+        found = LOOPS.sweep([end._edge], [g], None, None, {}, freed, True, True, check_saved, None, cr.Tensor.__add__)
         assert not found[1]
 
     return run
 
 
-@pytest.mark.parametrize("make", [operations, sweep, recorded_sweep])
+def more_operations(x, z, row):
+    mask = x > 0.7
+
+    def run():
+        y = cr.where(mask, x, z).clamp(0.4, 1.2) + cr.where(mask, 0.5, z)
+        y = cr.addcmul(y, x, z, value=0.25).softmax(-1) + y.sum(0) * z.mean(-1, keepdim=True)
+        y.mul_(x)
+        y = cr.cat([cr.stack([y, z]).sum(0), x]).relu()
+        (y.sum() + (y > x.sum()).sum() * 0).backward()
+
+    return run
+
+
+def unrecorded(x, z, row):
+    constant, other = cr.ones(3, 3, dtype=cr.float64), cr.zeros(3, 3, dtype=cr.float64)
+
+    def run():
+        found = ((x * z).tanh() > row) & (x < 2)
+        other.copy_(constant).mul_(2.0).add_(x, alpha=-0.5).zero_()
+        cr.where(found, x, 0.5).sum(-1).reshape(3, 1).exp()
+
+    return run
+
+
+@np.errstate()  # how errors are treated is put back in Python, too, where memory may end
+@pytest.mark.parametrize("make", [operations, sweep, recorded_sweep, more_operations, unrecorded])
 def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make):
     testcapi = pytest.importorskip("_testcapi")
     x, z = leaves(3, 3)
@@ -374,6 +433,7 @@ def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make):
     leaked, failed = [], 0
     gc.collect()
     gc.freeze()  # what other tests left is not looked through each time
+    mode = cr.set_grad_enabled(make is not unrecorded)
     try:
         for start in range(150):
             x.grad = z.grad = None
@@ -396,7 +456,31 @@ def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make):
             if after != before:
                 leaked.append((start, after, before))
     finally:
+        mode.__exit__()
         gc.unfreeze()
     assert failed > 10 and not leaked
     run()
     assert [None if t.grad is None else t.grad.numpy().tobytes() for t in (x, z)] == expected
+
+
+def test_axes_of_length_one_keep_their_strides(python):
+    """What is remembered of a view is for arrays with the usual strides; NumPy keeps others of axes that do not matter."""
+    for x in (np.ones((1, 3)), np.ones((3, 1)).T, np.ones((4, 3))[:1], np.ones((1, 3))):
+        tensor = cr.from_numpy(x).requires_grad_()
+        moves = [lambda t=tensor: t.transpose(0, 1), lambda t=tensor: t.unsqueeze(0), lambda t=tensor: t.permute(1, 0)]
+        for move in moves:
+            assert move()._raw.strides == python(move)._raw.strides
+
+
+def test_what_is_learnt_apart_warns_once():
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        cr.ones(3).clamp(max=-1e39)
+    assert [str(w.message) for w in noted] == ["overflow encountered in cast"]
+
+
+@pytest.mark.parametrize("number", [-90.0, -700.0])
+def test_what_underflows_is_heard(number):
+    x = cr.full((600,), number).requires_grad_()
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="underflow"):
+        cr.nn.functional.softplus(x, 2, 5)

@@ -14,9 +14,9 @@ from chainrule.compat.autograd.runs import GOING, STARTS, Run
 from chainrule.compat.autograd.tracing import make_jvp, points, recorded, vjp_of
 from chainrule.compat.autograd.util import toposort
 from chainrule.compat.autograd.values import conjugate, getval, isbox, shown
-from chainrule.core.engine import reachable, sweep
+from chainrule.core.engine import reachable, reaches_outside, sweep
 from chainrule.transform.arguments import as_caller_type
-from chainrule.transform.reverse import fresh_leaf, reaches_outside
+from chainrule.transform.reverse import fresh_leaf
 from chainrule.tree import tree_map
 
 __all__ = [
@@ -125,7 +125,7 @@ def backward_pass(g: Any, end_node: VJPNode) -> Any:
             f"backward_pass(): the value was computed from {len(targets)} starts of new_box(), not from one"
         )
     cotangent = Array(conjugate(g), end.dtype).tensor
-    nested = cotangent.requires_grad or reaches_outside(order, targets[0].seq, targets)
+    nested = cotangent.requires_grad or reaches_outside([edge], targets[0].seq, targets)
     (found,) = sweep(
         [edge],
         [cotangent if nested else cotangent._raw],

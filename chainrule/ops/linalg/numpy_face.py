@@ -132,12 +132,12 @@ def cross(a: Any, b: Any, axis: int) -> Any:
 # -- NumPy's functions -----------------------------------------------------------------------------------------------
 
 
-@implements(raw.inv)
+@implements(raw.inv, by_shape=True)
 def _inv(a: Any) -> Any:
     return rows.inv(_matrices("inv", a, True))
 
 
-@implements(raw.solve)
+@implements(raw.solve, by_shape=True)
 def _solve(a: Any, b: Any) -> Any:
     a, b = _matrices("solve", a, True), _floating(b)
     dtype = np.promote_types(a.dtype, b.dtype)
@@ -149,7 +149,7 @@ def _solve(a: Any, b: Any) -> Any:
         raise errors.singular_system("np.linalg.solve") from None
 
 
-@implements(raw.det)
+@implements(raw.det, by_shape=True)
 def _det(a: Any) -> Any:
     return rows.det(_matrices("det", a, True))
 
@@ -159,7 +159,7 @@ def _slogdet(a: Any) -> Any:
     return return_types.linalg_slogdet(*rows.slogdet(_matrices("slogdet", a, True)))
 
 
-@implements(raw.cholesky)
+@implements(raw.cholesky, by_shape=True)
 def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
     a = _of_triangle(_matrices("cholesky", a, True), "U" if upper else "L")
     return rows.H(rows.cholesky(rows.H(a))) if upper else rows.cholesky(a)
@@ -263,7 +263,7 @@ def _is_singular(x: Any) -> Any:
     return np.asarray(raw.slogdet(x)[0] == 0)
 
 
-@implements(raw.norm)
+@implements(raw.norm, by_shape=True)
 def _norm(x: AnyArray, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     x = _floating(x)
     n = len(shape_of(x))
@@ -279,7 +279,7 @@ def _norm(x: AnyArray, ord: Any = None, axis: Any = None, keepdims: bool = False
     return matrix_norm("np.linalg.norm", x, "fro" if ord == "f" else ord, (axes[0], axes[1]), bool(keepdims))
 
 
-@implements(raw.vector_norm)
+@implements(raw.vector_norm, by_shape=True)
 def _vector_norm(x: AnyArray, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     x = _floating(x)
     n = len(shape_of(x))
@@ -292,7 +292,7 @@ def _matrix_norm(x: AnyArray, /, *, keepdims: bool = False, ord: Any = "fro") ->
     return matrix_norm("np.linalg.matrix_norm", _matrices("matrix_norm", x), ord, (-2, -1), bool(keepdims))
 
 
-@implements(raw.multi_dot)
+@implements(raw.multi_dot, by_shape=True)
 def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
     return products.multi_dot([wrapped(x) for x in promoted(*arrays)])
 
@@ -311,7 +311,7 @@ def _diagonal(x: AnyArray, /, *, offset: int = 0) -> Any:
     return np.diagonal(x, offset, -2, -1)
 
 
-@implements(raw.trace)
+@implements(raw.trace, by_shape=True)
 def _trace(x: AnyArray, /, *, offset: int = 0, dtype: Any = None) -> Any:
     return np.sum(np.diagonal(x, offset, -2, -1), axis=-1, dtype=dtype)
 
@@ -321,7 +321,7 @@ def _matrix_transpose(x: AnyArray, /) -> Any:
     return np.swapaxes(x, -1, -2)
 
 
-@implements(raw.outer)
+@implements(raw.outer, by_shape=True)
 def _outer(x1: Any, x2: Any, /) -> Any:
     x1, x2 = wrapped(x1), wrapped(x2)
     if len(shape_of(x1)) != 1 or len(shape_of(x2)) != 1:

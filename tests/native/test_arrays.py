@@ -1,0 +1,141 @@
+"""NumPy's face in C: what is called, learnt and left to Python."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule.api import ways
+from chainrule.core.eager import LOOPS
+from tests.fuzz.native import _about
+
+pytestmark = pytest.mark.skipif(LOOPS is None, reason="there is no extension")
+
+RNG = np.random.default_rng(5)
+V, W, K = RNG.standard_normal((3, 4))
+M = RNG.standard_normal((4, 4)) + 4 * np.eye(4)
+
+
+def arrays() -> dict[str, Any]:
+    made = {name: cr.Array(x, requires_grad=True) for name, x in (("a", V), ("b", W), ("m", M))}
+    return {**made, "k": K, "np": np, "s": cr.Array(np.array(0.5), requires_grad=True)}
+
+
+SHORT = """
+a * b|a * k|k - a|np.float64(2) * a|np.multiply(a, k)|a @ b|m @ a|k @ a|a[1]|a[1:]|a[::-1]|m[1, 2]|m[:, None]|m[..., 1]|s * a
+np.sum(a)|m.sum(axis=1)|np.mean(m, axis=0)|a.std()|np.dot(a, k)|np.stack([a, b])|np.concatenate([a, k])|np.roll(a, 1)|a.reshape(2, 2)
+m.T|np.einsum('ij,j->i', m, a)|np.linalg.solve(m, a)|np.linalg.inv(m)|np.trace(m)|np.diagonal(m)|np.where(k > 0, a, b)|np.outer(a, b)
+np.clip(a, -1, 1)|np.append(a, 1.5)|np.tensordot(m, m, 1)|np.linalg.norm(a)|np.cumsum(a)|np.squeeze(m[None])
+""".replace("\n", "|").strip("|").split("|")  # fmt: skip
+
+
+def python_calls(text: str, values: dict[str, Any]) -> list[str]:
+    """The functions of chainrule's that an expression calls, after it came often enough to be known."""
+    code = compile(text, "<call>", "eval")
+    for _ in range(3):
+        eval(code, values)
+    seen = []
+
+    def profile(frame: Any, event: str, argument: Any) -> None:
+        if event == "call" and "chainrule/" in frame.f_code.co_filename and "/table/" not in frame.f_code.co_filename:
+            seen.append(frame.f_code.co_qualname)
+
+    sys.setprofile(profile)
+    try:
+        eval(code, values)
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+@pytest.mark.parametrize("text", SHORT)
+def test_it_is_done_in_c_and_leaves_what_python_leaves(text):
+    """Rows may have values in Python; nothing above them runs."""
+    called = python_calls(text, arrays())
+    assert not [
+        name
+        for name in called
+        if name != "Array.__class__" and name.startswith(("Array.", "apply", "bind", "record", "_getitem", "_operator"))
+    ]
+    code = compile(text, "<call>", "eval")
+    before = LOOPS.switch_on(False)
+    try:
+        expected = _about(eval(code, arrays()))
+        LOOPS.switch_on(True)
+        found = _about(eval(code, arrays()))
+    finally:
+        LOOPS.switch_on(before)
+    assert found == expected
+
+
+OTHER = [
+    "np.sum(a, out=b)",
+    "np.sort(a)",
+    "np.linalg.slogdet(m)",
+    "np.split(a, 2)",
+    "np.stack([a.tensor, b])",
+    "a[[0, 1]]",
+    "a[k > 0]",
+]
+
+
+@pytest.mark.parametrize("text", OTHER)
+def test_what_is_no_way_is_pythons(text):
+    code = compile(text, "<call>", "eval")
+    before = LOOPS.switch_on(False)
+    try:
+        with np.errstate(all="ignore"):
+            expected = outcome(code)
+            LOOPS.switch_on(True)
+            assert [outcome(code) for _ in range(3)] == [expected] * 3
+    finally:
+        LOOPS.switch_on(before)
+
+
+def outcome(code: Any) -> Any:
+    try:
+        return _about(eval(code, arrays()))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def test_a_way_that_leaves_something_else_is_not_taken(monkeypatch):
+    monkeypatch.setattr(ways, "_same", lambda *_: False)
+    a = cr.Array(np.arange(3.0), requires_grad=True)
+    assert [np.tile(a, 2).shape, *[np.roll(a, 7).tensor.tolist() for _ in range(4)]] == [(6,), *[[2.0, 0.0, 1.0]] * 4]
+    assert python_calls("np.roll(a, 7)", {"a": a, "np": np})
+
+
+def test_ways_depend_on_layout_and_on_what_requires_grad():
+    x = np.arange(6.0).reshape(2, 3)
+    for data in (x, np.asfortranarray(x), x[:, ::-1], np.repeat(x, 2, 1)[:, ::2]):
+        for requires_grad in (True, False):
+            a = cr.Array(cr.from_numpy(data).requires_grad_(requires_grad))
+            for _ in range(3):
+                y = a.reshape(-1)
+                assert y.requires_grad is requires_grad and np.array_equal(y.tensor.detach().numpy(), data.reshape(-1))
+                assert (y.tensor._base is None) is not np.shares_memory(data.reshape(-1), data)
+
+
+def test_constants_are_copied_when_they_are_saved():
+    a, k = cr.Array(np.ones(3), requires_grad=True), np.arange(3.0)
+    y = np.sum(a * k) + np.sum(a @ k)
+    k[:] = 7
+    y.backward()
+    assert a.grad.tensor.tolist() == [0.0, 2.0, 4.0]
+
+
+def test_gradients_are_added_up_in_c():
+    x = cr.ones(3, requires_grad=True)
+    for n in range(1, 12):
+        (x * 2).sum().backward()
+        assert x.grad.tolist() == [2.0 * n] * 3 and x.grad_fn is None
+    assert x._edge.added == 11 and len(x._edge.passes) == 8
+    held = x.grad
+    before = held.detach().numpy()
+    (x * 2).sum().backward()
+    assert x.grad is held and before.tolist() == [24.0] * 3
