@@ -33,6 +33,7 @@ class Loop:
         outputs: how many arguments, the last ones, are written.
         elementwise: whether every element of the outputs is written once, from elements at the same index.
         in_place: whether the result may take the place of an operand: the loop does the same for one array as for two.
+        checked: whether it may fail: an "invalid" exception that it leaves says that it did.
         itemsizes: of each argument's elements.
         total, row: how many elements it goes through, if it may be in a group, else 0; the length of a row, 0 if any will do.
     """
@@ -49,6 +50,7 @@ class Loop:
         in_place: bool = False,
         core: Shape = (),
         core_strides: Shape = (),
+        checked: bool = False,
     ) -> None:
         self.name = name
         self.address, self.data = found
@@ -60,6 +62,7 @@ class Loop:
         self.in_place = in_place and outputs == 1 and len(set(itemsizes)) == 1
         self.core = core
         self.core_strides = core_strides
+        self.checked = checked
         self.total = self.row = 0
         if elementwise and len(axes) <= 2:
             row = axes[0].length if len(axes) == 2 else 0
@@ -81,7 +84,8 @@ class Loop:
             (*inner.strides, *self.core_strides),
             core=self.core,
             outer=outer[::-1],
-            split=shared,
+            split=shared and not self.checked,
+            checked=self.checked,
         )
         end = len(words) - len(outer) * (1 + count)
         return words[: end - 2 * count], words[end:]

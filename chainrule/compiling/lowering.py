@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling import gathers, moves, products, reductions
+from chainrule.compiling import gathers, linear_algebra, moves, products, reductions
 from chainrule.compiling.call_loops import CallLoops
 from chainrule.compiling.layout import ARENA, Buffer, Value
 from chainrule.compiling.loops import KINDS, Operand, Template, Unlowered, is_exact, type_of, ufunc_loop
@@ -186,4 +186,5 @@ FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
     **reductions.FUNCTIONS,
     **products.FUNCTIONS,
     **moves.FUNCTIONS,
+    **linear_algebra.FUNCTIONS,
 }

@@ -379,12 +379,12 @@ class Whole:
         self._writes = bool(lowering.commits)
         places = [lowering.owners.index(value) for value in lowering.outputs]
         self._places = None if places == list(range(len(lowering.owners))) else places
-        self._reporting: tuple[Any, Any] = (None, None)
+        self._reporting: tuple[Any, Any] = (None, _Reporting(None))
 
     def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
         known, reporting = self._reporting
         if report is not known:
-            reporting = None if report is None else _Reporting(report)
+            reporting = _Reporting(report)
             self._reporting = report, reporting
         outputs = self._runner(arrays, reporting)
         if outputs is None:
@@ -404,16 +404,16 @@ class Whole:
 
 
 class _Reporting:
-    """Names floating-point exceptions for a report."""
+    """Names floating-point exceptions for a report, and raises where a loop failed."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report | None) -> None:
         self._report = report
         self._handled: frozenset[str] = getattr(report, "handled", frozenset())
 
     def __call__(self, mask: int) -> None:
         found = named(mask)
         found &= {name for name, way in np.geterr().items() if way != "ignore"} | self._handled
-        if found:
+        if found and self._report is not None:
             self._report(found)
 
 

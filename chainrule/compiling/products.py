@@ -32,12 +32,31 @@ def generalized(loops: CallLoops, call: Call, ufunc: np.ufunc) -> None:
     if ufunc not in GENERALIZED or len(loops.reads) != ufunc.nin:
         raise Unlowered
     dtypes, found = ufunc_loop(ufunc, [x.dtype for x in loops.reads])
-    every = loops.reads + loops.writes
-    if [x.dtype for x in every] != list(dtypes):
+    if [x.dtype for x in loops.reads + loops.writes] != list(dtypes):
         raise Unlowered
-    cores = [part.split(",") if part else [] for part in re.findall(r"\((.*?)\)", str(ufunc.signature))]
+    along_cores(loops, ufunc.__name__, core_names(ufunc), found, loops.reads, loops.writes)
+
+
+def along_cores(
+    loops: CallLoops,
+    name: str,
+    cores: list[list[str]],
+    found: tuple[int, int],
+    reads: list[Operand],
+    writes: list[Operand],
+    checked: bool = False,
+    outputs: int = 0,
+) -> None:
+    """Call a loop that goes through the core axes of operands, which have its dtypes, for each index of the leading ones.
+
+    Args:
+        cores: the names of each operand's core axes.
+        checked: whether it may fail.
+        outputs: how many operands it writes; 0: ``writes``.
+    """
+    every = reads + writes
     lengths: dict[str, int] = {}  # those of core axes that are left out first: they count as 1
-    for x, core in zip(loops.reads, cores, strict=False):
+    for x, core in zip(reads, cores, strict=False):
         missing = len(core) - len(x.layout.shape)
         optional = [name for name in core if name.endswith("?")]
         if missing > len(optional):
@@ -63,15 +82,23 @@ def generalized(loops: CallLoops, call: Call, ufunc: np.ufunc) -> None:
         return
     loops.template.loops.append(
         Loop(
-            ufunc.__name__,
+            name,
             found,
-            iteration(leading[: ufunc.nin], leading, shape)[0],
+            iteration(leading[: len(reads)], leading, shape)[0],
             [(x.slot, x.offset) for x in every],
             [x.dtype.itemsize for x in every],
             core=tuple([lengths[name] for name in dict.fromkeys(name for core in cores for name in core)]),
             core_strides=tuple(core_strides),
+            outputs=outputs or len(writes),
+            checked=checked,
         )
     )
+
+
+def core_names(ufunc: np.ufunc) -> list[list[str]]:
+    """The names of each operand's core axes."""
+    parts = re.findall(r"\((.*?)\)", str(ufunc.signature).replace(" ", ""))
+    return [part.split(",") if part else [] for part in parts]
 
 
 def dot(loops: CallLoops, call: Call) -> None:

@@ -98,11 +98,26 @@ class Executor:
         return list(space.results) if space.faithful else []
 
 
+#: the bit of loops that can say that they failed
+FAILED = 16
 _BITS = {1: "divide", 2: "over", 4: "under", 8: "invalid"}
 
 
+class Failed(np.linalg.LinAlgError):
+    """A native loop has no result for its operands; eager says why, and where."""
+
+    def __init__(self) -> None:
+        super().__init__("a matrix is singular, not positive definite, or its decomposition does not converge")
+
+
 def named(mask: int) -> set[str]:
-    """The names of floating-point exceptions, from NumPy's bits."""
+    """The names of floating-point exceptions, from NumPy's bits.
+
+    Raises:
+        Failed: a loop says that it did.
+    """
+    if mask & FAILED:
+        raise Failed
     return {name for bit, name in _BITS.items() if mask & bit}
 
 

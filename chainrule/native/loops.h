@@ -29,7 +29,9 @@ typedef struct {
 
 /* NULL if the words in [start, stop) are whole steps that use bases below nbases, else what is wrong with them */
 const char *survey_code(const npy_intp *code, npy_intp start, npy_intp stop, npy_intp nbases, Survey *survey);
-/* run the steps in [start, stop); returns floating-point exceptions as NumPy's bits (divide 1, over 2, under 4, invalid 8) */
+/* run the steps in [start, stop); returns floating-point exceptions as NumPy's bits (divide 1, over 2, under 4, invalid 8), and
+   FAILED if a loop that may fail did */
+#define FAILED 16
 int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char *const *bases);
 
 /* pool.c: call part(context, first, last, scratch) until [0, count) is done, in several threads if `work`, about how many

@@ -1,10 +1,12 @@
 /* Inner loops that NumPy does without a ufunc: copies, gathers (np.take), sums of segments (np.add.reduceat), choices
-   (np.where) and casts (astype).
+   (np.where), casts (astype), triangles (np.tril), powers of numbers that are no arrays, and products with an array of one
+   number (np.dot).
 
    Casts whose result C does not define (a float outside of the range of the integers) are left out. */
 
 #include "loops.h"
 
+#include <math.h>
 #include <string.h>
 
 #define SIGNATURE(name) static void name(char **args, const npy_intp *dims, const npy_intp *strides, void *data)
@@ -139,6 +141,53 @@ SELECT_NUMBER(4, npy_uint32)
 SELECT_NUMBER(8, npy_uint64)
 SELECT(16, npy_pair, )
 
+/* ---- triangles: (m,n)->(m,n). data is 2 * k, plus 1 for the upper one */
+
+static npy_intp within(npy_intp at, npy_intp n) { return at < 0 ? 0 : at > n ? n : at; }
+
+#define TRIANGLE(BYTES, TYPE)                                                          \
+    SIGNATURE(triangle_##BYTES) {                                                      \
+        npy_intp m = dims[1], n = dims[2], upper = (npy_intp)data & 1, k = ((npy_intp)data - upper) / 2, o, i, j; \
+        for (o = 0; o < dims[0]; o++) {                                                \
+            for (i = 0; i < m; i++) {                                                  \
+                char *in = args[0] + o * strides[0] + i * strides[2], *out = args[1] + o * strides[1] + i * strides[4]; \
+                npy_intp first = upper ? within(i + k, n) : 0, last = upper ? n : within(i + k + 1, n); \
+                for (j = 0; j < n; j++, in += strides[3], out += strides[5]) {         \
+                    if (j >= first && j < last) {                                      \
+                        TYPE value;                                                    \
+                        memcpy(&value, in, BYTES);                                     \
+                        memcpy(out, &value, BYTES);                                    \
+                    } else {                                                           \
+                        memset(out, 0, BYTES);                                         \
+                    }                                                                  \
+                }                                                                      \
+            }                                                                          \
+        }                                                                              \
+    }
+SIZES(TRIANGLE)
+
+/* ---- numbers: x ** y of NumPy's scalars; x * y where y is an array of one number, as BLAS adds a multiple of x to zeros */
+
+#define NUMBERS(NAME, TYPE, POW)                                                       \
+    SIGNATURE(power_##NAME) {                                                          \
+        npy_intp i;                                                                    \
+        (void)data;                                                                    \
+        for (i = 0; i < dims[0]; i++) {                                                \
+            TYPE x = *(TYPE *)(args[0] + i * strides[0]), y = *(TYPE *)(args[1] + i * strides[1]); \
+            *(TYPE *)(args[2] + i * strides[2]) = POW(x, y);                           \
+        }                                                                              \
+    }                                                                                  \
+    SIGNATURE(scaled_##NAME) {                                                         \
+        npy_intp i;                                                                    \
+        (void)data;                                                                    \
+        for (i = 0; i < dims[0]; i++) {                                                \
+            TYPE x = *(TYPE *)(args[0] + i * strides[0]), y = *(TYPE *)(args[1] + i * strides[1]); \
+            *(TYPE *)(args[2] + i * strides[2]) = y == 0 ? 0 : x * y + 0;              \
+        }                                                                              \
+    }
+NUMBERS(f4, float, powf)
+NUMBERS(f8, double, pow)
+
 /* ---- casts: VALUE is the element that x becomes */
 
 typedef struct { float re, im; } c8;
@@ -206,13 +255,14 @@ CASTS(CAST)
 
 #define COPY_ENTRY(BYTES, TYPE) {"copy" #BYTES, copy_##BYTES},
 #define GATHER_ENTRY(BYTES, TYPE) {"gather" #BYTES, gather_##BYTES},
+#define TRIANGLE_ENTRY(BYTES, TYPE) {"triangle" #BYTES, triangle_##BYTES},
 #define SELECT_ENTRY(BYTES, TYPE) {"select" #BYTES, select_##BYTES},
 #define CAST_ENTRY(FROM, SOURCE, TO, TARGET, VALUE) {"cast_" #FROM "_" #TO, cast_##FROM##_##TO},
 
 static const struct {
     const char *name;
     InnerLoop loop;
-} OWN[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
+} OWN[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"scaled_f4", scaled_f4}, {"scaled_f8", scaled_f8}, SIZES(TRIANGLE_ENTRY) SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
 
 PyObject *own_loops(void) {
     PyObject *loops = PyDict_New();
