@@ -19,7 +19,8 @@ from chainrule.compiling.call_loops import CallLoops
 from chainrule.compiling.layout import ARENA, Buffer, Value
 from chainrule.compiling.loops import KINDS, Operand, Template, Unlowered, is_exact, type_of, ufunc_loop
 from chainrule.compiling.steps import Made
-from chainrule.interpreters.traced import Call, Var, Whole
+from chainrule.compiling.trials import power
+from chainrule.interpreters.traced import Call, Var, Whole, scalar_pow
 
 #: calls that are remembered
 MOST = 20_000
@@ -180,9 +181,22 @@ def _power(loops: CallLoops, call: Call) -> None:
     )
 
 
+def _scalar_power(loops: CallLoops, call: Call) -> None:
+    """``x ** y`` of NumPy's scalars."""
+    (out,) = loops.writes
+    arguments = loops.arguments(call.args)
+    if out.dtype.char not in "fd" or any([x.dtype != out.dtype for x in loops.reads]):
+        raise Unlowered
+    if not all([isinstance(x, Operand) or type(x) in (int, float) for x in arguments]):
+        raise Unlowered
+    inputs = [loops.converted(x, out.dtype) for x in arguments]
+    loops.elementwise("power", power(out.dtype), inputs, [out], exact=False)
+
+
 #: NumPy's functions, and what finds their loops
 FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
     operator.pow: _power,
+    scalar_pow: _scalar_power,
     **reductions.FUNCTIONS,
     **products.FUNCTIONS,
     **moves.FUNCTIONS,

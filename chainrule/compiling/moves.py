@@ -130,6 +130,13 @@ def embedded(loops: CallLoops, shape: Shape, index: tuple[Any, ...]) -> None:
     _write(loops, x, out, lambda array: element(array, index) if _is_basic(index) else None)
 
 
+def undiagonal(loops: CallLoops, offset: int, axis1: int, axis2: int, sizes: Shape) -> None:
+    """Zeros with an array on a diagonal."""
+    (x,), (out,) = loops.reads, loops.writes
+    loops.copy(Operand(loops.template.number(np.zeros((), out.dtype)), (), (), out.dtype), out)
+    _write(loops, x, out, lambda array: np.diagonal(array, offset, axis1, axis2))
+
+
 def put(loops: CallLoops, index: tuple[Any, ...], accumulate: bool) -> None:
     """An array with values at a basic index."""
     if accumulate:
@@ -200,4 +207,9 @@ FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
 if hasattr(np, "astype"):
     FUNCTIONS[np.astype] = cast
 #: rows that are recorded as one call
-ROWS: dict[str, Callable[..., None]] = {"embed": embedded, "index_put": put, "copy_slices": put_view}
+ROWS: dict[str, Callable[..., None]] = {
+    "embed": embedded,
+    "index_put": put,
+    "copy_slices": put_view,
+    "undiagonal": undiagonal,
+}

@@ -10,6 +10,7 @@ import numpy as np
 
 from chainrule.compiling.call_loops import CallLoops, iteration
 from chainrule.compiling.iteration import (
+    Axis,
     Layout,
     contiguity,
     size,
@@ -22,6 +23,7 @@ from chainrule.compiling.loops import (
     is_exact,
     ufunc_loop,
 )
+from chainrule.compiling.trials import multiple
 from chainrule.interpreters.traced import Call
 
 ndarray = np.ndarray
@@ -111,9 +113,30 @@ def dot(loops: CallLoops, call: Call) -> None:
     lengths = [length for x in loops.reads for length in x.layout.shape]
     if [len(x.layout.shape) for x in loops.reads] not in ([2, 2], [2, 1], [1, 2]) or 1 not in lengths or 0 in lengths:
         raise Unlowered
-    if any(size(x.layout.shape) == 1 or not contiguity(x.layout) for x in loops.reads):
+    if any(size(x.layout.shape) == 1 for x in loops.reads):
+        _scaled(loops)
+        return
+    if any(not contiguity(x.layout) for x in loops.reads):
         raise Unlowered
     generalized(loops, call, np.matmul)
+
+
+def _scaled(loops: CallLoops) -> None:
+    """``np.dot`` with an array of one number: if there are more elements, it has BLAS add a multiple of them to zeros."""
+    x, y = loops.reads if size(loops.reads[1].layout.shape) == 1 else loops.reads[::-1]
+    (out,) = loops.writes
+    if not x.dtype == y.dtype == out.dtype:
+        raise Unlowered
+    n, itemsize = size(out.layout.shape), out.dtype.itemsize
+    if n == 1:
+        _, found = ufunc_loop(np.multiply, [x.dtype, x.dtype])
+    else:
+        found = multiple(x.dtype)
+    (step,) = [stride for stride, length in zip(x.layout.strides, x.layout.shape, strict=True) if length > 1] or [0]
+    if n > 1 and (step <= 0 or step % itemsize):
+        raise Unlowered  # it would be copied first
+    args = [(operand.slot, operand.offset) for operand in (x, y, out)]
+    loops.template.loops.append(Loop("dot", found, [Axis(n, (step, 0, itemsize))], args, [itemsize] * 3))
 
 
 def outer(loops: CallLoops, call: Call) -> None:

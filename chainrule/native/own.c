@@ -166,7 +166,12 @@ static npy_intp within(npy_intp at, npy_intp n) { return at < 0 ? 0 : at > n ? n
     }
 SIZES(TRIANGLE)
 
-/* ---- numbers: x ** y of NumPy's scalars; x * y where y is an array of one number, as BLAS adds a multiple of x to zeros */
+/* ---- numbers: x ** y of NumPy's scalars; a multiple of x that BLAS adds to zeros, data is the address of its function */
+
+#define MULTIPLE(INT, TYPE)                                                            \
+    void (*axpy)(INT, TYPE, const void *, INT, void *, INT) = (void (*)(INT, TYPE, const void *, INT, void *, INT))data; \
+    memset(args[2], 0, (size_t)dims[0] * sizeof(TYPE));                                \
+    axpy((INT)dims[0], *(TYPE *)args[1], args[0], (INT)(strides[0] / (npy_intp)sizeof(TYPE)), args[2], 1);
 
 #define NUMBERS(NAME, TYPE, POW)                                                       \
     SIGNATURE(power_##NAME) {                                                          \
@@ -177,14 +182,8 @@ SIZES(TRIANGLE)
             *(TYPE *)(args[2] + i * strides[2]) = POW(x, y);                           \
         }                                                                              \
     }                                                                                  \
-    SIGNATURE(scaled_##NAME) {                                                         \
-        npy_intp i;                                                                    \
-        (void)data;                                                                    \
-        for (i = 0; i < dims[0]; i++) {                                                \
-            TYPE x = *(TYPE *)(args[0] + i * strides[0]), y = *(TYPE *)(args[1] + i * strides[1]); \
-            *(TYPE *)(args[2] + i * strides[2]) = y == 0 ? 0 : x * y + 0;              \
-        }                                                                              \
-    }
+    SIGNATURE(multiple64_##NAME) { MULTIPLE(npy_int64, TYPE) }                         \
+    SIGNATURE(multiple32_##NAME) { MULTIPLE(npy_int32, TYPE) }
 NUMBERS(f4, float, powf)
 NUMBERS(f8, double, pow)
 
@@ -262,7 +261,7 @@ CASTS(CAST)
 static const struct {
     const char *name;
     InnerLoop loop;
-} OWN[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"scaled_f4", scaled_f4}, {"scaled_f8", scaled_f8}, SIZES(TRIANGLE_ENTRY) SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
+} OWN[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"multiple32_f4", multiple32_f4}, {"multiple32_f8", multiple32_f8}, {"multiple64_f4", multiple64_f4}, {"multiple64_f8", multiple64_f8}, SIZES(TRIANGLE_ENTRY) SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
 
 PyObject *own_loops(void) {
     PyObject *loops = PyDict_New();
