@@ -107,6 +107,11 @@ class Template:
         self.temporaries: list[int] = []
         self.numbers: list[np.ndarray[Any, Any]] = []
 
+    @property
+    def may_fail(self) -> bool:
+        """Whether there may be no result for some operands."""
+        return any([loop.checked for loop in self.loops])
+
     def temporary(self, nbytes: int) -> Slot:
         self.temporaries.append(nbytes)
         return TEMPORARY, len(self.temporaries) - 1

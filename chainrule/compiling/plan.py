@@ -70,6 +70,11 @@ class Plan:
         """
         return None if self._whole is None else self._whole.entry(report)
 
+    @property
+    def may_fail(self) -> bool:
+        """Whether a native step may find no result: of a singular matrix, for one."""
+        return any([step.template is not None and step.template.may_fail for step in self.steps])
+
     def __str__(self) -> str:
         return table(self)
 
