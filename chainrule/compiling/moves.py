@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.compiling import indexed
 from chainrule.compiling.call_loops import CallLoops
 from chainrule.compiling.iteration import (
     Shape,
@@ -138,12 +139,13 @@ def undiagonal(loops: CallLoops, offset: int, axis1: int, axis2: int, sizes: Sha
 
 
 def put(loops: CallLoops, index: tuple[Any, ...], accumulate: bool) -> None:
-    """An array with values at a basic index."""
-    if accumulate:
-        raise Unlowered
+    """An array with values at an index."""
+    if accumulate or not _is_basic(index):
+        indexed.put(loops, index, accumulate)
+        return
     base, values = loops.reads
     loops.copy(base, loops.writes[0])
-    _write(loops, values, loops.writes[0], lambda array: element(array, index) if _is_basic(index) else None)
+    _write(loops, values, loops.writes[0], lambda array: element(array, index))
 
 
 def put_view(loops: CallLoops, steps: Any) -> None:
@@ -203,6 +205,7 @@ FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
     np.concatenate: joined,
     np.stack: joined,
     np.roll: rolled,
+    np.take_along_axis: indexed.along_axis,
 }
 if hasattr(np, "astype"):
     FUNCTIONS[np.astype] = cast
@@ -212,4 +215,5 @@ ROWS: dict[str, Callable[..., None]] = {
     "index_put": put,
     "copy_slices": put_view,
     "undiagonal": undiagonal,
+    **indexed.ROWS,
 }

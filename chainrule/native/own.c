@@ -6,6 +6,7 @@
 
 #include "loops.h"
 
+#include <fenv.h>
 #include <math.h>
 #include <string.h>
 
@@ -50,6 +51,50 @@ typedef struct { npy_uint64 words[2]; } npy_pair;
             }                                                                          \
         }                                                                              \
     }
+
+/* ---- elements of x at positions along several axes: x, positions of each axis -> out; the transpose, values, positions -> out,
+   which adds to what is there, or writes over it. data is the number of axes, dims[1 ...] are their lengths, and their strides
+   come after those of the arguments. Positions count from either end; one beyond them is an "invalid" exception. */
+
+#define MAX_INDEXED (MAX_ARGS - 2)
+
+#define AT_ELEMENTS(ARRAY, OTHER, DO)                                                  \
+    npy_intp axes = (npy_intp)data, n = dims[0], i, k;                                 \
+    const npy_intp *steps = strides + axes + 2;                                        \
+    char *base = args[ARRAY], *other = args[OTHER], *positions[MAX_INDEXED];           \
+    for (k = 0; k < axes; k++) positions[k] = args[1 + k];                             \
+    for (i = 0; i < n; i++, base += strides[ARRAY], other += strides[OTHER]) {         \
+        npy_intp at = 0;                                                               \
+        for (k = 0; k < axes; k++) {                                                   \
+            npy_intp position = *(const npy_intp *)positions[k], length = dims[1 + k]; \
+            if (position < 0) position += length;                                      \
+            if (position < 0 || position >= length) {                                  \
+                feraiseexcept(FE_INVALID);                                             \
+                return;                                                                \
+            }                                                                          \
+            at += position * steps[k];                                                 \
+            positions[k] += strides[1 + k];                                            \
+        }                                                                              \
+        DO                                                                             \
+    }
+
+#define ELEMENTS(BYTES, TYPE)                                                          \
+    SIGNATURE(elements_##BYTES) {                                                      \
+        AT_ELEMENTS(0, (npy_intp)data + 1, { TYPE value; memcpy(&value, base + at, BYTES); memcpy(other, &value, BYTES); }) \
+    }                                                                                  \
+    SIGNATURE(put_##BYTES) {                                                           \
+        AT_ELEMENTS((npy_intp)data + 1, 0, { TYPE value; memcpy(&value, other, BYTES); memcpy(base + at, &value, BYTES); }) \
+    }
+
+#define ADD_ELEMENTS(NAME, TYPE, PARTS)                                                \
+    SIGNATURE(add_##NAME) {                                                            \
+        AT_ELEMENTS((npy_intp)data + 1, 0, { int p; for (p = 0; p < PARTS; p++) ((TYPE *)(base + at))[p] += ((TYPE *)other)[p]; }) \
+    }
+ADD_ELEMENTS(f4, float, 1)
+ADD_ELEMENTS(f8, double, 1)
+ADD_ELEMENTS(c8, float, 2)
+ADD_ELEMENTS(c16, double, 2)
+ADD_ELEMENTS(i8, npy_int64, 1)
 
 /* ---- sums of segments: x, where each begins -> out. A segment ends where the next one begins, or at `data` if that is not 0.
    NumPy adds to the first element the sum of the others, in an order of its own (DOUBLE_pairwise_sum). */
@@ -135,6 +180,7 @@ SEGMENTS(f8, double)
 #define SIZES(DO) DO(1, npy_uint8) DO(2, npy_uint16) DO(4, npy_uint32) DO(8, npy_uint64) DO(16, npy_pair)
 SIZES(COPY)
 SIZES(GATHER)
+SIZES(ELEMENTS)
 SELECT_NUMBER(1, npy_uint8)
 SELECT_NUMBER(2, npy_uint16)
 SELECT_NUMBER(4, npy_uint32)
@@ -255,13 +301,14 @@ CASTS(CAST)
 #define COPY_ENTRY(BYTES, TYPE) {"copy" #BYTES, copy_##BYTES},
 #define GATHER_ENTRY(BYTES, TYPE) {"gather" #BYTES, gather_##BYTES},
 #define TRIANGLE_ENTRY(BYTES, TYPE) {"triangle" #BYTES, triangle_##BYTES},
+#define ELEMENTS_ENTRY(BYTES, TYPE) {"elements" #BYTES, elements_##BYTES}, {"put" #BYTES, put_##BYTES},
 #define SELECT_ENTRY(BYTES, TYPE) {"select" #BYTES, select_##BYTES},
 #define CAST_ENTRY(FROM, SOURCE, TO, TARGET, VALUE) {"cast_" #FROM "_" #TO, cast_##FROM##_##TO},
 
 static const struct {
     const char *name;
     InnerLoop loop;
-} OWN[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"multiple32_f4", multiple32_f4}, {"multiple32_f8", multiple32_f8}, {"multiple64_f4", multiple64_f4}, {"multiple64_f8", multiple64_f8}, SIZES(TRIANGLE_ENTRY) SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
+} OWN[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"multiple32_f4", multiple32_f4}, {"multiple32_f8", multiple32_f8}, {"multiple64_f4", multiple64_f4}, {"multiple64_f8", multiple64_f8}, SIZES(TRIANGLE_ENTRY) SIZES(ELEMENTS_ENTRY) {"add_f4", add_f4}, {"add_f8", add_f8}, {"add_c8", add_c8}, {"add_c16", add_c16}, {"add_i8", add_i8}, SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
 
 PyObject *own_loops(void) {
     PyObject *loops = PyDict_New();
