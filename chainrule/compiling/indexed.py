@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule.compiling.call_loops import CallLoops
+from chainrule.compiling.call_loops import CallLoops, in_one_line
 from chainrule.compiling.iteration import Shape, broadcast_strides, dense_strides, merged_axes, sorted_axes
 from chainrule.compiling.loops import Loop, Operand, Unlowered, own_loop
+from chainrule.interpreters.rebuilt import Place, Rebuilt
 from chainrule.interpreters.traced import Call, Var
 
 ndarray = np.ndarray
@@ -197,17 +198,10 @@ def element_of(loops: CallLoops, call: Call) -> None:
 
 def taken_along(loops: CallLoops, x: Operand, positions: Operand, axis: Any, out: Operand) -> None:
     if axis is None:
-        x, axis = _flat(x), 0
+        x, axis = in_one_line(x), 0
     if type(axis) is not int:
         raise Unlowered
     read(loops, x, (*[slice(None)] * (axis % max(len(x.layout.shape), 1)), positions), out)
-
-
-def _flat(x: Operand) -> Operand:
-    """An array in C order as a line."""
-    if not _in_c_order(x):
-        raise Unlowered
-    return Operand(x.slot, (math.prod(x.layout.shape),), (x.dtype.itemsize,), x.dtype, x.offset)
 
 
 def along_axis(loops: CallLoops, call: Call) -> None:
@@ -276,6 +270,31 @@ def put(loops: CallLoops, index: tuple[Any, ...], accumulate: bool) -> None:
     (x, values), (out,) = loops.reads, loops.writes
     loops.copy(x, out)
     write(loops, out, index, values, accumulate)
+
+
+def written(loops: CallLoops, call: Rebuilt) -> None:
+    """``np.add.at(x, index, values)`` and ``np.put(x, positions, values)`` into a copy of x."""
+    accumulate = getattr(call.function, "__self__", None) is np.add and call.function.__name__ == "at"
+    if not accumulate and call.function is not np.put:
+        raise Unlowered
+    if call.kwargs or call.floats or len(call.args) != 3 or call.written != (getattr(call.args[0], "at", None),):
+        raise Unlowered
+    x, values, (out,) = _operand(loops, call.args[0]), _operand(loops, call.args[2]), loops.writes
+    index = call.args[1] if type(call.args[1]) is tuple else (call.args[1],)
+    index = tuple([_operand(loops, item) if type(item) is Place else item for item in index])
+    loops.copy(x, out)
+    if accumulate:
+        write(loops, out, index, values, True)
+        return
+    if len(index) != 1 or not isinstance(index[0], Operand) or values.layout.shape != index[0].layout.shape:
+        raise Unlowered
+    write(loops, in_one_line(out), index, values, False)
+
+
+def _operand(loops: CallLoops, x: Any) -> Operand:
+    if type(x) is not Place:
+        raise Unlowered
+    return loops.reads[x.at]
 
 
 #: rows that are recorded as one call

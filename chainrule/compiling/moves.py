@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling import indexed
+from chainrule.compiling import indexed, ordering
 from chainrule.compiling.call_loops import CallLoops
 from chainrule.compiling.iteration import (
     Shape,
@@ -206,6 +206,7 @@ FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
     np.stack: joined,
     np.roll: rolled,
     np.take_along_axis: indexed.along_axis,
+    **ordering.FUNCTIONS,
 }
 if hasattr(np, "astype"):
     FUNCTIONS[np.astype] = cast
@@ -216,4 +217,5 @@ ROWS: dict[str, Callable[..., None]] = {
     "copy_slices": put_view,
     "undiagonal": undiagonal,
     **indexed.ROWS,
+    "inserted": ordering.inserted,
 }

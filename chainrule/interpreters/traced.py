@@ -1174,6 +1174,8 @@ class Traced(ArrayLike):
         return recorder.note(np.positive, "__call__", (self,), {}, (self.var.array,), False)
 
     def on_numbers(self, function: Callable[[Any], Any]) -> Any:
+        if type(function) is functools.partial and not function.args:
+            return self.recorder.call(function.func, "", (self,), function.keywords)
         return self.recorder.call(function, "", (self,), {})
 
     @classmethod
@@ -1199,7 +1201,7 @@ class Traced(ArrayLike):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if kwargs.get("out") is None and function not in _WRITERS and all(map(_is_plain_type, types)):
-            if function is np.dot and len(args) == 2 and not kwargs and _multiplies_alike(*_arrays(args)):
+            if function in _DOTS and len(args) == 2 and not kwargs and _multiplies_alike(*_arrays(args), function):
                 function, method = np.matmul, "__call__"
                 return self.recorder.call(function, method, args, kwargs)
             return self.recorder.call(function, "", args, kwargs)
@@ -1422,13 +1424,19 @@ _as_scalars_do(operator.truediv, "truediv")
 _POWERS: dict[Any, np.ufunc] = {2: np.square, -1: np.reciprocal, 0.5: np.sqrt, 1: np.positive}
 
 
-def _multiplies_alike(x: Any, y: Any) -> bool:
-    """Whether ``np.dot`` hands two arrays to the very function of BLAS that ``np.matmul`` hands them to."""
+#: functions that are `np.dot` of two vectors of numbers that are not complex
+_DOTS = frozenset({np.dot, np.inner, np.vdot})
+
+
+def _multiplies_alike(x: Any, y: Any, function: Any = np.dot) -> bool:
+    """Whether ``np.dot`` (or its like) hands two arrays to the very function of BLAS that ``np.matmul`` hands them to."""
     if not (type(x) is type(y) is ndarray and x.dtype == y.dtype and x.dtype.char in "fdFD" and x.size and y.size):
         return False
     if x.ndim == y.ndim == 1:  # np.dot copies what does not lie densely
-        return bool(x.shape == y.shape and x.strides[0] == y.strides[0] == x.itemsize)
-    if (x.ndim, y.ndim) not in ((2, 2), (2, 1), (1, 2)) or x.shape[-1] != y.shape[0]:
+        return bool(x.shape == y.shape and x.strides[0] == y.strides[0] == x.itemsize) and (
+            function is np.dot or x.dtype.kind == "f"
+        )
+    if function is not np.dot or (x.ndim, y.ndim) not in ((2, 2), (2, 1), (1, 2)) or x.shape[-1] != y.shape[0]:
         return False
     if 1 in (x.size, y.size) or (x.dtype.kind == "c" and 1 in x.shape + y.shape):
         return False  # np.dot adds a multiple of an array to zeros, or takes another routine for an outer product

@@ -17,6 +17,7 @@ from chainrule.native.extension import (
     first_broken,
     get_threads,
     loop,
+    orders,
     set_threads,
     why_not,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "get_threads",
     "loop",
     "loops",
+    "orders",
     "refuse",
     "set_threads",
     "why_not",

@@ -18,6 +18,7 @@ __all__ = [
     "first_broken",
     "get_threads",
     "loop",
+    "orders",
     "set_threads",
     "why_not",
 ]
@@ -45,6 +46,7 @@ try:
         first_broken,
         get_threads,
         loop,
+        orders,
         set_threads,
     )
 except ModuleNotFoundError:
@@ -80,4 +82,4 @@ if AVAILABLE:
     config.THREADS.follow(set_threads)
 else:
     OWN = {}
-    Runner = SharedUfunc = execute = first_broken = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
+    Runner = SharedUfunc = execute = first_broken = loop = orders = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]

@@ -233,6 +233,71 @@ SIZES(TRIANGLE)
 NUMBERS(f4, float, powf)
 NUMBERS(f8, double, pow)
 
+/* ---- order: (n)->(n), (n)->(): elements side by side. data is the address of NumPy's function; what it reports is a failure */
+
+#define SORT(BYTES, TYPE)                                                              \
+    SIGNATURE(sort_##BYTES) {                                                          \
+        int (*sort)(void *, npy_intp, void *) = (int (*)(void *, npy_intp, void *))data; \
+        npy_intp n = dims[1], i;                                                       \
+        for (i = 0; i < dims[0]; i++) {                                                \
+            char *out = args[1] + i * strides[1];                                      \
+            memcpy(out, args[0] + i * strides[0], (size_t)n * BYTES);                  \
+            if (sort(out, n, NULL) < 0) feraiseexcept(FE_INVALID);                     \
+        }                                                                              \
+    }
+SORT(1, npy_uint8) SORT(2, npy_uint16) SORT(4, npy_uint32) SORT(8, npy_uint64)
+
+SIGNATURE(argsort) {
+    int (*sort)(void *, npy_intp *, npy_intp, void *) = (int (*)(void *, npy_intp *, npy_intp, void *))data;
+    npy_intp n = dims[1], i, k;
+    for (i = 0; i < dims[0]; i++) {
+        npy_intp *out = (npy_intp *)(args[1] + i * strides[1]);
+        for (k = 0; k < n; k++) out[k] = k;
+        if (sort(args[0] + i * strides[0], out, n, NULL) < 0) feraiseexcept(FE_INVALID);
+    }
+}
+
+SIGNATURE(argbest) {
+    int (*best)(void *, npy_intp, npy_intp *, void *) = (int (*)(void *, npy_intp, npy_intp *, void *))data;
+    npy_intp i;
+    for (i = 0; i < dims[0]; i++) {
+        if (best(args[0] + i * strides[0], dims[1], (npy_intp *)(args[1] + i * strides[1]), NULL) < 0) feraiseexcept(FE_INVALID);
+    }
+}
+
+/* ---- places of keys in a sorted array: (n),(m)->(m), elements side by side; data is 1 to have equal elements before a key. As in
+   NumPy, each search begins where the one before it ended, and nan is the largest number. */
+
+#define SEARCH(NAME, TYPE)                                                             \
+    SIGNATURE(search_##NAME) {                                                         \
+        npy_intp right = (npy_intp)data, n = dims[1], m = dims[2], o, k;               \
+        for (o = 0; o < dims[0]; o++) {                                                \
+            const TYPE *x = (const TYPE *)(args[0] + o * strides[0]), *keys = (const TYPE *)(args[1] + o * strides[1]); \
+            npy_intp *out = (npy_intp *)(args[2] + o * strides[2]), low = 0, high = n; \
+            TYPE last = keys[0];                                                       \
+            for (k = 0; k < m; k++) {                                                  \
+                TYPE key = keys[k];                                                    \
+                if (right ? !LESS(key, last) : LESS(last, key)) {                      \
+                    high = n;                                                          \
+                } else {                                                               \
+                    low = 0;                                                           \
+                    high = high < n ? high + 1 : n;                                    \
+                }                                                                      \
+                last = key;                                                            \
+                while (low < high) {                                                   \
+                    npy_intp middle = low + ((high - low) >> 1);                       \
+                    if (right ? !LESS(key, x[middle]) : LESS(x[middle], key)) low = middle + 1; \
+                    else high = middle;                                                \
+                }                                                                      \
+                out[k] = low;                                                          \
+            }                                                                          \
+        }                                                                              \
+    }
+#define LESS(a, b) ((a) < (b) || ((b) != (b) && (a) == (a)))
+SEARCH(f4, float)
+SEARCH(f8, double)
+SEARCH(i8, npy_int64)
+
 /* ---- casts: VALUE is the element that x becomes */
 
 typedef struct { float re, im; } c8;
@@ -308,7 +373,7 @@ CASTS(CAST)
 static const struct {
     const char *name;
     InnerLoop loop;
-} OWN[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"multiple32_f4", multiple32_f4}, {"multiple32_f8", multiple32_f8}, {"multiple64_f4", multiple64_f4}, {"multiple64_f8", multiple64_f8}, SIZES(TRIANGLE_ENTRY) SIZES(ELEMENTS_ENTRY) {"add_f4", add_f4}, {"add_f8", add_f8}, {"add_c8", add_c8}, {"add_c16", add_c16}, {"add_i8", add_i8}, SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
+} OWN[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"sort1", sort_1}, {"sort2", sort_2}, {"sort4", sort_4}, {"sort8", sort_8}, {"argsort", argsort}, {"argbest", argbest}, {"search_f4", search_f4}, {"search_f8", search_f8}, {"search_i8", search_i8}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"multiple32_f4", multiple32_f4}, {"multiple32_f8", multiple32_f8}, {"multiple64_f4", multiple64_f4}, {"multiple64_f8", multiple64_f8}, SIZES(TRIANGLE_ENTRY) SIZES(ELEMENTS_ENTRY) {"add_f4", add_f4}, {"add_f8", add_f8}, {"add_c8", add_c8}, {"add_c16", add_c16}, {"add_i8", add_i8}, SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
 
 PyObject *own_loops(void) {
     PyObject *loops = PyDict_New();
