@@ -24,7 +24,7 @@ from .templates import parts
 #: M: a square matrix, P: one that is positive definite, v: a vector, s: a number, i: positions into a vector, n: another number
 MATRICES = parts("""{M} @ {M} | {M} + {M}.T | {M} * {s} | np.linalg.inv({P}) | np.linalg.solve({P}, {M}) | np.linalg.cholesky({P})
     | np.linalg.solve({M} + 2 * E, {M}) | np.outer({v}, {v}) | np.tril({M}) | np.triu({M}, 1) | {M}.T
-    | np.diag({v}) | {M} @ {P} @ {M}.T | np.sort({M}, axis=0) | np.cumsum({M}, axis=1) | {M}[np.argsort({v})] | {M}[:, p]
+    | np.diag({v}) | {M} @ {P} @ {M}.T | np.sort({M}, axis=0) | np.cumsum({M}, axis=1) | {M}[np.argsort({v})]
     | np.where({M} > {s}, {M}, 0.0) | np.linalg.qr({P})[1] | np.linalg.eigh({P})[1] ** 2 | {M} * {v} | {M} / ({v}[:, None] ** 2 + 1)
     | np.take({M}, p, axis=1) | np.take_along_axis({M}, np.argsort({M}, axis=1), axis=1) | {M} - np.max({M}, axis=1, keepdims=True)
     | np.clip({M}, -1, 1) | {M}[q, p][:, None] * {M}""")
@@ -78,7 +78,7 @@ def against_eager(program: list[Statement]) -> Outcome:
     exec(text, scope)
     function = scope["f"]
     rng = np.random.default_rng(int(text.split()[1]))
-    found = _compare(function, _calls(rng)) or _compare(_gradient(function, rng), _calls(rng))
+    found = _compare(function, _calls(rng)) or _compare(_gradient(function), _calls(rng))
     if found:
         return Outcome([], [], Failure("algebra", text, found))
     return Outcome(program, [])
@@ -104,11 +104,11 @@ def _calls(rng: np.random.Generator) -> list[tuple[Any, ...]]:
     return calls
 
 
-def _gradient(function: Callable[..., Any], rng: np.random.Generator) -> Callable[..., Any]:
+def _gradient(function: Callable[..., Any]) -> Callable[..., Any]:
     def total(*args: Any) -> Any:
         return sum([np.sum(np.sin(x)) for x in function(*args)])
 
-    return cr.grad(total, argnums=(0, 1, 2) if rng.random() < 0.5 else (0, 1))
+    return cr.grad(total, argnums=(0, 1, 2))
 
 
 def _compare(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> str:
