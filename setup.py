@@ -13,6 +13,7 @@ SOURCES = [
     "lowlevel.c",
     "shared.c",
     "guards.c",
+    "factors.c",
     "values.c",
     "tape.c",
     "row.c",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.compiling.call_loops import CallLoops
+from chainrule.compiling.factors import add_shared
 from chainrule.compiling.iteration import dense_strides, size
 from chainrule.compiling.loops import Operand, Unlowered, loop_of, own_loop
 from chainrule.compiling.products import along_cores, core_names
@@ -40,6 +41,8 @@ def _run(loops: CallLoops, name: str, reads: list[Operand], writes: list[Operand
     given = [loops.converted(x, dtype) for x, dtype in zip(reads, dtypes, strict=False)]
     made = [_like(loops, out, dtype) for out, dtype in zip(writes, dtypes[ufunc.nin :], strict=True)]
     along_cores(loops, name, core_names(ufunc), found, given, made, checked)
+    if name in ("solve", "solve1", "inv", "det", "slogdet") and len(loops.template.loops) and given[0] is reads[0]:
+        add_shared(loops, name, given, made)
     for x, out in zip(made, writes, strict=True):
         if x is not out:
             loops.copy(x, out)

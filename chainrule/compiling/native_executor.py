@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.compiling.factors import Memories
 from chainrule.compiling.grouping import Argument, Group, Work, grouped
 from chainrule.compiling.layout import (
     ALIGNMENT,
@@ -26,8 +27,8 @@ from chainrule.compiling.layout import (
     address,
     arrange,
 )
-from chainrule.compiling.loops import READ, ROUND, TEMPORARY, WRITE
-from chainrule.compiling.python_executor import MEMORY, NOTE, Executor, Report, named
+from chainrule.compiling.loops import MEMORY, READ, ROUND, TEMPORARY, WRITE
+from chainrule.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, named
 from chainrule.compiling.steps import Lowering, Step
 from chainrule.native import Runner
 from chainrule.native import code as words
@@ -50,11 +51,11 @@ class Segment:
         items: their loops and groups, in the order in which they run.
     """
 
-    def __init__(self, numbers: list[int], steps: list[Step], in_groups: bool = True) -> None:
+    def __init__(self, numbers: list[int], steps: list[Step], memories: Memories, in_groups: bool = True) -> None:
         self.steps = numbers
         works: list[Work] = []
         for number in numbers:
-            _add_works(works, steps[number])
+            _add_works(works, steps[number], memories)
         self.items: list[Work | Group] = grouped(works) if in_groups else list(works)
 
     def buffers(self) -> list[Buffer]:
@@ -62,12 +63,13 @@ class Segment:
         return list(dict.fromkeys([buffer for item in self.items for buffer in item.touched]))
 
 
-def _add_works(works: list[Work], step: Step) -> None:
+def _add_works(works: list[Work], step: Step, memories: Memories) -> None:
     """The loops of a step, with its arrays as their arguments."""
     template = step.template
     reads, writes = step.reads, step.writes
     temporaries = [Buffer(ARENA, nbytes) for nbytes in template.temporaries]
-    for loop in template.loops:
+    for each in template.loops:
+        loop = memories.chosen(each, reads, works)
         args: list[Argument] = []
         for (kind, i), offset in loop.args:
             if kind in (READ, WRITE):
@@ -75,6 +77,8 @@ def _add_works(works: list[Work], step: Step) -> None:
                 args.append((value.buffer, value.offset + offset, None))
             elif kind == TEMPORARY:
                 args.append((temporaries[i], offset, None))
+            elif kind == MEMORY:
+                args.append((memories.buffer(i), 0, None))
             else:
                 args.append((None, offset, template.numbers[i]))
         works.append(Work(loop, args))
@@ -259,8 +263,9 @@ class Native:
         self._lowering = lowering
         steps = lowering.steps
         main = len(steps) - lowering.commits
-        self.units = _units(steps, range(main), True)
-        self._commits = _units(steps, range(main, len(steps)), False)
+        memories = Memories(steps)
+        self.units = _units(steps, range(main), memories, True)
+        self._commits = _units(steps, range(main, len(steps)), memories, False)
         self.segments = [unit for unit in self.units + self._commits if isinstance(unit, Segment)]
         objects = any(value.dtype.hasobject for value in lowering.inputs)
         self.whole = not objects and all(isinstance(unit, Segment) for unit in self.units + self._commits)
@@ -343,7 +348,7 @@ class Native:
         writes = [1 + i for i, buffer in enumerate(given) if buffer in targets]
         runner = Runner(np.array(written.code, np.intp), 0, layouts, written.constants(), [], writes)
         roots = [buffer.root for buffer in given]
-        return Step(None, SegmentCall(runner), ([MEMORY, *roots], NOTE), {}, roots, [])
+        return Step(None, SegmentCall(runner), ([ARENA_OF_CALL, *roots], NOTE), {}, roots, [])
 
 
 def _is_private(buffer: Buffer, group: Group) -> bool:
@@ -432,7 +437,7 @@ def _layout(value: Value) -> tuple[Any, Any, Any]:
     return value.shape, value.dtype, value.strides
 
 
-def _units(steps: list[Step], numbers: range, in_groups: bool) -> list[Segment | int]:
+def _units(steps: list[Step], numbers: range, memories: Memories, in_groups: bool) -> list[Segment | int]:
     """Steps as segments and numbers of steps that Python runs."""
     units: list[Segment | int] = []
     together: list[int] = []
@@ -444,11 +449,11 @@ def _units(steps: list[Step], numbers: range, in_groups: bool) -> list[Segment |
             together.append(number)
             continue
         if together:
-            units.append(Segment(together, steps, in_groups))
+            units.append(Segment(together, steps, memories, in_groups))
             together = []
         units.append(number)
     if together:
-        units.append(Segment(together, steps, in_groups))
+        units.append(Segment(together, steps, memories, in_groups))
     return units
 
 

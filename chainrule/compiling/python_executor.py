@@ -126,7 +126,7 @@ class _Standin:
 
 
 #: what stands for the arena among arguments, and for what is called with floating-point exceptions
-MEMORY: Any = _Standin()
+ARENA_OF_CALL: Any = _Standin()
 NOTE: Any = _Standin()
 
 
@@ -232,7 +232,7 @@ class Workspace:
             if array is None:
                 self._places.setdefault(x, []).append((container, key))
             return False
-        if x is MEMORY:
+        if x is ARENA_OF_CALL:
             container[key] = self._arena
             return False
         if x is NOTE:

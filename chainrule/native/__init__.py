@@ -19,6 +19,7 @@ from chainrule.native.extension import (
     loop,
     orders,
     set_threads,
+    use_lapack,
     why_not,
 )
 
@@ -35,6 +36,7 @@ __all__ = [
     "orders",
     "refuse",
     "set_threads",
+    "use_lapack",
     "why_not",
 ]
 

@@ -20,6 +20,7 @@ __all__ = [
     "loop",
     "orders",
     "set_threads",
+    "use_lapack",
     "why_not",
 ]
 
@@ -48,6 +49,7 @@ try:
         loop,
         orders,
         set_threads,
+        use_lapack,
     )
 except ModuleNotFoundError:
     why_not = "the extension was not built: there was no C compiler when chainrule was installed"
@@ -82,4 +84,4 @@ if AVAILABLE:
     config.THREADS.follow(set_threads)
 else:
     OWN = {}
-    Runner = SharedUfunc = execute = first_broken = loop = orders = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
+    Runner = SharedUfunc = execute = first_broken = loop = orders = get_threads = set_threads = use_lapack = _unavailable  # type: ignore[assignment, misc]

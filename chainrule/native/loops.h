@@ -18,6 +18,13 @@ typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *str
 /* own.c: a new dict, name -> address */
 PyObject *own_loops(void);
 
+/* factors.c */
+PyObject *use_lapack(PyObject *self, PyObject *args);
+void shared_solve(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
+void shared_inv(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
+void shared_slogdet(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
+void shared_det(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
+
 /* guards.c */
 PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 

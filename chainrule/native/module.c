@@ -505,6 +505,7 @@ static PyObject *choose_threads(PyObject *module, PyObject *count) {
 
 static PyMethodDef functions[] = {
     {"loop", address_of_loop, METH_VARARGS, "loop(ufunc, index): addresses of an inner loop and its data, or None"},
+    {"use_lapack", use_lapack, METH_VARARGS, "use_lapack(getrf, getrs, gesv, threads, bits): addresses of the functions that factors are shared with"},
     {"orders", orders_of, METH_O, "orders(dtype): addresses of (sorts, argsorts, argmax, argmin), or None"},
     {"execute", (PyCFunction)(void (*)(void))execute, METH_FASTCALL, "execute(code, start, stop, bases): run a range of a program; floating-point exceptions found"},
     {"first_broken", (PyCFunction)(void (*)(void))first_broken, METH_FASTCALL, "first_broken(guards, begin, missing): the position of the first guard that is not seen to hold, or -1"},

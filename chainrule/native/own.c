@@ -373,7 +373,7 @@ CASTS(CAST)
 static const struct {
     const char *name;
     InnerLoop loop;
-} OWN[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"sort1", sort_1}, {"sort2", sort_2}, {"sort4", sort_4}, {"sort8", sort_8}, {"argsort", argsort}, {"argbest", argbest}, {"search_f4", search_f4}, {"search_f8", search_f8}, {"search_i8", search_i8}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"multiple32_f4", multiple32_f4}, {"multiple32_f8", multiple32_f8}, {"multiple64_f4", multiple64_f4}, {"multiple64_f8", multiple64_f8}, SIZES(TRIANGLE_ENTRY) SIZES(ELEMENTS_ENTRY) {"add_f4", add_f4}, {"add_f8", add_f8}, {"add_c8", add_c8}, {"add_c16", add_c16}, {"add_i8", add_i8}, SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
+} OWN[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"sort1", sort_1}, {"sort2", sort_2}, {"sort4", sort_4}, {"sort8", sort_8}, {"argsort", argsort}, {"argbest", argbest}, {"search_f4", search_f4}, {"search_f8", search_f8}, {"search_i8", search_i8}, {"shared_solve", shared_solve}, {"shared_inv", shared_inv}, {"shared_slogdet", shared_slogdet}, {"shared_det", shared_det}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"multiple32_f4", multiple32_f4}, {"multiple32_f8", multiple32_f8}, {"multiple64_f4", multiple64_f4}, {"multiple64_f8", multiple64_f8}, SIZES(TRIANGLE_ENTRY) SIZES(ELEMENTS_ENTRY) {"add_f4", add_f4}, {"add_f8", add_f8}, {"add_c8", add_c8}, {"add_c16", add_c16}, {"add_i8", add_i8}, SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
 
 PyObject *own_loops(void) {
     PyObject *loops = PyDict_New();
