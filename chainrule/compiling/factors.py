@@ -120,7 +120,9 @@ def available() -> bool:
     use_lapack(getrf.address, getrs.address, gesv.address, threads.address if threads else 0, getrf.bits)
     numbers = np.random.default_rng(0)
     try:
-        return all([_agrees(np.round(numbers.standard_normal((n, n)), digits)) for n in (1, 2, 3, 7, 20) for digits in (0, 9)])
+        return all(
+            [_agrees(np.round(numbers.standard_normal((n, n)), digits)) for n in (1, 2, 3, 7, 20) for digits in (0, 9)]
+        )
     except np.linalg.LinAlgError:
         return False
 

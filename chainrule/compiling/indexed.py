@@ -7,7 +7,7 @@ says which position was none.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,7 +130,11 @@ def _run(loops: CallLoops, name: str, of: Region, array: Operand, other: Operand
         return
     ndim = len(of.shape)
     every = [of.strides, *[steps for _, steps in of.positions], broadcast_strides(other.layout, of.shape)]
-    args = [(array.slot, of.offset), *[(part.slot, part.offset) for part, _ in of.positions], (other.slot, other.offset)]
+    args = [
+        (array.slot, of.offset),
+        *[(part.slot, part.offset) for part, _ in of.positions],
+        (other.slot, other.offset),
+    ]
     itemsizes = [array.dtype.itemsize, *[INTEGER.itemsize] * len(of.positions), other.dtype.itemsize]
     order = list(range(ndim - 1, -1, -1)) if in_order else sorted_axes([every[-1]], ndim)
     if not first:
@@ -185,7 +189,11 @@ def element_of(loops: CallLoops, call: Call) -> None:
     """``np.take`` and ``x[index]``."""
     given = dict(zip(("a", "indices", "axis"), call.args, strict=False)) | call.kwargs
     if call.function is np.take:
-        if not set(given) <= {"a", "indices", "axis"} or type(given["a"]) is not Var or type(given["indices"]) is not Var:
+        if (
+            not set(given) <= {"a", "indices", "axis"}
+            or type(given["a"]) is not Var
+            or type(given["indices"]) is not Var
+        ):
             raise Unlowered
         x, positions = loops.reads
         taken_along(loops, x, positions, given.get("axis"), loops.writes[0])
@@ -297,13 +305,26 @@ def _operand(loops: CallLoops, x: Any) -> Operand:
     return loops.reads[x.at]
 
 
+def _take(loops: CallLoops, axis: int) -> None:
+    x, positions = loops.reads
+    taken_along(loops, x, positions, axis, loops.writes[0])
+
+
+def _scatter_add(loops: CallLoops, axis: int) -> None:
+    scattered(loops, axis, True)
+
+
+def _scatter(loops: CallLoops, axis: int) -> None:
+    scattered(loops, axis, False)
+
+
 #: rows that are recorded as one call
-ROWS = {
+ROWS: dict[str, Callable[..., None]] = {
     "index": index_of,
     "add_at": add_at,
     "take_add": take_add,
     "gather": gather,
-    "take": lambda loops, axis: taken_along(loops, *loops.reads, axis, loops.writes[0]),
-    "scatter_add": lambda loops, axis: scattered(loops, axis, True),
-    "scatter": lambda loops, axis: scattered(loops, axis, False),
+    "take": _take,
+    "scatter_add": _scatter_add,
+    "scatter": _scatter,
 }

@@ -125,7 +125,9 @@ def qr(loops: CallLoops, call: Call) -> None:
     scales = _memory(loops, (*stack, min(m, n)), dtypes[1])
     along_cores(loops, "qr_r_raw", core_names(ufunc), found, [vectors], [scales], True, outputs=2)
     if mode != "r":
-        ufunc, dtypes, found = _gufunc("qr_complete" if mode == "complete" and m > n else "qr_reduced", [vectors, scales])
+        ufunc, dtypes, found = _gufunc(
+            "qr_complete" if mode == "complete" and m > n else "qr_reduced", [vectors, scales]
+        )
         made = _like(loops, loops.writes[0], dtypes[2])
         along_cores(loops, "qr", core_names(ufunc), found, [vectors, scales], [made], True)
         if made is not loops.writes[0]:

@@ -81,7 +81,12 @@ def best(loops: CallLoops, call: Call) -> None:
     """The position of the largest or smallest element."""
     given = dict(zip(("a", "axis"), call.args, strict=False)) | call.kwargs
     axis = given.get("axis")
-    if len(loops.reads) != 1 or len(call.args) > 2 or not set(given) <= {"a", "axis", "keepdims"} or given.get("keepdims"):
+    if (
+        len(loops.reads) != 1
+        or len(call.args) > 2
+        or not set(given) <= {"a", "axis", "keepdims"}
+        or given.get("keepdims")
+    ):
         raise Unlowered
     (x,), (out,) = loops.reads, loops.writes
     if axis is None:

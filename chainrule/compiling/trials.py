@@ -29,7 +29,9 @@ def multiple(dtype: np.dtype[Any]) -> tuple[int, int]:
 
 def power(dtype: np.dtype[Any]) -> tuple[int, int]:
     """The loop of ``**`` of NumPy's scalars."""
-    return _tried(own_loop(f"power_{dtype.str[1:]}"), dtype, lambda x, y: np.array([operator.pow(each, y) for each in x]))
+    return _tried(
+        own_loop(f"power_{dtype.str[1:]}"), dtype, lambda x, y: np.array([operator.pow(each, y) for each in x])
+    )
 
 
 _AGREE: dict[tuple[int, int], bool] = {}
@@ -38,7 +40,24 @@ _AGREE: dict[tuple[int, int], bool] = {}
 def _tried(found: tuple[int, int], dtype: np.dtype[Any], expected: Callable[[Array, Any], Array]) -> tuple[int, int]:
     """A loop, if it gives what is expected of it for an array and each of many numbers."""
     if found not in _AGREE:
-        special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -3e-310, 1.0, 2.0, 3.0, -1.0, 0.5, -2.5, 1 / 3, 1e30, -7e300]
+        special = [
+            0.0,
+            -0.0,
+            np.inf,
+            -np.inf,
+            np.nan,
+            1e-40,
+            -3e-310,
+            1.0,
+            2.0,
+            3.0,
+            -1.0,
+            0.5,
+            -2.5,
+            1 / 3,
+            1e30,
+            -7e300,
+        ]
         with np.errstate(all="ignore"):
             x = np.concatenate([special, np.random.default_rng(0).standard_normal(9)]).astype(dtype)
             alike = [same_bits(_applied(found, part, y), expected(part, y)) for y in x for part in (x, x[::2])]

@@ -1201,7 +1201,7 @@ class Traced(ArrayLike):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if kwargs.get("out") is None and function not in _WRITERS and all(map(_is_plain_type, types)):
-            if function in _DOTS and len(args) == 2 and not kwargs and _multiplies_alike(*_arrays(args), function):
+            if function in _DOTS and len(args) == 2 and not kwargs and _multiplies_alike(function, *_arrays(args)):
                 function, method = np.matmul, "__call__"
                 return self.recorder.call(function, method, args, kwargs)
             return self.recorder.call(function, "", args, kwargs)
@@ -1428,7 +1428,7 @@ _POWERS: dict[Any, np.ufunc] = {2: np.square, -1: np.reciprocal, 0.5: np.sqrt, 1
 _DOTS = frozenset({np.dot, np.inner, np.vdot})
 
 
-def _multiplies_alike(x: Any, y: Any, function: Any = np.dot) -> bool:
+def _multiplies_alike(function: Any, x: Any, y: Any) -> bool:
     """Whether ``np.dot`` (or its like) hands two arrays to the very function of BLAS that ``np.matmul`` hands them to."""
     if not (type(x) is type(y) is ndarray and x.dtype == y.dtype and x.dtype.char in "fdFD" and x.size and y.size):
         return False
@@ -1442,7 +1442,9 @@ def _multiplies_alike(x: Any, y: Any, function: Any = np.dot) -> bool:
         return False  # np.dot adds a multiple of an array to zeros, or takes another routine for an outer product
     if not (_dense(x) and _dense(y)) or (x.ndim == 1 and y.size > _TRIED_PRODUCT) or not same_bits(x.dot(y), x @ y):
         return False
-    return (1 not in x.shape + y.shape and x.ndim == 2) or _rounds_alike(x.dtype, x.shape, x.strides, y.shape, y.strides)
+    return (1 not in x.shape + y.shape and x.ndim == 2) or _rounds_alike(
+        x.dtype, x.shape, x.strides, y.shape, y.strides
+    )
 
 
 #: elements of a matrix up to which products of a vector and it are tried

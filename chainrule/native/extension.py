@@ -84,4 +84,5 @@ if AVAILABLE:
     config.THREADS.follow(set_threads)
 else:
     OWN = {}
-    Runner = SharedUfunc = execute = first_broken = loop = orders = get_threads = set_threads = use_lapack = _unavailable  # type: ignore[assignment, misc]
+    Runner = SharedUfunc = execute = first_broken = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
+    orders = use_lapack = _unavailable

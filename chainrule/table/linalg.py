@@ -192,11 +192,13 @@ _SMALL = 32  # up to that size decomposing costs nothing that could be seen
 # -- determinants ----------------------------------------------------------------------------------------------------
 
 
-def _cofactors(x: AnyArray, out: AnyArray) -> Any:
+def _cofactors(x: Any, out: Any) -> Any:
     """∂det/∂x: det(x)·x⁻ᵀ, and for arrays that hold a singular matrix the product of the other singular values."""
     if is_recorded(x) or is_recorded(out):
         if is_recorded(x) and _has_inverse(x.inside):
-            return _at_matrix(out) * inv(x).mT  # which fails in a replay with a singular matrix: then it is not replayed
+            return (
+                _at_matrix(out) * inv(x).mT
+            )  # which fails in a replay with a singular matrix: then it is not replayed
         return in_one(_cofactors, x, out)
     if type(x) is ndarray:
         try:

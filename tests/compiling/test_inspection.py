@@ -54,7 +54,9 @@ def test_a_step_in_a_loop_that_is_not_native_is_named_once():
         return x
 
     compiled = cr.compile(powers)
-    with pytest.warns(UserWarning, match=r"powers has matrix_power \(test_inspection.py:\d+\) 70 times, which Python calls") as found:
+    with pytest.warns(
+        UserWarning, match=r"powers has matrix_power \(test_inspection.py:\d+\) 70 times, which Python calls"
+    ) as found:
         compiled(np.eye(2)), compiled(np.eye(2)), compiled(np.eye(3))
     assert len(found) == 1
     text = compiled.explain()

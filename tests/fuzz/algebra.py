@@ -33,8 +33,8 @@ VECTORS = parts("""{M} @ {v} | {v} @ {M} | np.linalg.solve({P}, {v}) | {v} * {s}
     | np.linalg.eigvalsh({P}) | np.linalg.svd({M}, compute_uv=False) | {M}[p, q] | np.exp(-{v} ** 2) | {v}[np.argsort({v})]
     | np.linalg.solve({M}, {v}) | {M}.T @ {v} | np.sum({M}, axis=0) | {v} - np.max({v}) | np.take({v}, q)
     | np.broadcast_to({s}, ({v}.size,)) * {v} | {v}[::-1] | np.searchsorted(np.sort({v}), {v}) * {s}""")
-NUMBERS = parts("""{v} @ {v} | {v} @ {P} @ {v} | {v} @ np.linalg.solve({P}, {v}) | np.linalg.slogdet({P})[1] | np.linalg.det({M}) | {v}[0] | {v}[-1]
-    | {M}[0, -1] | np.sum({v}) | {s} ** 2 | {s} * {s} | {s} - {n} | np.log(np.sum(np.exp({v}))) | np.max({v}) | {v}[np.argmax({v})]
+NUMBERS = parts("""{v} @ {v} | {v} @ {P} @ {v} | {v} @ np.linalg.solve({P}, {v}) | np.linalg.slogdet({P})[1] | np.linalg.det({M}) | {v}[0]
+    | {v}[-1] | {M}[0, -1] | np.sum({v}) | {s} ** 2 | {s} * {s} | {s} - {n} | np.log(np.sum(np.exp({v}))) | np.max({v}) | {v}[np.argmax({v})]
     | np.trace({M}) | {s} / ({s} ** 2 + 1) | ({s} - {v}[0]) ** 2 | abs({s}) ** 1.5 | np.linalg.slogdet({M})[1] | np.exp(-{s} ** 2)
     | np.mean({M}) | {s} ** 3 | {n} * {s} | np.sqrt({s} ** 2 + 1) | {v}[p][0] | np.dot({v}, {v}) | np.sin({s}) + {s}""")
 KINDS = {"M": MATRICES, "v": VECTORS, "s": NUMBERS}
@@ -51,7 +51,10 @@ def program(seed: int) -> list[Statement]:
         carried = [rng.choice(names[kind]) for kind in "vs"]
         inner = {kind: list(of) for kind, of in names.items()}
         body = [_statement(rng, inner, f"{rng.choice('Mvs')}_{k}") for k in range(rng.randint(1, 3))]
-        body += [f"{name} = np.tanh({_filled(rng, rng.choice(KINDS[kind]), inner)})" for kind, name in zip("vs", carried, strict=True)]
+        body += [
+            f"{name} = np.tanh({_filled(rng, rng.choice(KINDS[kind]), inner)})"
+            for kind, name in zip("vs", carried, strict=True)
+        ]
         lines += [f"for step in range({rng.randint(2, 5)}):", *[f"    {line}" for line in body]]
     results = [rng.choice(names[kind]) for kind in "Mvs"]
     lines.append(f"return {', '.join(results)}")
