@@ -7,6 +7,7 @@ says which position was none.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -45,9 +46,9 @@ def region(loops: CallLoops, x: Operand, index: tuple[Any, ...]) -> Region:
     """What an index of integers, slices, None, Ellipsis and arrays (Operands, or plain ones) names."""
     items = _for_every_axis(loops, index, len(x.layout.shape))
     among = [k for k, item in enumerate(items) if type(item) is int or isinstance(item, Operand)]
-    together = among[-1] - among[0] == len(among) - 1
+    together = not among or among[-1] - among[0] == len(among) - 1
     arrays = [item for item in items if isinstance(item, Operand)]
-    if not arrays or len(arrays) > MOST:
+    if len(arrays) > MOST:
         raise Unlowered
     common = np.broadcast_shapes(*[item.layout.shape for item in arrays])
     axes: list[tuple[int, int]] = []
@@ -55,7 +56,7 @@ def region(loops: CallLoops, x: Operand, index: tuple[Any, ...]) -> Region:
     lengths, steps = [], []
     of_x = iter(zip(x.layout.shape, x.layout.strides, strict=True))
     for k, item in enumerate(items):
-        if k == among[0] and together:
+        if among and k == among[0] and together:
             place = len(axes)
         if item is None:
             axes.append((1, 0))
@@ -157,7 +158,7 @@ def _run(loops: CallLoops, name: str, of: Region, array: Operand, other: Operand
 def read(loops: CallLoops, x: Operand, index: tuple[Any, ...], out: Operand) -> None:
     """``x[index]``."""
     of = region(loops, x, index)
-    if of.shape != out.layout.shape or x.dtype != out.dtype:
+    if not of.positions or of.shape != out.layout.shape or x.dtype != out.dtype:
         raise Unlowered
     _run(loops, f"elements{out.dtype.itemsize}", of, x, out, True, False)
 
@@ -167,7 +168,10 @@ def write(loops: CallLoops, out: Operand, index: tuple[Any, ...], values: Operan
     of = region(loops, out, index)
     if values.dtype != out.dtype or np.broadcast_shapes(of.shape, values.layout.shape) != of.shape:
         raise Unlowered
-    if not all([_in_c_order(part) for part, _ in of.positions]):
+    if not of.positions and not accumulate:
+        loops.copy(values, Operand(out.slot, of.shape, tuple(of.strides), out.dtype, of.offset))
+        return
+    if not of.positions or not all([_in_c_order(part) for part, _ in of.positions]):
         raise Unlowered  # NumPy may go through them in another order
     name = f"add_{out.dtype.str[1:]}" if accumulate else f"put{out.dtype.itemsize}"
     _run(loops, name, of, out, values, False, True)
@@ -281,9 +285,9 @@ def put(loops: CallLoops, index: tuple[Any, ...], accumulate: bool) -> None:
 
 
 def written(loops: CallLoops, call: Rebuilt) -> None:
-    """``np.add.at(x, index, values)`` and ``np.put(x, positions, values)`` into a copy of x."""
+    """``x[index] = values``, ``np.add.at(x, index, values)`` and ``np.put(x, positions, values)``, into a copy of x."""
     accumulate = getattr(call.function, "__self__", None) is np.add and call.function.__name__ == "at"
-    if not accumulate and call.function is not np.put:
+    if not accumulate and call.function not in (np.put, operator.setitem):
         raise Unlowered
     if call.kwargs or call.floats or len(call.args) != 3 or call.written != (getattr(call.args[0], "at", None),):
         raise Unlowered
@@ -291,8 +295,8 @@ def written(loops: CallLoops, call: Rebuilt) -> None:
     index = call.args[1] if type(call.args[1]) is tuple else (call.args[1],)
     index = tuple([_operand(loops, item) if type(item) is Place else item for item in index])
     loops.copy(x, out)
-    if accumulate:
-        write(loops, out, index, values, True)
+    if accumulate or call.function is operator.setitem:
+        write(loops, out, index, values, accumulate)
         return
     if len(index) != 1 or not isinstance(index[0], Operand) or values.layout.shape != index[0].layout.shape:
         raise Unlowered

@@ -68,11 +68,15 @@ def joined(loops: CallLoops, call: Call) -> None:
     (out,) = loops.writes
     ndim = len(out.layout.shape)
     stacked = call.function is np.stack
-    if type(arrays) not in (list, tuple) or not all(type(x) is Var for x in arrays) or type(axis) is not int:
+    if type(arrays) not in (list, tuple) or type(axis) is not int:
+        raise Unlowered
+    if not all([type(x) is Var or (stacked and isinstance(x, (float, np.generic))) for x in arrays]):
         raise Unlowered
     axis %= ndim
     offset = 0
-    for x in loops.reads:
+    reads = iter(loops.reads)
+    for item in arrays:
+        x = next(reads) if type(item) is Var else loops.converted(item, out.dtype)
         shape, strides, _ = x.layout
         if stacked:
             shape, strides = (*shape[:axis], 1, *shape[axis:]), (*strides[:axis], 0, *strides[axis:])

@@ -504,6 +504,8 @@ class Recorder:
         strong = not (self.weak and self.narrow) or function in _OF_FLOATS or type(function) is Rebuilt
         if not strong and any(map(self._is_weak, _flat(args))):
             raise ByValue("a float of Python's takes part in what is not NumPy's")
+        if function in _DOTS and len(args) == 2 and not kwargs and _multiplies_alike(function, *_arrays(args)):
+            function, method = np.matmul, "__call__"
         if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
             function, method = _scalar_square, ""
         given = _arrays(_without_scalars(args) if function in _OF_ARRAYS and not _drops_axes(function, args) else args)
@@ -1201,9 +1203,6 @@ class Traced(ArrayLike):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if kwargs.get("out") is None and function not in _WRITERS and all(map(_is_plain_type, types)):
-            if function in _DOTS and len(args) == 2 and not kwargs and _multiplies_alike(function, *_arrays(args)):
-                function, method = np.matmul, "__call__"
-                return self.recorder.call(function, method, args, kwargs)
             return self.recorder.call(function, "", args, kwargs)
         return array_function(self, function, types, args, kwargs)
 
