@@ -35,7 +35,8 @@ VECTORS = parts("""{M} @ {v} | {v} @ {M} | np.linalg.solve({P}, {v}) | {v} * {s}
     | np.broadcast_to({s}, ({v}.size,)) * {v} | {v}[::-1] | np.searchsorted(np.sort({v}), {v}) * {s}""")
 NUMBERS = parts("""{v} @ {v} | {v} @ {P} @ {v} | {v} @ np.linalg.solve({P}, {v}) | np.linalg.slogdet({P})[1] | np.linalg.det({M}) | {v}[0]
     | {v}[-1] | {M}[0, -1] | np.sum({v}) | {s} ** 2 | {s} * {s} | {s} - {n} | np.log(np.sum(np.exp({v}))) | np.max({v})
-    | {v}[np.argmax({v})]    | np.trace({M}) | {s} / ({s} ** 2 + 1) | ({s} - {v}[0]) ** 2 | abs({s}) ** 1.5 | np.linalg.slogdet({M})[1] | np.exp(-{s} ** 2)
+    | {v}[np.argmax({v})]
+    | np.trace({M}) | {s} / ({s} ** 2 + 1) | ({s} - {v}[0]) ** 2 | abs({s}) ** 1.5 | np.linalg.slogdet({M})[1] | np.exp(-{s} ** 2)
     | np.mean({M}) | {s} ** 3 | {n} * {s} | np.sqrt({s} ** 2 + 1) | {v}[p][0] | np.dot({v}, {v}) | np.sin({s}) + {s}""")
 KINDS = {"M": MATRICES, "v": VECTORS, "s": NUMBERS}
 
