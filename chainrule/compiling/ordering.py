@@ -114,7 +114,7 @@ def inserted(loops: CallLoops, side: str) -> None:
     if not size(out.layout.shape) or not is_run(keys.layout, reversed(range(len(keys.layout.shape)))):
         raise Unlowered
     keys, out = [Operand(z.slot, (size(z.layout.shape),), (z.dtype.itemsize,), z.dtype, z.offset) for z in (keys, out)]
-    along_cores(loops, "searchsorted", [["n"], ["m"], ["m"]], (found[0], int(side == "right")), [x, keys], [out])
+    along_cores(loops, "searchsorted", [["n"], ["m"], ["m"]], (found[0], int(side == "right")), [x, keys], [out], True)
 
 
 def _of(dtype: np.dtype[Any]) -> Any:

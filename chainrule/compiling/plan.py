@@ -17,7 +17,7 @@ from chainrule.compiling.layout import ARENA, Buffer, Value, arrange
 from chainrule.compiling.lowering import LoopLowerer
 from chainrule.compiling.native_executor import Native, Whole
 from chainrule.compiling.printing import table
-from chainrule.compiling.python_executor import Executor, Report
+from chainrule.compiling.python_executor import Executor, Failed, Report
 from chainrule.compiling.simplify import Simplified
 from chainrule.compiling.steps import Lowering, Step, note_uses
 from chainrule.interpreters.traced import Program, Var, same_bits
@@ -50,7 +50,11 @@ class Plan:
         self.groups: list[Group] = []
         self.private: set[Buffer] = set()
         self.dropped, self.merged, self.folded = simplified.dropped, simplified.merged, simplified.folded
-        if not native or not self._make_native(program, simplified):
+        try:
+            made = native and self._make_native(program, simplified)
+        except Failed:  # a loop that does otherwise than what was recorded
+            made = False
+        if not made:
             self._make_python(program, simplified)
 
     def run(self, arrays: Arrays, report: Report | None = None) -> Arrays:

@@ -206,6 +206,16 @@ def test_what_may_fail_is_no_c_function():
         f.as_low_level_callable(1.0)
 
 
+def test_nan_among_what_is_ordered_is_no_failure():
+    ordered = cr.compile(lambda x, v: (np.sort(x), np.argsort(x), np.argmax(x), np.searchsorted(x, v)))
+    x = np.array([1.0, np.nan, -2.0, np.nan, 0.5])
+    with np.errstate(all="raise"):
+        for v in (V, x[::-1].copy(), x):
+            for _ in range(2):
+                same(ordered(x, v), ordered.function(x, v))
+    assert ordered.plan(x, V).executor == "native"
+
+
 def test_a_failure_after_an_invalid_operation_is_none():
     solution = cr.compile(lambda a, v: np.linalg.solve(a, np.sqrt(v)))
     solution(A, abs(V))
