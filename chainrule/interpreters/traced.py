@@ -841,7 +841,10 @@ class Recorder:
         known = _AS_CALLS.get(key)
         if known is False:
             return self._whole(prim, operands, params)
-        found = self._as_calls(prim, operands, params)
+        try:
+            found = self._as_calls(prim, operands, params)
+        except np.linalg.LinAlgError:  # these numbers say nothing about others
+            return self._whole(prim, operands, params)
         if known is None and not self._inside_row:
             if len(_AS_CALLS) > _MOST:
                 _AS_CALLS.clear()
@@ -862,9 +865,12 @@ class Recorder:
             out = prim.value(*operands, **params)
         except ByValue:
             raise
-        except Exception:  # whatever it was: calling it whole says it again, if it is the user's
+        except Exception as error:  # whatever it was: calling it whole says it again, if it is the user's
             del self.calls[begin:]
+            first = self.raised or error
             self.refusal, self.raised = refusal, raised
+            if isinstance(first, np.linalg.LinAlgError):
+                raise first from None
             return None
         finally:
             self._row = outer

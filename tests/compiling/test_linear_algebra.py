@@ -179,7 +179,15 @@ def test_no_step_is_pythons(program):
         compiled = cr.compile(function)
         for at in (p, p, p * 0.7, -p):
             same(compiled(at), function(at))
-        assert compiled.plan(p).executor == "native"
+        assert compiled.plan(p).executor == "native", compiled.explain()
+
+
+def test_a_singular_matrix_that_was_recorded_first_is_forgotten():
+    inverse = cr.compile(cr.grad(lambda a: np.sum(np.linalg.inv(a) ** 2)))
+    with pytest.raises(np.linalg.LinAlgError):
+        inverse(np.ones((5, 5)))
+    again = cr.compile(inverse.function)
+    assert again.plan(np.eye(5)).executor == "native"
 
 
 def test_results_of_the_callers_are_left_alone_where_there_are_none():
