@@ -273,7 +273,8 @@ def add_at(loops: CallLoops, shape: Shape, index: tuple[Any, ...]) -> None:
     write(loops, out, index, values, True)
 
 
-def index_of(loops: CallLoops, index: tuple[Any, ...]) -> None:
+def index_of(loops: CallLoops, index: tuple[Any, ...], order: str = "C") -> None:
+    """``x[index]``, which lies in memory as it was recorded, whatever the order."""
     read(loops, loops.reads[0], index, loops.writes[0])
 
 
