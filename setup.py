@@ -15,6 +15,7 @@ SOURCES = [
     "guards.c",
     "quiet.c",
     "rolled.c",
+    "factors.c",
     "values.c",
     "tape.c",
     "row.c",

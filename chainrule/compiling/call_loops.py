@@ -12,6 +12,7 @@ from chainrule.compiling.iteration import (
     Shape,
     broadcast_strides,
     dense_strides,
+    is_run,
     merged_axes,
     one_run,
     size,
@@ -111,6 +112,13 @@ class CallLoops:
             return x
         self.copy(x, copy)
         return copy
+
+
+def in_one_line(x: Operand) -> Operand:
+    """An array in C order as one of one dimension."""
+    if not is_run(x.layout, reversed(range(len(x.layout.shape)))):
+        raise Unlowered
+    return Operand(x.slot, (size(x.layout.shape),), (x.dtype.itemsize,), x.dtype, x.offset)
 
 
 def _with_longer_rows(axes: list[Axis]) -> list[Axis]:

@@ -20,9 +20,9 @@ from chainrule.api.array import Array, array_of
 from chainrule.compiling.branched import Branched, branched_of
 from chainrule.compiling.differentiable import CompiledFunction, Replay
 from chainrule.compiling.direct import Direct, direct_of
-from chainrule.compiling.floating_point import reporter
+from chainrule.compiling.floating_point import Handled, reporter
 from chainrule.compiling.footprint import footprint
-from chainrule.compiling.inspection import EXECUTOR, PlanOfCall, account
+from chainrule.compiling.inspection import EXECUTOR, PlanOfCall, account, python_steps
 from chainrule.compiling.keys import key_of, keys_within
 from chainrule.compiling.low_level import arguments_of, low_level_callable
 from chainrule.compiling.recording import LOCK, BadResult, Recording, record, rewind
@@ -33,6 +33,7 @@ from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import BEFORE_WRITE, about_to_write, wrote
 from chainrule.interpreters.traced import ByValue, Unrecordable
+from chainrule.native import AVAILABLE
 from chainrule.tree import tree_flatten, tree_unflatten
 
 ndarray = np.ndarray
@@ -41,6 +42,7 @@ TRIES = 3  # calls after which what a function changes for Python alone is taken
 VALUES = 16  # of a float that is no array, beyond which it is another one every time
 PATIENCE = 5.0  # seconds that a call waits for a recording in another thread
 TREES = 64  # for one signature: states of .grad and requires_grad, and functions that are not the same twice
+REPEATED = 64  # times that a line has a step in one call, from which it is one in a loop
 
 
 @contextlib.contextmanager
@@ -76,6 +78,7 @@ class Compiled:
         self._tried: dict[Any, int] = {}  # how often one was not recorded that may be later
         self._values: dict[Any, int] = {}  # how many recordings differ in the value of a float alone
         self._direct: Direct | Branched | None = None  # of the recording that served last
+        self._warned = False  # of a step in a loop that is not native
         functools.update_wrapper(self, function, updated=())
 
     def __repr__(self) -> str:
@@ -225,7 +228,19 @@ class Compiled:
         for memory, values in zip(memories, new, strict=True):
             memory[...] = values
         recording.forget()
+        self._warn_of_python(signature, recording)
         return _finish(recording, made, leaves, again)
+
+    def _warn_of_python(self, signature: Any, recording: Recording) -> None:
+        """Say once that a line in a loop has a step that is not native."""
+        if self._warned or not AVAILABLE:
+            return
+        paths = [path for tree in self._trees.get(signature, ()) for path in tree.paths()]
+        steps = [step for path in paths if path[-1].recording is recording for step in PlanOfCall(path).steps]
+        for (name, code, lasti), count in python_steps(steps).most_common(1):
+            if count >= REPEATED:
+                self._warned = True
+                errors.warn_compile_by_python(self.name, errors.Where(code, lasti), name, count)
 
     def _record_by_value(self, signature: Any, leaves: Any, spec: Any, again: Callable[[], Any]) -> Any:
         """Record a function whose numbers cannot be arrays, with what they are."""
@@ -348,8 +363,10 @@ class Compiled:
         memories = [x._raw if isinstance(x, Tensor) else x for x in targets]
         direct = self._direct
         ordinary = not kwargs and not SPECIAL and not STACK.levels and all([type(x) is ndarray for x in targets])
-        if ordinary and direct is not None and direct.spec == spec and direct.into(args, memories):
-            return out
+        if ordinary and direct is not None and direct.spec == spec:
+            with contextlib.suppress(Handled):  # eager says what it is
+                if direct.into(args, memories):
+                    return out
         results, found = tree_flatten(self(*args, **kwargs))
         values = [np.asarray(x._raw if isinstance(x, Tensor) else x) for x in results]
         if found != spec or any(

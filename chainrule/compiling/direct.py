@@ -29,12 +29,14 @@ class Direct:
         others: the sources of the arrays that come after them.
         entry: native code, and what it is given besides arrays.
         references: what the function read of Python's state.
+        may_fail: whether there may be no results.
     """
 
     __slots__ = (
         "_code",
         "_count",
         "_fixed",
+        "_may_fail",
         "_numbers",
         "_others",
         "_references",
@@ -54,6 +56,7 @@ class Direct:
         others: list[Any],
         entry: tuple[Any, Any],
         references: References,
+        may_fail: bool,
     ) -> None:
         self.spec = spec
         self._scalars = scalars
@@ -66,6 +69,7 @@ class Direct:
         self._fixed = tuple([source.content for source in others]) if captured else None
         self._code, self._reporting = entry
         self._references = references
+        self._may_fail = may_fail
 
     def call(self, args: tuple[Any, ...]) -> Any:
         """What the function returns; None for arguments that are no arrays, or of another layout."""
@@ -81,7 +85,7 @@ class Direct:
 
     def into(self, args: tuple[Any, ...], out: list[Any]) -> bool:
         """Have the results written into arrays; False for arguments, or arrays, of another layout."""
-        arrays = self._arrays(args)
+        arrays = None if self._may_fail else self._arrays(args)
         if arrays is None or any(type(x) is ndarray and np.may_share_memory(x, y) for x in arrays for y in out):
             return False  # a result may be written before all arguments are read
         return bool(self._code.run_into(arrays, out, self._reporting))
@@ -139,7 +143,16 @@ def direct_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]
     return (
         None
         if entry is None
-        else Direct(recording.spec, scalars, count, numbers, sources[count:], entry, tree.references)
+        else Direct(
+            recording.spec,
+            scalars,
+            count,
+            numbers,
+            sources[count:],
+            entry,
+            tree.references,
+            segment.plan.may_fail,
+        )
     )
 
 

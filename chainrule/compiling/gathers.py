@@ -1,6 +1,7 @@
 """``np.take``, indexing with one array, and ``np.add.reduceat``, by positions that never change, as loops of our own.
 
-Whether positions are within bounds is looked at once, when the plan is made: so only constants are taken this way.
+Whether positions are within bounds is looked at once, when the plan is made: so only constants are taken this way. Others are
+operands (:mod:`chainrule.compiling.indexed`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule.compiling import indexed
 from chainrule.compiling.call_loops import CallLoops
 from chainrule.compiling.iteration import Axis, Layout, Shape, is_run, merged_axes, sorted_axes
 from chainrule.compiling.layout import Value
@@ -32,8 +34,11 @@ def by_positions(loops: CallLoops, call: Call, reads: list[Value]) -> None:
     """The loops of such a call."""
     if call.method == "reduceat":
         segments(loops, call, reads)
-    else:
+        return
+    try:
         gathered(loops, call, reads)
+    except Unlowered:
+        indexed.element_of(loops, call)
 
 
 class Gather(NamedTuple):

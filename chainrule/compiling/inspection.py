@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -47,29 +48,50 @@ class PlanOfCall:
 
 
 def account(name: str, trees: Iterable[Tree], eager: Iterable[str]) -> str:
-    """A text about all recordings: what they hold for, what they read, how they run, and what is not recorded."""
-    lines = [f"compiled {name}: executor {EXECUTOR}"]
+    """A text about all recordings: how many steps are native, what they hold for, what they read, and what is not recorded."""
+    lines = []
+    counted = Counter[bool]()
     for tree in trees:
         for path in tree.paths():
             plan, recording = PlanOfCall(path), path[-1].recording
             assert recording is not None
-            lines.append(f"- {recording.describe()}: {len(plan.steps)} steps, {plan.executor}, {plan.memory} bytes")
+            here = Counter([step.template is not None for step in plan.steps if not step.view])
+            counted += here
+            lines.append(f"- {recording.describe()}: {_native(here)}, {plan.memory} bytes")
             lines += [f"    reads {_quoted(guard)}" for guard in recording.guards]
             lines += [f"    calls {text}" for text in _by_python(plan)]
     lines += [f"- not recorded: {reason}" for reason in eager]
-    return "\n".join(lines)
+    return "\n".join([f"compiled {name}: executor {EXECUTOR}; {_native(counted)}", *lines])
+
+
+def _native(steps: Counter[bool]) -> str:
+    return f"{steps[True]:,} of {steps.total():,} steps native"
+
+
+#: one step of a plan: what it calls, by the names of rows, and the place in the user's program
+Called = tuple[str, Any, int]
+
+
+def python_steps(steps: Iterable[Any]) -> Counter[Called]:
+    """The calls that Python makes, and how often."""
+    found = Counter[Called]()
+    for step in steps:
+        if step.template is None and not step.view:
+            call = step.call
+            found[("copy", None, -1) if call is None else (call.row or step.name, call.code, call.lasti)] += 1
+    return found
 
 
 def _by_python(plan: PlanOfCall) -> list[str]:
     """The steps that Python runs, where others are native."""
     if plan.executor == "python":
         return []
-    names: dict[str, int] = {}
-    for step in plan.steps:
-        if step.template is None and not step.view:
-            name = step.call.row or getattr(step.call.function, "__name__", "a function")
-            names[name] = names.get(name, 0) + 1
-    return [f"{name} by Python, {count} times" if count > 1 else f"{name} by Python" for name, count in names.items()]
+    lines = []
+    for (name, code, lasti), count in python_steps(plan.steps).most_common():
+        where = Where(code, lasti)
+        times = f", {count:,} times" if count > 1 else ""
+        lines.append(f"{name} by Python{times}" + (f": {where.quoted or where}" if where else ""))
+    return lines
 
 
 def _at(guard: Any) -> str:

@@ -12,7 +12,8 @@ from chainrule.compiling.iteration import Axis, Layout, Shape, size
 from chainrule.native import OWN, loop
 from chainrule.native.code import loop_step
 
-READ, WRITE, TEMPORARY, NUMBER = range(4)
+READ, WRITE, TEMPORARY, NUMBER, MEMORY = range(5)
+#: what an argument of a loop is, and which one: of the memories of factors, that of matrices of this size
 Slot = tuple[int, int]
 #: elements that blocks are a multiple of, so that vectors end where they end in one long run; and the most that whole rows of
 #: such a multiple may have
@@ -33,6 +34,8 @@ class Loop:
         outputs: how many arguments, the last ones, are written.
         elementwise: whether every element of the outputs is written once, from elements at the same index.
         in_place: whether the result may take the place of an operand: the loop does the same for one array as for two.
+        checked: whether it may fail: an "invalid" exception that it leaves says that it did.
+        shared: a loop that does the same with factors that it shares, if there is one.
         itemsizes: of each argument's elements.
         total, row: how many elements it goes through, if it may be in a group, else 0; the length of a row, 0 if any will do.
     """
@@ -49,6 +52,7 @@ class Loop:
         in_place: bool = False,
         core: Shape = (),
         core_strides: Shape = (),
+        checked: bool = False,
     ) -> None:
         self.name = name
         self.address, self.data = found
@@ -60,6 +64,8 @@ class Loop:
         self.in_place = in_place and outputs == 1 and len(set(itemsizes)) == 1
         self.core = core
         self.core_strides = core_strides
+        self.checked = checked
+        self.shared: Loop | None = None
         self.total = self.row = 0
         if elementwise and len(axes) <= 2:
             row = axes[0].length if len(axes) == 2 else 0
@@ -81,7 +87,8 @@ class Loop:
             (*inner.strides, *self.core_strides),
             core=self.core,
             outer=outer[::-1],
-            split=shared,
+            split=shared and not self.checked,
+            checked=self.checked,
         )
         end = len(words) - len(outer) * (1 + count)
         return words[: end - 2 * count], words[end:]
@@ -102,6 +109,11 @@ class Template:
         self.loops: list[Loop] = []
         self.temporaries: list[int] = []
         self.numbers: list[np.ndarray[Any, Any]] = []
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether there may be no result for some operands."""
+        return any([loop.checked for loop in self.loops])
 
     def temporary(self, nbytes: int) -> Slot:
         self.temporaries.append(nbytes)

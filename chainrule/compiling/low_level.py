@@ -61,4 +61,7 @@ def _why_not(recording: Recording, plan: Plan) -> str:
     if out.dtype != DOUBLE or len(out.shape) > 1:
         return f"it returns {out.dtype}{list(out.shape)}, and SciPy takes float64[] or float64[n]"
     python = [step.name for step in plan.steps if step.template is None and not step.view]
-    return f"{', '.join(dict.fromkeys(python))} is a step that Python runs" if python else ""
+    if python:
+        return f"{', '.join(dict.fromkeys(python))} is a step that Python runs"
+    failing = [step.name for step in plan.steps if step.template is not None and step.template.may_fail]
+    return f"{', '.join(dict.fromkeys(failing))} may raise an error, which SciPy does not look for" if failing else ""

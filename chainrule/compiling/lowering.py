@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling import gathers, moves, products, reductions
+from chainrule.compiling import gathers, indexed, linear_algebra, moves, ordering, products, reductions
 from chainrule.compiling.call_loops import CallLoops
 from chainrule.compiling.layout import ARENA, Buffer, Value
 from chainrule.compiling.loops import KINDS, Operand, Template, Unlowered, is_exact, type_of, ufunc_loop
 from chainrule.compiling.steps import Made
-from chainrule.interpreters.traced import Call, Var, Whole
+from chainrule.compiling.trials import power
+from chainrule.interpreters.rebuilt import Rebuilt
+from chainrule.interpreters.traced import Call, Var, Whole, scalar_pow
 
 #: calls that are remembered
 MOST = 20_000
@@ -42,6 +44,8 @@ class LoopLowerer:
         function = call.function
         if gathers.reads_positions(call):
             return self._lower(call, reads)  # what it comes to depends on the content of an array, too
+        if type(function) is Rebuilt:
+            return self._lower(call, reads)
         if not (isinstance(function, np.ufunc) or function in FUNCTIONS or type(function) is Whole):
             return None  # nor is it remembered, and so kept
         values = iter(reads)
@@ -140,6 +144,8 @@ def add(loops: CallLoops, call: Call) -> None:
         FUNCTIONS[function](loops, call)
     elif type(function) is Whole and function.prim.name in moves.ROWS:
         moves.ROWS[function.prim.name](loops, **function.params)
+    elif type(function) is Rebuilt:
+        indexed.written(loops, function)
     else:
         raise Unlowered
 
@@ -157,12 +163,24 @@ def _ufunc(loops: CallLoops, call: Call, function: np.ufunc) -> None:
     elif function.signature is not None:
         products.generalized(loops, call, function)
     else:
-        arguments = loops.arguments(call.args)
-        dtypes, found = ufunc_loop(function, [type_of(x) for x in arguments])
-        inputs = [loops.converted(x, dtype) for x, dtype in zip(arguments, dtypes, strict=False)]
-        if [x.dtype for x in loops.writes] != list(dtypes[function.nin :]):
-            raise Unlowered
-        loops.elementwise(function.__name__, found, inputs, loops.writes, is_exact(function, dtypes[0]))
+        _elementwise(loops, call, function)
+
+
+def _elementwise(loops: CallLoops, call: Call, function: np.ufunc) -> None:
+    arguments = loops.arguments(call.args)
+    dtypes, found = ufunc_loop(function, [type_of(x) for x in arguments])
+    inputs = [loops.converted(x, dtype) for x, dtype in zip(arguments, dtypes, strict=False)]
+    if [x.dtype for x in loops.writes] != list(dtypes[function.nin :]):
+        raise Unlowered
+    loops.elementwise(function.__name__, found, inputs, loops.writes, is_exact(function, dtypes[0]))
+
+
+def _clip(loops: CallLoops, call: Call) -> None:
+    """``np.clip`` with both bounds is a ufunc that has no name among NumPy's functions."""
+    ufunc = getattr(getattr(getattr(np, "_core", None), "umath", None), "clip", None)
+    if not isinstance(ufunc, np.ufunc) or len(call.args) != 3 or call.kwargs or any(x is None for x in call.args):
+        raise Unlowered
+    _elementwise(loops, call, ufunc)
 
 
 def _power(loops: CallLoops, call: Call) -> None:
@@ -180,10 +198,26 @@ def _power(loops: CallLoops, call: Call) -> None:
     )
 
 
+def _scalar_power(loops: CallLoops, call: Call) -> None:
+    """``x ** y`` of NumPy's scalars."""
+    (out,) = loops.writes
+    arguments = loops.arguments(call.args)
+    if out.dtype.char not in "fd" or any([x.dtype != out.dtype for x in loops.reads]):
+        raise Unlowered
+    if not all([isinstance(x, Operand) or type(x) in (int, float) for x in arguments]):
+        raise Unlowered
+    inputs = [loops.converted(x, out.dtype) for x in arguments]
+    loops.elementwise("power", power(out.dtype), inputs, [out], exact=False)
+
+
 #: NumPy's functions, and what finds their loops
 FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
     operator.pow: _power,
+    scalar_pow: _scalar_power,
+    np.clip: _clip,
+    np.searchsorted: ordering.searchsorted,
     **reductions.FUNCTIONS,
     **products.FUNCTIONS,
     **moves.FUNCTIONS,
+    **linear_algebra.FUNCTIONS,
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.compiling import indexed, ordering
 from chainrule.compiling.call_loops import CallLoops
 from chainrule.compiling.iteration import (
     Shape,
@@ -67,11 +68,15 @@ def joined(loops: CallLoops, call: Call) -> None:
     (out,) = loops.writes
     ndim = len(out.layout.shape)
     stacked = call.function is np.stack
-    if type(arrays) not in (list, tuple) or not all(type(x) is Var for x in arrays) or type(axis) is not int:
+    if type(arrays) not in (list, tuple) or type(axis) is not int:
+        raise Unlowered
+    if not all([type(x) is Var or (stacked and isinstance(x, (float, np.generic))) for x in arrays]):
         raise Unlowered
     axis %= ndim
     offset = 0
-    for x in loops.reads:
+    reads = iter(loops.reads)
+    for item in arrays:
+        x = next(reads) if type(item) is Var else loops.converted(item, out.dtype)
         shape, strides, _ = x.layout
         if stacked:
             shape, strides = (*shape[:axis], 1, *shape[axis:]), (*strides[:axis], 0, *strides[axis:])
@@ -130,13 +135,21 @@ def embedded(loops: CallLoops, shape: Shape, index: tuple[Any, ...]) -> None:
     _write(loops, x, out, lambda array: element(array, index) if _is_basic(index) else None)
 
 
+def undiagonal(loops: CallLoops, offset: int, axis1: int, axis2: int, sizes: Shape) -> None:
+    """Zeros with an array on a diagonal."""
+    (x,), (out,) = loops.reads, loops.writes
+    loops.copy(Operand(loops.template.number(np.zeros((), out.dtype)), (), (), out.dtype), out)
+    _write(loops, x, out, lambda array: np.diagonal(array, offset, axis1, axis2))
+
+
 def put(loops: CallLoops, index: tuple[Any, ...], accumulate: bool) -> None:
-    """An array with values at a basic index."""
-    if accumulate:
-        raise Unlowered
+    """An array with values at an index."""
+    if accumulate or not _is_basic(index):
+        indexed.put(loops, index, accumulate)
+        return
     base, values = loops.reads
     loops.copy(base, loops.writes[0])
-    _write(loops, values, loops.writes[0], lambda array: element(array, index) if _is_basic(index) else None)
+    _write(loops, values, loops.writes[0], lambda array: element(array, index))
 
 
 def put_view(loops: CallLoops, steps: Any) -> None:
@@ -196,8 +209,17 @@ FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
     np.concatenate: joined,
     np.stack: joined,
     np.roll: rolled,
+    np.take_along_axis: indexed.along_axis,
+    **ordering.FUNCTIONS,
 }
 if hasattr(np, "astype"):
     FUNCTIONS[np.astype] = cast
 #: rows that are recorded as one call
-ROWS: dict[str, Callable[..., None]] = {"embed": embedded, "index_put": put, "copy_slices": put_view}
+ROWS: dict[str, Callable[..., None]] = {
+    "embed": embedded,
+    "index_put": put,
+    "copy_slices": put_view,
+    "undiagonal": undiagonal,
+    **indexed.ROWS,
+    "inserted": ordering.inserted,
+}

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.compiling.factors import Memories
 from chainrule.compiling.grouping import Argument, Group, Work
 from chainrule.compiling.layout import (
     ALIGNMENT,
@@ -31,8 +32,8 @@ from chainrule.compiling.layout import (
     in_stack,
     root_of,
 )
-from chainrule.compiling.loops import READ, ROUND, TEMPORARY, WRITE
-from chainrule.compiling.python_executor import MEMORY, NOTE, Executor, Report, named
+from chainrule.compiling.loops import MEMORY, READ, ROUND, TEMPORARY, WRITE
+from chainrule.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, named
 from chainrule.compiling.rolling import Item, Rolled, rolled_up
 from chainrule.compiling.steps import Lowering, Step
 from chainrule.native import Runner
@@ -57,12 +58,12 @@ class Segment:
         loops: of those that are rolled up, the first and last step of the body, and the last one of all times round.
     """
 
-    def __init__(self, numbers: list[int], steps: list[Step]) -> None:
+    def __init__(self, numbers: list[int], steps: list[Step], memories: Memories) -> None:
         self.steps = numbers
         self.works: list[Work] = []
         self._origins: list[int] = []  # the steps that they are of
         for number in numbers:
-            _add_works(self.works, steps[number])
+            _add_works(self.works, steps[number], memories)
             self._origins += [number] * (len(self.works) - len(self._origins))
         self.loops: list[tuple[int, int, int]] = []
         self.items: list[Item] = list(self.works)
@@ -82,12 +83,13 @@ class Segment:
         return list(dict.fromkeys([buffer for item in self.items for buffer in item.touched]))
 
 
-def _add_works(works: list[Work], step: Step) -> None:
+def _add_works(works: list[Work], step: Step, memories: Memories) -> None:
     """The loops of a step, with its arrays as their arguments."""
     template = step.template
     reads, writes = step.reads, step.writes
     temporaries = [Buffer(ARENA, nbytes) for nbytes in template.temporaries]
-    for loop in template.loops:
+    for each in template.loops:
+        loop = memories.chosen(each, reads, works)
         args: list[Argument] = []
         for (kind, i), offset in loop.args:
             if kind in (READ, WRITE):
@@ -95,6 +97,8 @@ def _add_works(works: list[Work], step: Step) -> None:
                 args.append((value.buffer, value.offset + offset, None))
             elif kind == TEMPORARY:
                 args.append((temporaries[i], offset, None))
+            elif kind == MEMORY:
+                args.append((memories.buffer(i), 0, None))
             else:
                 args.append((None, offset, template.numbers[i]))
         works.append(Work(loop, args))
@@ -317,8 +321,9 @@ class Native:
         self._lowering = lowering
         steps = lowering.steps
         main = len(steps) - lowering.commits
-        self.units = _units(steps, range(main))
-        self._commits = _units(steps, range(main, len(steps)))
+        memories = Memories(steps)
+        self.units = _units(steps, range(main), memories)
+        self._commits = _units(steps, range(main, len(steps)), memories)
         self.segments = [unit for unit in self.units + self._commits if isinstance(unit, Segment)]
         self._arrange_segments()
         objects = any(value.dtype.hasobject for value in lowering.inputs)
@@ -423,7 +428,7 @@ class Native:
         writes = [1 + i for i, buffer in enumerate(given) if buffer in targets]
         runner = Runner(np.array(written.code, np.intp), 0, layouts, written.constants(), [], writes)
         roots = [buffer.root for buffer in given]
-        return Step(None, SegmentCall(runner), ([MEMORY, *roots], NOTE), {}, roots, [])
+        return Step(None, SegmentCall(runner), ([ARENA_OF_CALL, *roots], NOTE), {}, roots, [])
 
 
 class _Uses:
@@ -502,12 +507,12 @@ class Whole:
         self._writes = bool(lowering.commits)
         places = [lowering.owners.index(value) for value in lowering.outputs]
         self._places = None if places == list(range(len(lowering.owners))) else places
-        self._reporting: tuple[Any, Any] = (None, None)
+        self._reporting: tuple[Any, Any] = (None, _Reporting(None))
 
     def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
         known, reporting = self._reporting
         if report is not known:
-            reporting = None if report is None else _Reporting(report)
+            reporting = _Reporting(report)
             self._reporting = report, reporting
         outputs = self._runner(arrays, reporting)
         if outputs is None:
@@ -527,16 +532,16 @@ class Whole:
 
 
 class _Reporting:
-    """Names floating-point exceptions for a report."""
+    """Names floating-point exceptions for a report, and raises where a loop failed."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report | None) -> None:
         self._report = report
         self._handled: frozenset[str] = getattr(report, "handled", frozenset())
 
     def __call__(self, mask: int) -> None:
         found = named(mask)
         found &= {name for name, way in np.geterr().items() if way != "ignore"} | self._handled
-        if found:
+        if found and self._report is not None:
             self._report(found)
 
 
@@ -555,7 +560,7 @@ def _layout(value: Value) -> tuple[Any, Any, Any]:
     return value.shape, value.dtype, value.strides
 
 
-def _units(steps: list[Step], numbers: range) -> list[Segment | int]:
+def _units(steps: list[Step], numbers: range, memories: Memories) -> list[Segment | int]:
     """Steps as segments and numbers of steps that Python runs."""
     units: list[Segment | int] = []
     together: list[int] = []
@@ -567,11 +572,11 @@ def _units(steps: list[Step], numbers: range) -> list[Segment | int]:
             together.append(number)
             continue
         if together:
-            units.append(Segment(together, steps))
+            units.append(Segment(together, steps, memories))
             together = []
         units.append(number)
     if together:
-        units.append(Segment(together, steps))
+        units.append(Segment(together, steps, memories))
     return units
 
 

@@ -17,7 +17,7 @@ from chainrule.compiling.layout import ARENA, Buffer, Value, arrange
 from chainrule.compiling.lowering import LoopLowerer
 from chainrule.compiling.native_executor import Native, Whole
 from chainrule.compiling.printing import table
-from chainrule.compiling.python_executor import Executor, Report
+from chainrule.compiling.python_executor import Executor, Failed, Report
 from chainrule.compiling.simplify import Simplified
 from chainrule.compiling.steps import Lowering, Step, note_uses
 from chainrule.interpreters.traced import Program, Var, same_bits
@@ -53,7 +53,11 @@ class Plan:
         self.private: set[Buffer] = set()
         self.loops: list[tuple[Step, Step, int]] = []
         self.dropped, self.merged, self.folded = simplified.dropped, simplified.merged, simplified.folded
-        if not native or not self._make_native(program, simplified):
+        try:
+            made = native and self._make_native(program, simplified)
+        except Failed:  # a loop that does otherwise than what was recorded
+            made = False
+        if not made:
             self._make_python(program, simplified)
 
     def run(self, arrays: Arrays, report: Report | None = None) -> Arrays:
@@ -72,6 +76,11 @@ class Plan:
         None if Python takes part.
         """
         return None if self._whole is None else self._whole.entry(report)
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether a native step may find no result: of a singular matrix, for one."""
+        return any([step.template is not None and step.template.may_fail for step in self.steps])
 
     def __str__(self) -> str:
         return table(self)

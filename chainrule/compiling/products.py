@@ -10,6 +10,7 @@ import numpy as np
 
 from chainrule.compiling.call_loops import CallLoops, iteration
 from chainrule.compiling.iteration import (
+    Axis,
     Layout,
     contiguity,
     size,
@@ -22,6 +23,7 @@ from chainrule.compiling.loops import (
     is_exact,
     ufunc_loop,
 )
+from chainrule.compiling.trials import multiple
 from chainrule.interpreters.traced import Call
 
 ndarray = np.ndarray
@@ -32,12 +34,31 @@ def generalized(loops: CallLoops, call: Call, ufunc: np.ufunc) -> None:
     if ufunc not in GENERALIZED or len(loops.reads) != ufunc.nin:
         raise Unlowered
     dtypes, found = ufunc_loop(ufunc, [x.dtype for x in loops.reads])
-    every = loops.reads + loops.writes
-    if [x.dtype for x in every] != list(dtypes):
+    if [x.dtype for x in loops.reads + loops.writes] != list(dtypes):
         raise Unlowered
-    cores = [part.split(",") if part else [] for part in re.findall(r"\((.*?)\)", str(ufunc.signature))]
+    along_cores(loops, ufunc.__name__, core_names(ufunc), found, loops.reads, loops.writes)
+
+
+def along_cores(
+    loops: CallLoops,
+    name: str,
+    cores: list[list[str]],
+    found: tuple[int, int],
+    reads: list[Operand],
+    writes: list[Operand],
+    checked: bool = False,
+    outputs: int = 0,
+) -> None:
+    """Call a loop that goes through the core axes of operands, which have its dtypes, for each index of the leading ones.
+
+    Args:
+        cores: the names of each operand's core axes.
+        checked: whether it may fail.
+        outputs: how many operands it writes; 0: ``writes``.
+    """
+    every = reads + writes
     lengths: dict[str, int] = {}  # those of core axes that are left out first: they count as 1
-    for x, core in zip(loops.reads, cores, strict=False):
+    for x, core in zip(reads, cores, strict=False):
         missing = len(core) - len(x.layout.shape)
         optional = [name for name in core if name.endswith("?")]
         if missing > len(optional):
@@ -63,15 +84,23 @@ def generalized(loops: CallLoops, call: Call, ufunc: np.ufunc) -> None:
         return
     loops.template.loops.append(
         Loop(
-            ufunc.__name__,
+            name,
             found,
-            iteration(leading[: ufunc.nin], leading, shape)[0],
+            iteration(leading[: len(reads)], leading, shape)[0],
             [(x.slot, x.offset) for x in every],
             [x.dtype.itemsize for x in every],
             core=tuple([lengths[name] for name in dict.fromkeys(name for core in cores for name in core)]),
             core_strides=tuple(core_strides),
+            outputs=outputs or len(writes),
+            checked=checked,
         )
     )
+
+
+def core_names(ufunc: np.ufunc) -> list[list[str]]:
+    """The names of each operand's core axes."""
+    parts = re.findall(r"\((.*?)\)", str(ufunc.signature).replace(" ", ""))
+    return [part.split(",") if part else [] for part in parts]
 
 
 def dot(loops: CallLoops, call: Call) -> None:
@@ -84,9 +113,30 @@ def dot(loops: CallLoops, call: Call) -> None:
     lengths = [length for x in loops.reads for length in x.layout.shape]
     if [len(x.layout.shape) for x in loops.reads] not in ([2, 2], [2, 1], [1, 2]) or 1 not in lengths or 0 in lengths:
         raise Unlowered
-    if any(size(x.layout.shape) == 1 or not contiguity(x.layout) for x in loops.reads):
+    if any(size(x.layout.shape) == 1 for x in loops.reads):
+        _scaled(loops)
+        return
+    if any(not contiguity(x.layout) for x in loops.reads):
         raise Unlowered
     generalized(loops, call, np.matmul)
+
+
+def _scaled(loops: CallLoops) -> None:
+    """``np.dot`` with an array of one number: if there are more elements, it has BLAS add a multiple of them to zeros."""
+    x, y = loops.reads if size(loops.reads[1].layout.shape) == 1 else loops.reads[::-1]
+    (out,) = loops.writes
+    if not x.dtype == y.dtype == out.dtype:
+        raise Unlowered
+    n, itemsize = size(out.layout.shape), out.dtype.itemsize
+    if n == 1:
+        _, found = ufunc_loop(np.multiply, [x.dtype, x.dtype])
+    else:
+        found = multiple(x.dtype)
+    (step,) = [stride for stride, length in zip(x.layout.strides, x.layout.shape, strict=True) if length > 1] or [0]
+    if n > 1 and (step <= 0 or step % itemsize):
+        raise Unlowered  # it would be copied first
+    args = [(operand.slot, operand.offset) for operand in (x, y, out)]
+    loops.template.loops.append(Loop("dot", found, [Axis(n, (step, 0, itemsize))], args, [itemsize] * 3))
 
 
 def outer(loops: CallLoops, call: Call) -> None:

@@ -98,11 +98,26 @@ class Executor:
         return list(space.results) if space.faithful else []
 
 
+#: the bit of loops that can say that they failed
+FAILED = 16
 _BITS = {1: "divide", 2: "over", 4: "under", 8: "invalid"}
 
 
+class Failed(np.linalg.LinAlgError):
+    """A native loop has no result for its operands; eager says why, and where."""
+
+    def __init__(self) -> None:
+        super().__init__("a matrix is singular, not positive definite, or its decomposition does not converge")
+
+
 def named(mask: int) -> set[str]:
-    """The names of floating-point exceptions, from NumPy's bits."""
+    """The names of floating-point exceptions, from NumPy's bits.
+
+    Raises:
+        Failed: a loop says that it did.
+    """
+    if mask & FAILED:
+        raise Failed
     return {name for bit, name in _BITS.items() if mask & bit}
 
 
@@ -111,7 +126,7 @@ class _Standin:
 
 
 #: what stands for the arena among arguments, and for what is called with floating-point exceptions
-MEMORY: Any = _Standin()
+ARENA_OF_CALL: Any = _Standin()
 NOTE: Any = _Standin()
 
 
@@ -217,7 +232,7 @@ class Workspace:
             if array is None:
                 self._places.setdefault(x, []).append((container, key))
             return False
-        if x is MEMORY:
+        if x is ARENA_OF_CALL:
             container[key] = self._arena
             return False
         if x is NOTE:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.call_loops import CallLoops
+from chainrule.compiling.call_loops import CallLoops, in_one_line
 from chainrule.compiling.iteration import (
     Axis,
     Layout,
@@ -139,9 +139,12 @@ def accumulation(loops: CallLoops, ufunc: np.ufunc, given: dict[str, Any]) -> No
 
 def cumulative(loops: CallLoops, call: Call) -> None:
     given = dict(zip(("array", "axis", "dtype"), call.args, strict=False)) | call.kwargs
-    if given.get("axis") is None:
-        raise Unlowered
     given = {"array" if name == "a" else name: x for name, x in given.items()}
+    if "dtype" in given and given["dtype"] is loops.reads[0].dtype:
+        del given["dtype"]
+    if given.get("axis") is None:
+        loops.reads = [x if len(x.layout.shape) == 1 else in_one_line(x) for x in loops.reads]
+        given["axis"] = 0
     accumulation(loops, np.add if call.function is np.cumsum else np.multiply, given)
 
 

@@ -492,6 +492,9 @@ compile_no_plan(name, reason) -> RuntimeError
     compile: {name}{here} has no plan for these arguments, since it runs as it is: {reason}
 warn_compile_failed(name, where, reason) -> warning
     compile: {name}{where:bracketed} runs as it is, every time: {reason}
+warn_compile_by_python(name, where, step, count) -> warning
+    compile: {name} has {step}{where:bracketed} {count} times, which Python calls; other steps are native. explain() of the
+    compiled function lists such lines
 warn_compile_changing(name, where, read) -> warning
     compile: {name}{where:bracketed} runs as it is from now on, for Python reads a value that is another one in nearly
     every call: {read.quoted}. Compare arrays instead of numbers (`if x > 0`, not `if float(x) > 0`), return arrays and make

@@ -467,9 +467,11 @@ class Recorder:
         strong = not (self.weak and self.narrow) or function in _OF_FLOATS or type(function) is Rebuilt
         if not strong and any(map(self._is_weak, _flat(args))):
             raise ByValue("a float of Python's takes part in what is not NumPy's")
+        if function in _DOTS and len(args) == 2 and not kwargs and _multiplies_alike(function, *_arrays(args)):
+            function, method = np.matmul, "__call__"
         if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
             function, method = _scalar_square, ""
-        given = _arrays(args)
+        given = _arrays(_without_scalars(args) if function in _OF_ARRAYS and not _drops_axes(function, args) else args)
         named = _arrays(kwargs) if kwargs else kwargs
         out = self._called(getattr(function, method) if method else function, given, named)
         several = isinstance(out, (tuple, list))
@@ -802,7 +804,10 @@ class Recorder:
         known = _AS_CALLS.get(key)
         if known is False:
             return self._whole(prim, operands, params)
-        found = self._as_calls(prim, operands, params)
+        try:
+            found = self._as_calls(prim, operands, params)
+        except np.linalg.LinAlgError:  # these numbers say nothing about others
+            return self._whole(prim, operands, params)
         if known is None and not self._inside_row:
             if len(_AS_CALLS) > _MOST:
                 _AS_CALLS.clear()
@@ -823,9 +828,12 @@ class Recorder:
             out = prim.value(*operands, **params)
         except ByValue:
             raise
-        except Exception:  # whatever it was: calling it whole says it again, if it is the user's
+        except Exception as error:  # whatever it was: calling it whole says it again, if it is the user's
             del self.calls[begin:]
+            first = self.raised or error
             self.refusal, self.raised = refusal, raised
+            if isinstance(first, np.linalg.LinAlgError):
+                raise first from None
             return None
         finally:
             self._row = outer
@@ -984,6 +992,12 @@ _EXACT = frozenset(
 )
 #: functions whose results of no dimension are scalars of NumPy's in plain code, though they are arrays here
 _OF_ELEMENTS = frozenset({operator.getitem})
+#: functions that give for a scalar of NumPy's (if not to be without axes again) what they give for an array, which is a view
+_OF_ARRAYS = frozenset(
+    {
+        operator.getitem, np.broadcast_to, np.reshape, np.ravel, np.expand_dims, np.atleast_1d, np.atleast_2d, np.atleast_3d,
+    }
+)  # fmt: skip
 #: functions whose result follows from shapes and dtypes
 _OF_SHAPES = frozenset(
     {
@@ -1020,6 +1034,16 @@ def _arrays(x: Any) -> Any:
     if kind is dict:
         return {key: _arrays(item) for key, item in x.items()}
     return x
+
+
+def _without_scalars(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with arrays without axes in the place of NumPy's scalars."""
+    return tuple([x.as_array() if type(x) is Traced else x for x in args])
+
+
+def _drops_axes(function: Any, args: tuple[Any, ...]) -> bool:
+    """Whether the result has no axes whatever the operand is like."""
+    return function is np.reshape and any(type(x) is tuple and not x for x in args[1:])
 
 
 def _flat(x: Any) -> list[Any]:
@@ -1121,6 +1145,8 @@ class Traced(ArrayLike):
         return recorder.note(np.positive, "__call__", (self,), {}, (self.var.array,), False)
 
     def on_numbers(self, function: Callable[[Any], Any]) -> Any:
+        if type(function) is functools.partial and not function.args:
+            return self.recorder.call(function.func, "", (self,), function.keywords)
         return self.recorder.call(function, "", (self,), {})
 
     @classmethod
@@ -1146,9 +1172,6 @@ class Traced(ArrayLike):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if kwargs.get("out") is None and function not in _WRITERS and all(map(_is_plain_type, types)):
-            if function is np.dot and len(args) == 2 and not kwargs and _multiplies_alike(*_arrays(args)):
-                function, method = np.matmul, "__call__"
-                return self.recorder.call(function, method, args, kwargs)
             return self.recorder.call(function, "", args, kwargs)
         return array_function(self, function, types, args, kwargs)
 
@@ -1161,7 +1184,7 @@ class Traced(ArrayLike):
         if not _is_ours(other):
             return super().__pow__(other)
         if self.scalar and _is_scalar(other):
-            return self.recorder.call(_scalar_pow, "", (self, other), {})
+            return self.recorder.call(scalar_pow, "", (self, other), {})
         is_number = type(other) in (int, float)
         if self.dtype.kind in "fc" and (is_number or np.ndim(other)):  # NumPy looks at the value of a 0-d exponent
             ufunc = _POWERS.get(other, np.power) if is_number else np.power
@@ -1175,7 +1198,7 @@ class Traced(ArrayLike):
         if not _is_ours(other):
             return super().__rpow__(other)
         return self.recorder.call(
-            _scalar_pow if self.scalar and _is_scalar(other) else operator.pow, "", (other, self), {}
+            scalar_pow if self.scalar and _is_scalar(other) else operator.pow, "", (other, self), {}
         )
 
     def as_array(self) -> Traced:
@@ -1359,7 +1382,8 @@ def _power_by_float(x: Any, exponent: Any) -> Any:
 #: what takes floats of Python's as such, or makes arrays of them
 _OF_FLOATS = frozenset({np.astype, _power_by_float})
 
-_scalar_pow = _OfScalars(operator.pow, "pow")
+#: a power of scalars, which is that of C's library
+scalar_pow = _OfScalars(operator.pow, "pow")
 _scalar_square = _OfScalars(np.square, "square")
 _as_scalars_do(operator.mul, "mul")
 _as_scalars_do(operator.truediv, "truediv")
@@ -1368,20 +1392,31 @@ _as_scalars_do(operator.truediv, "truediv")
 _POWERS: dict[Any, np.ufunc] = {2: np.square, -1: np.reciprocal, 0.5: np.sqrt, 1: np.positive}
 
 
-def _multiplies_alike(x: Any, y: Any) -> bool:
-    """Whether ``np.dot`` hands two arrays to the very function of BLAS that ``np.matmul`` hands them to."""
+#: functions that are `np.dot` of two vectors of numbers that are not complex
+_DOTS = frozenset({np.dot, np.inner, np.vdot})
+
+
+def _multiplies_alike(function: Any, x: Any, y: Any) -> bool:
+    """Whether ``np.dot`` (or its like) hands two arrays to the very function of BLAS that ``np.matmul`` hands them to."""
     if not (type(x) is type(y) is ndarray and x.dtype == y.dtype and x.dtype.char in "fdFD" and x.size and y.size):
         return False
     if x.ndim == y.ndim == 1:  # np.dot copies what does not lie densely
-        return bool(x.shape == y.shape and x.strides[0] == y.strides[0] == x.itemsize)
-    if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[1] != y.shape[0]:
+        return bool(x.shape == y.shape and x.strides[0] == y.strides[0] == x.itemsize) and (
+            function is np.dot or x.dtype.kind == "f"
+        )
+    if function is not np.dot or (x.ndim, y.ndim) not in ((2, 2), (2, 1), (1, 2)) or x.shape[-1] != y.shape[0]:
         return False
     if 1 in (x.size, y.size) or (x.dtype.kind == "c" and 1 in x.shape + y.shape):
         return False  # np.dot adds a multiple of an array to zeros, or takes another routine for an outer product
-    dense: bool = _dense(x) and (_dense(y) if y.ndim == 2 else y.strides[0] == y.itemsize)
-    if not dense or not same_bits(x.dot(y), x @ y):
+    if not (_dense(x) and _dense(y)) or (x.ndim == 1 and y.size > _TRIED_PRODUCT) or not same_bits(x.dot(y), x @ y):
         return False
-    return 1 not in x.shape + y.shape or _rounds_alike(x.dtype, x.shape, x.strides, y.shape, y.strides)
+    return (1 not in x.shape + y.shape and x.ndim == 2) or _rounds_alike(
+        x.dtype, x.shape, x.strides, y.shape, y.strides
+    )
+
+
+#: elements of a matrix up to which products of a vector and it are tried
+_TRIED_PRODUCT = 1 << 16
 
 
 @functools.lru_cache(maxsize=4096)

@@ -17,7 +17,9 @@ from chainrule.native.extension import (
     first_broken,
     get_threads,
     loop,
+    orders,
     set_threads,
+    use_lapack,
     why_not,
 )
 
@@ -31,8 +33,10 @@ __all__ = [
     "get_threads",
     "loop",
     "loops",
+    "orders",
     "refuse",
     "set_threads",
+    "use_lapack",
     "why_not",
 ]
 

@@ -1,7 +1,7 @@
 /* The interpreter of a program's code: npy_intp words, read front to back. code.py writes them, and documents them.
 
    LOOP, one call of an inner loop, or one for each index of `nouter` outer dimensions:
-       0 LOOP, 1 words of the step, 2 loop, 3 its data, 4 nargs, 5 ncore, 6 nstrides, 7 nouter, 8 split, 9 n,
+       0 LOOP, 1 words of the step, 2 loop, 3 its data, 4 nargs, 5 ncore, 6 nstrides, 7 nouter, 8 split + 2 checked, 9 n,
        ncore core dimensions, nstrides strides (one for each argument, then those of the core dimensions),
        nargs x (base, offset), nouter x (length, nargs strides), the outermost first
 
@@ -26,7 +26,8 @@
 #endif
 
 enum { LOOP, GROUP, ROLLED };
-enum { LOOP_WORDS, LOOP_LENGTH, LOOP_FN, LOOP_DATA, LOOP_NARGS, LOOP_NCORE, LOOP_NSTRIDES, LOOP_NOUTER, LOOP_SPLIT, LOOP_N, LOOP_HEAD = 9 };
+enum { LOOP_WORDS, LOOP_LENGTH, LOOP_FN, LOOP_DATA, LOOP_NARGS, LOOP_NCORE, LOOP_NSTRIDES, LOOP_NOUTER, LOOP_HOW, LOOP_N, LOOP_HEAD = 9 };
+enum { SPLIT = 1, CHECKED = 2 }; /* how a LOOP is run */
 enum { GROUP_NSTEPS = 2, GROUP_ROWS, GROUP_BLOCK, GROUP_N, GROUP_SPLIT, GROUP_SCRATCH, GROUP_HEAD };
 enum { STEP_LENGTH, STEP_FN, STEP_DATA, STEP_NARGS, STEP_FLAT, STEP_HEAD };
 enum { BASE, OFFSET, ADVANCE, ROW };
@@ -137,17 +138,32 @@ static double loop_work(const npy_intp *step) {
     return work;
 }
 
-static int run_loop(const npy_intp *step, char **bases) {
+/* A loop that may fail says so by an invalid exception; what NumPy does with it ignores other exceptions, too. */
+static int run_checked(const LoopStep *loop, char **start) {
+    int failed;
+    if (MAYBE_EXCEPTIONS()) clear_exceptions();
+    if (loop->nouter == 0) {
+        loop->fn(start, loop->dims, loop->strides, loop->data);
+    } else {
+        call_outer(loop, start, 0, loop->outer[0]);
+    }
+    failed = fetestexcept(FE_INVALID) ? FAILED : 0;
+    if (MAYBE_EXCEPTIONS()) clear_exceptions();
+    return failed;
+}
+
+static int run_loop(const npy_intp *step, char *const *bases) {
     SharedLoop shared;
     npy_intp k;
     if (step[LOOP_N] == 0) return 0; /* NumPy's loops rely on that */
     shared.loop = read_loop(step);
     for (k = 0; k < shared.loop.nargs; k++) shared.start[k] = bases[shared.loop.args[2 * k]] + shared.loop.args[2 * k + 1];
+    if (step[LOOP_HOW] & CHECKED) return run_checked(&shared.loop, shared.start);
     if (shared.loop.nouter == 0) {
         shared.loop.fn(shared.start, shared.loop.dims, shared.loop.strides, shared.loop.data);
         return 0;
     }
-    if (step[LOOP_SPLIT] && loop_work(step) >= SHARED_FROM) {
+    if ((step[LOOP_HOW] & SPLIT) && loop_work(step) >= SHARED_FROM) {
         return run_parts(part_of_loop, &shared, shared.loop.outer[0], loop_work(step), 0, NULL);
     }
     call_outer(&shared.loop, shared.start, 0, shared.loop.outer[0]);

@@ -13,7 +13,8 @@ LOOP: a call, or one for each index of some outer dimensions.
     5       number of core dimensions (of a gufunc)
     6       number of strides: one for each argument, then those of the arguments' core dimensions
     7       number of outer dimensions
-    8       1 if threads may share the first outer dimension
+    8       the sum of 1 if threads may share the first outer dimension, and 2 if the loop may fail: an "invalid" exception that
+            it leaves says that it did, and others mean nothing
     9       n
     ...     core dimensions; strides; (base, offset) of each argument; (length, stride of each argument) of each outer
             dimension, the outermost first
@@ -73,12 +74,14 @@ def loop_step(
     core: Sequence[int] = (),
     outer: Sequence[tuple[int, Sequence[int]]] = (),
     split: bool = False,
+    checked: bool = False,
 ) -> Words:
     """A LOOP: (base, offset) and stride of each argument; of a gufunc, core dimensions, and their strides after those.
 
     ``split`` says that no two indices of the first outer dimension write to one place, or read what another writes.
     """
-    words = [LOOP, 0, address, data, len(args), len(core), len(strides), len(outer), int(split), n, *core, *strides]
+    how = split + 2 * checked
+    words = [LOOP, 0, address, data, len(args), len(core), len(strides), len(outer), how, n, *core, *strides]
     for arg in args:
         words += arg
     for length, steps in outer:

@@ -18,7 +18,9 @@ __all__ = [
     "first_broken",
     "get_threads",
     "loop",
+    "orders",
     "set_threads",
+    "use_lapack",
     "why_not",
 ]
 
@@ -45,7 +47,9 @@ try:
         first_broken,
         get_threads,
         loop,
+        orders,
         set_threads,
+        use_lapack,
     )
 except ModuleNotFoundError:
     why_not = "the extension was not built: there was no C compiler when chainrule was installed"
@@ -81,3 +85,4 @@ if AVAILABLE:
 else:
     OWN = {}
     Runner = SharedUfunc = execute = first_broken = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
+    orders = use_lapack = _unavailable

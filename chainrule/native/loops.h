@@ -18,6 +18,13 @@ typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *str
 /* own.c: a new dict, name -> address */
 PyObject *own_loops(void);
 
+/* factors.c */
+PyObject *use_lapack(PyObject *self, PyObject *args);
+void shared_solve(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
+void shared_inv(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
+void shared_slogdet(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
+void shared_det(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
+
 /* guards.c */
 PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 
@@ -34,7 +41,9 @@ typedef struct {
 
 /* NULL if the words in [start, stop) are whole steps that use bases below nbases, else what is wrong with them */
 const char *survey_code(const npy_intp *code, npy_intp start, npy_intp stop, npy_intp nbases, Survey *survey);
-/* run the steps in [start, stop); returns floating-point exceptions as NumPy's bits (divide 1, over 2, under 4, invalid 8).
+#define FAILED 16
+/* run the steps in [start, stop); returns floating-point exceptions as NumPy's bits (divide 1, over 2, under 4, invalid 8), and
+   FAILED if a loop that may fail did.
    `bases` has room for as many as the survey says. */
 int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char **bases);
 /* the same for whole steps, without looking at exceptions before and after */

@@ -442,6 +442,18 @@ static PyObject *address_of_loop(PyObject *module, PyObject *args) {
     return Py_BuildValue("NN", PyLong_FromVoidPtr((void *)ufunc->functions[index]), PyLong_FromVoidPtr(ufunc->data == NULL ? NULL : (void *)ufunc->data[index]));
 }
 
+/* The addresses of what NumPy orders arrays of a dtype with, and of what finds their largest and smallest element; 0: none. */
+static PyObject *orders_of(PyObject *module, PyObject *dtype) {
+    PyArray_ArrFuncs *functions;
+    (void)module;
+    if (!PyArray_DescrCheck(dtype) || !PyTypeNum_ISNUMBER(((PyArray_Descr *)dtype)->type_num)) Py_RETURN_NONE;
+    functions = PyDataType_GetArrFuncs((PyArray_Descr *)dtype);
+    return Py_BuildValue("[NNN][NNN]NN",
+        PyLong_FromVoidPtr((void *)functions->sort[0]), PyLong_FromVoidPtr((void *)functions->sort[1]), PyLong_FromVoidPtr((void *)functions->sort[2]),
+        PyLong_FromVoidPtr((void *)functions->argsort[0]), PyLong_FromVoidPtr((void *)functions->argsort[1]), PyLong_FromVoidPtr((void *)functions->argsort[2]),
+        PyLong_FromVoidPtr((void *)functions->argmax), PyLong_FromVoidPtr((void *)functions->argmin));
+}
+
 /* An array of words, or NULL with an error. */
 static PyArrayObject *words_of(PyObject *object) {
     if (!PyArray_CheckExact(object) || PyArray_TYPE((PyArrayObject *)object) != NPY_INTP || PyArray_NDIM((PyArrayObject *)object) != 1 || !PyArray_ISCARRAY_RO((PyArrayObject *)object)) {
@@ -509,6 +521,8 @@ static PyObject *choose_threads(PyObject *module, PyObject *count) {
 
 static PyMethodDef functions[] = {
     {"loop", address_of_loop, METH_VARARGS, "loop(ufunc, index): addresses of an inner loop and its data, or None"},
+    {"use_lapack", use_lapack, METH_VARARGS, "use_lapack(getrf, getrs, gesv, threads, bits): addresses of the functions that factors are shared with"},
+    {"orders", orders_of, METH_O, "orders(dtype): addresses of (sorts, argsorts, argmax, argmin), or None"},
     {"execute", (PyCFunction)(void (*)(void))execute, METH_FASTCALL, "execute(code, start, stop, bases): run a range of a program; floating-point exceptions found"},
     {"first_broken", (PyCFunction)(void (*)(void))first_broken, METH_FASTCALL, "first_broken(guards, begin, missing): the position of the first guard that is not seen to hold, or -1"},
     {"quieten", quieten, METH_O, "quieten(begin): have marked code of this thread run unwatched, or no longer; whether it can be done"},

@@ -1,10 +1,13 @@
 /* Inner loops that NumPy does without a ufunc: copies, gathers (np.take), sums of segments (np.add.reduceat), choices
-   (np.where) and casts (astype).
+   (np.where), casts (astype), triangles (np.tril), powers of numbers that are no arrays, and products with an array of one
+   number (np.dot).
 
    Casts whose result C does not define (a float outside of the range of the integers) are left out. */
 
 #include "loops.h"
 
+#include <fenv.h>
+#include <math.h>
 #include <string.h>
 
 #define SIGNATURE(name) static void name(char **args, const npy_intp *dims, const npy_intp *strides, void *data)
@@ -48,6 +51,50 @@ typedef struct { npy_uint64 words[2]; } npy_pair;
             }                                                                          \
         }                                                                              \
     }
+
+/* ---- elements of x at positions along several axes: x, positions of each axis -> out; the transpose, values, positions -> out,
+   which adds to what is there, or writes over it. data is the number of axes, dims[1 ...] are their lengths, and their strides
+   come after those of the arguments. Positions count from either end; one beyond them is an "invalid" exception. */
+
+#define MAX_INDEXED (MAX_ARGS - 2)
+
+#define AT_ELEMENTS(ARRAY, OTHER, DO)                                                  \
+    npy_intp axes = (npy_intp)data, n = dims[0], i, k;                                 \
+    const npy_intp *steps = strides + axes + 2;                                        \
+    char *base = args[ARRAY], *other = args[OTHER], *positions[MAX_INDEXED];           \
+    for (k = 0; k < axes; k++) positions[k] = args[1 + k];                             \
+    for (i = 0; i < n; i++, base += strides[ARRAY], other += strides[OTHER]) {         \
+        npy_intp at = 0;                                                               \
+        for (k = 0; k < axes; k++) {                                                   \
+            npy_intp position = *(const npy_intp *)positions[k], length = dims[1 + k]; \
+            if (position < 0) position += length;                                      \
+            if (position < 0 || position >= length) {                                  \
+                feraiseexcept(FE_INVALID);                                             \
+                return;                                                                \
+            }                                                                          \
+            at += position * steps[k];                                                 \
+            positions[k] += strides[1 + k];                                            \
+        }                                                                              \
+        DO                                                                             \
+    }
+
+#define ELEMENTS(BYTES, TYPE)                                                          \
+    SIGNATURE(elements_##BYTES) {                                                      \
+        AT_ELEMENTS(0, (npy_intp)data + 1, { TYPE value; memcpy(&value, base + at, BYTES); memcpy(other, &value, BYTES); }) \
+    }                                                                                  \
+    SIGNATURE(put_##BYTES) {                                                           \
+        AT_ELEMENTS((npy_intp)data + 1, 0, { TYPE value; memcpy(&value, other, BYTES); memcpy(base + at, &value, BYTES); }) \
+    }
+
+#define ADD_ELEMENTS(NAME, TYPE, PARTS)                                                \
+    SIGNATURE(add_##NAME) {                                                            \
+        AT_ELEMENTS((npy_intp)data + 1, 0, { int p; for (p = 0; p < PARTS; p++) ((TYPE *)(base + at))[p] += ((TYPE *)other)[p]; }) \
+    }
+ADD_ELEMENTS(f4, float, 1)
+ADD_ELEMENTS(f8, double, 1)
+ADD_ELEMENTS(c8, float, 2)
+ADD_ELEMENTS(c16, double, 2)
+ADD_ELEMENTS(i8, npy_int64, 1)
 
 /* ---- sums of segments: x, where each begins -> out. A segment ends where the next one begins, or at `data` if that is not 0.
    NumPy adds to the first element the sum of the others, in an order of its own (DOUBLE_pairwise_sum). */
@@ -133,11 +180,134 @@ SEGMENTS(f8, double)
 #define SIZES(DO) DO(1, npy_uint8) DO(2, npy_uint16) DO(4, npy_uint32) DO(8, npy_uint64) DO(16, npy_pair)
 SIZES(COPY)
 SIZES(GATHER)
+SIZES(ELEMENTS)
 SELECT_NUMBER(1, npy_uint8)
 SELECT_NUMBER(2, npy_uint16)
 SELECT_NUMBER(4, npy_uint32)
 SELECT_NUMBER(8, npy_uint64)
 SELECT(16, npy_pair, )
+
+/* ---- triangles: (m,n)->(m,n). data is 2 * k, plus 1 for the upper one */
+
+static npy_intp within(npy_intp at, npy_intp n) { return at < 0 ? 0 : at > n ? n : at; }
+
+#define TRIANGLE(BYTES, TYPE)                                                          \
+    SIGNATURE(triangle_##BYTES) {                                                      \
+        npy_intp m = dims[1], n = dims[2], upper = (npy_intp)data & 1, k = ((npy_intp)data - upper) / 2, o, i, j; \
+        for (o = 0; o < dims[0]; o++) {                                                \
+            for (i = 0; i < m; i++) {                                                  \
+                char *in = args[0] + o * strides[0] + i * strides[2], *out = args[1] + o * strides[1] + i * strides[4]; \
+                npy_intp first = upper ? within(i + k, n) : 0, last = upper ? n : within(i + k + 1, n); \
+                for (j = 0; j < n; j++, in += strides[3], out += strides[5]) {         \
+                    if (j >= first && j < last) {                                      \
+                        TYPE value;                                                    \
+                        memcpy(&value, in, BYTES);                                     \
+                        memcpy(out, &value, BYTES);                                    \
+                    } else {                                                           \
+                        memset(out, 0, BYTES);                                         \
+                    }                                                                  \
+                }                                                                      \
+            }                                                                          \
+        }                                                                              \
+    }
+SIZES(TRIANGLE)
+
+/* ---- numbers: x ** y of NumPy's scalars; a multiple of x that BLAS adds to zeros, data is the address of its function */
+
+#define MULTIPLE(INT, TYPE)                                                            \
+    void (*axpy)(INT, TYPE, const void *, INT, void *, INT) = (void (*)(INT, TYPE, const void *, INT, void *, INT))data; \
+    memset(args[2], 0, (size_t)dims[0] * sizeof(TYPE));                                \
+    axpy((INT)dims[0], *(TYPE *)args[1], args[0], (INT)(strides[0] / (npy_intp)sizeof(TYPE)), args[2], 1);
+
+#define NUMBERS(NAME, TYPE, POW)                                                       \
+    SIGNATURE(power_##NAME) {                                                          \
+        npy_intp i;                                                                    \
+        (void)data;                                                                    \
+        for (i = 0; i < dims[0]; i++) {                                                \
+            TYPE x = *(TYPE *)(args[0] + i * strides[0]), y = *(TYPE *)(args[1] + i * strides[1]); \
+            *(TYPE *)(args[2] + i * strides[2]) = POW(x, y);                           \
+        }                                                                              \
+    }                                                                                  \
+    SIGNATURE(multiple64_##NAME) { MULTIPLE(npy_int64, TYPE) }                         \
+    SIGNATURE(multiple32_##NAME) { MULTIPLE(npy_int32, TYPE) }
+NUMBERS(f4, float, powf)
+NUMBERS(f8, double, pow)
+
+/* ---- order: (n)->(n), (n)->(): elements side by side. data is the address of NumPy's function; what it reports is a failure, and that
+   it compares nan is none */
+
+static void say_whether(int failed) {
+    feclearexcept(FE_INVALID);
+    if (failed) feraiseexcept(FE_INVALID);
+}
+
+#define SORT(BYTES, TYPE)                                                              \
+    SIGNATURE(sort_##BYTES) {                                                          \
+        int (*sort)(void *, npy_intp, void *) = (int (*)(void *, npy_intp, void *))data; \
+        npy_intp n = dims[1], i;                                                       \
+        int failed = 0;                                                                \
+        for (i = 0; i < dims[0]; i++) {                                                \
+            char *out = args[1] + i * strides[1];                                      \
+            memcpy(out, args[0] + i * strides[0], (size_t)n * BYTES);                  \
+            failed |= sort(out, n, NULL) < 0;                                          \
+        }                                                                              \
+        say_whether(failed);                                                           \
+    }
+SORT(1, npy_uint8) SORT(2, npy_uint16) SORT(4, npy_uint32) SORT(8, npy_uint64)
+
+SIGNATURE(argsort) {
+    int (*sort)(void *, npy_intp *, npy_intp, void *) = (int (*)(void *, npy_intp *, npy_intp, void *))data;
+    npy_intp n = dims[1], i, k;
+    int failed = 0;
+    for (i = 0; i < dims[0]; i++) {
+        npy_intp *out = (npy_intp *)(args[1] + i * strides[1]);
+        for (k = 0; k < n; k++) out[k] = k;
+        failed |= sort(args[0] + i * strides[0], out, n, NULL) < 0;
+    }
+    say_whether(failed);
+}
+
+SIGNATURE(argbest) {
+    int (*best)(void *, npy_intp, npy_intp *, void *) = (int (*)(void *, npy_intp, npy_intp *, void *))data;
+    npy_intp i;
+    int failed = 0;
+    for (i = 0; i < dims[0]; i++) failed |= best(args[0] + i * strides[0], dims[1], (npy_intp *)(args[1] + i * strides[1]), NULL) < 0;
+    say_whether(failed);
+}
+
+/* ---- places of keys in a sorted array: (n),(m)->(m), elements side by side; data is 1 to have equal elements before a key. As in
+   NumPy, each search begins where the one before it ended, and nan is the largest number. */
+
+#define SEARCH(NAME, TYPE)                                                             \
+    SIGNATURE(search_##NAME) {                                                         \
+        npy_intp right = (npy_intp)data, n = dims[1], m = dims[2], o, k;               \
+        for (o = 0; o < dims[0]; o++) {                                                \
+            const TYPE *x = (const TYPE *)(args[0] + o * strides[0]), *keys = (const TYPE *)(args[1] + o * strides[1]); \
+            npy_intp *out = (npy_intp *)(args[2] + o * strides[2]), low = 0, high = n; \
+            TYPE last = keys[0];                                                       \
+            for (k = 0; k < m; k++) {                                                  \
+                TYPE key = keys[k];                                                    \
+                if (right ? !LESS(key, last) : LESS(last, key)) {                      \
+                    high = n;                                                          \
+                } else {                                                               \
+                    low = 0;                                                           \
+                    high = high < n ? high + 1 : n;                                    \
+                }                                                                      \
+                last = key;                                                            \
+                while (low < high) {                                                   \
+                    npy_intp middle = low + ((high - low) >> 1);                       \
+                    if (right ? !LESS(key, x[middle]) : LESS(x[middle], key)) low = middle + 1; \
+                    else high = middle;                                                \
+                }                                                                      \
+                out[k] = low;                                                          \
+            }                                                                          \
+        }                                                                              \
+        say_whether(0);                                                                \
+    }
+#define LESS(a, b) ((a) < (b) || ((b) != (b) && (a) == (a)))
+SEARCH(f4, float)
+SEARCH(f8, double)
+SEARCH(i8, npy_int64)
 
 /* ---- casts: VALUE is the element that x becomes */
 
@@ -206,13 +376,15 @@ CASTS(CAST)
 
 #define COPY_ENTRY(BYTES, TYPE) {"copy" #BYTES, copy_##BYTES},
 #define GATHER_ENTRY(BYTES, TYPE) {"gather" #BYTES, gather_##BYTES},
+#define TRIANGLE_ENTRY(BYTES, TYPE) {"triangle" #BYTES, triangle_##BYTES},
+#define ELEMENTS_ENTRY(BYTES, TYPE) {"elements" #BYTES, elements_##BYTES}, {"put" #BYTES, put_##BYTES},
 #define SELECT_ENTRY(BYTES, TYPE) {"select" #BYTES, select_##BYTES},
 #define CAST_ENTRY(FROM, SOURCE, TO, TARGET, VALUE) {"cast_" #FROM "_" #TO, cast_##FROM##_##TO},
 
 static const struct {
     const char *name;
     InnerLoop loop;
-} OWN[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
+} OWN[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, {"sort1", sort_1}, {"sort2", sort_2}, {"sort4", sort_4}, {"sort8", sort_8}, {"argsort", argsort}, {"argbest", argbest}, {"search_f4", search_f4}, {"search_f8", search_f8}, {"search_i8", search_i8}, {"shared_solve", shared_solve}, {"shared_inv", shared_inv}, {"shared_slogdet", shared_slogdet}, {"shared_det", shared_det}, {"power_f4", power_f4}, {"power_f8", power_f8}, {"multiple32_f4", multiple32_f4}, {"multiple32_f8", multiple32_f8}, {"multiple64_f4", multiple64_f4}, {"multiple64_f8", multiple64_f8}, SIZES(TRIANGLE_ENTRY) SIZES(ELEMENTS_ENTRY) {"add_f4", add_f4}, {"add_f8", add_f8}, {"add_c8", add_c8}, {"add_c16", add_c16}, {"add_i8", add_i8}, SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
 
 PyObject *own_loops(void) {
     PyObject *loops = PyDict_New();

@@ -47,9 +47,13 @@ def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
     parts = _apart(items, len(shape_of(x)))
     x = _region(x, parts.basic)
     lies = order == "K" and innermost(x) is None and all([innermost(i) is None for _, i in parts.arrays])
-    if not lies and len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at:
+    if len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at:
         axis, where = parts.arrays[0]
-        return take(x, where, axis=axis - len(shape_of(x)))
+        taken, m = take(x, where, axis=axis - len(shape_of(x))), len(shape_of(where))
+        if not lies:
+            return taken
+        rest = [k if k < axis else k - 1 + m for k in slowest_first(x) if k != axis]
+        return laid_along(taken, [*range(axis, axis + m), *rest])
     front, where = _in_front(x, parts.arrays)
     taken = take(front, where, axis=-len(shape_of(front)))
     m = len(shape_of(where))

@@ -192,9 +192,13 @@ _SMALL = 32  # up to that size decomposing costs nothing that could be seen
 # -- determinants ----------------------------------------------------------------------------------------------------
 
 
-def _cofactors(x: AnyArray, out: AnyArray) -> Any:
+def _cofactors(x: Any, out: Any) -> Any:
     """∂det/∂x: det(x)·x⁻ᵀ, and for arrays that hold a singular matrix the product of the other singular values."""
     if is_recorded(x) or is_recorded(out):
+        if is_recorded(x) and _has_inverse(x.inside):
+            return (
+                _at_matrix(out) * inv(x).mT
+            )  # which fails in a replay with a singular matrix: then it is not replayed
         return in_one(_cofactors, x, out)
     if type(x) is ndarray:
         try:
@@ -211,6 +215,14 @@ def _cofactors(x: AnyArray, out: AnyArray) -> Any:
     at = singular[..., None, None]
     usual = _at_matrix(out) * inv(np.where(at, np.eye(shape_of(x)[-1], dtype=x.dtype), x)).mT
     return np.where(at, _adjugate(x).mT, usual)
+
+
+def _has_inverse(x: AnyArray) -> bool:
+    try:
+        raw.inv(x)
+    except raw.LinAlgError:
+        return False
+    return True
 
 
 def _has_zero(x: Any) -> Any:

@@ -21,7 +21,7 @@ def test_a_plan_has_a_line_for_each_step_and_says_what_python_reads():
     assert "solve" in text and "test_inspection.py:" in text and "Python reads %3" in text
     assert len(plan.plans) == 2 and len(plan.steps) >= 5
     assert plan.memory <= compiled.memory
-    assert plan.executor == ("mixed" if cr.compile.executor == "native" else "python")
+    assert plan.executor == ("native" if cr.compile.executor == "native" else "python")
     assert len(compiled.recordings) == 1
     assert compiled.plan(-np.ones(3)).plans[0] is plan.plans[0]
     assert len(compiled.recordings) == 2
@@ -41,8 +41,27 @@ def test_explain_accounts_for_all_recordings():
     compiled = cr.compile(branching)
     compiled(np.ones(3)), compiled(-np.ones(3))
     text = compiled.explain()
-    assert text.startswith(f"compiled branching: executor {cr.compile.executor}")
+    steps = "11 of 11" if cr.compile.executor == "native" else "0 of 11"
+    assert text.startswith(f"compiled branching: executor {cr.compile.executor}; {steps} steps native\n")
     assert text.count("recording at float64[3]") == 2 and "if x.sum() > 0:" in text
+
+
+@pytest.mark.skipif(cr.compile.executor != "native", reason="the extension is not built")
+def test_a_step_in_a_loop_that_is_not_native_is_named_once():
+    def powers(x):
+        for _ in range(70):
+            x = np.tanh(np.linalg.matrix_power(x, 2))
+        return x
+
+    compiled = cr.compile(powers)
+    with pytest.warns(
+        UserWarning, match=r"powers has matrix_power \(test_inspection.py:\d+\) 70 times, which Python calls"
+    ) as found:
+        compiled(np.eye(2)), compiled(np.eye(2)), compiled(np.eye(3))
+    assert len(found) == 1
+    text = compiled.explain()
+    assert text.startswith("compiled powers: executor native; 140 of 280 steps native")
+    assert "calls matrix_power by Python, 70 times: `x = np.tanh(np.linalg.matrix_power(x, 2))`" in text
 
 
 def test_numpys_own_random_numbers_are_not_taken_for_constants():

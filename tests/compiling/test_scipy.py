@@ -190,7 +190,7 @@ def test_filters():
         (lambda x: x if x > 0 else -x, 1.0, "Python reads a value"),
         (lambda x: (x, x), 1.0, "it has to return one array"),
         (lambda x: 3.0, 1.0, "it has to return one array"),
-        (lambda x: np.sort(x)[0], [1.0, 2.0], "sort is a step that Python runs"),
+        (lambda x: np.partition(x, 1)[0], [1.0, 2.0], "partition is a step that Python runs"),
         (lambda x: np.astype(x, np.float32), 1.0, r"it returns float32\[\]"),
         (lambda x: x * np.ones((2, 2)), 1.0, r"it returns float64\[2, 2\]"),
         (lambda x: x + cr.rand(()), 1.0, "draws random numbers"),

@@ -5,6 +5,7 @@ from typing import Any
 
 import chainrule
 
+from . import algebra as of_algebra
 from . import chunked, compiled, judging, making, returned, states
 from . import native as paths
 from . import pairs as of_pairs
@@ -45,6 +46,10 @@ def pairs() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return of_pairs.program, of_pairs.against_eager
 
 
+def algebra() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    return of_algebra.program, of_algebra.against_eager
+
+
 def state() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return states.program, states.against_eager
 
@@ -62,6 +67,7 @@ MODES = {
     "objects": objects,
     "compile": compile,
     "pairs": pairs,
+    "algebra": algebra,
     "state": state,
     "dask": dask,
     "native": native,

@@ -1,0 +1,231 @@
+"""NumPy's linear algebra, positions, orders and scalars in compiled functions: native, with eager's bits, types and exceptions."""
+
+import math
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule.native import AVAILABLE
+
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
+
+A = np.array([[2.0, 1.0, -0.5], [0.25, 3.0, 1.0], [-1.0, 0.5, 4.0]])
+V = np.array([0.3, -1.2, 2.0])
+I, J = np.array([2, 0, -1]), np.array([[1, -3], [2, 1]])
+S = np.stack([A, A.T + 1])
+
+
+def put(x, positions):
+    x = x * 1.0
+    x[positions] = V[:, None]
+    return x
+
+
+def added(x, positions):
+    x = x * 1.0
+    np.add.at(x, positions, x * 0.5)
+    return x
+
+
+def placed(x, positions):
+    x = x * 1.0
+    np.put(x, positions, V)
+    return x
+
+
+VALUES = {
+    "solve": lambda a, v, i: np.linalg.solve(a, v),
+    "solve of matrices": lambda a, v, i: np.linalg.solve(a, a.T),
+    "solve of stacks": lambda a, v, i: np.linalg.solve(S * a, a),
+    "solve in float32": lambda a, v, i: np.linalg.solve(a.astype(np.float32), v.astype(np.float32)),
+    "solve of complex": lambda a, v, i: np.linalg.solve(a + 1j * a.T, v),
+    "inv": lambda a, v, i: np.linalg.inv(a),
+    "det": lambda a, v, i: np.linalg.det(a),
+    "slogdet": lambda a, v, i: np.linalg.slogdet(a),
+    "slogdet of stacks": lambda a, v, i: np.linalg.slogdet(S * a),
+    "one matrix": lambda a, v, i: (np.linalg.solve(a, v), *np.linalg.slogdet(a), np.linalg.inv(a), np.linalg.solve(a.T, a)),
+    "one determinant": lambda a, v, i: (np.linalg.det(a), np.linalg.inv(a), np.linalg.det(a.T)),
+    "one symmetric matrix": lambda a, v, i: (np.linalg.solve(a @ a.T, v), np.linalg.solve((a @ a.T).T, v), np.linalg.inv(a @ a.T)),
+    "cholesky": lambda a, v, i: np.linalg.cholesky(a @ a.T),
+    "cholesky, upper": lambda a, v, i: np.linalg.cholesky(a @ a.T, upper=True),
+    "eigh": lambda a, v, i: np.linalg.eigh(a @ a.T),
+    "eigvalsh": lambda a, v, i: np.linalg.eigvalsh(a @ a.T, "U"),
+    "svd": lambda a, v, i: np.linalg.svd(a[:2], full_matrices=False),
+    "svd, full": lambda a, v, i: np.linalg.svd(a[:2]),
+    "singular values": lambda a, v, i: np.linalg.svd(a, compute_uv=False),
+    "qr": lambda a, v, i: np.linalg.qr(a[:, :2]),
+    "qr, complete": lambda a, v, i: np.linalg.qr(a[:, :2], "complete"),
+    "qr, r": lambda a, v, i: np.linalg.qr(a[:2], "r"),
+    "qr in float32": lambda a, v, i: np.linalg.qr(a.astype(np.float32)),
+    "triangles": lambda a, v, i: (np.tril(a, 1), np.triu(a), np.triu(a[:2], -1), np.tril(S * a, -1)),
+    "v @ a": lambda a, v, i: (v @ a, v @ a @ v, a.T @ v, v @ v, np.inner(v, v), np.vdot(v, v)),
+    "one number": lambda a, v, i: (a[:1, :1] @ a[:1], a[:, :1] @ v[:1], a[:1, :1] @ a[:1, :1], a[:, :1] @ a[:1]),
+    "x[i]": lambda a, v, i: (v[i], a[i], a[i][None, :, 1:]),
+    "x[j]": lambda a, v, i: (v[J + 0 * i[:2]], a[J]),
+    "take": lambda a, v, i: (np.take(a, i, axis=1), np.take(a, i), np.take_along_axis(a, np.argsort(a, axis=1), 1)),
+    "put": lambda a, v, i: (put(a, i), added(a, i), placed(a, i), put(a, i.astype(np.int32))),
+    "order": lambda a, v, i: (np.sort(a), np.sort(a, axis=0), np.argsort(a, axis=0), np.argsort(v, kind="stable"), v[np.argsort(v)]),
+    "best": lambda a, v, i: (np.argmax(v), np.argmin(a, axis=0), np.argmax(a), v[np.argmax(v)]),
+    "searchsorted": lambda a, v, i: (np.searchsorted(np.sort(v), a), np.searchsorted(v, v, side="right")),
+    "cumulative": lambda a, v, i: (np.cumsum(a), np.cumsum(a, axis=1), np.cumprod(v[::-1])),
+    "clip": lambda a, v, i: (np.clip(a, -0.5, 1), np.clip(v, a[0], a[1])),
+    "scalars": lambda a, v, i: (v[0] ** 2, v[1] ** 3 - 1.5, v[2] ** 0.5, v[2] ** v[0], np.sum(v) ** 2, 2.0 ** v[0], -v[1] ** 2),
+    "scalars as arrays": lambda a, v, i: (np.broadcast_to(np.sum(v), (3,)) * v, np.max(a)[None] + v, np.ravel(v[0])),
+}  # fmt: skip
+
+
+def outcome(function, *args):
+    try:
+        return function(*args)
+    except (np.linalg.LinAlgError, IndexError, FloatingPointError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def same(ours, eager):
+    """Bits, dtypes, strides and the types that users see."""
+    if isinstance(eager, str):
+        assert ours == eager
+    elif isinstance(eager, tuple):
+        assert len(ours) == len(eager)
+        for x, y in zip(ours, eager, strict=True):
+            same(x, y)
+    else:
+        assert type(ours) is type(eager) and ours.dtype == eager.dtype and ours.shape == eager.shape
+        assert np.array_equal(ours, eager, equal_nan=True) and np.array_equal(
+            np.signbit(ours.real), np.signbit(eager.real)
+        )
+
+
+def total(function):
+    def loss(a, v, i):
+        out = function(a, v, i)
+        return sum([np.sum(np.sin(abs(x))) for x in (out if isinstance(out, tuple) else (out,))])
+
+    return loss
+
+
+WITHOUT_GRADIENTS = {"best", "searchsorted", "solve of complex", "eigh", "svd, full", "qr, complete"}
+OTHERS = [
+    (A * 1.3 - 0.2, V[::-1].copy(), np.array([0, 0, 1])),
+    (np.ones((3, 3)), V, I),
+    (np.zeros((3, 3)), -V, I),
+    (A * np.nan, V, I),
+    (A, V, np.array([0, 3, 1])),
+    (A, V * 0.0, np.array([-4, 0, 1])),
+]
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.filterwarnings("ignore")
+def test_native_with_the_bits_and_exceptions_of_eager(name):
+    function = VALUES[name]
+    compiled = cr.compile(function)
+    for args in [(A, V, I)] * 2 + OTHERS:
+        same(outcome(compiled, *args), outcome(function, *args))
+    assert compiled.plan(A, V, I).executor == "native"
+
+
+@pytest.mark.parametrize("name", [name for name in VALUES if name not in WITHOUT_GRADIENTS])
+@pytest.mark.filterwarnings("ignore")
+def test_gradients(name):
+    function = cr.grad(total(VALUES[name]), argnums=(0, 1))
+    compiled = cr.compile(function)
+    for args in [(A, V, I), *OTHERS[:2], (A, V, I)]:
+        same(outcome(compiled, *args), outcome(function, *args))
+    assert compiled.plan(A, V, I).executor != "python"
+
+
+def kalman(p):
+    x, P, likelihood = np.zeros(2), np.eye(2), 0.0
+    F, H = np.array([[1.0, 0.1], [0.0, 0.9]]) + p[0] * np.eye(2), np.array([[1.0, 0.3], [0.2, 1.0]])
+    for t in range(4):
+        x, P = F @ x, F @ P @ F.T + np.exp(p[1]) * np.eye(2)
+        v = np.array([math.sin(t), math.cos(t)]) - H @ x
+        R = H @ P @ H.T + np.exp(p[2]) * np.eye(2)
+        K = np.linalg.solve(R, H @ P).T
+        likelihood = likelihood + v @ np.linalg.inv(R) @ v + np.linalg.slogdet(R)[1] + np.log(np.linalg.det(R))
+        x, P = x + K @ v, P - K @ H @ P
+    return likelihood
+
+
+def recurrent(w):
+    h, total = np.zeros(3), 0.0
+    for _ in range(4):
+        h = np.tanh(h * w[:3] + w[3:])
+        total = total + h[1] - np.log(np.sum(np.exp(h)) + 2.0)
+    return total
+
+
+def implicit(k):
+    y = np.array([1.0, 0.0, 0.0])
+    for _ in range(3):
+        r = np.stack([-k[0] * y[0] + y[1] * y[2], k[1] * y[1] ** 2 - y[0], k[2] * y[1] ** 2])
+        J = np.stack([k[0] + y[2], y[0], y[1], k[1] * y[1], k[2] + 2.0, y[2], y[0], k[0] * y[1], k[1]]).reshape(3, 3)
+        y = y - np.linalg.solve(np.eye(3) + 0.1 * J, 0.1 * r)
+    return np.sum(y**2) + y[1]
+
+
+def process(p):
+    x = np.linspace(0, 1, 12)
+    K = np.exp(p[0] - (x[:, None] - x) ** 2 * np.exp(p[1])) + np.exp(p[2]) * np.eye(12)
+    return np.sin(x) @ np.linalg.solve(K, np.sin(x)) + np.linalg.slogdet(K)[1]
+
+
+@pytest.mark.parametrize("program", [kalman, recurrent, implicit, process])
+def test_no_step_is_pythons(program):
+    p = np.linspace(0.1, 0.9, 6 if program is recurrent else 3)
+    for function in (program, cr.grad(program)):
+        compiled = cr.compile(function)
+        for at in (p, p, p * 0.7, -p):
+            same(compiled(at), function(at))
+        assert compiled.plan(p).executor == "native", compiled.explain()
+
+
+def test_a_singular_matrix_that_was_recorded_first_is_forgotten():
+    inverse = cr.compile(cr.grad(lambda a: np.sum(np.linalg.inv(a) ** 2)))
+    with pytest.raises(np.linalg.LinAlgError):
+        inverse(np.ones((5, 5)))
+    again = cr.compile(inverse.function)
+    assert again.plan(np.eye(5)).executor == "native"
+
+
+def test_results_of_the_callers_are_left_alone_where_there_are_none():
+    inverse = cr.compile(np.linalg.inv)
+    inverse(A), inverse(A)
+    memory = np.full((3, 3), 7.0)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        inverse.into(memory, np.ones((3, 3)))
+    assert (memory == 7.0).all()
+    assert np.array_equal(inverse.into(memory, A), np.linalg.inv(A))
+
+
+def test_an_exception_while_results_are_written_is_eagers():
+    quotient = cr.compile(lambda x: 1 / x)
+    quotient(V), quotient(V)
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+        quotient.into(np.empty(3), np.zeros(3))
+
+
+def test_what_may_fail_is_no_c_function():
+    pytest.importorskip("scipy")
+    f = cr.compile(lambda x: np.linalg.solve(A + x, V)[0])
+    with pytest.raises(RuntimeError, match="solve may raise an error, which SciPy does not look for"):
+        f.as_low_level_callable(1.0)
+
+
+def test_nan_among_what_is_ordered_is_no_failure():
+    ordered = cr.compile(lambda x, v: (np.sort(x), np.argsort(x), np.argmax(x), np.searchsorted(x, v)))
+    x = np.array([1.0, np.nan, -2.0, np.nan, 0.5])
+    with np.errstate(all="raise"):
+        for v in (V, x[::-1].copy(), x):
+            for _ in range(2):
+                same(ordered(x, v), ordered.function(x, v))
+    assert ordered.plan(x, V).executor == "native"
+
+
+def test_a_failure_after_an_invalid_operation_is_none():
+    solution = cr.compile(lambda a, v: np.linalg.solve(a, np.sqrt(v)))
+    solution(A, abs(V))
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(solution(A, -abs(V))).all()
