@@ -6,8 +6,7 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
+from chainrule.core.warned import modes
 from chainrule.errors import warn
 
 _WORDS = {
@@ -43,7 +42,7 @@ class Reporter:
             Handled: what comes of an exception is the function's, or its caller's, to say.
         """
         met = {*kinds}
-        how: dict[str, Any] = dict(np.geterr())
+        how = modes()
         if met & self.handled or any([how[kind] not in ("warn", "ignore") for kind in met]):
             raise Handled
         for kind in sorted(met - self.ignored):

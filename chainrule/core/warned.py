@@ -71,6 +71,20 @@ def _made() -> Any:
     return _umath._make_extobj(**ours, call=Writer(modes)) if ours and type(modes["call"]) is not Writer else None
 
 
+def given() -> Any:
+    """What stands for how the user has errors treated: another object in each block of ``np.errstate``."""
+    if VARIABLE is None:
+        return tuple(np.geterr().items())
+    now = VARIABLE.get(None)
+    return next((treatment for treatment, ours in _twins.values() if ours is now and now is not None), now)
+
+
+def modes() -> dict[str, str]:
+    """How the user has errors treated: ``np.geterr()`` outside of this package."""
+    writer: Any = np.geterrcall()
+    return {kind: writer.modes[kind] for kind in _KINDS.values()} if type(writer) is Writer else {**np.geterr()}
+
+
 def is_ours(prim: Primitive) -> bool:
     """Whether what a row computes is of this package, and not a function of the user's."""
     return prim.listed and prim.kind != "function"

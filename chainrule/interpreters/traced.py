@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule import errors
+from chainrule.core import warned
 from chainrule.core.dispatch import INTERPRETERS
 from chainrule.core.inplace import edge_through, passes_through, replay_view
 from chainrule.core.levels import STACK, escaped
@@ -928,24 +929,24 @@ class _Treatment:
 
     def __init__(self) -> None:
         self.looked_at = False
-        self._errors = _errstate()
-        self._how = np.geterr()
+        self._errors = warned.given()
+        self._how = warned.modes()
         self._filters = warnings.filters
         self._shown = _shown()
 
     def changed(self) -> bool:
-        errors = _errstate()
+        errors = warned.given()
         return errors is not self._errors or warnings.filters is not self._filters or _shown() is not self._shown
 
     def differences(self) -> tuple[set[str], set[str]]:
         """The kinds of exceptions that are ignored, and those that are treated in another way than at the beginning."""
         if warnings.filters is not self._filters or _shown() is not self._shown:
             return set(), set(self._how)
-        how: dict[str, Any] = dict(np.geterr())
-        if _errstate() is self._errors:
+        how = warned.modes()
+        if warned.given() is self._errors:
             return set(), set()
         ignored = {kind for kind, way in how.items() if way == "ignore"}
-        ours: dict[str, Any] = dict(self._how)
+        ours = self._how
         return ignored, {
             kind
             for kind, way in how.items()
@@ -966,11 +967,6 @@ def is_tried(code: Any, lasti: int) -> bool:
 _TRIED: weakref.WeakKeyDictionary[Any, list[tuple[int, int]]] = weakref.WeakKeyDictionary()
 
 
-def _errstate() -> Any:
-    """What stands for ``np.errstate``: another object in each block."""
-    return _EXTOBJ.get(None) if _EXTOBJ is not None else tuple(np.geterr().items())
-
-
 def _shown() -> Any:
     return warnings._showwarnmsg_impl  # type: ignore[attr-defined]
 
@@ -982,7 +978,6 @@ def _references_of_lent() -> int:
 
 
 _LENT = _references_of_lent()
-_EXTOBJ: Any = getattr(getattr(getattr(np, "_core", None), "umath", None), "_extobj_contextvar", None)
 #: NumPy's names of floating-point exceptions for those that handle them, and for ``np.errstate``
 FLOATING_POINT = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
 
