@@ -92,7 +92,7 @@ def _function(program: list[Statement]) -> Any:
 def _derivatives(definition: str) -> str:
     """Statements that differentiate the function that a program ends with."""
     name = definition.rpartition("\ndef ")[2].removeprefix("def ").partition("(")[0]
-    along = "torch.cos(x) if hasattr(x, 'grad_fn') else np.cos(x)"
+    along = "torch.cos(x) if isinstance(x, torch.Tensor) else np.cos(x)"
     return (
         f"v_value, v_slope = torch.func.value_and_grad({name})(x)\nv_along = torch.func.jvp({name}, (x,), ({along},))"
     )
