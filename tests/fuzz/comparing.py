@@ -66,10 +66,11 @@ def compare(function: Callable[..., Any], *calls: tuple[Any, ...]) -> str:
             if warned:
                 return f"not compiled: {warned[0].message}"
             if runs:
-                compiled.function = function
-                for _ in range(TRIES):  # what may be otherwise later is tried again before it is told
+                for _ in range(TRIES):  # what may be otherwise later is tried again, and told in the end
+                    runs.clear()
                     _outcome(compiled, _own(args))
-                return f"not compiled: {warned[0].message}" if warned else "not replayed"
+                if runs:
+                    return f"not compiled: {warned[0].message}" if warned else "not replayed"
     return ""
 
 
