@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Any
 
 from chainrule.core.warned import modes
 from chainrule.errors import warn

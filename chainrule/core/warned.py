@@ -82,7 +82,8 @@ def given() -> Any:
 def modes() -> dict[str, str]:
     """How the user has errors treated: ``np.geterr()`` outside of this package."""
     writer: Any = np.geterrcall()
-    return {kind: writer.modes[kind] for kind in _KINDS.values()} if type(writer) is Writer else {**np.geterr()}
+    how: Any = writer.modes if type(writer) is Writer else np.geterr()
+    return {kind: how[kind] for kind in _KINDS.values()}
 
 
 def is_ours(prim: Primitive) -> bool:

@@ -252,7 +252,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     items = read_index(tuple(indices))
     if not isinstance(values, Tensor):
         values = wrap(as_array(values, input.dtype))
-    if values.numel() == 1 and not accumulate and len(items) == 1 and getattr(items[0], "dtype", None) == bool:
+    if values.numel() == 1 and not accumulate and len(items) == 1 and getattr(items[0], "dtype", None) == np.bool_:
         values = cast(values, input.dtype)  # as masked_fill does
     if values.dtype != input.dtype:
         raise RuntimeError(
