@@ -8,15 +8,15 @@ The Jacobian of the right-hand side has six entries in a row. SciPy's difference
 from __future__ import annotations
 
 import sys
-import time
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.integrate import solve_ivp
 
 import chainrule as cr
-
-SLOW = 24  # the largest grid on which SciPy is left to compute the Jacobian by differences
 
 
 def brusselator(size: int) -> tuple[Any, dict[str, Any]]:
@@ -37,30 +37,51 @@ def brusselator(size: int) -> tuple[Any, dict[str, Any]]:
     return rates, {"u": 22 * np.tile(bump, (size, 1)), "v": 27 * np.tile(bump, (size, 1)).T}
 
 
-def timed(call: Any) -> tuple[Any, float]:
-    began = time.perf_counter()
-    return call(), time.perf_counter() - began
-
-
-def main(size: int) -> None:
+def by_differences(size: int, **options: Any) -> Any:
+    """What SciPy does by itself: differences, for a dense Jacobian unless ``jac_sparsity=`` says where the entries are."""
     rates, start = brusselator(size)
-    jacobian, seconds = timed(lambda: cr.jacobian(lambda y: rates(0.0, y), start, layout="csr", hstack=True))
-    n = 2 * size**2
-    print(f"{n} unknowns; the Jacobian has {jacobian.nnz} entries of {n**2}: {1e3 * seconds:.1f} ms")
-    path, seconds = timed(lambda: cr.scipy.solve_ivp(rates, (0, 1), start, method="BDF"))
-    print(f"BDF with it: {seconds:.2f} s, {path.nfev} evaluations")
-    if size > SLOW:
-        return
 
     def flat(t: float, y: Any) -> Any:
         u, v = y.reshape(2, size, size)
         return np.concatenate([part.ravel() for part in rates(t, {"u": u, "v": v}).values()])
 
-    first = np.concatenate([start["u"].ravel(), start["v"].ravel()])
-    slow, seconds = timed(lambda: solve_ivp(flat, (0, 1), first, method="BDF"))
-    apart = np.max(np.abs(slow.y[: n // 2, -1].reshape(size, size) - path.y["u"][..., -1]))
-    print(f"BDF with differences in a dense one: {seconds:.2f} s, {slow.nfev} evaluations, results {apart:.0e} apart")
+    first = np.concatenate([part.ravel() for part in start.values()])
+    return solve_ivp(flat, (0, 1), first, method="BDF", **options)
+
+
+def solve(size: int = 32) -> SimpleNamespace:
+    rates, start = brusselator(size)
+    jacobian = cr.jacobian(lambda y: rates(0.0, y), start, layout="csr", hstack=True)
+    n = 2 * size**2
+    print(f"{n} unknowns; the Jacobian has {jacobian.nnz} entries of {n**2}")
+    path = cr.scipy.solve_ivp(rates, (0, 1), start, method="BDF")
+    print(f"BDF with it: {path.t.size - 1} steps, {path.nfev} evaluations")
+    return SimpleNamespace(size=size, jacobian=jacobian, path=path)
+
+
+def draw(found: SimpleNamespace) -> Any:
+    figure, axes = plt.subplots(1, 4, figsize=(10, 3), layout="constrained")
+    u, t = found.path.y["u"], found.path.t
+    for axis, when in zip(axes, (0.0, 0.02, 0.3), strict=False):
+        at = int(np.argmin(np.abs(t - when)))
+        shown = axis.imshow(u[..., at], origin="lower", extent=(0, 1, 0, 1), cmap=plt.rcParams["image.cmap"])
+        axis.set(title=f"u at t = {t[at]:.2f}", xticks=[], yticks=[])
+        figure.colorbar(shown, ax=axis, orientation="horizontal", aspect=15)
+    axes[3].spy(found.jacobian, markersize=0.3, color="C0")
+    axes[3].set(title="the Jacobian's entries", xticks=[], yticks=[])
+    return figure
+
+
+def ways() -> dict[str, Callable[[], Any]]:
+    """A grid of 24 × 24, for which a dense Jacobian is still affordable: u at the end."""
+    rates, start = brusselator(24)
+    pattern = cr.jacobian(lambda y: rates(0.0, y), start, layout="csr", hstack=True)
+    return {
+        "chainrule.scipy.solve_ivp": lambda: cr.scipy.solve_ivp(rates, (0, 1), start, method="BDF").y["u"][..., -1].ravel(),
+        "SciPy, told the pattern": lambda: by_differences(24, jac_sparsity=pattern).y[:576, -1],
+        "SciPy, by itself": lambda: by_differences(24).y[:576, -1],
+    }
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 24)
+    draw(solve(int(sys.argv[1]) if len(sys.argv) > 1 else 32)).savefig("brusselator.png", dpi=150)

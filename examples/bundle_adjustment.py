@@ -6,14 +6,19 @@ python examples/bundle_adjustment.py [points]
 from __future__ import annotations
 
 import sys
-import time
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
+from scipy import sparse
+from scipy.optimize import least_squares
 
 import chainrule as cr
 
 CAMERAS, SEEN_BY = 12, 4  # how many there are, and how many see each point
+OPTIONS = {"x_scale": "jac", "ftol": 1e-6}
 
 
 def turned(rotation: Any, x: Any) -> Any:
@@ -47,7 +52,8 @@ def scene(points: int, rng: np.random.Generator) -> tuple[dict[str, Any], Any, A
     )
 
 
-def main(points: int) -> None:
+def problem(points: int) -> tuple[Any, Any, Any, Any]:
+    """The residuals as a function of the scene, where to start, the scene, and which camera saw which point."""
     rng = np.random.default_rng(0)
     truth, camera, point = scene(points, rng)
     pictures = seen(truth["cameras"][camera], truth["points"][point]) + rng.normal(0, 0.3, (points * SEEN_BY, 2))
@@ -57,14 +63,51 @@ def main(points: int) -> None:
 
     start = {name: value + rng.normal(0, 0.02, value.shape) for name, value in truth.items()}
     start["cameras"][:, 6:] = [500, 0, 0, 0, 0]
-    began = time.perf_counter()
-    found = cr.scipy.least_squares(residuals, start, x_scale="jac", ftol=1e-6, compile=True)
-    seconds = time.perf_counter() - began
+    return residuals, start, truth, (camera, point)
+
+
+def solve(points: int = 500) -> SimpleNamespace:
+    residuals, start, truth, _ = problem(points)
+    found = cr.scipy.least_squares(residuals, start, **OPTIONS)
     size = sum(value.size for value in start.values())
     before, after = (np.sqrt(np.mean(residuals(x) ** 2)) for x in (start, found.x))
     print(f"{size} unknowns, {found.fun.size} residuals, {found.jac.nnz} entries in the Jacobian")
-    print(f"from {before:.1f} to {after:.2f} pixels apart, in {found.nfev} steps and {seconds:.1f} s")
+    print(f"from {before:.1f} to {after:.2f} pixels apart, in {found.nfev} steps")
+    return SimpleNamespace(x=found.x, jac=found.jac, start=residuals(start), end=residuals(found.x), truth=truth)
+
+
+def draw(found: SimpleNamespace) -> Any:
+    figure, axes = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
+    for axis, name, away, colour in ((axes[0], "start", found.start, "C1"), (axes[1], "found", found.end, "C0")):
+        axis.plot(*away.T, ".", ms=2, alpha=0.5, color=colour)
+        axis.set(title=f"Seen − predicted: {name}", xlabel="pixels", aspect="equal", adjustable="datalim")
+    axes[2].spy(found.jac[:400, :], markersize=0.8, color="C0", aspect="auto")
+    axes[2].set(title="Jacobian, the first 400 rows", xlabel="cameras, then points", xticks=[], yticks=[])
+    return figure
+
+
+def ways() -> dict[str, Callable[[], Any]]:
+    """A hundred points: how far pictures and prediction are apart in the end."""
+    residuals, start, _, (camera, point) = problem(100)
+    flat = np.concatenate([start["cameras"].ravel(), start["points"].ravel()])
+
+    def of_vector(v: Any) -> Any:
+        return residuals({"cameras": v[: 11 * CAMERAS].reshape(-1, 11), "points": v[11 * CAMERAS :].reshape(-1, 3)}).ravel()
+
+    pattern = sparse.lil_array((2 * len(camera), len(flat)), dtype=int)  # as SciPy's cookbook has it
+    row = np.arange(len(camera))
+    for k in range(11):
+        pattern[2 * row, camera * 11 + k] = pattern[2 * row + 1, camera * 11 + k] = 1
+    for k in range(3):
+        at = 11 * CAMERAS + point * 3 + k
+        pattern[2 * row, at] = pattern[2 * row + 1, at] = 1
+    return {
+        "chainrule, compile=True": lambda: cr.scipy.least_squares(residuals, start, compile=True, **OPTIONS).cost,
+        "chainrule": lambda: cr.scipy.least_squares(residuals, start, **OPTIONS).cost,
+        "SciPy, told the pattern": lambda: least_squares(of_vector, flat, jac_sparsity=pattern, **OPTIONS).cost,
+        "SciPy, by itself": lambda: least_squares(of_vector, flat, **OPTIONS).cost,
+    }
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 500)
+    draw(solve(int(sys.argv[1]) if len(sys.argv) > 1 else 500)).savefig("bundle_adjustment.png", dpi=150)

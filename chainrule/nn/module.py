@@ -189,13 +189,13 @@ class Module:
     # -- everything that is owned ---------------------------------------------------------------------------------
 
     def named_modules(
-        self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
         """This module and all below it, with their dotted names."""
         memo = set() if memo is None else memo
-        if remove_duplicate and id(self) in memo:
+        if remove_duplicate and self in memo:
             return
-        memo.add(id(self))
+        memo.add(self)
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
@@ -212,11 +212,11 @@ class Module:
                     yield f"{where}.{name}" if where else name, module, module.__dict__[kind], name
 
     def _named(self, held: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
-        seen: set[int] = set()
+        seen: set[Any] = set()
         for dotted, _, holder, name in self.places((held,), prefix, recurse):
             value = holder[name]
-            if value is not None and not (remove_duplicate and id(value) in seen):
-                seen.add(id(value))
+            if value is not None and not (remove_duplicate and value in seen):
+                seen.add(value)
                 yield dotted, value
 
     def named_parameters(

@@ -14,7 +14,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.ops.sparse import check_product, entries_of
 from chainrule.table import sparse as rows
 from chainrule.table.indexing import take_add
-from chainrule.table.sparse import Places
+from chainrule.table.sparse import Places, ascending
 from chainrule.tree import register_pytree_node
 from chainrule.types.shapes import dtype_of, shape_of
 
@@ -455,7 +455,11 @@ def coo(data: Any, row: Any, col: Any, shape: tuple[int, int]) -> SparseArray:
         raise ValueError(
             f"row and col have one integer for each entry, those of row from 0 to {m - 1}, of col from 0 to {n - 1}"
         )
-    places, back = np.unique(row.astype(np.intp) * n + col, return_inverse=True)
+    places = row.astype(np.intp) * n + col
+    if ascending(places):
+        back = np.arange(len(places))
+    else:
+        places, back = np.unique(places, return_inverse=True)
     added = applied(take_add, (data, back), axis=-1, length=len(places))
     indptr = np.append(0, np.cumsum(np.bincount(places // max(n, 1), minlength=m)))
     return csr(added, places % max(n, 1), indptr, shape)

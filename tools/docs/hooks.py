@@ -40,6 +40,7 @@ if (window.self !== window.top) {
 }
 """
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+GALLERY = {path.stem for path in (ROOT / "docs" / "gallery").glob("*.md")}  # the examples with a written page
 
 
 def on_config(config: Any) -> Any:
@@ -62,9 +63,19 @@ def on_files(files: Any, config: Any) -> Any:
         add(f"reference/{name}.md", text)
     add("changelog.md", reference.changelog())
     for path in EXAMPLES:
-        source = path.read_text(encoding="utf-8")
-        add(f"examples/{path.stem}.md", f"# {path.name}\n\n```python\n{source}```\n")
+        if path.stem not in GALLERY:
+            add(f"examples/{path.stem}.md", f"# {path.name}\n\n{_script(path.stem)}\n")
     return files
+
+
+def _script(name: str) -> str:
+    """An example, as a block of code."""
+    return f"```python\n{(ROOT / 'examples' / f'{name}.py').read_text(encoding='utf-8')}```"
+
+
+def _example(link: re.Match[str]) -> str:
+    """Where the link to an example's file leads on the site: to its page in the gallery, or to that which is its code."""
+    return f"]({link[1].removeprefix('../')}{'gallery' if link[2] in GALLERY else 'examples'}/{link[2]}.md)"
 
 
 #: What a search finds first, and last.
@@ -75,6 +86,8 @@ BOOST = {
     "reference/tensor.": 2,
     "guide/": 2,
     "questions/": 2,
+    "gallery/": 2,
+    "synonyms": 3,
 }
 BOOST |= {"reference/rules": 0.3, "adr/": 0.3, "changelog": 0.2, "performance": 0.5, "compat": 0.5}
 
@@ -84,9 +97,8 @@ def on_page_markdown(text: str, page: Any, config: Any, files: Any) -> str:
     for start, boost in BOOST.items():
         if page.file.src_uri.startswith(start):
             page.meta.setdefault("search", {})["boost"] = boost
-    text = re.sub(
-        r"\]\(((?:\.\./)+)examples/(\w+)\.py\)", lambda m: f"]({m[1].removeprefix('../')}examples/{m[2]}.md)", text
-    )
+    text = re.sub(r"\]\(((?:\.\./)+)examples/(\w+)\.py\)", _example, text)
+    text = re.sub(r"<!-- script: (\w+) -->", lambda m: _script(m[1]), text)
     if "<!-- picture: " in text or "<!-- explained: " in text:
         text = _with_explanations(text, page, config, files)
     return text

@@ -1,0 +1,199 @@
+"""Make the gallery: run its scripts, draw their pictures for light and dark pages, and write what they print into their pages.
+
+    python tools/gallery.py [--times] [names]
+
+A script of the gallery has ``solve()``, which prints its numbers, ``draw(found)``, which makes the figure, and ``ways()``, the same work done
+otherwise. With ``--times`` these are measured: in turns, so that all of them meet the same machine, and the least time of several rounds is
+kept, in docs/gallery/times.json, from which the pages' tables are made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import date
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ROOT / "docs" / "gallery"
+TIMES = PAGES / "times.json"
+NAMES = sorted(path.stem for path in PAGES.glob("*.md") if path.stem != "index")
+SECONDS, ROUNDS = 20.0, 5  # for all ways of a script, at most; and how often each is measured, at most
+
+_COMMON = {
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 11,
+    "font.size": 10,
+    "legend.frameon": False,
+    "savefig.dpi": 110,
+}
+
+
+def style(paper: str, ink: str, colours: tuple[str, str, str], image: str) -> dict[str, Any]:
+    """Matplotlib's settings for a page of these colours."""
+    inked = ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color")
+    return (
+        _COMMON
+        | dict.fromkeys(inked, ink)
+        | dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), paper)
+        | {"axes.prop_cycle": matplotlib.cycler(color=colours), "image.cmap": image}
+    )
+
+
+STYLES = {  # the paper is that of the site's two schemes
+    "light": style("#ffffff", "#303030", ("#3b62a8", "#c44e52", "#3c8d5a"), "Blues"),
+    "dark": style("#1e2129", "#d6d8de", ("#82a8f0", "#f0867a", "#7fc99a"), "bone"),
+}
+
+
+def script(name: str) -> ModuleType:
+    """A script of the examples, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def solved(module: ModuleType, **sizes: Any) -> tuple[Any, str]:
+    """What the script finds, and what it prints."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        found = module.solve(**sizes)
+    return found, "".join(f"{line.rstrip()}\n" for line in said.getvalue().splitlines())
+
+
+def pictures(module: ModuleType, found: Any, folder: Path) -> None:
+    """The script's figure, on light and on dark paper."""
+    for name, settings in STYLES.items():
+        with plt.rc_context(settings):
+            figure = module.draw(found)
+            figure.savefig(folder / f"{module.__name__}-{name}.png", metadata={"Software": None})
+            plt.close(figure)
+
+
+def measured(ways: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
+    """The least and the greatest number of seconds that each way takes; each is tried once before."""
+    began = time.perf_counter()
+    for way in ways.values():
+        way()
+    rounds = max(1, min(ROUNDS, int(SECONDS / (time.perf_counter() - began))))
+    found: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            begin = time.perf_counter()
+            way()
+            found[name].append(time.perf_counter() - begin)
+    return {name: [float(f"{end(seconds):.3g}") for end in (min, max)] for name, seconds in found.items()}
+
+
+def surroundings() -> dict[str, Any]:
+    """What times depend on."""
+    versions = {}
+    for name in ("numpy", "scipy", "torch", "scikit-learn", "statsmodels", "dask", "dask-ml"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return {
+        "date": date.today().isoformat(),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
+        "versions": versions,
+    }
+
+
+def duration(seconds: float) -> str:
+    """Three digits: 1.23 s, 45.6 ms, 7.89 µs."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:#.3g}".rstrip(".") + f" {unit}"
+    return f"{seconds / 1e-6:#.3g}".rstrip(".") + " µs"
+
+
+def table(entry: dict[str, Any]) -> str:
+    """The times of a script as a table, and under which circumstances they were taken."""
+    own = next(iter(entry["seconds"].values()))[0]
+    rows = [
+        f"| {name} | {duration(low)} | {duration(high)} | {low / own:.3g} |"
+        for name, (low, high) in entry["seconds"].items()
+    ]
+    around = entry["around"]
+    versions = ", ".join(f"{name} {version}" for name, version in around["versions"].items() if name in entry["uses"])
+    circumstances = (
+        f"Measured on {around['date']} by `make gallery ARGS=\"--times\"`: {around['cores']} cores ({around['machine']}), load "
+        f"{around['load']}, Python {around['python']}, {versions}."
+    )
+    return "\n".join(["| | least | greatest | to the first |", "|---|---:|---:|---:|", *rows, "", circumstances])
+
+
+def between(text: str, mark: str, content: str) -> str:
+    """The page with something else between two marks."""
+    pattern = rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->)"
+    assert re.search(pattern, text, re.DOTALL), f"the page has no <!-- {mark} -->"
+    return re.sub(pattern, lambda m: f"{m[1]}\n{content}\n\n{m[2]}", text, flags=re.DOTALL)
+
+
+def times() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(TIMES.read_text(encoding="utf-8")) if TIMES.exists() else {}
+    return found
+
+
+def make(name: str, timed: bool) -> None:
+    """Run one script; write its pictures, its page, and its times."""
+    module = script(name)
+    if timed:
+        ways = module.ways()
+        words = " ".join(ways).lower() + Path(str(module.__file__)).read_text(encoding="utf-8")
+        uses = [n for n, word in {"torch": "pytorch", "scikit-learn": "sklearn", "dask": "dask.array"}.items() if word in words]
+        uses += [n for n in ("numpy", "scipy", "statsmodels", "dask-ml") if n.replace("-", "_") in words]
+        entry = {"seconds": measured(ways), "uses": uses, "around": surroundings()}
+        TIMES.write_text(json.dumps(times() | {name: entry}, indent=1, ensure_ascii=False, sort_keys=False) + "\n", encoding="utf-8")
+    found, said = solved(module)
+    pictures(module, found, PAGES)
+    page = PAGES / f"{name}.md"
+    text = between(page.read_text(encoding="utf-8"), "printed", f"```text\n{said}```")
+    if name in times():
+        text = between(text, "times", table(times()[name]))
+    page.write_text(text, encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="names", help=f"of scripts: {', '.join(NAMES)}; all of them without")
+    parser.add_argument("--times", action="store_true", help="measure, too")
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(NAMES):
+        parser.error(f"no page docs/gallery/{sorted(unknown)[0]}.md")
+    if options.names and len(options.names) == 1:
+        make(options.names[0], options.times)
+        return 0
+    for name in options.names or NAMES:  # each in a process of its own: none finds what another has left
+        print(name, flush=True)
+        command = [sys.executable, __file__, name, *(["--times"] if options.times else [])]
+        subprocess.run(command, check=True, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    sys.exit(main())
