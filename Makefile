@@ -10,7 +10,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard chainrule/native/*.[ch])
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test foreign bench cluster cuda oracle fuzz conformance clients mutate lint docs build native sanitize size clean
+.PHONY: demo test foreign bench cluster cuda oracle fuzz conformance clients mutate lint gallery docs build native sanitize size clean
 .NOTPARALLEL:
 
 demo: $(V)/.has-examples
@@ -72,6 +72,10 @@ cuda: $(V)/.has-cuda $(V)/.has-test
 	$(V)/bin/python -c "import sys, chainrule.backends.gpu as gpu; sys.exit(gpu.why_not() and 'make cuda: nothing is run on hardware: ' + gpu.why_not())"
 	$(V)/bin/python -m pytest -q -rs tests/gpu $(ARGS)
 	$(V)/bin/python benchmarks/cuda.py
+
+# the pictures of docs/gallery, and what its pages say that the scripts print; --times measures, too, with what is installed beside
+gallery: $(V)/.has-test
+	$(V)/bin/python tools/gallery.py $(ARGS)
 
 docs: $(V)/.has-docs
 	NO_MKDOCS_2_WARNING=1 $(V)/bin/mkdocs build --strict

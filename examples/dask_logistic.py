@@ -1,7 +1,7 @@
 """Logistic regression on a table that is read in chunks: Dask's arrays are differentiated as they are.
 
 Each step of the fit reads every chunk once, and brings back a sum of 21 numbers. Newton's method, whose Hessian is a second derivative of the
-same loss, needs five passes over the data.
+same loss, needs seven passes over the data.
 
     python examples/dask_logistic.py
 """

@@ -85,10 +85,10 @@ def draw(found: SimpleNamespace) -> Any:
     right.contour(across, up, drop, [0.5, 2, 4.5], colors="C0")
     turn = np.linspace(0, 2 * np.pi, 100)
     ellipse = found.p + 2 * (np.linalg.cholesky(found.covariance) @ [np.cos(turn), np.sin(turn)]).T
-    right.plot(*ellipse.T, "--", color="C1", label="two standard errors,\nfrom the Hessian")
+    right.plot(*ellipse.T, "--", color="C1", label="two standard errors")
     right.plot(*found.p, "o", color="C1")
     right.set(title="Log likelihood, down 0.5, 2 and 4.5", xlabel="log variance of the noise", ylabel="log variance of the steps")
-    right.legend(loc="lower left")
+    right.legend(loc="upper right")
     return figure
 
 

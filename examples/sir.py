@@ -100,7 +100,7 @@ def draw(found: SimpleNamespace) -> Any:
     right.plot(*np.exp(ellipse).T, "--", color="C1", label="two standard errors")
     right.plot(*np.exp(found.refits).T, ".", color="C2", ms=3, alpha=0.6, zorder=0, label="fitted again")
     right.set(title="Log likelihood, down 0.5, 2 and 4.5", xlabel="infections by one in a day", ylabel="recoveries in a day")
-    right.legend()
+    right.legend(loc="lower right", markerscale=3)
     return figure
 
 

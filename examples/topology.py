@@ -94,12 +94,12 @@ def solve(w: int = 60, h: int = 20, radius: float = 2.4, steps: int = 160, share
 
 
 def draw(found: SimpleNamespace) -> Any:
-    figure, axes = plt.subplots(3, 2, figsize=(10, 5.4), layout="constrained")
+    figure, axes = plt.subplots(3, 2, figsize=(10, 3.6), layout="constrained")
     last = len(found.film) - 1
-    for axis, step in zip(axes.T.ravel(), sorted({0, 3, 8, 15, 30, last}), strict=False):
-        half = found.film[step].reshape(found.beam.shape).T
+    for axis, step in zip(axes.T.ravel(), (0, 3, 8, 15, 30, last), strict=False):
+        half = found.film[min(step, last)].reshape(found.beam.shape).T
         axis.imshow(np.hstack([half[:, ::-1], half]), cmap=plt.rcParams["image.cmap"], vmin=0, vmax=1)
-        axis.set(xticks=[], yticks=[], title=f"step {step}, compliance {found.values[step]:.0f}")
+        axis.set(xticks=[], yticks=[], title=f"step {min(step, last)}, compliance {found.values[min(step, last)]:.0f}")
     return figure
 
 

@@ -31,11 +31,13 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "gallery"
 TIMES = PAGES / "times.json"
 NAMES = sorted(path.stem for path in PAGES.glob("*.md") if path.stem != "index")
+COLOURS = 64
 SECONDS, ROUNDS = 20.0, 5  # for all ways of a script, at most; and how often each is measured, at most
 
 _COMMON = {
@@ -87,8 +89,11 @@ def pictures(module: ModuleType, found: Any, folder: Path) -> None:
     for name, settings in STYLES.items():
         with plt.rc_context(settings):
             figure = module.draw(found)
-            figure.savefig(folder / f"{module.__name__}-{name}.png", metadata={"Software": None})
+            drawn = io.BytesIO()
+            figure.savefig(drawn)
             plt.close(figure)
+            small = Image.open(drawn).convert("RGB").quantize(COLOURS)  # a third of the bytes
+            small.save(folder / f"{module.__name__}-{name}.png", optimize=True)
 
 
 def measured(ways: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
