@@ -62,10 +62,10 @@ def solve(size: int = 32) -> SimpleNamespace:
 def draw(found: SimpleNamespace) -> Any:
     figure, axes = plt.subplots(1, 4, figsize=(10, 3), layout="constrained")
     u, t = found.path.y["u"], found.path.t
-    for axis, when in zip(axes, (0.0, 5e-4, 2e-3), strict=False):
+    for axis, when in zip(axes, (0.0, 2e-3, 8e-3), strict=False):
         at = int(np.argmin(np.abs(t - when)))
         shown = axis.imshow(u[..., at], origin="lower", extent=(0, 1, 0, 1), cmap=plt.rcParams["image.cmap"])
-        axis.set(title=f"u at t = {t[at]:.4f}", xticks=[], yticks=[])
+        axis.set(title=f"u at t = {t[at]:.3f}", xticks=[], yticks=[])
         figure.colorbar(shown, ax=axis, orientation="horizontal", aspect=15)
     axes[3].spy(found.jacobian, markersize=0.3, color="C0")
     axes[3].set(title="the Jacobian's entries", xticks=[], yticks=[])
