@@ -60,15 +60,19 @@ def solve(size: int = 32) -> SimpleNamespace:
 
 
 def draw(found: SimpleNamespace) -> Any:
-    figure, axes = plt.subplots(1, 4, figsize=(10, 3), layout="constrained")
-    u, t = found.path.y["u"], found.path.t
-    for axis, when in zip(axes, (0.0, 2e-3, 8e-3), strict=False):
-        at = int(np.argmin(np.abs(t - when)))
-        shown = axis.imshow(u[..., at], origin="lower", extent=(0, 1, 0, 1), cmap=plt.rcParams["image.cmap"])
-        axis.set(title=f"u at t = {t[at]:.3f}", xticks=[], yticks=[])
+    figure, axes = plt.subplots(1, 4, figsize=(10, 3.2), layout="constrained", width_ratios=(3, 3, 4, 3))
+    y, t = found.path.y, found.path.t
+    for axis, name in zip(axes, y, strict=False):
+        shown = axis.imshow(y[name][..., 0], origin="lower", cmap=plt.rcParams["image.cmap"])
+        axis.set(title=f"{name} at the start", xticks=[], yticks=[])
         figure.colorbar(shown, ax=axis, orientation="horizontal", aspect=15)
+        low, middle, high = (function(y[name], axis=(0, 1)) for function in (np.min, np.mean, np.max))
+        (line,) = axes[2].semilogx(t[1:], middle[1:], label=f"mean of {name}")
+        axes[2].fill_between(t[1:], low[1:], high[1:], color=line.get_color(), alpha=0.25, lw=0)
+    axes[2].set(title="From least to greatest", xlabel="t")
+    axes[2].legend()
     axes[3].spy(found.jacobian, markersize=0.3, color="C0")
-    axes[3].set(title="the Jacobian's entries", xticks=[], yticks=[])
+    axes[3].set(title="The Jacobian's entries", xticks=[], yticks=[])
     return figure
 
 
@@ -77,7 +81,9 @@ def ways() -> dict[str, Callable[[], Any]]:
     rates, start = brusselator(24)
     pattern = cr.jacobian(lambda y: rates(0.0, y), start, layout="csr", hstack=True)
     return {
-        "chainrule.scipy.solve_ivp": lambda: cr.scipy.solve_ivp(rates, (0, 1), start, method="BDF").y["u"][..., -1].ravel(),
+        "chainrule.scipy.solve_ivp": lambda: (
+            cr.scipy.solve_ivp(rates, (0, 1), start, method="BDF").y["u"][..., -1].ravel()
+        ),
         "SciPy, told the pattern": lambda: by_differences(24, jac_sparsity=pattern).y[:576, -1],
         "SciPy, by itself": lambda: by_differences(24).y[:576, -1],
     }

@@ -92,7 +92,9 @@ def ways() -> dict[str, Callable[[], Any]]:
     flat = np.concatenate([start["cameras"].ravel(), start["points"].ravel()])
 
     def of_vector(v: Any) -> Any:
-        return residuals({"cameras": v[: 11 * CAMERAS].reshape(-1, 11), "points": v[11 * CAMERAS :].reshape(-1, 3)}).ravel()
+        return residuals(
+            {"cameras": v[: 11 * CAMERAS].reshape(-1, 11), "points": v[11 * CAMERAS :].reshape(-1, 3)}
+        ).ravel()
 
     pattern = sparse.lil_array((2 * len(camera), len(flat)), dtype=int)  # as SciPy's cookbook has it
     row = np.arange(len(camera))

@@ -1,7 +1,7 @@
 """A function that has no rule gets one: Voigt's profile, checked in every column, then fitted to a spectrum.
 
-SciPy computes the profile of a spectral line (a Gaussian convolved with a Lorentzian) in compiled code, which cannot be followed. Its partial
-derivatives follow from Faddeeva's function w, for which w′(z) = 2i/√π − 2zw(z).
+SciPy computes the profile of a spectral line (a Gaussian convolved with a Lorentzian) in compiled code, which cannot be followed. Its
+partial derivatives follow from Faddeeva's function w, for which w′(z) = 2i/√π − 2zw(z).
 
     python examples/custom_operation.py
 """
@@ -106,7 +106,12 @@ def solve(points: int = 400) -> SimpleNamespace:
     found = fit(x, y)
     errors = np.sqrt(np.diagonal(np.linalg.inv(found.jac.T @ found.jac))).reshape(START.shape)
     for line, error in zip(found.x, errors, strict=True):
-        print(", ".join(f"{name} {v:.3f} ± {e:.3f}" for name, v, e in zip(("place", "σ", "γ", "strength"), line, error, strict=True)))
+        print(
+            ", ".join(
+                f"{name} {v:.3f} ± {e:.3f}"
+                for name, v, e in zip(("place", "σ", "γ", "strength"), line, error, strict=True)
+            )
+        )
     return SimpleNamespace(x=x, y=y, p=found.x, errors=errors, spoilt=spoilt())
 
 

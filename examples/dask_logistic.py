@@ -1,7 +1,7 @@
 """Logistic regression on a table that is read in chunks: Dask's arrays are differentiated as they are.
 
-Each step of the fit reads every chunk once, and brings back a sum of 21 numbers. Newton's method, whose Hessian is a second derivative of the
-same loss, needs seven passes over the data.
+Each step of the fit reads every chunk once, and brings back a sum of 21 numbers. Newton's method, whose Hessian is a second derivative
+of the same loss, needs seven passes over the data.
 
     python examples/dask_logistic.py
 """
@@ -50,8 +50,12 @@ def solve(rows: int = 400_000, columns: int = 20, chunk: int = 50_000) -> Simple
     x, y = table(rows, columns, chunk)
     p, curvature, lengths = newton(x, y)
     errors = np.sqrt(np.diagonal(np.linalg.inv(curvature)))
-    print(f"{rows:,} rows in {x.numblocks[0]} chunks; {len(lengths)} passes; gradient {lengths[0]:.0e} → {lengths[-1]:.0e}")
-    print(f"constant {p[-1]:.4f} ± {errors[-1]:.4f}; first weights {', '.join(f'{w:.4f}' for w in p[:3])}, ± {errors[0]:.4f}")
+    print(
+        f"{rows:,} rows in {x.numblocks[0]} chunks; {len(lengths)} passes; gradient {lengths[0]:.0e} → {lengths[-1]:.0e}"
+    )
+    print(
+        f"constant {p[-1]:.4f} ± {errors[-1]:.4f}; first weights {', '.join(f'{w:.4f}' for w in p[:3])}, ± {errors[0]:.4f}"
+    )
     return SimpleNamespace(x=x, y=y, p=p, errors=errors, lengths=lengths)
 
 
@@ -71,9 +75,11 @@ def ways() -> dict[str, Callable[[], Any]]:
     x, y = (a.persist() for a in table(100_000, 20, 25_000))
     found = {
         "chainrule, Newton's method": lambda: newton(x, y)[0],
-        "chainrule, L-BFGS-B": lambda: cr.scipy.minimize(
-            loss, np.zeros(21), args=(x, y), method="L-BFGS-B", options={"ftol": 1e-12, "gtol": 1e-3}
-        ).x,
+        "chainrule, L-BFGS-B": lambda: (
+            cr.scipy.minimize(
+                loss, np.zeros(21), args=(x, y), method="L-BFGS-B", options={"ftol": 1e-12, "gtol": 1e-3}
+            ).x
+        ),
     }
     with contextlib.suppress(ImportError):
         from dask_ml.linear_model import LogisticRegression
@@ -85,7 +91,9 @@ def ways() -> dict[str, Callable[[], Any]]:
 
         in_memory, labels = np.asarray(x), np.asarray(y)
         other = linear_model.LogisticRegression(C=1 / PENALTY, tol=1e-8)
-        found["scikit-learn, all rows in memory"] = lambda: np.append((fit := other.fit(in_memory, labels)).coef_, fit.intercept_)
+        found["scikit-learn, all rows in memory"] = lambda: np.append(
+            (fit := other.fit(in_memory, labels)).coef_, fit.intercept_
+        )
     return found
 
 

@@ -92,7 +92,9 @@ def solve(draws: int = 2000) -> SimpleNamespace:
     rates = special.expit(flat[:, :1] + np.exp(flat[:, 1:2]) * flat[:, 2:])
     errors = [np.sqrt(np.mean((guess - REST) ** 2)) for guess in (HITS / BATS, rates.mean(0))]
     print(f"root mean square error for the rest of the season: averages so far {errors[0]:.4f}, model {errors[1]:.4f}")
-    return SimpleNamespace(kept=kept, flat=flat, rates=rates, grid=(mean, log_spread, density), r_hat=worst, errors=errors)
+    return SimpleNamespace(
+        kept=kept, flat=flat, rates=rates, grid=(mean, log_spread, density), r_hat=worst, errors=errors
+    )
 
 
 def draw(found: SimpleNamespace) -> Any:

@@ -74,7 +74,9 @@ def draw(found: SimpleNamespace) -> Any:
     year = 1871 + np.arange(len(found.y))
     left.plot(year, found.y, ".", color="0.55", label="measured")
     left.plot(year, found.level, color="C0", label="level, given the past")
-    left.fill_between(year, *(found.level + sign * 1.96 * found.spread for sign in (-1, 1)), color="C0", alpha=0.2, lw=0)
+    left.fill_between(
+        year, *(found.level + sign * 1.96 * found.spread for sign in (-1, 1)), color="C0", alpha=0.2, lw=0
+    )
     left.set(title="The Nile at Aswan", ylabel="flow in a year, 10⁸ m³", ylim=(400, 1450))
     left.legend(loc="upper right")
 
@@ -87,7 +89,11 @@ def draw(found: SimpleNamespace) -> Any:
     ellipse = found.p + 2 * (np.linalg.cholesky(found.covariance) @ [np.cos(turn), np.sin(turn)]).T
     right.plot(*ellipse.T, "--", color="C1", label="two standard errors")
     right.plot(*found.p, "o", color="C1")
-    right.set(title="Log likelihood, down 0.5, 2 and 4.5", xlabel="log variance of the noise", ylabel="log variance of the steps")
+    right.set(
+        title="Log likelihood, down 0.5, 2 and 4.5",
+        xlabel="log variance of the noise",
+        ylabel="log variance of the steps",
+    )
     right.legend(loc="upper right")
     return figure
 

@@ -1,7 +1,7 @@
 """A lens designed by gradient: rays are traced through it, and its back moves until they meet in one point.
 
-Light falls on the flat side of a lens. Behind a spherical back the outer rays cross too early; which back brings all of them to the focus is
-known since Descartes, a hyperboloid with the conic constant −n². The search, which knows nothing of it, comes to the same.
+Light falls on the flat side of a lens. Behind a spherical back the outer rays cross too early; which back brings all of them to the focus
+is known since Descartes, a hyperboloid with the conic constant −n². The search, which knows nothing of it, comes to the same.
 
     python examples/lens.py
 """
@@ -18,7 +18,9 @@ import numpy as np
 import chainrule as cr
 
 INDEX, APERTURE, FOCUS, THICKNESS = 1.5, 8.0, 30.0, 4.0  # lengths in mm; the focus counts from the apex of the back
-SPHERE = np.array([1 / (FOCUS * (INDEX - 1)), 0.0])  # curvature and conic constant that are right for rays near the axis
+SPHERE = np.array(
+    [1 / (FOCUS * (INDEX - 1)), 0.0]
+)  # curvature and conic constant that are right for rays near the axis
 
 
 def depth(p: Any, height: Any) -> Any:
@@ -52,7 +54,9 @@ def search(heights: Any, jac: Any = None, **options: Any) -> Any:
     weights = np.sqrt(heights / np.sum(heights))  # each ray stands for a ring of light
     scale = [0.1, 1.0]  # of curvatures in 1/mm, and of conic constants
     stop = {"xtol": 1e-15, "ftol": None, "gtol": None}
-    return cr.scipy.least_squares(lambda p: weights * spot(p, heights), SPHERE, jac=jac, x_scale=scale, **stop, **options)
+    return cr.scipy.least_squares(
+        lambda p: weights * spot(p, heights), SPHERE, jac=jac, x_scale=scale, **stop, **options
+    )
 
 
 def solve(rays: int = 40) -> SimpleNamespace:

@@ -56,7 +56,9 @@ def solve() -> SimpleNamespace:
     usual = least_squares(PLANT)
     start = dict(zip(NAMES, usual, strict=True)) | {"log_scale": np.log(2.0), "log_df": np.log(3.0)}
     fit = cr.scipy.minimize(student, start, args=(PLANT,), method="trust-exact")
-    hessian = cr.hessian(lambda p: student(p, PLANT), fit.x, layout="csr", hstack=True)  # of all parameters, as one matrix
+    hessian = cr.hessian(
+        lambda p: student(p, PLANT), fit.x, layout="csr", hstack=True
+    )  # of all parameters, as one matrix
     errors = np.sqrt(np.diagonal(np.linalg.inv(hessian.toarray())))
     print(f"{'':9}{'least squares':>14}{'Student t':>12}{'standard error':>16}")
     for name, before, error in zip(NAMES, usual, errors, strict=False):
@@ -65,7 +67,9 @@ def solve() -> SimpleNamespace:
     away = (PLANT["loss"] - predicted(fit.x, PLANT)) / scale
     weight = (df + 1) / (df + away**2)  # by which least squares would come to the same
     odd = weight.nsmallest(4)
-    print(f"degrees of freedom {df:.2f}, scale {scale:.2f}; trusted least: days {', '.join(str(day + 1) for day in sorted(odd.index))}")
+    print(
+        f"degrees of freedom {df:.2f}, scale {scale:.2f}; trusted least: days {', '.join(str(day + 1) for day in sorted(odd.index))}"
+    )
     return SimpleNamespace(x=fit.x, fun=fit.fun, usual=usual, errors=errors, weight=weight, df=df, scale=scale)
 
 

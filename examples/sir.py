@@ -56,7 +56,9 @@ def loss(p: Any, counts: Any) -> Any:
 
 def fit_all(samples: Any, function: Any, start: Any) -> Any:
     """The parameters for each sample of counts; function gives the loss and its gradient."""
-    return np.array([minimize(function, start, args=(counts,), jac=True, method="L-BFGS-B", bounds=LIMITS).x for counts in samples])
+    return np.array(
+        [minimize(function, start, args=(counts,), jac=True, method="L-BFGS-B", bounds=LIMITS).x for counts in samples]
+    )
 
 
 def solve(again: int = 200) -> SimpleNamespace:
@@ -74,7 +76,9 @@ def solve(again: int = 200) -> SimpleNamespace:
     noise = np.sqrt(np.mean((curve - IN_BED) ** 2))
     samples = curve + noise * np.random.default_rng(0).standard_normal((again, len(DAYS)))
     refits = fit_all(samples, fast, p)
-    print(f"{again} epidemics drawn and fitted again: ± {np.std(np.exp(refits[:, 0])):.3f} and {np.std(np.exp(refits[:, 1])):.3f}")
+    print(
+        f"{again} epidemics drawn and fitted again: ± {np.std(np.exp(refits[:, 0])):.3f} and {np.std(np.exp(refits[:, 1])):.3f}"
+    )
     return SimpleNamespace(p=p, covariance=covariance, curve=curve, band=band, noise=noise, refits=refits)
 
 
@@ -99,7 +103,9 @@ def draw(found: SimpleNamespace) -> Any:
     ellipse = found.p + 2 * (np.linalg.cholesky(found.covariance) @ [np.cos(turn), np.sin(turn)]).T
     right.plot(*np.exp(ellipse).T, "--", color="C1", label="two standard errors")
     right.plot(*np.exp(found.refits).T, ".", color="C2", ms=3, alpha=0.6, zorder=0, label="fitted again")
-    right.set(title="Log likelihood, down 0.5, 2 and 4.5", xlabel="infections by one in a day", ylabel="recoveries in a day")
+    right.set(
+        title="Log likelihood, down 0.5, 2 and 4.5", xlabel="infections by one in a day", ylabel="recoveries in a day"
+    )
     right.legend(loc="lower right", markerscale=3)
     return figure
 

@@ -2,9 +2,9 @@
 
     python tools/gallery.py [--times] [names]
 
-A script of the gallery has ``solve()``, which prints its numbers, ``draw(found)``, which makes the figure, and ``ways()``, the same work done
-otherwise. With ``--times`` these are measured: in turns, so that all of them meet the same machine, and the least time of several rounds is
-kept, in docs/gallery/times.json, from which the pages' tables are made.
+A script of the gallery has ``solve()``, which prints its numbers, ``draw(found)``, which makes the figure, and ``ways()``, the same work
+done otherwise. With ``--times`` these are measured, on one thread, in turns, so that all of them meet the same machine. The least and the
+greatest time of several rounds go to docs/gallery/times.json, from which the pages' tables are made.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "gallery"
 TIMES = PAGES / "times.json"
 NAMES = sorted(path.stem for path in PAGES.glob("*.md") if path.stem != "index")
-COLOURS = 64
-SECONDS, ROUNDS = 20.0, 5  # for all ways of a script, at most; and how often each is measured, at most
+COLOURS = 200
+ONE_THREAD = dict.fromkeys(("CHAINRULE_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+SECONDS, ROUNDS = 5.0, 7  # a way is not begun again after so many; and how often each is measured, at most
 
 _COMMON = {
     "axes.spines.right": False,
@@ -98,16 +99,15 @@ def pictures(module: ModuleType, found: Any, folder: Path) -> None:
 
 def measured(ways: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
     """The least and the greatest number of seconds that each way takes; each is tried once before."""
-    began = time.perf_counter()
-    for way in ways.values():
-        way()
-    rounds = max(1, min(ROUNDS, int(SECONDS / (time.perf_counter() - began))))
     found: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):
+    for number in range(1 + ROUNDS):
         for name, way in ways.items():
-            begin = time.perf_counter()
-            way()
-            found[name].append(time.perf_counter() - begin)
+            if sum(found[name]) < SECONDS:
+                begin = time.perf_counter()
+                way()
+                seconds = time.perf_counter() - begin
+                if number or seconds > SECONDS:  # a first call that long is no matter of a warm-up
+                    found[name].append(seconds)
     return {name: [float(f"{end(seconds):.3g}") for end in (min, max)] for name, seconds in found.items()}
 
 
@@ -121,7 +121,6 @@ def surroundings() -> dict[str, Any]:
         "date": date.today().isoformat(),
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
         "versions": versions,
     }
@@ -145,7 +144,7 @@ def table(entry: dict[str, Any]) -> str:
     around = entry["around"]
     versions = ", ".join(f"{name} {version}" for name, version in around["versions"].items() if name in entry["uses"])
     circumstances = (
-        f"Measured on {around['date']} by `make gallery ARGS=\"--times\"`: {around['cores']} cores ({around['machine']}), load "
+        f'Measured on {around["date"]} by `make gallery ARGS="--times"`: one thread on {around["machine"]}, load '
         f"{around['load']}, Python {around['python']}, {versions}."
     )
     return "\n".join(["| | least | greatest | to the first |", "|---|---:|---:|---:|", *rows, "", circumstances])
@@ -169,10 +168,16 @@ def make(name: str, timed: bool) -> None:
     if timed:
         ways = module.ways()
         words = " ".join(ways).lower() + Path(str(module.__file__)).read_text(encoding="utf-8")
-        uses = [n for n, word in {"torch": "pytorch", "scikit-learn": "sklearn", "dask": "dask.array"}.items() if word in words]
+        uses = [
+            n
+            for n, word in {"torch": "pytorch", "scikit-learn": "sklearn", "dask": "dask.array"}.items()
+            if word in words
+        ]
         uses += [n for n in ("numpy", "scipy", "statsmodels", "dask-ml") if n.replace("-", "_") in words]
         entry = {"seconds": measured(ways), "uses": uses, "around": surroundings()}
-        TIMES.write_text(json.dumps(times() | {name: entry}, indent=1, ensure_ascii=False, sort_keys=False) + "\n", encoding="utf-8")
+        TIMES.write_text(
+            json.dumps(times() | {name: entry}, indent=1, ensure_ascii=False, sort_keys=False) + "\n", encoding="utf-8"
+        )
     found, said = solved(module)
     pictures(module, found, PAGES)
     page = PAGES / f"{name}.md"
@@ -184,18 +189,20 @@ def make(name: str, timed: bool) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="names", help=f"of scripts: {', '.join(NAMES)}; all of them without")
+    parser.add_argument(
+        "names", nargs="*", metavar="names", help=f"of scripts: {', '.join(NAMES)}; all of them without"
+    )
     parser.add_argument("--times", action="store_true", help="measure, too")
     options = parser.parse_args()
     if unknown := set(options.names) - set(NAMES):
         parser.error(f"no page docs/gallery/{sorted(unknown)[0]}.md")
-    if options.names and len(options.names) == 1:
+    if len(options.names) == 1 and ONE_THREAD.items() <= os.environ.items():
         make(options.names[0], options.times)
         return 0
     for name in options.names or NAMES:  # each in a process of its own: none finds what another has left
         print(name, flush=True)
         command = [sys.executable, __file__, name, *(["--times"] if options.times else [])]
-        subprocess.run(command, check=True, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"})
+        subprocess.run(command, check=True, env=os.environ | ONE_THREAD)
     return 0
 
 

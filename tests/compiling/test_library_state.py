@@ -82,6 +82,29 @@ def test_optimizers(name, how):
     same(trained(OPTIMIZERS[name], None, how), trained(OPTIMIZERS[name], None, "eeeeee"))
 
 
+OVER_A_MODEL = {
+    "parameters": lambda model: sum((p**2).sum() for p in model.parameters()),
+    "named parameters": lambda model: sum((p**2).sum() for name, p in model.named_parameters() if "weight" in name),
+    "modules": lambda model: sum(m.weight.sum() for m in model.modules() if isinstance(m, nn.Linear)),
+    "children": lambda model: sum(m.bias.sum() for m in model.children() if hasattr(m, "bias")),
+    "state": lambda model: sum(x.sum() for x in model.state_dict().values()),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", OVER_A_MODEL)
+def test_functions_that_go_over_a_model_are_recorded(name):
+    """What comes twice is left out without a look at addresses, which no recording could repeat."""
+    model, over = network(), OVER_A_MODEL[name]
+    model.append(model[0])  # shared
+    compiled = cr.compile(lambda: over(model))
+    for _ in range(2):
+        assert cr.equal(compiled(), over(model))
+    assert compiled.recordings
+    model[2] = nn.Linear(4, 1)
+    assert cr.equal(compiled(), over(model)), "a layer that was replaced is seen"
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", SCHEDULERS)
 def test_schedulers(name):

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from test_synonyms import check_search
 
 import chainrule
 
@@ -40,7 +41,8 @@ def pages(reference: ModuleType) -> dict[str, str]:
 def test_every_page_is_in_the_menu(pages: dict[str, str]) -> None:
     written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     made = {f"reference/{name}.md" for name in pages} | {"changelog.md"}
-    made |= {f"examples/{path.stem}.md" for path in (ROOT / "examples").glob("*.py")}
+    shown = {path.stem for path in (ROOT / "docs" / "gallery").glob("*.md")}
+    made |= {f"examples/{path.stem}.md" for path in (ROOT / "examples").glob("*.py") if path.stem not in shown}
     assert sorted(MENU) == sorted(written | made)
 
 
@@ -115,6 +117,7 @@ def test_it_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
             assert not re.match(r"(https?:)?//", target), f"{page.name} loads {target}"
             path = (page.parent / target.split("?")[0].split("#")[0]).resolve()
             assert target.startswith(("data:", "/")) or path.exists(), f"{page.name} loads {target}"
+    check_search(tmp_path)
     for sheet in tmp_path.rglob("*.css"):
         text = re.sub(r"sourceMappingURL=\S+", "", sheet.read_text(encoding="utf-8"))
         assert not re.search(r"url\(\s*['\"]?(https?:)?//|@import", text), sheet.name

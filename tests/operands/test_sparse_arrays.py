@@ -133,6 +133,31 @@ def test_entries_at_one_place_add_up():
     np.testing.assert_allclose(twice.solve(np.ones(2)), np.ones(2) / 3)
 
 
+@pytest.mark.parametrize(
+    ("row", "col"),
+    {
+        "by rows": ([0, 0, 1, 2], [0, 2, 1, 0]),
+        "by rows, one place twice": ([0, 0, 0, 2], [0, 2, 2, 0]),
+        "by columns": ([0, 2, 1, 0], [0, 0, 1, 2]),
+        "none": ([], []),
+    }.values(),
+)
+def test_orders_of_entries(row, col):
+    """Places that ascend are not sorted; whatever their order, the matrix and its pieces are SciPy's."""
+    data = np.arange(1.0, 1 + len(row))
+    theirs = sparse.coo_array((data, (row, col)), shape=(3, 3)).tocsr()
+    made = cr.sparse.coo(data, np.array(row, int), np.array(col, int), (3, 3))
+    np.testing.assert_array_equal(made.toarray(), theirs.toarray())
+    np.testing.assert_array_equal(made.data, theirs.data)
+    np.testing.assert_array_equal(
+        made[np.ix_([2, 0], [1, 2, 0])].toarray(), theirs.toarray()[np.ix_([2, 0], [1, 2, 0])]
+    )
+    slope = cr.grad(lambda d: np.sum(cr.sparse.coo(d, np.array(row, int), np.array(col, int), (3, 3)).toarray() ** 2))(
+        data
+    )
+    np.testing.assert_allclose(slope, 2 * theirs.toarray()[np.array(row, int), np.array(col, int)])
+
+
 def test_a_matrix_is_a_container():
     G = cr.grad(lambda S: np.sum((S @ u) ** 2))(like(A))
     assert type(G) is cr.sparse.SparseArray
