@@ -18,7 +18,6 @@ from chainrule.api.operations import operation
 from chainrule.backends.arrays import is_foreign
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.eager import share
-from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
 from chainrule.core.others import beside
 from chainrule.core.protocol import ArrayLike, one_float_dtype
 from chainrule.core.tensor import Tensor, wrap
@@ -106,63 +105,10 @@ def general(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
         raise errors.not_broadcastable(prim.name, *operands) from None
 
 
-def unrecorded(value: Callable[..., Any], x: Any, y: Any = None, cutting: str = "") -> Tensor | None:
-    """The result where nothing is to be recorded, for tensors of one float dtype and numbers. None: take the long way.
-
-    ``cutting`` is the name of an operation whose results never have a gradient.
-    """
-    mode = None
-    if SPECIAL:
-        mode = LOCAL.mode
-        if mode.grad or mode.inference or LOCAL.recorder is not None or (WATCHES and LOCAL.watch is not None):
-            return None
-    a, b, source = x, y, x
-    if type(x) is Tensor:
-        array = a = x._raw
-        if type(y) is Tensor:
-            b = y._raw
-            if type(b) is not ndarray or b.dtype is not a.dtype:
-                return None
-            if x._edge is None and (y._edge is not None or x._cut is None):
-                source = y
-        elif y is not None and type(y) is not float and type(y) is not int:
-            return None
-    elif type(y) is Tensor and (type(x) is float or type(x) is int):
-        array = b = y._raw
-        source = y
-    else:
-        return None
-    if type(array) is not ndarray or ((dtype := array.dtype) is not float32 and dtype is not float64):
-        return None
-    cut = None
-    if mode is None or not mode.silent:
-        if source._edge is None:
-            cut = source._cut
-        elif mode is None and not cutting:
-            return None
-        else:
-            sources = [t for t in (x, y) if type(t) is Tensor and t._edge is not None]
-            cut = errors.Cut("no_grad" if mode is not None else cutting, errors.user_line(), sources)
-    try:
-        out = value(a) if b is None else value(a, b)
-    except ValueError:
-        return None  # the long way says what is wrong
-    tensor = new(Tensor)
-    tensor._raw = out if type(out) is ndarray else np.asarray(out)
-    tensor._edge = None
-    tensor._cut = cut
-    return tensor
-
-
 def unary(prim: Primitive) -> Callable[..., Any]:
     """The user's function for an elementwise primitive of one operand."""
-    floats = "f" in prim.accepts
 
     def call(input: Any, *, out: Any = None) -> Any:
-        if floats and out is None:
-            result = unrecorded(value_of(prim), input)
-            if result is not None:
-                return result
         result = general(prim, (input,), {})
         return result if out is None else store_out(out, result)
 
@@ -175,13 +121,8 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
 
     As an operator ("mul" for ``__mul__``) it leaves operands it does not know to the other side.
     """
-    floats = "f" in prim.accepts
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:
-        if floats and out is None and other is not None:
-            result = unrecorded(value_of(prim), input, other)
-            if result is not None:
-                return result
         if isinstance(other, generic) and type(number := other.item()) in (float, int):
             return call(input, number, out=out)
         if operator and not isinstance(other, _OPERANDS) and not is_foreign(type(other)):
@@ -193,19 +134,8 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
     return prim.function
 
 
-#: what large calls of a ufunc are handed to, once threads share them
-_SHARED: dict[Any, Callable[..., Any]] = {}
-
-
-def value_of(prim: Primitive) -> Callable[..., Any]:
-    """What computes a row's value."""
-    value: Callable[..., Any] = prim.value
-    return _SHARED.get(value, value) if _SHARED else value
-
-
 def call_instead(other: Callable[[np.ufunc], Callable[..., Any]] | None) -> None:
     """Have operations call ``other(ufunc)`` where they call one of NumPy's ufuncs; it gives the same. None: as before."""
-    _SHARED.clear()
     for prim in TABLE.values():
         ufunc = prim.value
         if (
@@ -214,9 +144,7 @@ def call_instead(other: Callable[[np.ufunc], Callable[..., Any]] | None) -> None
             and prim.kind == "elementwise"
             and vars(np).get(ufunc.__name__) == ufunc
         ):
-            if other is not None:
-                _SHARED[ufunc] = other(ufunc)
-            share(prim, _SHARED.get(ufunc, ufunc))
+            share(prim, ufunc if other is None else other(ufunc))
 
 
 def nary(prim: Primitive, **forms: Any) -> Callable[..., Any]:
@@ -237,16 +165,14 @@ def nary(prim: Primitive, **forms: Any) -> Callable[..., Any]:
 
 def discrete(prim: Primitive) -> Callable[..., Any]:
     """The user's function for a primitive without a gradient, of one operand or two."""
-    floats = "f" in prim.accepts
 
     def one(input: Any, *, out: Any = None) -> Any:
-        result = unrecorded(prim.value, input, None, prim.name) if floats and out is None else None
-        return store_out(out, general(prim, (input,), {})) if result is None else result
+        result = general(prim, (input,), {})
+        return result if out is None else store_out(out, result)
 
     def two(input: Any, other: Any, *, out: Any = None) -> Any:
-        short = floats and out is None and other is not None
-        result = unrecorded(prim.value, input, other, prim.name) if short else None
-        return store_out(out, general(prim, (input, other), {})) if result is None else result
+        result = general(prim, (input, other), {})
+        return result if out is None else store_out(out, result)
 
     prim.function = operation(_named(one if len(prim.operands) == 1 else two, prim), prim)
     return prim.function

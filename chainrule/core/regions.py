@@ -20,6 +20,7 @@ import numpy as np
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import Freed, Node, Output
 from chainrule.core.versions import CLOCK
+from chainrule.core.warned import at_users_line
 
 ndarray = np.ndarray
 Arrays = list[np.ndarray[Any, Any]]
@@ -184,7 +185,9 @@ class Region:
         for node in self.members:
             saved = tuple([arrays[places[id(value)]] if type(value) is ndarray else value for value in node.saved])
             edges = self.edges_of(node)
-            for edge, grad in zip(edges, node.pullback(node, waiting.pop(node), saved, edges), strict=True):
+            for edge, grad in zip(
+                edges, at_users_line(node.pullback, node, waiting.pop(node), saved, edges), strict=True
+            ):
                 if edge is None:
                     continue
                 before = waiting.get(edge)

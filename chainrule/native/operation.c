@@ -202,7 +202,7 @@ static int read_operands(const Operation *self, PyObject *const *args, Operands 
     }
     if (dtype == NULL) return 0;
     if (dtype != core.of[0] && dtype != core.of[1]) return !numbers && !operands->recorded && is_whole(self, dtype);
-    if (!operands->recorded && !self->floating) return 0;
+    if (!self->floating) return 0;
     return 1;
 }
 
@@ -706,6 +706,7 @@ static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t 
         PyErr_SetString(PyExc_RuntimeError, "this operation is being taken apart");
         return NULL;
     }
+    if (PyErr_Occurred()) return NULL; /* C that goes on calling after an error, as some of SciPy's does */
     if (mode >= RECORDS) result = call_ordinary(self, args, PyVectorcall_NARGS(nargsf), kwnames, mode);
     if (result != NULL || PyErr_Occurred()) return result;
     return call_located(self->python, args, nargsf, kwnames);

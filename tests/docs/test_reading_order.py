@@ -19,7 +19,7 @@ FILES = re.findall(r"^\d\. `([a-z_/]+\.py)`", SECTION, re.M)
 
 def test_the_files_are_few_and_short() -> None:
     assert len(FILES) == 5
-    assert sum(len((PACKAGE / file).read_text().splitlines()) for file in FILES) <= 1250
+    assert sum(len((PACKAGE / file).read_text().splitlines()) for file in FILES) <= 1200
 
 
 def test_a_product_and_its_backward_pass_run_in_them() -> None:
@@ -47,6 +47,8 @@ def test_a_product_and_its_backward_pass_run_in_them() -> None:
         "core/node.py",
         "core/protocol.py",
         "core/tensor.py",
+        "core/versions.py",
+        "core/warned.py",
         "errors/places.py",
-    }  # its arguments, and the line of the program
+    }  # its arguments, and the lines of the program, also of warnings
     assert set(FILES) <= seen <= set(FILES) | others
