@@ -116,6 +116,7 @@ def _connected() -> Any:
 LOOPS: Any = _connected()
 if LOOPS is not None and warned.VARIABLE is not None:
     LOOPS.connect_warnings(warned.VARIABLE, warned.twin_of)
+    warned.at_users_line = LOOPS.located
 new_node = tape.new_node if LOOPS is None else LOOPS.new_node
 if LOOPS is not None:
     tape.ON_USE.append(LOOPS.hangs_on_node)

@@ -93,14 +93,15 @@ def is_ours(prim: Primitive) -> bool:
 
 def at_users_line(function: Callable[..., Any], *args: Any) -> Any:
     """Call a function; what NumPy warns of in it names a line of the user's."""
-    twin = None if VARIABLE is None else twin_of(VARIABLE.get())
+    given = None if VARIABLE is None else VARIABLE.get()
+    twin = None if VARIABLE is None else twin_of(given)
     if twin is None:
         return function(*args)
-    token = VARIABLE.set(twin)
     try:
+        VARIABLE.set(twin)
         return function(*args)
     finally:
-        VARIABLE.reset(token)
+        VARIABLE.set(given)
 
 
 def located(function: Callable[..., Any]) -> Callable[..., Any]:

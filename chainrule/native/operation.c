@@ -147,6 +147,16 @@ int give_errors(const char *name, int found) {
     return failed;
 }
 
+/* located(function, *args): call it so that no signal comes between it and how errors are treated before and after */
+static PyObject *located(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    (void)module;
+    if (nargs < 1) {
+        PyErr_SetString(PyExc_TypeError, "located takes a function and its arguments");
+        return NULL;
+    }
+    return call_located(args[0], args + 1, (size_t)(nargs - 1), NULL);
+}
+
 /* connect_warnings(variable, twin_of) */
 static PyObject *connect_warnings(PyObject *module, PyObject *args) {
     PyObject *variable, *function;
@@ -943,6 +953,7 @@ static PyObject *follow_way(PyObject *module, PyObject *args) {
 
 PyMethodDef operation_functions[] = {
     {"follow", follow_way, METH_VARARGS, "follow(way, operands): the tensor at the end of a way, see api/ways.py"},
+    {"located", (PyCFunction)(void (*)(void))located, METH_FASTCALL, "located(function, *args): call it; what NumPy warns of in it names the user's line"},
     {"connect_warnings", connect_warnings, METH_VARARGS, "connect_warnings(variable, twin_of): how NumPy treats errors, and how it does while we compute"},
     {"connect_arrays", connect_arrays, METH_O, "connect_arrays(Array): the class of arrays, which hold a tensor"},
     {NULL, NULL, 0, NULL},

@@ -225,6 +225,7 @@ def test_ctrl_c_anywhere_divides_no_gradients_and_hides_no_mode(program):
         hit, x, y = interrupted(program, at)
         assert (x.grad is None) == (y.grad is None)
         assert LOCAL.sweep is None
+        assert np.geterr()["divide"] == "warn"
         on = watches()
         entries = (not LOCAL.mode.records) + len(LOCAL.saved_hooks) + len(on)
         assert len(SPECIAL) >= entries and len(WATCHES) >= len(on)
@@ -250,6 +251,7 @@ def test_ctrl_c_anywhere_leaves_nothing_switched(program):
         try:
             assert state == (USUAL, (), None, None, False, [], [])
             assert not randomness._LOCK._is_owned()
+            assert np.geterr()["divide"] == "warn"
         finally:
             LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch, STACK.levels = USUAL, (), None, []
             SPECIAL.clear()
