@@ -232,6 +232,7 @@ class Recorder:
         self.calls: list[Call] = []
         self.guards: list[Guard] = []
         self.arrays: dict[int, Var] = {}
+        self.views: dict[Any, Var] = {}  # of plain arrays, by how they lie in memory
         self.lifted: dict[int, Lifted] = {}
         self.cells: dict[int, tuple[weakref.ref[Tensor], Var]] = {}
         self.written: dict[int, tuple[Any, Var]] = {}
@@ -287,11 +288,19 @@ class Recorder:
         return Var(self._count, array)
 
     def var_of(self, array: np.ndarray[Any, Any]) -> Var:
-        """A plain array as an array of the program."""
+        """A plain array as an array of the program. Views of one memory that lie alike, as ``M.T`` and ``M.T``, are one."""
         var = self.arrays.get(id(array))
-        if var is None:
-            var = self.arrays[id(array)] = self.new(array)
-            self.contents.append((var, digest(array)))
+        if var is not None:
+            return var
+        lies = None
+        if isinstance(array.base, ndarray) and not array.dtype.hasobject:
+            lies = array.__array_interface__["data"], array.shape, array.strides, array.dtype
+            if lies in self.views:
+                return self.views[lies]
+        var = self.arrays[id(array)] = self.new(array)
+        if lies is not None:
+            self.views[lies] = var
+        self.contents.append((var, digest(array)))
         return var
 
     def element(self, source: Any, number: np.ndarray[Any, Any]) -> Traced:
@@ -320,6 +329,7 @@ class Recorder:
     def end(self) -> None:
         """Let go of what was recorded: values of the level may outlive it."""
         self.calls, self.guards, self.arrays, self.contents, self.lent = [], [], {}, [], []
+        self.views = {}
 
     def check_arrays(self) -> None:
         """Raise if a plain array that the program starts from was written meanwhile: not by what is recorded."""
