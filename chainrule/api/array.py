@@ -473,12 +473,12 @@ def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any, out: A
         out: what the function is to write into; not among the keywords of a ufunc.
     """
     recorder = LOCAL.recorder
-    if not recorder.plain or method == "at":
+    if method == "at" or (out is not None and not recorder.plain):
         return None
     if out is not None:
         return _recorded_into(function, method, args, kwargs, out)
     raw = _recorded((args, kwargs))
-    if raw is None:
+    if raw is None or not (recorder.plain or recorder.are_plain(raw)):
         return None
     found = recorder.as_numpy(function, method, *raw)
     if type(found) is tuple:
@@ -545,7 +545,7 @@ def recorded_operator(operation: Callable[..., Any], special: bool, *operands: A
     """``recorded_as_numpy`` for an operator, which for floats, scalars and some exponents is not what the ufunc is."""
     recorder = LOCAL.recorder
     warns = recorder.plain and any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
-    if not recorder.weak and not (special and recorder.plain) and not warns:
+    if not recorder.weak and not special and not warns:
         return None
     raw = _recorded(operands)
     if raw is None:
@@ -554,7 +554,7 @@ def recorded_operator(operation: Callable[..., Any], special: bool, *operands: A
         return array_of(wrap(recorder.of_integers(operation, raw)))
     found = recorder.on_floats(operation, *raw) if recorder.weak else None
     if found is None:
-        if not recorder.plain or (len(raw) < 2 and not special):
+        if not (recorder.plain or recorder.are_plain(raw)) or (len(raw) < 2 and not special):
             return None
         found = recorder.as_operator(operation, *raw)
     return array_of(wrap(found)) if isinstance(found, ArrayLike) else found

@@ -17,7 +17,7 @@ from chainrule.compiling.simplify import operands
 from chainrule.compiling.state import frames
 from chainrule.compiling.state.guards import References
 from chainrule.compiling.state.log import Refused
-from chainrule.compiling.state.watch import Watch
+from chainrule.compiling.state.watch import TypeWatch, Watch
 from chainrule.core.engine import reachable, sweep
 from chainrule.core.levels import open_level
 from chainrule.core.modes import LOCAL, switch
@@ -268,17 +268,18 @@ def record(
         Unrecordable: what it does cannot be repeated.
     """
     recorder = Recorder() if recorder is None else recorder
-    reads = Watch(recorder)
-    if not pure and frames.why_not():
+    unwatched = frames.why_not()
+    reads = TypeWatch(recorder) if pure else Watch(recorder)
+    if not pure and unwatched:
         raise Unrecordable(
-            f"what it reads of Python's state cannot be seen here: {frames.why_not()}. `compile(f, pure=True)` is your word that it "
+            f"what it reads of Python's state cannot be seen here: {unwatched}. `compile(f, pure=True)` is your word that it "
             "reads none that changes"
         )
     unseen = Generators()
     mode, errors_of_floats = LOCAL.mode, np.geterr()
     try:
         try:
-            found = _run(recorder, function, leaves, spec, arrays, name, None if pure else reads)
+            found = _run(recorder, function, leaves, spec, arrays, name, None if unwatched else reads)
         except Refused:
             reads.check()
             raise
@@ -379,7 +380,7 @@ class _Arguments:
             var = recorder.new(array)
             self.vars.append((index, var))
             recorder.given.add(var.number)
-            tensor = wrap(Traced(var, recorder.level))
+            tensor = wrap(Traced(var, recorder.level, isinstance(leaf, (np.ndarray, np.generic))))
             source = leaf._tensor if type(leaf) is Array else leaf
             recorder.with_arrays = recorder.with_arrays or type(leaf) is Array
             if isinstance(leaf, np.generic):

@@ -316,9 +316,11 @@ class Lowering:
         return settled
 
     def _fresh(self, value: Value, kind: str) -> Value:
-        """A value with the shape of another one, dense in C order, in a buffer of its own."""
-        order = list(range(len(value.shape) - 1, -1, -1))
-        strides = dense_strides(value.shape, order, value.dtype.itemsize)
+        """A value with the shape of another one, dense in its order or in C's, in a buffer of its own."""
+        strides = value.strides
+        if not is_dense(value.shape, strides, value.dtype.itemsize):
+            order = list(range(len(value.shape) - 1, -1, -1))
+            strides = dense_strides(value.shape, order, value.dtype.itemsize)
         fresh = self._new(kind, value.dtype.itemsize * size(value.shape), value.shape, strides, value.dtype)
         self.buffers.append(fresh.buffer)
         return fresh

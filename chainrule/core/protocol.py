@@ -406,6 +406,10 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
         """The value cut off from every derivative that is being taken of it."""
         raise NotImplementedError
 
+    def as_variable(self) -> Any:
+        """The value as one that a derivative is taken by."""
+        return self
+
     @property
     def inside(self) -> Any:
         """What this holds the values in: an array, a tensor or another array-like."""

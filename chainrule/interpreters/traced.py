@@ -648,7 +648,8 @@ class Recorder:
         note_frame(call, sys._getframe(1))
         call.kept = self._around.looked_at or is_tried(call.code, call.lasti)
         self.calls.append(call)
-        results = tuple([Traced(var, self.level) for var in call.results])
+        plain = self.plain or self.are_plain((args, kwargs))
+        results = tuple([Traced(var, self.level, plain) for var in call.results])
         for result, part in zip(results, parts, strict=True):
             result.scalar = isinstance(part, np.generic)
             if (
@@ -691,13 +692,20 @@ class Recorder:
         nothing_around = not self.depth and LOCAL.sweep is None and STACK.levels[-1] is self.level
         return nothing_around and not self.with_arrays
 
+    def are_plain(self, operands: Any) -> bool:
+        """Whether what is recorded among operands are arrays in plain code, though derivatives of others may be taken."""
+        if self.with_arrays or LOCAL.sweep is not None:
+            return False
+        values = [x for x in _flat(operands) if type(x) is Traced]
+        return bool(values) and all([x.plain for x in values])
+
     def stands_for(self, data: Any) -> type | None:
         """The type that plain code has in the place of a value: ``float``, a scalar of NumPy's, ``ndarray``. None: its own."""
-        if type(data) is not Traced or not self.plain:
+        if type(data) is not Traced or not (self.plain or self.are_plain((data,))):
             return None
         if data.var.number in self.weak:
             return float
-        return data.dtype.type if self.is_scalar(data) else ndarray
+        return data.dtype.type if data.var.number in self.scalars else ndarray
 
     def is_array(self, data: Any) -> bool:
         """Whether what has no dimension is an array in plain code, and no scalar of NumPy's or float of Python's."""
@@ -796,7 +804,7 @@ class Recorder:
 
     def _plain_value(self, x: Any) -> Any:
         if type(x) is Traced and x.var.number in self.scalars:
-            x = Traced(x.var, x.level)
+            x = Traced(x.var, x.level, x.plain)
             x.scalar = True
         return x
 
@@ -1113,11 +1121,12 @@ _NONE: Any = object()
 class Traced(ArrayLike):
     """An array-like that stands for one array of the program that is being recorded, or one of NumPy's scalars."""
 
-    __slots__ = ("dtype", "level", "scalar", "shape", "var")
+    __slots__ = ("dtype", "level", "plain", "scalar", "shape", "var")
 
-    def __init__(self, var: Var, level: Any) -> None:
+    def __init__(self, var: Var, level: Any, plain: bool = False) -> None:
         self.var = var
         self.scalar = False
+        self.plain = plain  # whether plain code has a plain array here, in functions that are differentiated, too
         self.level = level
         self.shape = var.shape
         self.dtype = var.dtype
@@ -1142,6 +1151,11 @@ class Traced(ArrayLike):
 
     def detached(self) -> Traced:
         return self
+
+    def as_variable(self) -> Traced:
+        variable = Traced(self.var, self.level)
+        variable.scalar = self.scalar
+        return variable
 
     def as_argument(self) -> Any:
         recorder = self.recorder
@@ -1207,7 +1221,7 @@ class Traced(ArrayLike):
         )
 
     def as_array(self) -> Traced:
-        return Traced(self.var, self.level) if self.scalar else self
+        return Traced(self.var, self.level, self.plain) if self.scalar else self
 
     def laid_as(self, other: Traced) -> Traced:
         """The same numbers, with the strides of another array."""

@@ -59,7 +59,9 @@ def laid(a: Any, order: str | None) -> Any:
 def laid_beside(result: Any, a: Any) -> Any:
     """What functions of NumPy write into a new array: in columns where that is how ``a`` lies, else in rows."""
     order = contiguous(a)
-    return result if order == "F" and _among_others(a) else laid(result, order or "C")
+    if order == "F" and _among_others(a):  # which is left open, as for ``a``: the examples' axis is among the columns
+        return rows.laid(result, order=order, ndim=len(shape_of(result)) + 1)
+    return laid(result, order or "C")
 
 
 def copied(a: Any, order: str | None) -> Any:

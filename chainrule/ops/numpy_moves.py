@@ -23,6 +23,7 @@ from chainrule.rows.batching import applied, each_example
 from chainrule.rows.kinds import discrete
 from chainrule.table import indexing
 from chainrule.table import shape as rows
+from chainrule.table.any_index import read_any
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import dtype_of, shape_of
 
@@ -270,9 +271,11 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> A
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or kwargs.get("reflect_type", "even") != "even":
         odd = kwargs.get("reflect_type", "even") != "even"
         raise errors.numpy_keyword("pad", f"reflect_type={kwargs['reflect_type']!r}" if odd else f"mode={mode!r}")
-    plain = np.ndim(kwargs.get("constant_values", 0)) == 0
-    if plain and isinstance(array, Tensor) and shaping.layout(array).flags.fnc:  # the result lies in columns, too
-        return np.transpose(_pad(np.transpose(array), widths[::-1], mode, **kwargs))
+    return laid_beside(_padded(array, widths, mode, kwargs), array)
+
+
+def _padded(array: Any, widths: tuple[tuple[int, int], ...], mode: str, kwargs: dict[str, Any]) -> Any:
+    n = len(widths)
     if mode == "constant":
         value = kwargs.pop("constant_values", 0)
         if kwargs:
@@ -423,7 +426,10 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 @implements(np.delete)
 def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     arr, along = flattened(arr, axis)
-    left = np.delete(np.arange(shape_of(arr)[along]), plain(obj) if isinstance(obj, Tensor) else obj)
+    obj = plain(obj) if isinstance(obj, Tensor) else obj
+    left = np.delete(np.arange(shape_of(arr)[along]), obj)
+    if not isinstance(obj, slice) and (np.size(obj) != 1 or np.asarray(obj).dtype == bool):  # NumPy indexes with a mask
+        return read_any(arr, (*(slice(None),) * (along % len(shape_of(arr))), left), "K")
     return laid_beside(bind(indexing.take, (arr, left), {"axis": along}), arr)
 
 

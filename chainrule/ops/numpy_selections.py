@@ -196,6 +196,7 @@ def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: An
     stacked = np.reshape(np.stack([cast(r, first.dtype) for r in results]), (*lead, *shape_of(first)))
     n, extra = len(lead), len(shape_of(first))
     position = along + n + 1
+    stacked = laid(stacked, "C")
     return boxed(np.moveaxis(stacked, range(n, n + extra), range(position, position + extra)))
 
 

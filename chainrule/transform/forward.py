@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.levels import Level, open_level, within
+from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
@@ -61,6 +62,7 @@ class JvpRun:
     ) -> None:
         with open_level(api, Dual, None, "same", lift_leaves) as level:
             self.level = level
+            primals = [p.as_variable() if isinstance(p, ArrayLike) else p for p in primals]
             self.result = without_objects(
                 func(*[wrap(Dual(p, t, level)) for p, t in zip(primals, tangents, strict=True)])
             )

@@ -18,6 +18,7 @@ from chainrule.core.foreign import Foreign, ones_of
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, MODES, SPECIAL, recording, switch
 from chainrule.core.node import Leaf, next_seq
+from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import protected
 from chainrule.interpreters.dual import Dual
@@ -58,6 +59,8 @@ def fresh_leaf(x: Any, linked: bool = True) -> Tensor:
             leaf._view = None
         return leaf  # type: ignore[no-any-return]
     else:
+        if isinstance(data, ArrayLike):
+            data = data.as_variable()
         leaf = wrap(protected(data) if type(data) is ndarray and isinstance(tensor, ndarray) else data)
     leaf._edge = edge = Leaf(leaf)
     edge.seq = next_seq()

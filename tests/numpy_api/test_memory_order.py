@@ -42,6 +42,11 @@ CALLS = {
     "flip": lambda x: np.flip(x.T, 0),
     "rot90": np.rot90,
     "delete": lambda x: np.delete(x.T, 0, 0),
+    "delete, of several": lambda x: np.delete(x, [0, 1], 1),
+    "delete, by a mask": lambda x: np.delete(x, np.array([True, False, False]), 1),
+    "pad": lambda x: np.pad(x.T, 1),
+    "pad, edge": lambda x: np.pad(x.T, 1, mode="edge"),
+    "apply_along_axis": lambda x: np.apply_along_axis(lambda v: v * 2, 0, x),
     "insert": lambda x: np.insert(x.T, 0, 1.0, 0),
     "select": lambda x: np.select([x.T > 0], [x.T]),
     "choose": lambda x: np.choose((x.T > 0).astype(int), [x.T, -x.T]),
@@ -132,3 +137,16 @@ def test_an_order_in_memory_that_examples_of_a_vmap_leave_open(call):
     with pytest.raises(RuntimeError, match=r"order='[AK]' asks how an array lies in memory"):
         cr.vmap(call, in_dims=-1)(x.transpose(1, 0, 2))
     np.testing.assert_array_equal(cr.vmap(call, in_dims=-1)(x)[0], call(X))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda x: np.pad(x, 1), lambda x: np.delete(x, 0, 0), lambda x: np.insert(x, 0, 1.0, 0)],
+    ids=["pad", "delete", "insert"],
+)
+def test_what_is_made_beside_such_examples_is_open_as_well(call):
+    x = np.asfortranarray(np.arange(36.0).reshape(4, 3, 3))
+    for order in "KA":
+        with pytest.raises(RuntimeError, match=rf"order='{order}' asks how an array lies in memory"):
+            cr.vmap(lambda v, order=order: call(v).ravel(order))(x)
+    np.testing.assert_array_equal(cr.vmap(lambda v: call(v).ravel())(x)[1], call(x[1]).ravel())

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.api.array import Array
 from chainrule.compiling.state import frames
 from chainrule.compiling.state.calls import Calls
 from chainrule.compiling.state.frames import Instruction, Stack
@@ -138,3 +139,33 @@ class Watch(Calls):
             if data and any(np.may_share_memory(var.array, x) for var in self.recorder.roots()):
                 continue  # an operand of what is recorded, which reads it where it lies
             self.consumed(x)
+
+
+class TypeWatch(Watch):
+    """Sees only what a function asks of the types of values, of which no word of the caller's can make something else."""
+
+    def _enter(self, frame: FrameType) -> bool | None:
+        module = module_of_code(frame.f_code, frame.f_globals)
+        if is_library(module):
+            return None
+        return not is_constant_module(module) and self.reason is None
+
+    def _look(self, stack: Stack, i: Instruction) -> None:
+        if self.reason is None and i.name in _ASKING:
+            self.now = stack
+            HANDLERS[i.name](self, stack, i)  # type: ignore[misc]
+
+    def calls(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+        if (
+            args
+            and type(args[0]) is Array
+            and any(function is asking for asking in (type, isinstance, getattr, hasattr))
+        ):
+            super().calls(stack, function, args, keywords)
+
+    def attribute(self, x: Any, name: str) -> None:
+        if type(x) is Array:
+            super().attribute(x, name)
+
+
+_ASKING = frozenset({"PRECALL", "CALL", "CALL_KW", "LOAD_ATTR", "LOAD_METHOD"})
