@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule.compiling.grouping import LARGE, Argument, Group, Work, grouped
-from chainrule.compiling.layout import ALIGNMENT, ARENA, CONSTANT, Buffer, Move, Moving, Value, address, padded, root_of
+from chainrule.compiling.layout import ALIGNMENT, ARENA, CONSTANT, Buffer, Move, Moving, Value, address, packed, root_of
 
 #: times round, and inner loops, that are worth rolling up
 FEWEST, SHORTEST = 4, 24
@@ -352,7 +352,7 @@ class _Run:
     def _assign(self, slot: _Slot, kind: str | None) -> None:
         if kind == "one":
             return
-        slot.stride = padded(slot.members[0].nbytes)
+        slot.stride = packed(slot.members[0].nbytes)
         places = len(slot.members)
         if kind == "ring":
             places = slot.ring = slot.before + 1
