@@ -276,7 +276,7 @@ def _length(item):
 
 @pytest.mark.parametrize("function", [rows, layers], ids=lambda f: f.__name__)
 def test_memory_is_what_is_kept(function):
-    x = np.resize(X, (400, 4))
+    x = np.resize(X, (640, 4))
     first = cr.compile(cr.grad(function))
     first(A, x)  # what all functions share is there from now on
     compiled = cr.compile(cr.grad(function))
