@@ -203,7 +203,7 @@ class Compiled:
     ) -> Any:
         """Run the function once on values that are recorded: for a new tree, or as a branch of one."""
         try:
-            recording = self._added(tree, signature, leaves, spec, arrays)
+            recording, new, made = self._recorded(tree, signature, leaves, spec, arrays)
         except BadResult:
             raise
         except TooMany as many:
@@ -221,13 +221,9 @@ class Compiled:
             result = again()  # which says what is wrong, if it is the function's
             self._as_it_is(signature, f"{type(error).__name__}: {error}", lambda: None)
             return result
-        new = [value.array.copy("K") for _, value in recording.writes]
-        made = [var.array.copy("K") for var in recording.outputs()]
-        memories = [memory.array for memory, _ in recording.writes]
-        _about_to_write(memories)
-        for memory, values in zip(memories, new, strict=True):
+        _about_to_write([memory for memory, _ in new])
+        for memory, values in new:
             memory[...] = values
-        recording.forget()
         self._warn_of_python(signature, recording)
         return _finish(recording, made, leaves, again)
 
@@ -253,28 +249,38 @@ class Compiled:
             return self._replay(tree, values, signature, leaves, spec, arrays, again)
         return self._record(None, signature, leaves, spec, arrays, again)
 
+    def _recorded(
+        self, tree: Tree | None, signature: Any, leaves: Any, spec: Any, arrays: Any
+    ) -> tuple[Recording, list[tuple[Any, Any]], list[Any]]:
+        """A new recording, in its tree; memory that it writes, with the values; the arrays that it made. Its calls are gone."""
+        with LOCK, _collector_paused():  # until they are: there is less to look through then
+            recording = self._added(tree, signature, leaves, spec, arrays)
+            new = [(memory.array, value.array.copy("K")) for memory, value in recording.writes]
+            made = [var.array.copy("K") for var in recording.outputs()]
+            recording.forget()
+            return recording, new, made
+
     def _added(self, tree: Tree | None, signature: Any, leaves: Any, spec: Any, arrays: Any) -> Recording:
         """A new recording, in its tree."""
-        with LOCK, _collector_paused():
-            recording = record(self.function, leaves, spec, arrays, self.name, self.pure)
-            trees = self._trees.setdefault(signature, [])
-            try:
-                self._count_values(signature)
-                at = [k for k, other in enumerate(trees) if tree is not None and other.references is tree.references]
-                grown = trees[at[0]].grown(recording) if at else None
-                if grown is not None:
-                    self._trees[signature] = [*trees[: at[0]], grown, *trees[at[0] + 1 :]]
-                else:
-                    if len(trees) >= TREES or len(self._trees) > SIGNATURES:
-                        raise Unrecordable(
-                            "it is called in too many ways: with other shapes, values or functions every time"
-                        )
-                    if not any([other.learns_from(recording) for other in trees]):
-                        self._trees[signature] = [*trees, Tree(recording)]
-            except Exception:
-                rewind(recording.drawn)
-                raise
-            return recording
+        recording = record(self.function, leaves, spec, arrays, self.name, self.pure)
+        trees = self._trees.setdefault(signature, [])
+        try:
+            self._count_values(signature)
+            at = [k for k, other in enumerate(trees) if tree is not None and other.references is tree.references]
+            grown = trees[at[0]].grown(recording) if at else None
+            if grown is not None:
+                self._trees[signature] = [*trees[: at[0]], grown, *trees[at[0] + 1 :]]
+            else:
+                if len(trees) >= TREES or len(self._trees) > SIGNATURES:
+                    raise Unrecordable(
+                        "it is called in too many ways: with other shapes, values or functions every time"
+                    )
+                if not any([other.learns_from(recording) for other in trees]):
+                    self._trees[signature] = [*trees, Tree(recording)]
+        except Exception:
+            rewind(recording.drawn)
+            raise
+        return recording
 
     def _count_values(self, signature: Any) -> None:
         """Raise if a float that is taken by its value is another one in nearly every call."""
@@ -443,11 +449,10 @@ class Compiled:
             finally:
                 rewind(before)
         try:
-            recording = self._added(tree, signature, leaves, spec, arrays)
+            recording, _, _ = self._recorded(tree, signature, leaves, spec, arrays)
         except (Unrecordable, TooMany) as reason:
             raise errors.compile_no_plan(self.name, str(reason)) from None
         rewind(recording.drawn)
-        recording.forget()
         (path,) = [path for tree in self._trees[signature] for path in tree.paths() if path[-1].recording is recording]
         return PlanOfCall(path)
 

@@ -217,3 +217,8 @@ class Arena:
 def padded(nbytes: int) -> int:
     """The bytes that an array takes in the arena."""
     return max(ALIGNMENT, -(-nbytes // ALIGNMENT) * ALIGNMENT)
+
+
+def packed(nbytes: int) -> int:
+    """The bytes from one array to the next in a stack: small ones share a line of cache, and none lies in two."""
+    return padded(nbytes) if nbytes > ALIGNMENT // 2 else 1 << max(nbytes - 1, 7).bit_length()

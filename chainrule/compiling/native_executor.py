@@ -336,8 +336,9 @@ class Native:
 
     def _arrange_segments(self) -> None:
         """Roll loops up. What several units use is needed as it is."""
+        units = self.units + self._commits
         touched: list[Any] = []
-        for unit in self.units + self._commits:
+        for unit in units if len(units) > 1 else ():
             touched.append(
                 {buffer for work in unit.works for buffer in work.touched}
                 if isinstance(unit, Segment)

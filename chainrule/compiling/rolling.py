@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule.compiling.grouping import LARGE, Argument, Group, Work, grouped
-from chainrule.compiling.layout import ALIGNMENT, ARENA, CONSTANT, Buffer, Move, Moving, Value, address, padded, root_of
+from chainrule.compiling.layout import ALIGNMENT, ARENA, CONSTANT, Buffer, Move, Moving, Value, address, packed, root_of
 
 #: times round, and inner loops, that are worth rolling up
 FEWEST, SHORTEST = 4, 24
@@ -116,7 +116,7 @@ class _Finder:
             first = len(work.args) - work.loop.outputs
             for k, (place, _, _) in enumerate(work.args):
                 if place is not None:
-                    root = root_of(place)
+                    root = place.root if type(place) is Moving else place
                     if k >= first and root not in self.writers:
                         self.writers[root] = x, k
                     if root not in elsewhere:
@@ -239,7 +239,8 @@ class _Finder:
         written, again = self.writers.get(a), self.writers.get(b)
         if a.kind != ARENA or written is None or again is None:
             return None
-        moves, others = (p.moves if type(p) is Moving else () for p in (place, other))
+        moves = place.moves if type(place) is Moving else ()
+        others = other.moves if type(other) is Moving else ()
         same = moves == others and written[1] == again[1] and x - written[0] == y - again[0]
         return _Own(x - written[0], written[1], further - offset) if same and x >= written[0] else None
 
@@ -352,7 +353,7 @@ class _Run:
     def _assign(self, slot: _Slot, kind: str | None) -> None:
         if kind == "one":
             return
-        slot.stride = padded(slot.members[0].nbytes)
+        slot.stride = packed(slot.members[0].nbytes)
         places = len(slot.members)
         if kind == "ring":
             places = slot.ring = slot.before + 1

@@ -75,8 +75,11 @@ def given() -> Any:
     """What stands for how the user has errors treated: another object in each block of ``np.errstate``."""
     if VARIABLE is None:
         return tuple(np.geterr().items())
-    now = VARIABLE.get(None)
-    return next((treatment for treatment, ours in _twins.values() if ours is now and now is not None), now)
+    now = VARIABLE.get()
+    for treatment, ours in _twins.values():
+        if ours is now:
+            return treatment
+    return now
 
 
 def modes() -> dict[str, str]:

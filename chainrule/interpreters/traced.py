@@ -485,13 +485,13 @@ class Recorder:
         given = _arrays(_without_scalars(args) if function in _OF_ARRAYS and not _drops_axes(function, args) else args)
         named = _arrays(kwargs) if kwargs else kwargs
         out = self._called(getattr(function, method) if method else function, given, named)
-        several = isinstance(out, (tuple, list))
+        several = type(out) is not ndarray and isinstance(out, (tuple, list))
         parts = tuple(out) if several else (out,)
-        if not several and type(out) is ndarray:
+        if type(out) is ndarray:
             for x, y in zip(args, given, strict=False):
                 if y is out:
                     return x if type(x) is Traced else self.traced(x)
-        if not all(isinstance(part, (ndarray, np.generic)) for part in parts):
+        elif not all([isinstance(part, (ndarray, np.generic)) for part in parts]):
             return self._plain_result(function, method, args, kwargs, out)
         if not isinstance(function, np.ufunc):
             parts = tuple([_spread(part, given) for part in parts])
@@ -640,7 +640,7 @@ class Recorder:
         call = Call()
         call.function = function
         call.method = method
-        call.args = self._vars(args)
+        call.args = tuple([x.var if type(x) is Traced else self._vars(x) for x in args])
         call.kwargs = {name: self._vars(x) for name, x in kwargs.items()} if kwargs else kwargs
         call.results = tuple([self.new(np.asarray(part)) for part in parts])
         call.row = row or self._row
@@ -649,16 +649,14 @@ class Recorder:
         call.kept = self._around.looked_at or is_tried(call.code, call.lasti)
         self.calls.append(call)
         plain = self.plain or self.are_plain((args, kwargs))
-        results = tuple([Traced(var, self.level, plain) for var in call.results])
+        results = [Traced(var, self.level, plain) for var in call.results]
         for result, part in zip(results, parts, strict=True):
+            if result.shape:
+                continue
             result.scalar = isinstance(part, np.generic)
-            if (
-                not result.shape
-                and self.plain
-                and (result.scalar or function in _OF_ELEMENTS or type(function) is Whole)
-            ):
+            if self.plain and (result.scalar or function in _OF_ELEMENTS or type(function) is Whole):
                 self.scalars.add(result.var.number)
-        return results if several else results[0]
+        return tuple(results) if several else results[0]
 
     def _plain_result(self, function: Any, method: str, args: Any, kwargs: Any, out: Any) -> Any:
         """What a call returned that is no array: it follows from shapes and dtypes, or it is a value that Python reads."""
@@ -1043,7 +1041,7 @@ def _arrays(x: Any) -> Any:
     if kind is Traced:
         return x.var.array[()] if x.scalar else x.var.array
     if kind is tuple or kind is list:
-        return kind([_arrays(item) for item in x])
+        return kind([x.var.array if type(x) is Traced and not x.scalar else _arrays(x) for x in x])
     if kind is dict:
         return {key: _arrays(item) for key, item in x.items()}
     return x

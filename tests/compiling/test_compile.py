@@ -330,6 +330,15 @@ def test_an_error_of_a_step_is_that_of_the_function():
         compiled(np.zeros((2, 2)))
 
 
+def test_underflow_is_warned_of_where_that_is_asked_for_later():
+    compiled = cr.compile(cr.grad(lambda x: (x * x * x).sum()))
+    x = np.array([1e-200, 1.0])
+    compiled(x)  # NumPy ignores underflow unless it is told
+    assert not compiled.recordings[0].ignored
+    with np.errstate(under="warn"), pytest.warns(RuntimeWarning, match="underflow"):
+        compiled(x)
+
+
 def test_floating_point_exceptions_follow_errstate():
     compiled = cr.compile(lambda x: np.log(x))
     compiled(np.ones(3))

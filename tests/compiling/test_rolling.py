@@ -276,7 +276,7 @@ def _length(item):
 
 @pytest.mark.parametrize("function", [rows, layers], ids=lambda f: f.__name__)
 def test_memory_is_what_is_kept(function):
-    x = np.resize(X, (400, 4))
+    x = np.resize(X, (640, 4))
     first = cr.compile(cr.grad(function))
     first(A, x)  # what all functions share is there from now on
     compiled = cr.compile(cr.grad(function))
@@ -290,3 +290,15 @@ def test_memory_is_what_is_kept(function):
     finally:
         tracemalloc.stop()
     assert abs(compiled.memory - kept) < 0.1 * kept
+
+
+def test_small_saved_values_share_lines_of_cache():
+    def decay(x):
+        for _ in range(100):
+            x = np.sin(x) * 0.5
+        return x
+
+    x = np.array(0.3)
+    compiled = cr.compile(cr.grad(decay))
+    assert compiled(x) == cr.grad(decay)(x)
+    assert compiled.plan(x).memory < 100 * 64  # a line of cache for each number

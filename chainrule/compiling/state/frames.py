@@ -59,7 +59,7 @@ class Instruction(NamedTuple):
 class Stack:
     """The locals and the evaluation stack of a frame that runs."""
 
-    __slots__ = ("_base", "_words", "frame", "height", "pending")
+    __slots__ = ("_base", "_objects", "_words", "frame", "height", "pending")
 
     frame: FrameType
     pending: Any
@@ -69,12 +69,18 @@ class Stack:
         self.frame = frame
         self._base = _count_locals(code)
         self._words = _words(frame, LAYOUTS[sys.version_info[:2]][1], self._base + code.co_stacksize)
+        self._objects = None if _TAGS else (ctypes.py_object * len(self._words)).from_buffer(self._words)
         self.height = 0
         self.pending = None  # what an onlooker waits for
 
     def top(self, depth: int = 1) -> Any:
         """What lies ``depth`` deep, 1 being the top; ``NULL`` where the interpreter has nothing."""
-        return self.slot(self._base + self.height - depth)
+        if self._objects is None:
+            return self.slot(self._base + self.height - depth)
+        try:
+            return self._objects[self._base + self.height - depth]
+        except ValueError:  # no reference
+            return _NULL
 
     def cell(self, index: int) -> Any:
         """The cell of a variable of an enclosing function."""
