@@ -68,7 +68,7 @@ QUICK = [
     Work("LSTM", "lstm", (2, 6)),
     Work("Kalman filter", "kalman", (2, 6)),
     Work("Robertson", "robertson", (12,)),
-    Work("Lotka–Volterra", "lotka_volterra", (12,)),
+    Work("Lotka–Volterra", "lotka_volterra", (20,)),
     Work("Gaussian process", "gp", (8,)),
 ]
 
