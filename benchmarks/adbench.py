@@ -87,6 +87,14 @@ class Measured:
         pairs = zip(self.times.get(mine, []), self.times.get(theirs, []))
         return median([m / t for m, t in pairs] or [math.nan])
 
+    def line(self) -> str:
+        """For who waits: milliseconds of calls, first calls and MiB by name."""
+        return "; ".join(
+            f"{COLUMNS[name]} {shown(min(times) / 1e3)}, first {shown(self.firsts.get(name, math.nan) / 1e3)}, "
+            f"{megabytes(self, name)}, {shown(self.ratio(name, OBJECTIVE))} objectives"
+            for name, times in self.times.items()
+        )
+
     def best(self) -> str:
         """Who is fastest among ourselves."""
         present = [name for name in US if name in self.times]
@@ -216,6 +224,7 @@ def main() -> int:
                 all_found.append(compare(work, present)[0])
             else:
                 all_found.append(measure(work, present, arguments.rounds, arguments.seconds))
+                progress(all_found[-1].line())
     for peer in present:
         peer.close()
     if not arguments.quick:
