@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import platform
 import re
 import sys
@@ -209,6 +210,8 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     arguments = parse_arguments()
     matches = re.compile(arguments.only, re.IGNORECASE)
+    if hasattr(os, "sched_setaffinity"):  # jax takes its threads from the processors it may use
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     environment = worker_environment(1)
     everyone = [Peer(name, environment, "adbench_peers", arguments.limit, cpu=True) for name in arguments.peers]
     present = [peer for peer in everyone if not peer.missing]
