@@ -31,9 +31,15 @@ class Peer:
     """A worker process and the line to it. One that has not answered within `limit` seconds is ended and begun anew."""
 
     def __init__(
-        self, name: str, environment: dict[str, str], package: str = "peers", limit: float | None = None
+        self,
+        name: str,
+        environment: dict[str, str],
+        package: str = "peers",
+        limit: float | None = None,
+        cpu: bool = False,
     ) -> None:
         self.name, self.environment, self.module, self.limit = name, environment, f"{package}.{name}", limit
+        self.cpu = cpu  # whether times are the processor's
         hello = self._start()
         self.missing: str = hello.get("missing", hello.get("error", ""))
         self.version: str = hello.get("version", name)
@@ -61,7 +67,8 @@ class Peer:
         return json.loads(line) if line else {"error": "its process ended"}
 
     def _ask(self, work: Work, runs: int, **options: bool) -> dict[str, Any]:
-        request = {"kind": work.kind, "sizes": work.sizes, "inner": work.inner, "runs": runs, **options}
+        request = {"kind": work.kind, "sizes": work.sizes, "inner": work.inner, "runs": runs, "cpu": self.cpu}
+        request |= options
         try:
             print(json.dumps(request), file=self.process.stdin)
         except BrokenPipeError:
@@ -90,6 +97,11 @@ class Peer:
         """Bytes that one run needs, most at a time; None where the system does not say."""
         peak: int | None = self._ask(work, 0, memory=True)["peak"]
         return peak
+
+    def footprint(self, work: Work) -> tuple[int | None, int | None]:
+        """Bytes that a work needs from its making to its second run, most at a time, and between runs."""
+        found = self._ask(work, 0, footprint=True)
+        return found["peak"], found["kept"]
 
     def runs_for(self, work: Work, seconds: float) -> int:
         """How many runs fill a turn."""

@@ -1,0 +1,241 @@
+"""How long do gradients of ADBench's objectives, of loops and of linear algebra take beside the objectives themselves?
+
+python benchmarks/adbench.py [--only PATTERN] [--rounds N] [--peers jax,torch,...] [--limit SECONDS] [--quick]
+
+Everyone has a process and one core, float64; they take turns, after a look at whether they compute the same. Times are of
+the processor, the least of a turn's blocks, so that other work on the machine lengthens them little; a ratio is of two of
+the same round, and the median of the rounds is shown. A first call is everything from the function to its first
+gradient: recording and planning, jax's trace and compilation, the search for a Jacobian's pattern. Memory is what the process
+grows by: most at a time up to the second call, and between calls.
+
+Who is not installed is left out. `--quick` takes small sizes and times nothing: it says whether all gradients agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import platform
+import re
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from report import print_table, progress, worker_environment
+from table import Work
+from turns import SETTLE, Failed, Peer
+
+OBJECTIVE = "numpy"
+COLUMNS = {
+    "numpy": "objective",
+    "compiled": "compiled",
+    "eager": "eager",
+    "scan": "compiled scan",
+    "prepared": "prepared",
+    "jax": "jax.jit",
+    "torch": "torch",
+    "autograd": "autograd",
+}
+US = ("compiled", "scan", "prepared", "eager")
+TOLERANCE = 1e-8
+LONG = 3e6  # microseconds: a first call that takes longer is timed once
+
+WORKS = [
+    Work("GMM, d 2, k 5, 1,000 points", "gmm", (2, 5, 1000)),
+    Work("GMM, d 10, k 25, 1,000 points", "gmm", (10, 25, 1000)),
+    Work("GMM, d 20, k 200, 1,000 points", "gmm", (20, 200, 1000)),
+    Work("GMM in Python's loops, d 2, k 5, 50 points", "gmm_loops", (2, 5, 50)),
+    Work("BA, 21 cameras, 2,000 observations", "ba", (21, 500, 2000)),
+    Work("BA, 49 cameras, 31,843 observations", "ba", (49, 7776, 31843)),
+    Work("HAND, 544 vertices, 100 points", "hand", (544, 100)),
+    Work("HAND, 10,000 vertices, 6,400 points", "hand", (10_000, 6400)),
+    Work("LSTM, 2 layers, 1,024 characters", "lstm", (2, 1024)),
+    Work("LSTM, 4 layers, 1,024 characters", "lstm", (4, 1024)),
+    Work("Kalman filter, 2 states, 300 steps", "kalman", (2, 300)),
+    Work("Kalman filter, 10 states, 300 steps", "kalman", (10, 300)),
+    Work("Robertson, 300 implicit steps", "robertson", (300,)),
+    Work("Lotka–Volterra, RK4 of 1,000 steps", "lotka_volterra", (1000,)),
+    Work("Gaussian process, 100 points", "gp", (100,)),
+    Work("Gaussian process, 500 points", "gp", (500,)),
+]
+QUICK = [
+    Work("GMM", "gmm", (3, 4, 20)),
+    Work("GMM in Python's loops", "gmm_loops", (3, 2, 3)),
+    Work("BA", "ba", (3, 5, 12)),
+    Work("HAND", "hand", (20, 15)),
+    Work("LSTM", "lstm", (2, 6)),
+    Work("Kalman filter", "kalman", (2, 6)),
+    Work("Robertson", "robertson", (12,)),
+    Work("Lotka–Volterra", "lotka_volterra", (20,)),
+    Work("Gaussian process", "gp", (8,)),
+]
+
+
+@dataclass
+class Measured:
+    """Microseconds of every peer, round by round; of first calls; bytes at most and between calls; remarks."""
+
+    work: Work
+    times: dict[str, list[float]] = field(default_factory=dict)
+    firsts: dict[str, float] = field(default_factory=dict)
+    bytes: dict[str, tuple[int | None, int | None]] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def ratio(self, mine: str, theirs: str) -> float:
+        pairs = zip(self.times.get(mine, []), self.times.get(theirs, []))
+        return median([m / t for m, t in pairs] or [math.nan])
+
+    def line(self) -> str:
+        """For who waits: milliseconds of calls, first calls and MiB by name."""
+        return "; ".join(
+            f"{COLUMNS[name]} {shown(min(times) / 1e3)}, first {shown(self.firsts.get(name, math.nan) / 1e3)}, "
+            f"{megabytes(self, name)}, {shown(self.ratio(name, OBJECTIVE))} objectives"
+            for name, times in self.times.items()
+        )
+
+    def best(self) -> str:
+        """Who is fastest among ourselves."""
+        present = [name for name in US if name in self.times]
+        return min(present, key=lambda name: median(self.times[name])) if present else US[0]
+
+
+def agree(mine: Sequence[float], theirs: Sequence[float]) -> bool:
+    return len(mine) == len(theirs) and all(math.isclose(m, t, rel_tol=TOLERANCE) for m, t in zip(mine, theirs))
+
+
+def compare(work: Work, peers: list[Peer]) -> tuple[Measured, list[Peer]]:
+    """Who can do a work, and whether they agree with the first of them."""
+    found, answers, able = Measured(work), {}, []
+    for peer in peers:
+        if work.kind not in peer.kinds:
+            continue
+        try:
+            answers[peer.name] = peer.answer(work)
+            able.append(peer)
+        except Failed as failure:
+            found.notes[peer.name] = f"{COLUMNS[peer.name]} failed: {failure}"
+    answers.pop(OBJECTIVE, None)
+    expected = next(iter(answers.values()), [])
+    for name, answer in answers.items():
+        if not agree(answer, expected):
+            found.notes[name] = f"{COLUMNS[name]} has another answer: {answer}, not {expected}"
+    return found, able
+
+
+def measure(work: Work, peers: list[Peer], rounds: int, seconds: float) -> Measured:
+    found, able = compare(work, peers)
+    runs: dict[str, int] = {}
+    for peer in able:
+        try:
+            if peer.name != OBJECTIVE:
+                found.bytes[peer.name] = peer.footprint(work)
+                found.firsts[peer.name] = first(peer, work)
+            runs[peer.name] = peer.runs_for(work, seconds)
+        except Failed as failure:
+            found.notes[peer.name] = f"{COLUMNS[peer.name]} failed: {failure}"
+    able = [peer for peer in able if peer.name in runs]
+    for _ in range(rounds):
+        for peer in able:
+            time.sleep(SETTLE)
+            found.times.setdefault(peer.name, []).append(peer.time(work, runs[peer.name], best=True))
+        able.reverse()
+    return found
+
+
+def first(peer: Peer, work: Work) -> float:
+    """The least of three: what else the machine does lengthens them."""
+    times = [peer.first(work)]
+    if times[0] < LONG:
+        times += [peer.first(work) for _ in range(2)]
+    return min(times)
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def shown(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:,.0f}" if value >= 100 else f"{value:#.2g}".removesuffix(".")
+
+
+def megabytes(found: Measured, name: str) -> str:
+    if name not in found.bytes:
+        return "–"
+    return " / ".join("–" if b is None else f"{max(b, 0) / 2**20:,.0f}" for b in found.bytes[name])
+
+
+def print_tables(all_found: list[Measured], names: list[str]) -> None:
+    heads, gradients = [COLUMNS[name] for name in names], [name for name in names if name != OBJECTIVE]
+    print("\n### Milliseconds of the processor, per call\n")
+    rows = [[f.work.title, *(shown(min(f.times.get(n, [math.nan])) / 1e3) for n in names), ""] for f in all_found]
+    print_table(["program", *heads, ""], rows)
+
+    heads = [COLUMNS[name] for name in gradients]
+    print("\n### Gradient over NumPy's objective; the best of ours over jax.jit\n")
+    rows = []
+    for found in all_found:
+        cells = [shown(found.ratio(name, OBJECTIVE)) for name in gradients]
+        rows.append([found.work.title, *cells, shown(found.ratio(found.best(), "jax")), ""])
+    print_table(["program", *heads, "/ jax.jit", ""], rows)
+
+    print("\n### Milliseconds of the first call\n")
+    rows = [[f.work.title, *(shown(f.firsts.get(n, math.nan) / 1e3) for n in gradients), ""] for f in all_found]
+    print_table(["program", *heads, ""], rows)
+
+    print("\n### MiB that the process grows by: at most up to the second call / between calls\n")
+    print_table(["program", *heads, ""], [[f.work.title, *(megabytes(f, n) for n in gradients), ""] for f in all_found])
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Time gradients of ADBench's objectives and of loops.")
+    parser.add_argument("--only", metavar="PATTERN", default="", help="regular expression to find in a program's name")
+    parser.add_argument("--rounds", metavar="N", type=int, default=5, help="rounds of turns (default: 5)")
+    parser.add_argument("--peers", default=",".join(COLUMNS), help=f"of {','.join(COLUMNS)} (default: all)")
+    parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn (default: 0.2)")
+    parser.add_argument("--limit", type=float, default=300, help="seconds that a peer may take (default: 300)")
+    parser.add_argument("--quick", action="store_true", help="compare gradients at small sizes, and time nothing")
+    arguments = parser.parse_args()
+    arguments.peers = [name for name in arguments.peers.split(",") if name]
+    if unknown := set(arguments.peers) - set(COLUMNS):
+        parser.error(f"unknown peers: {', '.join(sorted(unknown))}; there are {', '.join(COLUMNS)}")
+    if arguments.rounds < 1:
+        parser.error("--rounds must be at least 1")
+    return arguments
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    matches = re.compile(arguments.only, re.IGNORECASE)
+    if hasattr(os, "sched_setaffinity"):  # jax takes its threads from the processors it may use
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    environment = worker_environment(1)
+    everyone = [Peer(name, environment, "adbench_peers", arguments.limit, cpu=True) for name in arguments.peers]
+    present = [peer for peer in everyone if not peer.missing]
+    print(f"Python {platform.python_version()}, {platform.machine()}; {'; '.join(peer.version for peer in present)}.\n")
+    for peer in everyone:
+        if peer.missing:
+            print(f"{COLUMNS[peer.name]} is left out: {peer.missing}\n")
+    all_found = []
+    for work in QUICK if arguments.quick else WORKS:
+        if matches.search(f"{work.kind} {work.title}"):
+            progress(work.title)
+            if arguments.quick:
+                all_found.append(compare(work, present)[0])
+            else:
+                all_found.append(measure(work, present, arguments.rounds, arguments.seconds))
+                progress(all_found[-1].line())
+    for peer in present:
+        peer.close()
+    if not arguments.quick:
+        print_tables(all_found, [peer.name for peer in present])
+    notes = [f"- {found.work.title}: {note}" for found in all_found for note in found.notes.values()]
+    print("\n".join(["", *notes]) if notes else f"\nGradients of {len(all_found)} programs agree.")
+    return bool(notes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

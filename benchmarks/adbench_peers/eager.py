@@ -1,0 +1,7 @@
+"""Ourselves, on the programs as they are."""
+
+import chainrule
+from adbench_programs import Tools, derivative, works
+
+VERSION = f"chainrule {chainrule.__version__}"
+WORKS = works(Tools(), lambda program: derivative(program, chainrule.func))
