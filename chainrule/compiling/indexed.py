@@ -165,6 +165,8 @@ def read(loops: CallLoops, x: Operand, index: tuple[Any, ...], out: Operand) -> 
 
 def write(loops: CallLoops, out: Operand, index: tuple[Any, ...], values: Operand, accumulate: bool) -> None:
     """``out[index] = values``, or ``np.add.at(out, index, values)``."""
+    if min(out.layout.strides, default=0) < 0 or min(values.layout.strides, default=0) < 0:
+        raise Unlowered  # arrays from their end: Python's
     of = region(loops, out, index)
     if values.dtype != out.dtype or np.broadcast_shapes(of.shape, values.layout.shape) != of.shape:
         raise Unlowered
