@@ -630,13 +630,13 @@ def _write_at(ufunc: np.ufunc, target: Tensor, operands: list[Any]) -> None:
     view = target._view
     read_only = is_read_only(target)
     if read_only:
-        view.origin = ""  # type: ignore[union-attr]
+        view.origin = ""
     try:
         WRITERS[np.ufunc.at](target, f"np.{ufunc.__name__}.at")
         call_ufunc(ufunc, "at", operands, None, {})
     finally:
         if read_only:
-            view.origin = "read-only"  # type: ignore[union-attr]
+            view.origin = "read-only"
 
 
 _HOLDERS = frozenset({Array, Tensor, ndarray, tuple, list, dict})
