@@ -52,7 +52,7 @@ class Arrow:
     rule_latex = _of_rule("latex", "The rule in LaTeX.")
     rule_mathml = _of_rule("mathml", "The rule in MathML.")
     rule_index = _of_rule(
-        "index", "The rule for one element: ``X̄[i,k] = Σ_j Z̄[i,j]·W[k,j]``; None if it has no such form."
+        "index", "The rule for one element: ``Xˉ[i,k] = Σ_j Zˉ[i,j]·W[k,j]``; None if it has no such form."
     )
     numbers = _of_rule("numbers", "The rule for one element, with the numbers put in.")
     words = _of_rule("words", "The rule in words, where it has no formula.")
