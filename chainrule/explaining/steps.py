@@ -186,5 +186,10 @@ class Step:
         """The shapes of its operands, by their names; constants are among them."""
         return {value.name: value.shape for _, value in sorted(self.operand_values.items())}
 
+    def saved(self) -> tuple[Any, ...]:
+        """What its rule reads, as it was: copies, where there was room for them."""
+        copy = self.all_values.copy
+        return tuple(tuple(map(copy, v)) if type(v) is tuple else copy(v) for v in self.record.saved)
+
     def __repr__(self) -> str:
         return f"<step {self.index}: {self.op} {self.output.name}>"
