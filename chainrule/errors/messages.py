@@ -90,6 +90,10 @@ array_to_number(what, instead) -> TypeError
 array_leaf_in_place(op) -> RuntimeError
     a leaf that requires grad is written in place: {op}{here} would overwrite the values whose gradient you asked for.
     | Write y = x + ... in place of x += ..., or begin with y = x.copy().
+array_read_only(op) -> ValueError
+    assignment destination is read-only: {op}{here} would write into a view that NumPy makes read-only, or into an array
+    that is.
+    | Write into a copy: y = x.copy().
 
 # -- tensors and their flags
 non_leaf_flag() -> RuntimeError

@@ -118,7 +118,9 @@ def _counted(where: Any, a: Any, axis: Any, keepdims: Any) -> Any:
     return np.sum(np.broadcast_to(where, shape_of(a)), axis=axis, keepdims=keeps(keepdims))
 
 
-def _spread(row: Any) -> Any:
+def _spread(formula: Any) -> Any:
+    """NumPy's signature of a variance or deviation, around a formula that is told how many degrees of freedom to take off."""
+
     def reduce(
         a: Any,
         axis: Any = None,
@@ -131,7 +133,13 @@ def _spread(row: Any) -> Any:
         mean: Any = NOTHING,
         correction: Any = NOTHING,
     ) -> Any:
-        ddof = ddof if correction is NOTHING else correction
+        return formula(a, axis, dtype, ddof if correction is NOTHING else correction, keepdims, where, mean)
+
+    return reduce
+
+
+def _spread_of_all(row: Any) -> Any:
+    def formula(a: Any, axis: Any, dtype: Any, ddof: float, keepdims: Any, where: Any, mean: Any) -> Any:
         a = _wide_squares(a, dtype)
         if where is not True:
             a = np.where(where, a, 0)
@@ -144,7 +152,7 @@ def _spread(row: Any) -> Any:
             return _root(variance) if row is statistics.std else variance
         return _reduce(row, a, axis, keepdims, correction=ddof)
 
-    return reduce
+    return _spread(formula)
 
 
 def _wide_squares(a: Any, dtype: Any) -> Any:
@@ -159,8 +167,8 @@ def _root(variance: Any) -> Any:
     return np.where(none, variance, np.sqrt(np.where(none, 1, variance)))
 
 
-_var = implements(np.var, by_shape=True)(_spread(statistics.var))
-_std = implements(np.std, by_shape=True)(_spread(statistics.std))
+_var = implements(np.var, by_shape=True)(_spread_of_all(statistics.var))
+_std = implements(np.std, by_shape=True)(_spread_of_all(statistics.std))
 
 
 @implements(np.average)
@@ -288,29 +296,18 @@ def _nanmean(
 
 
 def _spread_of_numbers(spread: Any, finish: Any) -> Any:
-    def reduce(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        ddof: float = 0,
-        keepdims: Any = False,
-        *,
-        where: Any = True,
-        mean: Any = NOTHING,
-        correction: Any = NOTHING,
-    ) -> Any:
+    def formula(a: Any, axis: Any, dtype: Any, ddof: float, keepdims: Any, where: Any, mean: Any) -> Any:
         where = True if where is NOTHING else where
         if a.dtype.kind not in "fc":
-            return spread(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)
+            return spread(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
         a, here = _wide_squares(a, dtype), _there(a, where)
         mean = mean if _is_set(mean) else _nanmean(a, axis, keepdims=True, where=where)
         away = in_dtype(np.where(here, a - mean, 0), a.dtype)
-        left = _counted(here, a, axis, keepdims) - (ddof if correction is NOTHING else correction)
+        left = _counted(here, a, axis, keepdims) - ddof
         total = np.sum(np.real(away * np.conjugate(away)), axis=axis, keepdims=keeps(keepdims))
         return finish(np.where(left > 0, total / np.where(left > 0, left, 1).astype(total.dtype), np.nan))
 
-    return reduce
+    return _spread(formula)
 
 
 implements(np.nanvar)(_spread_of_numbers(_var, lambda variance: variance))
