@@ -157,7 +157,9 @@ CALLED = {
 }
 #: Public names that a package gives through ``__getattr__`` or does not list.
 MORE = {
-    "explaining": ["Arrow", "Contribution", "Contributions", "Explanation", "Graph", "JacobianExplanation", "Step", "Value", "explain", "record_lines"],
+    "explaining": [
+        "Arrow", "Contribution", "Contributions", "Explanation", "Graph", "JacobianExplanation", "Step", "Value", "explain", "record_lines",
+    ],
     "jacobians": [
         "Jacobian", "JacobianOperator", "Plan", "PreparedJacobian", "hessian", "jacobian", "jacobian_plan", "prepare_jacobian",
     ],
