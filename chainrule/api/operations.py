@@ -134,6 +134,8 @@ def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
     return functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
 
 
-def at_index(row: Primitive, call: Any) -> Any:
-    """``array[index]``, whose ordinary case is a row with a basic index."""
-    return call if LOOPS is None else LOOPS.Operation(call, 8, row)
+def at_index(row: Primitive, at_arrays: Primitive, call: Any) -> Any:
+    """``array[index]``, whose ordinary case is a row with a basic index, or another with an array of integers."""
+    if LOOPS is None:
+        return call
+    return functools.update_wrapper(LOOPS.Operation(call, 8, row, table=at_arrays), call)

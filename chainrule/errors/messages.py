@@ -392,8 +392,10 @@ jacobian_pattern_changed(before, now, where) -> RuntimeError
     prepared Jacobian: at this point the function does something else than where it was prepared, because it reads values
     ({where}), and other entries can be nonzero ({now} instead of {before}, or elsewhere). With
     prepare_jacobian(..., on_change='record') each pattern is kept, and found once.
+explained_by(by, known) -> ValueError
+    explain(): by={by!r} is no way to divide a gradient; there are {known:reprs}
 explained_jacobian_arguments() -> TypeError
-    explain(): grad and wrt are of backward passes: a Jacobian is that of one output with respect to one input.
+    explain(): grad, wrt and by are of backward passes: a Jacobian is that of one output with respect to one input.
 explained_jacobian_changed(how) -> RuntimeError
     explain(): the function gives another Jacobian than it did: {how}. It is run again to be explained, so neither its arguments
     nor what it reads may change in between: take the Jacobian again.

@@ -233,6 +233,12 @@ void keep_way(Ways *ways, const Call *call, PyObject *way);
 int is_way(PyObject *way, Py_ssize_t n);
 PyObject *follow(PyObject *way, PyObject *const *operands, int n);          /* a tensor; NULL without an error where Python has to do it */
 
+/* ---- index.c */
+
+/* A tensor at an index; NULL without an error where Python has to do it. basic, at_places: the rows that it is recorded by; numpy: as in
+   NumPy's face, else in PyTorch's. */
+PyObject *at_index(PyObject *basic, PyObject *at_places, PyObject *tensor, PyObject *index, int numpy, int mode);
+
 /* ---- inplace.c: the tensor that was written into; NULL without an error where Python has to do it */
 
 int may_write(PyObject *tensor, int mode, int replaced); /* whether a write into a tensor is ordinary. replaced: it may get another history */

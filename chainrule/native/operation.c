@@ -16,7 +16,7 @@
    PROTOCOL: __array_ufunc__, which finds the operation of a ufunc. IN_PLACE: an elementwise row whose value is written into its first
    operand. ASSIGNED: a number, or another tensor's elements, written into a tensor.
    LEARNT: a method of Arrays, whose way to rows and parameters is learnt; FUNCTIONS: __array_function__, the same for many functions.
-   INDEX: an Array at a basic index */
+   INDEX: a tensor or an Array at an index */
 enum { ELEMENTWISE, RANKED, REMEMBERED, PROTOCOL, IN_PLACE, ASSIGNED, LEARNT, FUNCTIONS, INDEX };
 enum { MOST_RANKS = 5, MOST_REMEMBERED = 512, MOST_JOINED = 16, MOST_LEARNT_APART = 1 << 16 };
 
@@ -26,7 +26,7 @@ typedef struct {
     PyObject *dict, *weakrefs;
     PyObject *python; /* the function that this is, which takes every call that this leaves */
     PyObject *prim;   /* ELEMENTWISE, IN_PLACE, INDEX */
-    PyObject *table;  /* RANKED: (axes, axes) -> row; PROTOCOL: (ufunc, whether a number comes first) -> operation; FUNCTIONS: those that are learnt */
+    PyObject *table;  /* RANKED: (axes, axes) -> row; PROTOCOL: (ufunc, whether a number comes first) -> operation; FUNCTIONS: those that are learnt; INDEX: the row at an array */
     PyObject *ways;   /* REMEMBERED: a dict */
     PyObject *learn;
     Ways *learnt;                   /* LEARNT, FUNCTIONS */
@@ -606,56 +606,19 @@ static PyObject *by_way(Operation *self, PyObject *const *args, Py_ssize_t nargs
 
 /* ---- at an index */
 
-/* What is read as it is: integers, slices of integers, None and Ellipsis. */
-static int is_basic(PyObject *item, int *dots) {
-    if (PyLong_CheckExact(item) || item == Py_None) return 1;
-    if (item == Py_Ellipsis) return *dots = 1;
-    if (PySlice_Check(item)) {
-        PySliceObject *slice = (PySliceObject *)item;
-        return (slice->start == Py_None || PyLong_CheckExact(slice->start)) && (slice->stop == Py_None || PyLong_CheckExact(slice->stop)) && (slice->step == Py_None || PyLong_CheckExact(slice->step));
-    }
-    return 0;
-}
-
-static PyObject *at_index(const Operation *self, PyObject *array, PyObject *index, int mode) {
-    static PyObject *name;
-    PyObject *tensor, *raw, *items, *params, *part, *made = NULL;
-    Py_ssize_t i;
-    int dots = 0, number;
-    if (Py_TYPE(array) != array_type || (tensor = SLOT(array, array_tensor)) == NULL || Py_TYPE(tensor) != core.tensor) return NULL;
-    raw = SLOT(tensor, core.raw);
-    if (raw == NULL || kind_of(raw) < 0 || PyArray_NDIM((PyArrayObject *)raw) == 0) return NULL;
-    if (name == NULL && (name = PyUnicode_InternFromString("index")) == NULL) return NULL;
-    if (PyTuple_CheckExact(index)) {
-        for (i = 0; i < PyTuple_GET_SIZE(index); i++) {
-            if (!is_basic(PyTuple_GET_ITEM(index, i), &dots)) return NULL;
-        }
-        items = Py_NewRef(index);
-    } else {
-        items = is_basic(index, &dots) ? PyTuple_Pack(1, index) : NULL;
-        if (items == NULL) return NULL;
-    }
-    Py_INCREF(tensor);
-    Py_INCREF(raw);
-    part = as_array(PyObject_GetItem(raw, items));
-    number = part != NULL && PyArray_NDIM((PyArrayObject *)part) == 0;
-    params = part == NULL || (number && dots) ? NULL : PyDict_New();
-    if (params != NULL && PyDict_SetItem(params, name, items) == 0) made = record_as(self->prim, &tensor, 1, params, part, !number, mode, here); /* NumPy's numbers are values, not views */
-    Py_XDECREF(params);
-    Py_XDECREF(part);
-    Py_DECREF(items);
-    Py_DECREF(raw);
-    Py_DECREF(tensor);
-    if (made != NULL && number && SLOT(made, core.tensor_view) == NULL) SLOT(made, core.tensor_view) = Py_NewRef(Py_None);
-    if (made == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_IndexError)) PyErr_Clear(); /* Python has the words */
-    return made == NULL ? NULL : close_array(made);
+static PyObject *by_index(const Operation *self, PyObject *x, PyObject *index, int mode) {
+    PyObject *tensor = opened(x);
+    if (Py_TYPE(tensor) != core.tensor) return NULL;
+    if (tensor == x) return at_index(self->prim, self->table, x, index, 0, mode);
+    tensor = at_index(self->prim, self->table, tensor, index, 1, mode);
+    return tensor == NULL ? NULL : close_array(tensor);
 }
 
 /* The ordinary case of a call without keywords; NULL without an error where it is another. */
 static PyObject *call_here(Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode) {
     PyObject *opened[MOST_ELEMENTWISE], *result, *params = core.no_params;
     int k;
-    if (self->form == INDEX) return nargs == 2 ? at_index(self, args[0], args[1], mode) : NULL;
+    if (self->form == INDEX) return nargs == 2 ? by_index(self, args[0], args[1], mode) : NULL;
     if (self->form == PROTOCOL) return by_protocol(self, args, nargs, mode);
     if (nargs != self->nin) return NULL;
     if (self->form == IN_PLACE) return in_place(self, args, self->direct, mode);
@@ -738,7 +701,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     wrong |= (form == IN_PLACE || form == ASSIGNED) && (nin < 1 || !PyUnicode_CheckExact(label));
     wrong |= form == ASSIGNED && nin != 2 - (assigned != Py_None);
     wrong |= (form == RANKED || form == PROTOCOL || form == FUNCTIONS) && !PyDict_CheckExact(table);
-    wrong |= form == INDEX && prim == Py_None;
+    wrong |= form == INDEX && (prim == Py_None || table == Py_None);
     wrong |= ((form == REMEMBERED || form == LEARNT || form == FUNCTIONS) && learner == Py_None) || (parameters != Py_None && !PyDict_CheckExact(parameters));
     wrong |= factor != Py_None && (!PyTuple_CheckExact(factor) || PyTuple_GET_SIZE(factor) != 2);
     if (wrong) {

@@ -811,5 +811,5 @@ for _name, _fix in {
     "setflags": "its memory belongs to the tape",
 }.items():
     setattr(Array, _name, _refused(_name, _fix))
-for _name, _special in {"getitem": at_index(rows.getitem, _getitem), "setitem": _setitem}.items():
+for _name, _special in {"getitem": at_index(rows.getitem, rows.index, _getitem), "setitem": _setitem}.items():
     setattr(Array, f"__{_name}__", _special)

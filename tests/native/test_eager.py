@@ -82,8 +82,10 @@ def test_operations_call_no_python():
         lambda: F.silu(x),
         lambda: F.softplus(x), lambda: F.leaky_relu(x, 0.1), lambda: F.logsigmoid(x), lambda: x.softmax(-1), lambda: x.log_softmax(1),
         lambda: x.sum(0), lambda: x.mean(-1, keepdim=True), lambda: cr.stack([x, z]), lambda: cr.cat([x, z, x], dim=1),
+        lambda: x[0], lambda: x[1:, None], lambda: x[..., -1], lambda: x[::2, 1], lambda: x[places], lambda: x[:, places],
+        lambda: x[[0, 2]],
     ]  # fmt: skip
-    mask = x > 0.6
+    mask, places = x > 0.6, cr.tensor([0, 3])
     for call in everything:
         call()
         assert calls(call)[1:] == []
@@ -399,6 +401,15 @@ def more_operations(x, z, row):
     return run
 
 
+def at_indices(x, z, row):
+    places, array = cr.tensor([2, 0]), cr.Array(x)
+
+    def run():
+        return x[0, ..., None], z[1:, 2], x[places], z[:, places], x[[1, 1]], array[1, 2], array[[0, 2]], x[1][0]
+
+    return run
+
+
 def unrecorded(x, z, row):
     constant, other = cr.ones(3, 3, dtype=cr.float64), cr.zeros(3, 3, dtype=cr.float64)
 
@@ -411,7 +422,7 @@ def unrecorded(x, z, row):
 
 
 @np.errstate()  # how errors are treated is put back in Python, too, where memory may end
-@pytest.mark.parametrize("make", [operations, sweep, recorded_sweep, more_operations, unrecorded])
+@pytest.mark.parametrize("make", [operations, sweep, recorded_sweep, more_operations, at_indices, unrecorded])
 def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make):
     testcapi = pytest.importorskip("_testcapi")
     x, z = leaves(3, 3)
