@@ -42,7 +42,7 @@ def _reduce(ufunc: np.ufunc) -> Call:
     ) -> Any:
         a = arraylike(a)
         keep = keepdims is not NOTHING and bool(keepdims)
-        options = {} if initial is NOTHING else {"initial": None if initial is None else 1}
+        options: dict[str, Any] = {} if initial is NOTHING else {"initial": None if initial is None else 1}
         masked = where is not True
         if masked:
             options["where"] = np.ones(shape_of(arraylike(where)), bool)

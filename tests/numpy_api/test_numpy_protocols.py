@@ -124,7 +124,6 @@ def test_where() -> None:
         ("np.histogramdd(t)", "np.histogramdd"),
         ("np.roots(t)", "np.roots"),
         ("np.polydiv(t, A)", "np.polydiv"),
-        ("np.matmul.reduce(t)", "np.matmul.reduce"),
     ],
 )
 def test_a_function_without_a_rule_is_named(expression: str, name: str) -> None:
