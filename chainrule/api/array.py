@@ -22,7 +22,14 @@ from chainrule import errors
 from chainrule.backends.arrays import is_container, is_foreign
 from chainrule.core.foreign import Foreign
 from chainrule.core.modes import LOCAL, SPECIAL
-from chainrule.core.others import PANDAS_PRIORITY, in_distributions, leave_to_us, left_to_us, no_array
+from chainrule.core.others import (
+    PANDAS_PRIORITY,
+    in_distributions,
+    leave_to_us,
+    left_to_us,
+    no_array,
+    raise_what_scipy_caught,
+)
 from chainrule.core.protocol import (
     FUNCTIONS,
     UFUNCS,
@@ -305,6 +312,7 @@ class Array(ArrayMethods):
         return repr(self) if data is None else str(data)
 
     def __format__(self, spec: str) -> str:
+        raise_what_scipy_caught()
         raw = self._tensor._raw
         values = raw if type(raw) is ndarray else raw.concrete() if not spec else raw.read()
         if not spec or values is None:  # in vmap there is no one number to format
