@@ -148,9 +148,7 @@ class Lowering:
         start, nbytes = span(shape, strides, dtype.itemsize)
         buffer = Buffer(kind, nbytes)
         self._count += 1
-        value = buffer.root = Value(
-            self._count, buffer, start if kind == ARENA else 0, shape, strides, dtype, layout
-        )
+        value = buffer.root = Value(self._count, buffer, start if kind == ARENA else 0, shape, strides, dtype, layout)
         return value
 
     def _root(self, var: Var, kind: str, index: int = 0) -> Value:
