@@ -237,6 +237,8 @@ class Array(ArrayMethods):
                 f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
             )
         if not step and carries(self):
+            if written := errors.written_to_buffer(self):
+                raise TypeError(written)
             raise errors.array_to_number(what, errors.instead_of_number(self))
         return self._tensor._asked(f"{what} of an array").item()  # type: ignore[no-any-return]
 

@@ -392,8 +392,10 @@ jacobian_pattern_changed(before, now, where) -> RuntimeError
     prepared Jacobian: at this point the function does something else than where it was prepared, because it reads values
     ({where}), and other entries can be nonzero ({now} instead of {before}, or elsewhere). With
     prepare_jacobian(..., on_change='record') each pattern is kept, and found once.
+explained_by(by, known) -> ValueError
+    explain(): by={by!r} is no way to divide a gradient; there are {known:reprs}
 explained_jacobian_arguments() -> TypeError
-    explain(): grad and wrt are of backward passes: a Jacobian is that of one output with respect to one input.
+    explain(): grad, wrt and by are of backward passes: a Jacobian is that of one output with respect to one input.
 explained_jacobian_changed(how) -> RuntimeError
     explain(): the function gives another Jacobian than it did: {how}. It is run again to be explained, so neither its arguments
     nor what it reads may change in between: take the Jacobian again.
@@ -431,8 +433,14 @@ jacobian_not_square(J) -> LinAlgError
     J.solve(b) needs as many equations as unknowns, and J has {J.matrix_shape[0]} rows (y of shape {J.out_shape}) and
     {J.matrix_shape[1]} columns (x of shape {J.in_shape}). For least squares take scipy.sparse.linalg.lsqr(J.to_scipy(), b)
     or np.linalg.lstsq.
+singular_inverse(element, k) -> LinAlgError
+    linalg.inv: {element}The diagonal element {k} is zero, the inversion could not be completed because the input matrix is
+    singular{here}{step}. pinv gives the pseudoinverse.
+not_positive_definite(element, k) -> LinAlgError
+    linalg.cholesky: {element}The factorization could not be completed because the input is not positive-definite (the leading
+    minor of order {k} is not positive-definite){here}{step}.
 singular_system(name) -> LinAlgError
-    {name}: The solver failed because the input matrix is singular{here}. lstsq gives the least-squares solution.
+    {name}: The solver failed because the input matrix is singular{here}{step}. lstsq gives the least-squares solution.
 jacobian_singular(J, why) -> LinAlgError
     J.solve(b): the Jacobian, of shape {J.out_shape} by {J.in_shape}, is singular: {why}
 jacobian_spy() -> ImportError

@@ -464,7 +464,6 @@ def _ufunc_table() -> None:
     UFUNCS[np.float_power] = float_power
     UFUNCS[np.degrees], UFUNCS[np.radians] = trigonometric.rad2deg, trigonometric.deg2rad
     UFUNCS[np.divmod] = lambda x, y: (comparison.floor_divide(x, y), arithmetic.remainder(x, y))
-    UFUNCS[np.modf] = lambda x: (x - comparison.trunc(x), comparison.trunc(x))
 
 
 _ufunc_table()
