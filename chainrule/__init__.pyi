@@ -383,7 +383,7 @@ def exp2(input: Any, *, out: Any = ...) -> Any:
     """2 to the power of every element."""
 def expand_copy(input: Any, *sizes: Any, size: Any = ..., out: Tensor | None = ...) -> Tensor:
     """As :func:`expand`, but a copy that shares no memory with the tensor."""
-def explain(Y: Any, grad: Any = ..., wrt: Any = ...) -> Any:
+def explain(Y: Any, grad: Any = ..., wrt: Any = ..., *, by: str | None = ...) -> Any:
     """Explain what ``Y.backward(grad)`` computes: every step's rule, shapes and numbers."""
 def expm1(input: Any, *, out: Any = ...) -> Any:
     """exp(x) − 1, accurate near 0."""

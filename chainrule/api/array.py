@@ -36,6 +36,7 @@ from chainrule.core.protocol import (
     plain,
 )
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.view import is_read_only, valued
 from chainrule.errors.places import PACKAGE
 from chainrule.types import printing
 
@@ -236,6 +237,8 @@ class Array(ArrayMethods):
                 f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
             )
         if not step and carries(self):
+            if written := errors.written_to_buffer(self):
+                raise TypeError(written)
             raise errors.array_to_number(what, errors.instead_of_number(self))
         return self._tensor._asked(f"{what} of an array").item()  # type: ignore[no-any-return]
 
@@ -447,6 +450,8 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
             return found
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
+        if function is np.copyto and len(args) > 1 and args[0] is args[1]:
+            return None  # NumPy, too, looks at this first, and not at whether it may write
         if LOCAL.recorder is not None and function is not np.copyto and _recorded_writer(function, args, kwargs):
             return None
         if type(args[0]) is Array:
@@ -611,14 +616,29 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any
         if LOCAL.recorder is not None and _recorded_writer(ufunc.at, inputs, kwargs):
             return None
         if type(inputs[0]) is Array:
-            WRITERS[np.ufunc.at](inputs[0]._tensor, f"np.{ufunc.__name__}.at")
-        elif is_objects(inputs[0]):
+            return _write_at(ufunc, inputs[0]._tensor, operands)
+        if is_objects(inputs[0]):
             return _write_stacked(ufunc.at, *inputs)
     row = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
     result = call_ufunc(ufunc, method, operands, as_tensors(out), as_tensors(kwargs)) if row is None else row(*operands)
+    result = valued(result)
     if out is None:
         return result if mixed else as_arrays(result)
     return write_out(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"))
+
+
+def _write_at(ufunc: np.ufunc, target: Tensor, operands: list[Any]) -> None:
+    """``ufunc.at``, which in NumPy writes through views that are read-only, too."""
+    view = target._view
+    read_only = is_read_only(target)
+    if read_only:
+        view.origin = ""
+    try:
+        WRITERS[np.ufunc.at](target, f"np.{ufunc.__name__}.at")
+        call_ufunc(ufunc, "at", operands, None, {})
+    finally:
+        if read_only:
+            view.origin = "read-only"
 
 
 _HOLDERS = frozenset({Array, Tensor, ndarray, tuple, list, dict})
