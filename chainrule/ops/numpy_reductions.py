@@ -12,11 +12,11 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
-from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, holds_of, implements, on_numbers
+from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, call_ufunc, holds_of, implements, on_numbers
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import ordering
 from chainrule.ops.numpy_layout import laid
-from chainrule.ops.numpy_lists import arranged, operands
+from chainrule.ops.numpy_lists import arranged
 from chainrule.ops.shaping import layout
 from chainrule.table import indexing, reduction, statistics
 from chainrule.table import shape as rows
@@ -100,7 +100,14 @@ _of_floats = _total(reduction.logsumexp, np.logaddexp, -np.inf)
 
 
 def _logaddexp(a: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False, **options: Any) -> Any:
-    return _of_floats(wide(a, dtype), axis, dtype, keepdims=keepdims, **options)
+    return _of_floats(_in_loop(a, dtype), axis, dtype, keepdims=keepdims, **options)
+
+
+def _in_loop(a: Any, dtype: Any) -> Any:
+    """What ``np.logaddexp`` reduces: in the dtype of its loop."""
+    return in_dtype(
+        a, np.logaddexp.resolve_dtypes((None, dtype_of(a), None), reduction=True)[1] if dtype is None else dtype
+    )
 
 
 @implements(np.mean, by_shape=True)
@@ -506,23 +513,23 @@ UFUNC_METHODS.update(
         (np.maximum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummax, a, axis, dtype),
         (np.minimum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummin, a, axis, dtype),
         (np.logaddexp, "accumulate"): lambda a, axis=0, dtype=None: _scan(
-            reduction.logcumsumexp, wide(a, dtype), axis, dtype
+            reduction.logcumsumexp, _in_loop(a, dtype), axis, dtype
         ),
     }
 )
 
 
-def _outer(ufunc: np.ufunc) -> Any:
+def outer(ufunc: np.ufunc) -> Any:
     """All pairs of elements: the second operand broadcasts against new axes of the first."""
 
     def pairs(a: Any, b: Any, dtype: Any = None) -> Any:
-        a, b = operands(a, b)
+        a, b = arranged(a), arranged(b)  # numbers are strong
         x = np.reshape(a, (*shape_of(a), *(1,) * len(shape_of(b))))
-        return ufunc(x, b) if dtype is None else ufunc(x, b, dtype=dtype)
+        return call_ufunc(ufunc, "__call__", (x, b), None, {} if dtype is None else {"dtype": dtype})
 
     return pairs
 
 
 for _ufunc in UFUNCS:
     if _ufunc.nin == 2 and _ufunc.nout == 1 and _ufunc.signature is None:
-        UFUNC_METHODS[_ufunc, "outer"] = _outer(_ufunc)
+        UFUNC_METHODS[_ufunc, "outer"] = outer(_ufunc)
