@@ -137,7 +137,7 @@ class _Finder:
         ways: dict[Any, int] = {}
         places, others, relative = [], [], []
         for x, work in enumerate(self.works):
-            for k, (place, _, _) in enumerate(work.args):
+            for place, _, _ in work.args:
                 root, way = (place.root, place.moves) if type(place) is Moving else (place, ())
                 if root is None or root.kind == CONSTANT:
                     places.append(_TABLED)
