@@ -39,6 +39,7 @@ from chainrule.core.protocol import (
     check_kinds,
     check_out,
     implementation,
+    memory_of,
     out_position,
     plain,
 )
@@ -464,7 +465,7 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
             return found
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
-        if function is np.copyto and len(args) > 1 and args[0] is args[1]:
+        if function is np.copyto and len(args) > 1 and _is_same(args[0], args[1]):
             return None  # NumPy, too, looks at this first, and not at whether it may write
         if LOCAL.recorder is not None and function is not np.copyto and _recorded_writer(function, args, kwargs):
             return None
@@ -481,6 +482,14 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
         return result if mixed else as_arrays(result)
     target = next(x for x in (kwargs.get("out"), *args) if x is out or (type(x) is Array and x._tensor is out))
     return write_out(function.__name__, target, result)
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    """Whether two Arrays are the same elements of the same memory."""
+    if x is y or type(x) is not Array or type(y) is not Array:
+        return x is y
+    about = [memory_of(z._tensor).__array_interface__ for z in (x, y)]
+    return all([about[0][key] == about[1][key] for key in ("data", "strides", "shape", "typestr")])
 
 
 def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any, out: Any = None) -> Any:
@@ -626,6 +635,8 @@ def _recorded(x: Any) -> Any:
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any) -> Any:
     """A ufunc of Arrays. NumPy's scalars are as strong as arrays."""
     operands, mixed = _opened(inputs)
+    if method == "__call__":
+        operands = [FUNCTIONS[np.array](x) if type(x) in (list, tuple) and holds(x, Tensor) else x for x in operands]
     if method == "at":
         if LOCAL.recorder is not None and _recorded_writer(ufunc.at, inputs, kwargs):
             return None

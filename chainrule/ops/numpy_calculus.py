@@ -14,6 +14,7 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import ArrayLike, implements
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.numpy_layout import laid_as
+from chainrule.ops.numpy_lists import arranged
 from chainrule.ops.numpy_reductions import checked_axes, sliced, without_nan
 from chainrule.table import indexing
 from chainrule.types.arrays import AnyArray, is_array, is_recorded
@@ -25,7 +26,7 @@ _FLOAT = np.dtype(np.float64)
 
 def arraylike(x: Any) -> Any:
     """Numbers and lists as an array; what has a dtype stays as it is."""
-    return x if isinstance(x, (Tensor, ArrayLike, ndarray)) else np.asarray(x)
+    return x if isinstance(x, (Tensor, ArrayLike, ndarray)) else arranged(x)
 
 
 def known(x: Any) -> Any:
