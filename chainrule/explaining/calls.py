@@ -10,10 +10,11 @@ import ast
 import functools
 import inspect
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
+from chainrule.diagnosis.source import result_at
 from chainrule.errors.places import Where
 from chainrule.errors.reading import called, expression_of
 
@@ -29,7 +30,7 @@ class Call(NamedTuple):
 def calls_of(nodes: Sequence[Any]) -> list[Call]:
     """Divide nodes, in the order they ran, into calls."""
     calls, start = [], 0
-    for (code, at), group in itertools.groupby(nodes, key=lambda node: (node.code, node.lasti)):
+    for (code, at), group in _at_one_place(nodes):
         ops = [node.prim.name for node in group]
         tree = _expression(code, at) if len(ops) > 1 else None
         name = called(tree) if isinstance(tree, ast.Call) else ""
@@ -38,6 +39,49 @@ def calls_of(nodes: Sequence[Any]) -> list[Call]:
         calls += [Call(i, i + each, name) for i in range(start, start + len(ops), each)]
         start += len(ops)
     return calls
+
+
+def _at_one_place(nodes: Sequence[Any]) -> Any:
+    return itertools.groupby(nodes, key=lambda node: (node.code, node.lasti))
+
+
+def remembered(nodes: Sequence[Any], leaves: Sequence[Any], taken: Mapping[Any, str]) -> dict[Any, tuple[str, bool]]:
+    """Names of values that no variable holds any more: those that their statements gave them; and if only one value had it.
+
+    Where a variable was given several of the values they are numbered, all but the last, which has the name if nothing else has.
+
+    Args:
+        nodes: in the order they ran.
+        leaves: of the graph.
+        taken: the names of values that variables hold.
+    """
+    found: dict[str, list[Any]] = {}
+    for place, group in _at_one_place(nodes):
+        target = _target(*place)
+        if target:
+            run = list(group)
+            each = _period([node.prim.name for node in run])
+            found.setdefault(target, []).extend(run[each - 1 :: each])
+    for leaf in leaves:
+        target = _target(leaf.code, leaf.lasti) if leaf not in taken else ""
+        if target:
+            found.setdefault(target, []).append(leaf)
+    names, used = dict[Any, tuple[str, bool]](), set(taken.values())
+    for target, edges in found.items():
+        once = len(edges) == 1
+        edges = sorted((edge for edge in edges if edge not in taken), key=lambda edge: edge.seq)
+        if edges and target not in used:
+            names[edges.pop()] = target, once
+        free = (
+            (name, False) for i in itertools.count(1) if (name := f"{target}_{i}") not in used and name not in found
+        )
+        names.update(zip(edges, free))
+    return names
+
+
+@functools.cache
+def _target(code: CodeType | None, at: int) -> str:
+    return "" if code is None else result_at(Where(code, at))
 
 
 def _period(ops: Sequence[str]) -> int:

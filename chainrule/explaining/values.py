@@ -16,6 +16,7 @@ import numpy as np
 from chainrule.core.node import Leaf, Node
 from chainrule.diagnosis.names import Names
 from chainrule.diagnosis.source import SourceLine
+from chainrule.explaining.calls import remembered
 from chainrule.explaining.notation import bar
 from chainrule.explaining.sweep import Record
 from chainrule.types.shapes import shape_of
@@ -69,6 +70,7 @@ class Values:
         self.known = known  # edge -> data
         self.by_edge: dict[Any, Value] = {}
         self.constants: dict[Any, Value] = {}
+        self.held: set[Any] = set()  # what a variable holds, or held when its function returned
         self.copies: dict[int, tuple[Any, Any]] = {}  # id of an array -> itself, its copy
         self.bytes = 0
 
@@ -115,8 +117,12 @@ class Values:
         """Find the data, and give every value its id, name and line."""
         self._recall(records)
         made = sorted(self.by_edge.values(), key=lambda v: (v.edge.seq, getattr(v.edge, "index", 0)))
+        held = {e: name for e in self.by_edge if (name := self.given.get(e) or self.names.of(e))}
+        leaves = [edge for edge in self.by_edge if type(edge) is Leaf]
+        kept = remembered([record.node for record in reversed(records)], leaves, held)
+        self.held = {*held, *(edge for edge, (_, once) in kept.items() if once)}
         for value in made:
-            value.name = self.given.get(value.edge) or self.names.of(value.edge) or ""
+            value.name = held.get(value.edge) or kept.get(value.edge, ("",))[0]
             value.line = self.names.line(value.edge)
         values = [*made, *self.constants.values()]
         taken, seen = {value.name for value in values}, set[str]()
