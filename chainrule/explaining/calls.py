@@ -30,7 +30,7 @@ class Call(NamedTuple):
 def calls_of(nodes: Sequence[Any]) -> list[Call]:
     """Divide nodes, in the order they ran, into calls."""
     calls, start = [], 0
-    for (code, at), group in _at_one_place(nodes):
+    for (code, at), group in itertools.groupby(nodes, key=lambda node: (node.code, node.lasti)):
         ops = [node.prim.name for node in group]
         tree = _expression(code, at) if len(ops) > 1 else None
         name = called(tree) if isinstance(tree, ast.Call) else ""
@@ -41,11 +41,9 @@ def calls_of(nodes: Sequence[Any]) -> list[Call]:
     return calls
 
 
-def _at_one_place(nodes: Sequence[Any]) -> Any:
-    return itertools.groupby(nodes, key=lambda node: (node.code, node.lasti))
-
-
-def remembered(nodes: Sequence[Any], leaves: Sequence[Any], taken: Mapping[Any, str]) -> dict[Any, tuple[str, bool]]:
+def remembered(
+    nodes: Sequence[Any], leaves: Sequence[Any], taken: Mapping[Any, str], stacks: Mapping[Any, Any]
+) -> dict[Any, tuple[str, bool]]:
     """Names of values that no variable holds any more: those that their statements gave them; and if only one value had it.
 
     Where a variable was given several of the values they are numbered, all but the last, which has the name if nothing else has.
@@ -54,16 +52,17 @@ def remembered(nodes: Sequence[Any], leaves: Sequence[Any], taken: Mapping[Any, 
         nodes: in the order they ran.
         leaves: of the graph.
         taken: the names of values that variables hold.
+        stacks: the frames of nodes, outermost first, where more than one is known.
     """
     found: dict[str, list[Any]] = {}
-    for place, group in _at_one_place(nodes):
-        target = _target(*place)
+    for frames, group in itertools.groupby(nodes, key=lambda node: frames_of(node, stacks)):
+        target = target_of(frames)
         if target:
             run = list(group)
             each = _period([node.prim.name for node in run])
             found.setdefault(target, []).extend(run[each - 1 :: each])
     for leaf in leaves:
-        target = _target(leaf.code, leaf.lasti) if leaf not in taken else ""
+        target = target_of(frames_of(leaf, stacks)) if leaf not in taken else ""
         if target:
             found.setdefault(target, []).append(leaf)
     names, used = dict[Any, tuple[str, bool]](), set(taken.values())
@@ -79,9 +78,26 @@ def remembered(nodes: Sequence[Any], leaves: Sequence[Any], taken: Mapping[Any, 
     return names
 
 
+Frame = tuple[CodeType | None, int]
+
+
+def frames_of(node: Any, stacks: Mapping[Any, Any]) -> tuple[Frame, ...]:
+    """The frames of the program at a node, outermost first; the innermost, at least."""
+    return stacks.get(node) or ((node.code, node.lasti),)
+
+
+def target_of(frames: Sequence[Frame]) -> str:
+    """The variable that was given what the innermost frame computes, through functions that return it."""
+    for code, at in reversed(frames):
+        target = _target(code, at)
+        if target != "":
+            return target or ""
+    return ""
+
+
 @functools.cache
-def _target(code: CodeType | None, at: int) -> str:
-    return "" if code is None else result_at(Where(code, at))
+def _target(code: CodeType | None, at: int) -> str | None:
+    return None if code is None else result_at(Where(code, at))
 
 
 def _period(ops: Sequence[str]) -> int:

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from chainrule.explaining.jacobian_text import after_title, ranges, share, shown_steps
-from chainrule.explaining.markup import colours, data, escape
+from chainrule.explaining.markup import colours, data, escape, scrolling
 from chainrule.explaining.notation import derivative_math
 from chainrule.explaining.page import inside
-from chainrule.explaining.sections import scrolling
 from chainrule.explaining.values import identifier
 from chainrule.jacobians import spy
 

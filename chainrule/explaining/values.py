@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,8 +64,11 @@ class Value:
 class Values:
     """All values of one explanation: by edge, and constants by what they are."""
 
-    def __init__(self, names: Names, given: dict[Any, str], known: dict[Any, Any]) -> None:
+    def __init__(
+        self, names: Names, given: dict[Any, str], known: dict[Any, Any], stacks: Mapping[Any, Any] | None = None
+    ) -> None:
         self.names = names
+        self.stacks = stacks or {}  # node -> the program's frames at it, outermost first, where they were seen
         self.given = given
         self.known = known  # edge -> data
         self.by_edge: dict[Any, Value] = {}
@@ -119,7 +122,7 @@ class Values:
         made = sorted(self.by_edge.values(), key=lambda v: (v.edge.seq, getattr(v.edge, "index", 0)))
         held = {e: name for e in self.by_edge if (name := self.given.get(e) or self.names.of(e))}
         leaves = [edge for edge in self.by_edge if type(edge) is Leaf]
-        kept = remembered([record.node for record in reversed(records)], leaves, held)
+        kept = remembered([record.node for record in reversed(records)], leaves, held, self.stacks)
         self.held = {*held, *(edge for edge, (_, once) in kept.items() if once)}
         for value in made:
             value.name = held.get(value.edge) or kept.get(value.edge, ("",))[0]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule.api.watch import Watch
-from chainrule.diagnosis.names import place_of
-from chainrule.diagnosis.source import result_at
+from chainrule.errors.places import program_frames
+from chainrule.explaining.calls import Frame, frames_of, target_of
 
 
 class Seen(Watch):
@@ -17,6 +18,8 @@ class Seen(Watch):
 
     def __init__(self) -> None:
         self.known: dict[Any, Any] = {}
+        self.stacks: dict[Any, tuple[Frame, ...]] = {}  # the program's frames at each node, outermost first
+        self.first = sys._getframe(1)
         self.out: Any = None
 
     def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
@@ -27,11 +30,12 @@ class Seen(Watch):
         super().recorded(node)
         if type(self.out) is not tuple and "_outputs" not in node.params:
             self.known[node] = np.asarray(self.out)
+        self.stacks[node] = tuple((f.f_code, f.f_lasti) for f in program_frames(self.first))[::-1]
 
     def name(self, called: dict[Any, str], results: Sequence[Any]) -> None:
         """Name results: after what their lines assign them to, else y."""
         for i, tensor in enumerate(results):
             if tensor._edge is not None and tensor._edge not in called:
-                kept, many = result_at(place_of(tensor)), len(results) > 1
+                kept, many = target_of(frames_of(tensor._edge, self.stacks)), len(results) > 1
                 tries = (kept, f"y{i}", f"out{i}") if many else (kept, "y", "out")
                 called[tensor._edge] = next(n for n in tries if n and (n not in called.values() or n == tries[-1]))
