@@ -402,8 +402,8 @@ explained_jacobian_changed(how) -> RuntimeError
 explained_other(value) -> TypeError
     explain(): {value:type} is nothing that remembers how it came about. Of a Jacobian that would be
     explain(jacobian(f, x, layout='structured')); what jacobian_plan() returns can be printed.
-jacobian_several(count) -> TypeError
-    jacobian(f, x) takes one x, and here are {count}. Several arguments of f are a tuple: jacobian(f, (x, y)).
+jacobian_several(name, count) -> TypeError
+    {name}(f, x) takes one x, and here are {count}. Several arguments of f are a tuple: {name}(f, (x, y)).
 jacobian_dense_only(layout) -> ValueError
     jacobian(): mode and chunk_size say how rows or columns of a dense Jacobian are computed, and with layout={layout!r} none are.
     strategy='forward terms' or 'reverse terms' is what there is to choose.
@@ -433,8 +433,14 @@ jacobian_not_square(J) -> LinAlgError
     J.solve(b) needs as many equations as unknowns, and J has {J.matrix_shape[0]} rows (y of shape {J.out_shape}) and
     {J.matrix_shape[1]} columns (x of shape {J.in_shape}). For least squares take scipy.sparse.linalg.lsqr(J.to_scipy(), b)
     or np.linalg.lstsq.
+singular_inverse(element, k) -> LinAlgError
+    linalg.inv: {element}The diagonal element {k} is zero, the inversion could not be completed because the input matrix is
+    singular{here}{step}. pinv gives the pseudoinverse.
+not_positive_definite(element, k) -> LinAlgError
+    linalg.cholesky: {element}The factorization could not be completed because the input is not positive-definite (the leading
+    minor of order {k} is not positive-definite){here}{step}.
 singular_system(name) -> LinAlgError
-    {name}: The solver failed because the input matrix is singular{here}. lstsq gives the least-squares solution.
+    {name}: The solver failed because the input matrix is singular{here}{step}. lstsq gives the least-squares solution.
 jacobian_singular(J, why) -> LinAlgError
     J.solve(b): the Jacobian, of shape {J.out_shape} by {J.in_shape}, is singular: {why}
 jacobian_spy() -> ImportError

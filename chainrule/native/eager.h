@@ -192,6 +192,7 @@ int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, 
 PyObject *sum_axes(PyObject *x, PyObject *params);
 int mean_count(PyObject *x, PyObject *params, npy_intp *n); /* of how many numbers each is the sum */
 PyObject *spread_axes(PyObject *g, PyObject *aval, PyObject *params);
+int has_plain_strides(PyObject *x);
 PyObject *join(PyObject *const *raw, int n, PyObject *params, int new_axis);
 int part(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int new_axis, PyObject **grads);
 

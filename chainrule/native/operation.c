@@ -395,7 +395,7 @@ static PyObject *key_of(const Tensors *tensors, PyObject *const *args, Py_ssize_
     return key;
 }
 
-/* The way that Python goes, (row, parameters), of a view also its layout, or None: seen from what it left on the tape, or by having it do the same with tensors that
+/* The way that Python goes, (row, parameters), of a view also its layout, or None; of several views a list, see api/operations.py: seen from what it left on the tape, or by having it do the same with tensors that
    are recorded. NULL without an error where these would be large. */
 static PyObject *way_of(Operation *self, const Tensors *tensors, int seen, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject *result) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames)), size = 0;
@@ -441,28 +441,33 @@ static PyObject *view_at(PyObject *x, PyObject *layout) {
     return made;
 }
 
-/* Whether an array has the strides of a new one, also for axes of length 1, which may have any. */
-static int has_plain_strides(PyObject *x) {
-    PyArrayObject *array = (PyArrayObject *)x;
-    npy_intp stride = PyArray_ITEMSIZE(array);
-    int d;
-    for (d = PyArray_NDIM(array) - 1; d >= 0; d--) {
-        if (PyArray_STRIDE(array, d) != stride) return 0;
-        stride *= PyArray_DIM(array, d);
-    }
-    return 1;
-}
-
 /* The way again, on other tensors. */
 static PyObject *go(PyObject *way, const Tensors *tensors, int mode) {
     PyObject *prim = PyTuple_GET_ITEM(way, 0), *params = PyTuple_GET_ITEM(way, 1), *made = NULL, *result;
-    if (PyTuple_GET_SIZE(way) == 3 && PyTuple_CheckExact(PyTuple_GET_ITEM(way, 2)) && has_plain_strides(tensors->raw[0])) {
+    if (PyTuple_GET_SIZE(way) >= 3 && PyTuple_CheckExact(PyTuple_GET_ITEM(way, 2)) && has_plain_strides(tensors->raw[0])) {
         made = view_at(tensors->raw[0], PyTuple_GET_ITEM(way, 2));
         if (made == NULL) return NULL;
     }
     result = record(prim, tensors->at, tensors->count, params, made, mode, here);
     Py_XDECREF(made);
     return result;
+}
+
+/* Several ways, each to a view, which is told its origin. */
+static PyObject *go_apart(PyObject *ways, const Tensors *tensors, int mode) {
+    Py_ssize_t i, n = PyList_GET_SIZE(ways);
+    PyObject *views = PyTuple_New(n);
+    for (i = 0; views != NULL && i < n; i++) {
+        PyObject *way = PyList_GET_ITEM(ways, i), *made = go(way, tensors, mode), *view = made == NULL ? NULL : SLOT(made, core.tensor_view), *origin;
+        if (made == NULL) {
+            Py_CLEAR(views); /* what was made is let go of: nobody has seen it */
+            break;
+        }
+        PyTuple_SET_ITEM(views, i, made);
+        origin = view == NULL || view == Py_None ? NULL : SLOT(view, core.view_origin);
+        if (origin != NULL && PyUnicode_Check(origin) && PyUnicode_GET_LENGTH(origin) == 0) Py_SETREF(SLOT(view, core.view_origin), Py_NewRef(PyTuple_GET_ITEM(way, 3)));
+    }
+    return views;
 }
 
 static PyObject *remembered(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
@@ -478,9 +483,9 @@ static PyObject *remembered(Operation *self, PyObject *const *args, Py_ssize_t n
     way = key == NULL ? NULL : PyDict_GetItemWithError(self->ways, key);
     if (key != NULL && way == NULL && !PyErr_Occurred()) {
         result = learn(self, &tensors, mode, key, args, nargs, kwnames);
-    } else if (way != NULL && PyTuple_CheckExact(way)) {
+    } else if (way != NULL && (PyTuple_CheckExact(way) || PyList_CheckExact(way))) {
         Py_INCREF(way);
-        result = go(way, &tensors, mode);
+        result = PyList_CheckExact(way) ? go_apart(way, &tensors, mode) : go(way, &tensors, mode);
         Py_DECREF(way);
     }
     Py_XDECREF(key);

@@ -244,8 +244,9 @@ if hasattr(np, "matvec"):  # NumPy 2.2 has them
 
 
 def _ldexp(x: AnyArray, n: Any) -> Any:
+    weak = x if type(x) in (bool, int, float) else None
     x, n = arraylike(x), arraylike(n)
-    kind = np.ldexp(np.zeros((), x.dtype), np.zeros((), n.dtype)).dtype
+    kind = np.ldexp(np.zeros((), x.dtype) if weak is None else weak, np.zeros((), n.dtype)).dtype
     return cast(x, kind) * cast(np.exp2(cast(n, _FLOAT)), kind)
 
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
-from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, holds_of, implements, on_numbers
+from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, call_ufunc, holds_of, implements, on_numbers
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import ordering
 from chainrule.ops.numpy_layout import laid
-from chainrule.ops.numpy_lists import arranged, operands
+from chainrule.ops.numpy_lists import arranged
 from chainrule.ops.shaping import layout
 from chainrule.table import indexing, reduction, statistics
 from chainrule.table import shape as rows
@@ -100,7 +100,14 @@ _of_floats = _total(reduction.logsumexp, np.logaddexp, -np.inf)
 
 
 def _logaddexp(a: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False, **options: Any) -> Any:
-    return _of_floats(wide(a, dtype), axis, dtype, keepdims=keepdims, **options)
+    return _of_floats(_in_loop(a, dtype), axis, dtype, keepdims=keepdims, **options)
+
+
+def _in_loop(a: Any, dtype: Any) -> Any:
+    """What ``np.logaddexp`` reduces: in the dtype of its loop."""
+    return in_dtype(
+        a, np.logaddexp.resolve_dtypes((None, dtype_of(a), None), reduction=True)[1] if dtype is None else dtype
+    )
 
 
 @implements(np.mean, by_shape=True)
@@ -421,11 +428,19 @@ def _has_nan(x: Any) -> Any:
 
 def in_order(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     """The elements of some axes sorted along one, in front; and the shape of the others."""
-    ndim = len(shape_of(a))
-    others = [k % ndim for k in range(-ndim, 0) if k not in axes]
-    moved = np.transpose(a, [k % ndim for k in axes] + others) if ndim else a
-    rest = shape_of(moved)[len(axes) :] if ndim else ()
-    return np.sort(np.reshape(moved, (-1, *rest)), axis=0), tuple(rest)
+    moved = in_front(a, axes)
+    return np.sort(moved, axis=0), tuple(shape_of(moved)[1:])
+
+
+def in_front(a: Any, axes: tuple[int, ...]) -> Any:
+    """The elements along some axes one after another, along the first axis; of a number, the number."""
+    shape = shape_of(a)
+    ndim = len(shape)
+    if not ndim:
+        return np.reshape(a, (1,))
+    others = [k for k in range(-ndim, 0) if k not in axes]
+    count = math.prod([shape[k] for k in axes])
+    return np.reshape(np.transpose(a, [k % ndim for k in (*axes, *others)]), (count, *[shape[k] for k in others]))
 
 
 @implements(np.cumsum, by_shape=True)
@@ -506,23 +521,23 @@ UFUNC_METHODS.update(
         (np.maximum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummax, a, axis, dtype),
         (np.minimum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummin, a, axis, dtype),
         (np.logaddexp, "accumulate"): lambda a, axis=0, dtype=None: _scan(
-            reduction.logcumsumexp, wide(a, dtype), axis, dtype
+            reduction.logcumsumexp, _in_loop(a, dtype), axis, dtype
         ),
     }
 )
 
 
-def _outer(ufunc: np.ufunc) -> Any:
+def outer(ufunc: np.ufunc) -> Any:
     """All pairs of elements: the second operand broadcasts against new axes of the first."""
 
     def pairs(a: Any, b: Any, dtype: Any = None) -> Any:
-        a, b = operands(a, b)
+        a, b = arranged(a), arranged(b)  # numbers are strong
         x = np.reshape(a, (*shape_of(a), *(1,) * len(shape_of(b))))
-        return ufunc(x, b) if dtype is None else ufunc(x, b, dtype=dtype)
+        return call_ufunc(ufunc, "__call__", (x, b), None, {} if dtype is None else {"dtype": dtype})
 
     return pairs
 
 
 for _ufunc in UFUNCS:
     if _ufunc.nin == 2 and _ufunc.nout == 1 and _ufunc.signature is None:
-        UFUNC_METHODS[_ufunc, "outer"] = _outer(_ufunc)
+        UFUNC_METHODS[_ufunc, "outer"] = outer(_ufunc)
