@@ -60,7 +60,9 @@ def blas_name() -> str:
     said = []
     for name, kind in (("openblas_get_config", ctypes.c_char_p), ("openblas_get_num_threads", ctypes.c_int)):
         for library in _libraries():
-            found = next((f for s in (f"scipy_{name}64_", f"{name}64_", name) if (f := getattr(library, s, None))), None)
+            found = next(
+                (f for s in (f"scipy_{name}64_", f"{name}64_", name) if (f := getattr(library, s, None))), None
+            )
             if found is not None:
                 found.restype = kind
                 said.append(found())
