@@ -69,5 +69,5 @@ def blas_name() -> str:
                 break
     if len(said) == 2:
         return f"{said[0].decode().strip()}, {said[1]} threads"
-    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]  # type: ignore[index,call-overload]
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     return f"{blas.get('name', 'not known')} {blas.get('version', '')}".strip()
