@@ -1,0 +1,41 @@
+"""Seeing a function run: the value of everything it computes, and what it called results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.watch import Watch
+from chainrule._src.explaining.calls import Frame, frames_of, target_of
+from chainrule._src.messages.places import program_frames
+
+
+class Seen(Watch):
+    """Notes what a function that is explained computes."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Any] = {}
+        self.stacks: dict[Any, tuple[Frame, ...]] = {}  # the program's frames at each node, outermost first
+        self.first = sys._getframe(1)
+        self.out: Any = None
+
+    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+        self.out = super().forward(prim, datas, params)
+        return self.out
+
+    def recorded(self, node: Any) -> None:
+        super().recorded(node)
+        if type(self.out) is not tuple and "_outputs" not in node.params:
+            self.known[node] = np.asarray(self.out)
+        self.stacks[node] = tuple((f.f_code, f.f_lasti) for f in program_frames(self.first))[::-1]
+
+    def name(self, called: dict[Any, str], results: Sequence[Any]) -> None:
+        """Name results: after what their lines assign them to, else y."""
+        for i, tensor in enumerate(results):
+            if tensor._edge is not None and tensor._edge not in called:
+                kept, many = target_of(frames_of(tensor._edge, self.stacks)), len(results) > 1
+                tries = (kept, f"y{i}", f"out{i}") if many else (kept, "y", "out")
+                called[tensor._edge] = next(n for n in tries if n and (n not in called.values() or n == tries[-1]))
