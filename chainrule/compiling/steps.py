@@ -27,6 +27,7 @@ from chainrule.compiling.layout import (
 )
 from chainrule.compiling.simplify import Simplified
 from chainrule.interpreters.traced import Call, Program, Var
+from chainrule.types.arrays import lying_at
 
 ndarray = np.ndarray
 #: bytes up to which constants are compared
@@ -483,7 +484,7 @@ _VIEWS = """
     ascontiguousarray asanyarray
 """
 #: functions whose results can be views of their one array, which depends on its shape and strides alone
-VIEWS = {getattr(np, name) for name in _VIEWS.split() if hasattr(np, name)} | {operator.getitem}
+VIEWS = {getattr(np, name) for name in _VIEWS.split() if hasattr(np, name)} | {operator.getitem, lying_at}
 
 #: NumPy's names for reductions by a ufunc, and that ufunc
 REDUCTIONS = {
