@@ -315,14 +315,18 @@ class Recorder:
         lies = _lies(array)
         var = self.parts.get(lies)
         if var is None:
-            whole = self.arrays.get(id(base)) or self.bases.get(id(base))
-            if whole is None or any(whole is held for _, held in self.cells.values()):  # a tensor may get another array
+            whole = self.bases.get(id(base)) or self.arrays.get(id(base))
+            if whole is None or any([entry.var is whole for entry in self.lifted.values()]):  # that may get other data
                 whole = self.bases[id(base)] = self.new(base)
             place = lies[0][0] - base.__array_interface__["data"][0], array.shape, array.strides
             given = Traced(whole, self.level), *place
             var = self.parts[lies] = self.note(lying_at, "", given, {}, (array,), False).var
             self.contents.append((var, digest(array)))
         return var
+
+    def drop(self, begin: int) -> None:
+        """Forget the calls from here on, but for views of arrays from outside, which may be used again."""
+        self.calls[begin:] = [call for call in self.calls[begin:] if call.function is lying_at]
 
     def _set_apart(self, var: Var) -> None:
         """Have an array that is written as one that the program starts from, though it is a part of another one."""
@@ -789,7 +793,8 @@ class Recorder:
             and not any(np.may_share_memory(p.var.array, x) for x in memory)
             for p in parts
         ):
-            del self.calls[begin:], self.guards[read:]
+            self.drop(begin)
+            del self.guards[read:]
             same = type(found) is Traced and any(x is found.var.array for x in memory)
             self._viewed = None if found is None or same else function
             return None
@@ -876,7 +881,7 @@ class Recorder:
                 _AS_CALLS.clear()
             _AS_CALLS[key] = known = found is not None and _same(found, value(*_arrays(operands), **params))
             if not known and found is not None:
-                del self.calls[found[1] :]
+                self.drop(found[1])
         if found is None or known is False:
             return self._whole(prim, operands, params)
         return found[0]
@@ -892,7 +897,7 @@ class Recorder:
         except ByValue:
             raise
         except Exception as error:  # whatever it was: calling it whole says it again, if it is the user's
-            del self.calls[begin:]
+            self.drop(begin)
             first = self.raised or error
             self.refusal, self.raised = refusal, raised
             if isinstance(first, np.linalg.LinAlgError):
@@ -903,7 +908,7 @@ class Recorder:
             self._inside_row -= 1
         parts = out if isinstance(out, tuple) else (out,)
         if not all(type(part) is Traced for part in parts):  # it went by the numbers, by another way
-            del self.calls[begin:]
+            self.drop(begin)
             return None
         return out, begin
 
