@@ -25,8 +25,11 @@ test: $(V)/.has-test
 	@echo "collecting some 28,000 tests in two processes: the first dots come after half a minute"
 	$(V)/bin/python -m pytest -q -n 2 --dist worksteal tests $(ARGS)
 
+# every benchmark, or those in BENCHMARKS, and the tables of README.md and docs/ made from what they found; half an hour
+BENCHMARKS ?= first_touch eager compiled jacobians adbench
 bench: $(VB)/.has-bench
-	$(VB)/bin/python benchmarks/eager.py $(ARGS)
+	set -e; for name in $(BENCHMARKS); do $(VB)/bin/python benchmarks/$$name.py --record $(ARGS); done
+	$(VB)/bin/python tools/results.py
 
 # every row of the table with every other library's arrays; what came out goes to tools/foreign.json and docs/operators.md
 foreign: $(V)/.has-foreign

@@ -20,6 +20,7 @@ SOURCES = [
     "tape.c",
     "row.c",
     "ways.c",
+    "index.c",
     "operation.c",
     "inplace.c",
     "structure.c",

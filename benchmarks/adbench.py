@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from report import print_table, progress, worker_environment
+from report import Rows, print_table, progress, record, worker_environment
 from table import Work
 from turns import SETTLE, Failed, Peer
 
@@ -190,6 +190,27 @@ def print_tables(all_found: list[Measured], names: list[str]) -> None:
     print_table(["program", *heads, ""], [[f.work.title, *(megabytes(f, n) for n in gradients), ""] for f in all_found])
 
 
+def kept(all_found: list[Measured], names: list[str]) -> Rows:
+    """What goes into the file of results: milliseconds of the processor, first calls, and memory between calls."""
+    rows: Rows = {}
+    for found in all_found:
+        row = rows[found.work.title] = {}
+        for name in names:
+            if name in found.times:
+                row[f"{COLUMNS[name]}, ms"] = float(f"{min(found.times[name]) / 1e3:.3g}")
+            if name in found.firsts:
+                row[f"{COLUMNS[name]}: first call, ms"] = float(f"{found.firsts[name] / 1e3:.3g}")
+            if name in found.bytes:
+                row[f"{COLUMNS[name]}: MiB"] = megabytes(found, name)
+        for head, share in (
+            ("best / objective", found.ratio(found.best(), OBJECTIVE)),
+            ("best / jax.jit", found.ratio(found.best(), "jax")),
+        ):
+            if not math.isnan(share):
+                row[head] = float(f"{share:.2g}")
+    return rows
+
+
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time gradients of ADBench's objectives and of loops.")
     parser.add_argument("--only", metavar="PATTERN", default="", help="regular expression to find in a program's name")
@@ -197,6 +218,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--peers", default=",".join(COLUMNS), help=f"of {','.join(COLUMNS)} (default: all)")
     parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn (default: 0.2)")
     parser.add_argument("--limit", type=float, default=300, help="seconds that a peer may take (default: 300)")
+    parser.add_argument("--record", action="store_true", help="keep what is measured in benchmarks/results.json")
     parser.add_argument("--quick", action="store_true", help="compare gradients at small sizes, and time nothing")
     arguments = parser.parse_args()
     arguments.peers = [name for name in arguments.peers.split(",") if name]
@@ -232,6 +254,9 @@ def main() -> int:
         peer.close()
     if not arguments.quick:
         print_tables(all_found, [peer.name for peer in present])
+    if arguments.record and not arguments.quick:
+        peers = [name for name in ("jax", "torch", "autograd") if name in {peer.name for peer in present}]
+        record("adbench", kept(all_found, [peer.name for peer in present]), ["chainrule", *peers])
     notes = [f"- {found.work.title}: {note}" for found in all_found for note in found.notes.values()]
     print("\n".join(["", *notes]) if notes else f"\nGradients of {len(all_found)} programs agree.")
     return bool(notes)

@@ -16,9 +16,9 @@ import platform
 import re
 from statistics import median
 
-from report import microseconds, print_table, progress, verdict, worker_environment
+from report import Rows, microseconds, print_table, progress, record, spread, verdict, worker_environment
 from table import Work
-from turns import Peer, Row, measure
+from turns import Late, Peer, Row, measure
 
 # who is asked: the module in `callers`, and the head of its column
 COLUMNS = {
@@ -74,6 +74,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--peers", default=",".join(COLUMNS), help=f"of {','.join(COLUMNS)} (default: all)")
     parser.add_argument("--threads", type=int, default=2, help="threads of every library (default: 2)")
     parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn (default: 0.2)")
+    parser.add_argument("--record", action="store_true", help="keep what is measured in benchmarks/results.json")
     parser.add_argument("--best", action="store_true", help="compare the least times of the turns, not their medians")
     parser.add_argument("--steps", type=int, default=1_000, help="of the Runge-Kutta method (default: 1000)")
     parser.add_argument(
@@ -96,9 +97,12 @@ def first_calls(row: Row, peers: list[Peer]) -> dict[str, float]:
             firsts[peer.name] = math.inf
         if peer.name not in row.times:
             continue
-        times = [peer.first(row.work)]
-        if times[0] < SHORT:
-            times += [peer.first(row.work) for _ in range(2)]
+        try:
+            times = [peer.first(row.work)]
+            if times[0] < SHORT:
+                times += [peer.first(row.work) for _ in range(2)]
+        except Late:
+            times = [math.inf]
         firsts[peer.name] = median(times)
     return firsts
 
@@ -135,6 +139,22 @@ def print_times(rows: list[Row], names: list[str]) -> None:
 
 def milliseconds(time: float) -> str:
     return "over the limit" if math.isinf(time) else f"{time / 1e3:,.1f}"
+
+
+def kept(rows: list[Row], firsts: list[dict[str, float]], names: list[str]) -> Rows:
+    """What goes into the file of results."""
+    found: Rows = {}
+    for row, first in zip(rows, firsts, strict=True):
+        if US not in row.times:
+            continue
+        cells = found[row.work.title] = {"compiled, µs": spread(row.times[US])[0]}
+        for peer in names:
+            if peer != US and (ratios := row.ratios(US, peer)):
+                cells[f"/ {COLUMNS[peer]}"] = spread(ratios, 2)
+        for name, head in ((US, "first call, ms"), ("jax", "first call of jax.jit, ms")):
+            if name in first:
+                cells[head] = "over the limit" if math.isinf(first[name]) else spread([first[name] / 1e3])[0]
+    return found
 
 
 def print_first_calls(rows: list[Row], firsts: list[dict[str, float]], names: list[str]) -> None:
@@ -214,6 +234,13 @@ def main() -> None:
         return
     print_times(rows, shown)
     print_first_calls(rows, firsts, shown)
+    if arguments.record:
+        libraries = {"jax": "jax", "torch": "torch", "autograd": "autograd"}
+        record(
+            "compiled",
+            kept(rows, firsts, shown),
+            ["chainrule", *(libraries[name] for name in shown if name in libraries)],
+        )
     print_goals(ratio_rows(rows) + first_call_rows(rows, firsts, arguments.limit))
 
 

@@ -15,11 +15,12 @@ import re
 from statistics import median
 
 import footprint
-from report import microseconds, print_table, progress, verdict, worker_environment
+from report import Rows, microseconds, print_table, progress, record, spread, verdict, worker_environment
 from table import IMPORT_GOAL_MS, IMPORT_TITLE, MEMORY_GOAL, MEMORY_NODES, MEMORY_TITLES, WORKS
 from turns import Peer, Row, measure
 
 PEERS = ["torch", "autograd", "mygrad", "numpy"]
+HEADS = {"numpy": "by hand"}
 FOOTPRINTS = ["chainrule", "torch"]  # who is asked for its import time and its memory
 
 
@@ -31,6 +32,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--us", default="chainrule", help="the library whose ratios are shown (default: chainrule)")
     parser.add_argument("--threads", type=int, default=2, help="threads of every library (default: 2)")
     parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn (default: 0.2)")
+    parser.add_argument("--record", action="store_true", help="keep what is measured in benchmarks/results.json")
     parser.add_argument("--best", action="store_true", help="compare the least times of the turns, not their medians")
     arguments = parser.parse_args()
     arguments.peers = [name for name in arguments.peers.split(",") if name and name != arguments.us]
@@ -65,6 +67,18 @@ def print_ratios(rows: list[Row], us: Peer, peer: Peer) -> None:
     if cells:
         print(f"\n### {us.name} / {peer.name}\n")
         print_table(["work", "goal", "ratio", "range", f"{us.name} µs", f"{peer.name} µs", ""], cells)
+
+
+def kept(rows: list[Row], us: Peer, peers: list[Peer]) -> Rows:
+    """What goes into the file of results."""
+    found: Rows = {}
+    for row in rows:
+        if us.name in row.times:
+            cells = found[row.work.title] = {"µs": spread(row.times[us.name])[0]}
+            for peer in peers:
+                if ratios := row.ratios(us.name, peer.name):
+                    cells[f"/ {HEADS.get(peer.name, peer.name)}"] = spread(ratios, 2)
+    return found
 
 
 def import_row(names: list[str], pairs: int, environment: dict[str, str]) -> list[str]:
@@ -139,6 +153,9 @@ def main() -> None:
         if not peer.missing:
             print_ratios(rows, us, peer)
 
+    if arguments.record:
+        asked = [peer for peer in everyone[1:] if not peer.missing]
+        record("eager", kept(rows, us, asked), [peer.name for peer in (us, *asked) if peer.name != "numpy"])
     names = [peer.name for peer in present if peer.name in FOOTPRINTS]
     print_footprints(matches, names, arguments.pairs, environment)
 

@@ -29,6 +29,8 @@ from typing import Any
 
 import numpy as np
 
+from report import Rows, record
+
 LIBRARIES = ["chainrule", "torch", "jax", "autograd", "mygrad"]
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -256,31 +258,46 @@ def timed(library: str) -> dict[str, float]:
 
     few, many, square = np.array([0.1, 0.2, 0.3]), RNG.normal(size=1_000_000), RNG.normal(size=(1024, 1024)) / 32
     batch: Any = RNG.normal(size=(256, 1024))
+    made: dict[str, Callable[[Any], Any]] = {"": lambda f: lambda x: grad(f, x)}
     if library == "torch":
         batch = own.from_numpy(batch)
     elif library == "jax":
         import jax
 
-        found = {}
-        for key, function, x in (("small", small, few), ("large", large, many), ("network", network, square)):
-            compiled = jax.jit(jax.grad(function))
-            start = perf_counter()
-            compiled(x).block_until_ready()
-            if key == "small":
-                found["compile"] = perf_counter() - start
-            found[f"{key}, compiled"] = least(lambda: compiled(x).block_until_ready())  # noqa: B023
-            found[key] = least(lambda: grad(function, x).block_until_ready())  # noqa: B023
-        return found
+        def ready(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            return lambda x: function(x).block_until_ready()
+
+        made = {"": lambda f: ready(lambda x: grad(f, x)), ", compiled": lambda f: ready(jax.jit(jax.grad(f)))}
     found = {}
     if library == "chainrule":
         tensor_module = importlib.import_module("chainrule")
         leaf = tensor_module.tensor(few, requires_grad=True)
-        found["small, tensors"] = least(lambda: tensors(leaf).backward())
-    return found | {
-        "small": least(lambda: grad(small, few)),
-        "large": least(lambda: grad(large, many)),
-        "network": least(lambda: grad(network, square)),
-    }
+        found["small, as tensors"] = least(lambda: tensors(leaf).backward())
+        made[", compiled"] = lambda f: tensor_module.compile(tensor_module.func.grad(f))
+    works = {"one": (large, few), "small": (small, few), "large": (large, many), "network": (network, square)}
+    for key, (function, x) in works.items():
+        for how, make in made.items():
+            run = make(function)
+            start = perf_counter()
+            run(x)
+            if key == "small" and how:
+                found["first call, compiled"] = perf_counter() - start
+            found[key + how] = least(lambda: run(x))  # noqa: B023
+    return found
+
+
+TIMES = {
+    "one": ("gradient of `sum(sin(x) * x + x)`, 3 numbers, µs a call", 1e6),
+    "one, compiled": ("the same compiled, µs a call", 1e6),
+    "small": ("gradient of 150 such operations, µs a call", 1e6),
+    "small, as tensors": ("the same of tensors, µs a call", 1e6),
+    "small, compiled": ("150 operations compiled, µs a call", 1e6),
+    "first call, compiled": ("their first call, compiled, ms", 1e3),
+    "large": ("`sum(sin(x) * x + x)`, a million numbers, ms", 1e3),
+    "large, compiled": ("a million numbers, compiled, ms", 1e3),
+    "network": ("two layers of 1,024, ms", 1e3),
+    "network, compiled": ("two layers, compiled, ms", 1e3),
+}
 
 
 # -- what can be said with yes and no ----------------------------------------------------------------------------------
@@ -357,6 +374,7 @@ def answer(library: str, question: str) -> Any:
 def main() -> None:
     parser = argparse.ArgumentParser(description="What a newcomer meets first, beside four other libraries.")
     parser.add_argument("--rounds", type=int, default=5, help="turns of every library (default: 5)")
+    parser.add_argument("--record", action="store_true", help="keep what is measured in benchmarks/results.json")
     parser.add_argument("--answer", nargs=2, metavar=("LIBRARY", "QUESTION"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.answer:
@@ -377,39 +395,36 @@ def main() -> None:
         for name in LIBRARIES if turn else ():
             times[name].append(ask(name, "time"))
     say("sizes, abilities, NumPy's functions")
-    rows: dict[str, dict[str, Any]] = {name: {} for name in LIBRARIES}
+    rows: Rows = {}
+
+    def tell(title: str, name: str, value: float | str) -> None:
+        rows.setdefault(title, {})[name] = value if isinstance(value, str) else float(f"{value:.3g}")
+
     for name in LIBRARIES:
-        row = rows[name]
-        row["installed beside NumPy, MB"] = f"{ask(name, 'size'):.1f}"
-        row["import, NumPy included, s of CPU"] = f"{min(imports[name]):.2f}"
+        tell("installed beside NumPy, MB", name, ask(name, "size"))
+        tell("import, ms of CPU over NumPy's", name, (min(imports[name]) - min(imports["numpy"])) * 1e3)
         able = ask(name, "abilities")
-        row["gradient of float64 data"] = able["dtype"]
-        row["nesting"] = ", ".join(key for key, works in able["nested"].items() if works) or "none"
-        for key, title in (("plain", "NumPy's functions, `import numpy as np`"), ("own", "with its own module")):
-            if name == "torch" and key == "own":
-                row[title] = "other names"
+        tell("gradient of float64 arrays, as it comes", name, able["dtype"])
+        nested = ", ".join(key for key, works in able["nested"].items() if works) or "none"
+        tell("nesting", name, "any" if len(able["nested"]) == nested.count(",") + 1 else nested)
+        for key, way in (("plain", "`import numpy as np`"), ("own", "a NumPy of its own")):
+            if (name == "torch" or name == "chainrule") and key == "own":
                 continue
             count, *missing = ask(name, key)
-            row[title] = count
-            say(f"{name}, {title}: lacks {' '.join(missing)}" if len(missing) < 80 else f"{name}, {title}: {count}")
+            share, _, all_of_them = count.partition(" of ")
+            tell(f"NumPy's functions differentiated, of {all_of_them}: {way}", name, float(share))
+            say(f"{name}, {way}: lacks {' '.join(missing)}" if len(missing) < 80 else f"{name}, {way}: {count}")
         best = {key: min(each[key] for each in times[name]) for key in times[name][0]}
-        row["µs per small operation, there and back"] = f"{best['small'] / 151 * 1e6:.1f}"
-        row["million elements, ms"] = f"{best['large'] * 1e3:.1f}"
-        row["two layers of 1,024, ms"] = f"{best['network'] * 1e3:.1f}"
-        if "small, tensors" in best:
-            row["µs per small operation, there and back"] += f"; tensors {best['small, tensors'] / 151 * 1e6:.1f}"
-        if "compile" in best:
-            row["µs per small operation, there and back"] += (
-                f"; compiled {best['small, compiled'] / 151 * 1e6:.2f} after {best['compile']:.1f} s"
-            )
-            row["million elements, ms"] += f"; compiled {best['large, compiled'] * 1e3:.1f}"
-            row["two layers of 1,024, ms"] += f"; compiled {best['network, compiled'] * 1e3:.1f}"
+        for key, (title, unit) in TIMES.items():
+            if key in best:
+                tell(title, name, best[key] * unit)
+    if arguments.record:
+        record("first_touch", rows, LIBRARIES)
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ["numpy", *LIBRARIES])
-    print(f"{versions}; Python {platform.python_version()}, {platform.machine()}; NumPy alone imports in "
-          f"{min(imports['numpy']):.2f} s\n")  # fmt: skip
+    print(f"{versions}; Python {platform.python_version()}, {platform.machine()}\n")
     print("| | " + " | ".join(LIBRARIES) + " |\n|---|" + "---|" * len(LIBRARIES))
-    for title in rows[LIBRARIES[0]]:
-        print(f"| {title} | " + " | ".join(rows[name][title] for name in LIBRARIES) + " |")
+    for title, cells in rows.items():
+        print(f"| {title} | " + " | ".join(str(cells.get(name, "–")) for name in LIBRARIES) + " |")
 
 
 if __name__ == "__main__":

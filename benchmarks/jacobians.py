@@ -1,6 +1,6 @@
 """How fast are structured Jacobians beside dense ones, beside colourings, and beside what one writes by hand?
 
-python benchmarks/jacobians.py [--only PATTERN] [--rounds N] [--peers torch,jax,...] [--best] [--markdown]
+python benchmarks/jacobians.py [--only PATTERN] [--rounds N] [--peers torch,jax,...] [--best] [--record]
 
 Everyone has a process, all of them one core, float64; they take turns after a look at whether they compute the same. A
 ratio is a peer's time over ours in the same round: how many times faster we are. *Cold* is everything from a function that
@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
-from report import print_table, progress, worker_environment
+from report import Rows, print_table, progress, record, spread, worker_environment
 from table import Work
 from turns import SETTLE, Failed, Peer
 
@@ -282,20 +282,24 @@ def print_goals(rows: list[list[str]]) -> None:
         print_table(GOALS, missed)
 
 
-def print_summary(results: list[Measured], rows: list[list[str]]) -> None:
-    """What the page of performance shows: our times, and what they are beside."""
+def kept(results: list[Measured], rows: list[list[str]]) -> Rows:
+    """What goes into the file of results: our times, and what they are beside."""
     by_title: dict[str, list[str]] = {}
     for title, beside, goal, value, *_ in rows:
         if beside != "–" and value != "–":
             by_title.setdefault(title, []).append(f"{value} × {beside} ({goal})")
-    table = []
+    table: Rows = {}
     for found in results:
         for route, times in found.times.items():
             title = f"{found.case.title}: {route.partition('/')[2]}"
             if route.startswith(f"{US}/"):
-                cells = [milliseconds(times), megabytes(found.bytes[route])]
-                table.append([title, *cells, "; ".join(by_title.get(title, []))])
-    print_table(["problem: layout", "ms", "MiB", "times faster than (goal)"], table)
+                peak = found.bytes[route]
+                table[title] = {
+                    "ms": spread(time / 1e3 for time in times)[0],
+                    "MiB": "–" if peak is None else round(peak / 2**20, 1),
+                    "times faster than (goal)": "; ".join(by_title.get(title, [])),
+                }
+    return table
 
 
 # --- the program ------------------------------------------------------------------------------------------------------
@@ -311,7 +315,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--limit", type=float, default=300, help="seconds that a peer may take to answer (default: 300)"
     )
-    parser.add_argument("--markdown", action="store_true", help="end with the table of docs/performance.md")
+    parser.add_argument("--record", action="store_true", help="keep what is measured in benchmarks/results.json")
     arguments = parser.parse_args()
     arguments.peers = [US, *(name for name in arguments.peers.split(",") if name and name != US)]
     if unknown := set(arguments.peers) - set(PEERS):
@@ -358,9 +362,8 @@ def main() -> None:
     rows = goal_rows(results) + slope_row(grids)
     print_times(results)
     print_goals(rows)
-    if arguments.markdown:
-        print("\n### For the page\n")
-        print_summary(results, rows)
+    if arguments.record:
+        record("jacobians", kept(results, rows), ["chainrule", *(name for name in peers if name not in (US, "numpy"))])
 
 
 if __name__ == "__main__":

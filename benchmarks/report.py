@@ -1,13 +1,21 @@
-"""What the tables of the benchmarks share: the workers' environment, and cells."""
+"""What the benchmarks share: the workers' environment, tables, and the file of results that the documentation's tables come from."""
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
 import os
+import platform
+import re
 import sys
+from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results.json"
 
 
 def worker_environment(threads: int) -> dict[str, str]:
@@ -42,3 +50,58 @@ def verdict(value: float, goal: float | None) -> str:
     if goal is None:
         return ""
     return "**over**" if value > goal else "met"
+
+
+# --- results that are kept ---------------------------------------------------------------------------------------------
+
+Value = float | str | list[float]  # a number, words, or the middle, least and most of several
+Rows = dict[str, dict[str, Value]]  # by work, then by column
+
+
+def spread(values: Iterable[float], digits: int = 3) -> list[float]:
+    """Middle, least and most, as they are written to the file."""
+    found = sorted(values)
+    return [float(f"{value:.{digits}g}") for value in (median(found), found[0], found[-1])]
+
+
+def record(benchmark: str, rows: Rows, libraries: Iterable[str]) -> None:
+    """Put what a benchmark measured into ``results.json``, with machine, versions, command and date. Rows of an
+    earlier run that was not of the same works stay, with their own date.
+
+    Args:
+        benchmark: its name in the file.
+        rows: what was measured, by work.
+        libraries: the distributions whose versions count, beside NumPy.
+    """
+    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    used = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    versions = {name: importlib.metadata.version(name) for name in ["numpy", *libraries]}
+    run = {
+        "date": date.today().isoformat(),
+        "command": " ".join(["python", "benchmarks/" + Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "machine": f"{processor()}, {used} of {os.cpu_count()} cores",
+        "versions": {"python": platform.python_version(), **versions},
+    }
+    table: dict[str, Any] = kept.setdefault(benchmark, {"runs": [], "rows": {}})
+    table["runs"].append(run)
+    for title, cells in rows.items():
+        table["rows"][title] = {"run": len(table["runs"]) - 1, **cells}
+    used = sorted({row["run"] for row in table["rows"].values()})
+    table["runs"] = [table["runs"][number] for number in used]
+    for row in table["rows"].values():
+        row["run"] = used.index(row["run"])
+    text = json.dumps(kept, indent=1, ensure_ascii=False)
+    RESULTS.write_text(
+        re.sub(r"\[\s+([-\d.e,\s]+?)\s+\]", lambda numbers: f"[{' '.join(numbers[1].split())}]", text) + "\n"
+    )
+
+
+def processor() -> str:
+    """The processor's name, where the system says it."""
+    info = Path("/proc/cpuinfo")
+    names = (
+        [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        if info.exists()
+        else []
+    )
+    return names[0] if names else platform.machine()

@@ -22,7 +22,14 @@ from chainrule import errors
 from chainrule.backends.arrays import is_container, is_foreign
 from chainrule.core.foreign import Foreign
 from chainrule.core.modes import LOCAL, SPECIAL
-from chainrule.core.others import PANDAS_PRIORITY, in_distributions, leave_to_us, left_to_us, no_array
+from chainrule.core.others import (
+    PANDAS_PRIORITY,
+    in_distributions,
+    leave_to_us,
+    left_to_us,
+    no_array,
+    raise_what_scipy_caught,
+)
 from chainrule.core.protocol import (
     FUNCTIONS,
     UFUNCS,
@@ -36,6 +43,7 @@ from chainrule.core.protocol import (
     plain,
 )
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.view import is_read_only, valued
 from chainrule.errors.places import PACKAGE
 from chainrule.types import printing
 
@@ -236,6 +244,8 @@ class Array(ArrayMethods):
                 f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
             )
         if not step and carries(self):
+            if written := errors.written_to_buffer(self):
+                raise TypeError(written)
             raise errors.array_to_number(what, errors.instead_of_number(self))
         return self._tensor._asked(f"{what} of an array").item()  # type: ignore[no-any-return]
 
@@ -249,20 +259,26 @@ class Array(ArrayMethods):
         return int(self._number("int()", step=True))
 
     def __trunc__(self) -> int:
-        return math.trunc(self._number("math.trunc()", step=True))
+        return math.trunc(self._rounded("math.trunc()"))
 
     def __floor__(self) -> int:
-        return math.floor(self._number("math.floor()", step=True))
+        return math.floor(self._rounded("math.floor()"))
 
     def __ceil__(self) -> int:
-        return math.ceil(self._number("math.ceil()", step=True))
+        return math.ceil(self._rounded("math.ceil()"))
 
     def __round__(self, ndigits: int | None = None) -> Any:
         if ndigits is not None and SPECIAL and LOCAL.recorder is not None:
             found = recorded_operator(round, False, self, ndigits)
             if found is not None:
                 return found
-        return round(self._number("round()", step=True)) if ndigits is None else apply(np.round, self, ndigits)
+        return round(self._rounded("round()")) if ndigits is None else apply(np.round, self, ndigits)
+
+    def _rounded(self, what: str) -> float:
+        """The number that a step function is of: NumPy asks elements of arrays of objects for it, too."""
+        if LOCAL.recorder is not None:
+            LOCAL.recorder.check_unboxed(self._tensor)
+        return self._number(what, step=True)
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.shape:
@@ -304,6 +320,7 @@ class Array(ArrayMethods):
         return repr(self) if data is None else str(data)
 
     def __format__(self, spec: str) -> str:
+        raise_what_scipy_caught()
         raw = self._tensor._raw
         values = raw if type(raw) is ndarray else raw.concrete() if not spec else raw.read()
         if not spec or values is None:  # in vmap there is no one number to format
@@ -447,6 +464,8 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
             return found
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
+        if function is np.copyto and len(args) > 1 and args[0] is args[1]:
+            return None  # NumPy, too, looks at this first, and not at whether it may write
         if LOCAL.recorder is not None and function is not np.copyto and _recorded_writer(function, args, kwargs):
             return None
         if type(args[0]) is Array:
@@ -611,14 +630,29 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any
         if LOCAL.recorder is not None and _recorded_writer(ufunc.at, inputs, kwargs):
             return None
         if type(inputs[0]) is Array:
-            WRITERS[np.ufunc.at](inputs[0]._tensor, f"np.{ufunc.__name__}.at")
-        elif is_objects(inputs[0]):
+            return _write_at(ufunc, inputs[0]._tensor, operands)
+        if is_objects(inputs[0]):
             return _write_stacked(ufunc.at, *inputs)
     row = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
     result = call_ufunc(ufunc, method, operands, as_tensors(out), as_tensors(kwargs)) if row is None else row(*operands)
+    result = valued(result)
     if out is None:
         return result if mixed else as_arrays(result)
     return write_out(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"))
+
+
+def _write_at(ufunc: np.ufunc, target: Tensor, operands: list[Any]) -> None:
+    """``ufunc.at``, which in NumPy writes through views that are read-only, too."""
+    view = target._view
+    read_only = is_read_only(target)
+    if read_only:
+        view.origin = ""
+    try:
+        WRITERS[np.ufunc.at](target, f"np.{ufunc.__name__}.at")
+        call_ufunc(ufunc, "at", operands, None, {})
+    finally:
+        if read_only:
+            view.origin = "read-only"
 
 
 _HOLDERS = frozenset({Array, Tensor, ndarray, tuple, list, dict})

@@ -85,14 +85,17 @@ def remembering(call: Any) -> Any:
     return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 2, learn=_learn), call)
 
 
-def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...] | None:
+def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
     """The row and parameters by which a result comes from one tensor or several, if it is one node with an edge to each.
 
     Of a view also how it lies: shape, strides and offset, which are the same for all contiguous arrays of a shape and dtype.
+    Of several views of one tensor a list, each with the origin that it is given (see ``core.view.View``) last.
     Without a result the function is called, on tensors that are recorded.
     """
     several = type(first) is not Tensor
     tensors = list(first) if several else [first]
+    if type(result) is tuple and any([x._view is not None and x._view.origin for x in tensors]):
+        result = None  # what it is a view of has an origin, which theirs are, too
     if result is None:
         tensors = [wrap(np.ones(x._raw.shape, x._raw.dtype)) for x in tensors]
         for x in tensors:
@@ -102,6 +105,18 @@ def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> tup
                 result = call(tensors if several else tensors[0], *args, **kwargs)
         except RuntimeError:  # as of a function that writes into its argument
             return None
+    if type(result) is not tuple:
+        return _step(tensors, result, several)
+    steps = [] if several else [_step(tensors, x, False) for x in result]
+    if not steps or any([step is None or len(step) != 3 for step in steps]):
+        return None
+    origins, order = [x._view.origin for x in result], [x._edge.seq for x in result]
+    if not all([type(origin) is tuple for origin in origins]) or order != sorted(order):
+        return None
+    return [(*step, origin) for step, origin in zip(steps, origins, strict=True)]  # type: ignore[misc]
+
+
+def _step(tensors: list[Any], result: Any, several: bool) -> tuple[Any, ...] | None:
     node = result._edge if type(result) is Tensor else None
     if type(node) is not Node or node.edges != tuple([x._edge for x in tensors]):
         return None
@@ -134,6 +149,8 @@ def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
     return functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
 
 
-def at_index(row: Primitive, call: Any) -> Any:
-    """``array[index]``, whose ordinary case is a row with a basic index."""
-    return call if LOOPS is None else LOOPS.Operation(call, 8, row)
+def at_index(row: Primitive, at_arrays: Primitive, call: Any) -> Any:
+    """``array[index]``, whose ordinary case is a row with a basic index, or another with an array of integers."""
+    if LOOPS is None:
+        return call
+    return functools.update_wrapper(LOOPS.Operation(call, 8, row, table=at_arrays), call)

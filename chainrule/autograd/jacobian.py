@@ -84,7 +84,11 @@ def _of_function(function: Callable[..., Any], x: Any, mode: str, create_graph: 
     def flat(*args: Tensor) -> list[Any]:
         nonlocal outer
         tree = tree_unflatten([faced(arg, leaf) for arg, leaf in zip(args, points, strict=True)], inner)
-        result = function(*tree) if type(x) is tuple else function(tree)
+        try:
+            result = function(*tree) if type(x) is tuple else function(tree)
+        except (TypeError, AttributeError, ValueError) as error:
+            errors.noted(error)
+            raise
         outputs, outer = tree_flatten(result)
         if not outputs:
             raise errors.jacobian_no_result(function, result)

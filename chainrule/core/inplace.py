@@ -23,7 +23,7 @@ from chainrule.core.node import Leaf
 from chainrule.core.protocol import detached
 from chainrule.core.tensor import InferenceTensor, Tensor, hold, wrap
 from chainrule.core.versions import BEFORE_WRITE, about_to_write, wrote
-from chainrule.core.view import Step, Through, View, views_of
+from chainrule.core.view import Step, Through, View, is_read_only, views_of
 from chainrule.rows.primitive import TABLE
 from chainrule.types import promotion
 from chainrule.types.arrays import is_recorded
@@ -40,7 +40,7 @@ def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
     if not isinstance(tensor, Tensor):
         raise errors.wrong_operand(op, 0, tensor)
     data, view = tensor._raw, tensor._view
-    if view is not None and view.origin == "read-only":
+    if is_read_only(tensor):
         raise errors.read_only(op)
     check_mode(tensor, op)
     if LOCAL.recorder is not None:

@@ -100,7 +100,7 @@ def within(function: F) -> F:
             return function(*args, **kwargs)
         except BaseException as error:
             STACK.levels = levels
-            if isinstance(error, (TypeError, AttributeError)):
+            if isinstance(error, (TypeError, AttributeError, ValueError)):
                 errors.noted(error)
             raise
 

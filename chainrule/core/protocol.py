@@ -111,7 +111,11 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: dict
         inputs, dtype = _in_dtype(ufunc, inputs, dtype, casting)
     if where is True:
         result = function(*inputs)
-        return result if dtype is None else np.astype(result, np.dtype(dtype))
+        if dtype is None:
+            return result
+        if isinstance(result, tuple):
+            return tuple([np.astype(part, np.dtype(dtype)) for part in result])
+        return np.astype(result, np.dtype(dtype))
     if out is None:
         raise errors.numpy_keyword(ufunc.__name__, "where' without 'out")
     result = function(*_harmless(ufunc, inputs, where))

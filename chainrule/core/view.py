@@ -123,6 +123,20 @@ def read_only(x: Any) -> Any:
     return x
 
 
+def is_read_only(x: Tensor) -> bool:
+    """Whether NumPy lets nobody write to this view."""
+    return x._view is not None and x._view.origin == "read-only"
+
+
+def valued(x: Any) -> Any:
+    """A result without axes that a function computed, as the value that NumPy's scalars are; any other as it is."""
+    if isinstance(x, Tensor) and x._view is not None and not x._raw.shape:
+        x._view = None
+        if type(x._raw) is ndarray:
+            x._raw = x._raw.copy()
+    return x
+
+
 def views_of(base: Tensor) -> list[Tensor]:
     """The views of a base that are still alive."""
     refs = base._views

@@ -90,6 +90,10 @@ array_to_number(what, instead) -> TypeError
 array_leaf_in_place(op) -> RuntimeError
     a leaf that requires grad is written in place: {op}{here} would overwrite the values whose gradient you asked for.
     | Write y = x + ... in place of x += ..., or begin with y = x.copy().
+array_read_only(op) -> ValueError
+    assignment destination is read-only: {op}{here} would write into a view that NumPy makes read-only, or into an array
+    that is.
+    | Write into a copy: y = x.copy().
 
 # -- tensors and their flags
 non_leaf_flag() -> RuntimeError
@@ -388,16 +392,18 @@ jacobian_pattern_changed(before, now, where) -> RuntimeError
     prepared Jacobian: at this point the function does something else than where it was prepared, because it reads values
     ({where}), and other entries can be nonzero ({now} instead of {before}, or elsewhere). With
     prepare_jacobian(..., on_change='record') each pattern is kept, and found once.
+explained_by(by, known) -> ValueError
+    explain(): by={by!r} is no way to divide a gradient; there are {known:reprs}
 explained_jacobian_arguments() -> TypeError
-    explain(): grad and wrt are of backward passes: a Jacobian is that of one output with respect to one input.
+    explain(): grad, wrt and by are of backward passes: a Jacobian is that of one output with respect to one input.
 explained_jacobian_changed(how) -> RuntimeError
     explain(): the function gives another Jacobian than it did: {how}. It is run again to be explained, so neither its arguments
     nor what it reads may change in between: take the Jacobian again.
 explained_other(value) -> TypeError
     explain(): {value:type} is nothing that remembers how it came about. Of a Jacobian that would be
     explain(jacobian(f, x, layout='structured')); what jacobian_plan() returns can be printed.
-jacobian_several(count) -> TypeError
-    jacobian(f, x) takes one x, and here are {count}. Several arguments of f are a tuple: jacobian(f, (x, y)).
+jacobian_several(name, count) -> TypeError
+    {name}(f, x) takes one x, and here are {count}. Several arguments of f are a tuple: {name}(f, (x, y)).
 jacobian_dense_only(layout) -> ValueError
     jacobian(): mode and chunk_size say how rows or columns of a dense Jacobian are computed, and with layout={layout!r} none are.
     strategy='forward terms' or 'reverse terms' is what there is to choose.
@@ -427,8 +433,14 @@ jacobian_not_square(J) -> LinAlgError
     J.solve(b) needs as many equations as unknowns, and J has {J.matrix_shape[0]} rows (y of shape {J.out_shape}) and
     {J.matrix_shape[1]} columns (x of shape {J.in_shape}). For least squares take scipy.sparse.linalg.lsqr(J.to_scipy(), b)
     or np.linalg.lstsq.
+singular_inverse(element, k) -> LinAlgError
+    linalg.inv: {element}The diagonal element {k} is zero, the inversion could not be completed because the input matrix is
+    singular{here}{step}. pinv gives the pseudoinverse.
+not_positive_definite(element, k) -> LinAlgError
+    linalg.cholesky: {element}The factorization could not be completed because the input is not positive-definite (the leading
+    minor of order {k} is not positive-definite){here}{step}.
 singular_system(name) -> LinAlgError
-    {name}: The solver failed because the input matrix is singular{here}. lstsq gives the least-squares solution.
+    {name}: The solver failed because the input matrix is singular{here}{step}. lstsq gives the least-squares solution.
 jacobian_singular(J, why) -> LinAlgError
     J.solve(b): the Jacobian, of shape {J.out_shape} by {J.in_shape}, is singular: {why}
 jacobian_spy() -> ImportError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import linecache
 import os
 import threading
 from types import ModuleType
@@ -76,6 +77,21 @@ def argument() -> str:
     call = expression()
     text = ast.unparse(call.args[0]) if isinstance(call, ast.Call) and call.args else ""
     return text if len(text) <= 50 else ""
+
+
+def step_of_loop() -> str:
+    """The first argument of the call that the user's program is making, and where its loops are: ``": A @ P, at t = 7"``; or ''."""
+    frame, first = user_frame(), argument()
+    if frame is None:
+        return ""
+    source = syntax("".join(linecache.getlines(frame.f_code.co_filename)))
+    around = [loop for loop in ast.walk(source or ast.Module([], [])) if isinstance(loop, ast.For)]
+    inside = [loop for loop in around if loop.lineno <= frame.f_lineno <= (loop.end_lineno or 0)]
+    names = [name.id for loop in inside for name in ast.walk(loop.target) if isinstance(name, ast.Name)]
+    held = {name: frame.f_locals[name] for name in names if isinstance(frame.f_locals.get(name), (int, float, str))}
+    at = ", ".join(f"{name} = {value!r}" for name, value in held.items())
+    said = [first] * bool(first) + [f"at {at}"] * bool(at)
+    return ": " + ", ".join(said) if said else ""
 
 
 def operands(function: str, x: Any, y: Any, otherwise: tuple[str, str]) -> tuple[str, str]:

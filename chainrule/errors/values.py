@@ -21,25 +21,51 @@ _NOT_OF_OBJECTS = re.compile(r"dtype\('O'\)|not supported for the input types")
 
 
 def noted(error: Exception) -> None:
-    """Say of an error of NumPy's, where it is about an array of objects, what may have made it."""
+    """Say of an error of NumPy's what may have made it: an array of objects, or a write that ours refused first."""
+    refused = error.__cause__
+    if isinstance(error, ValueError) and refused is not None and _raised_by(refused, "chainrule."):
+        error.add_note(str(refused))
+        return
     note = (
         "np.array([...]) of values that carry a derivative is an array of objects, which NumPy's compiled functions don't take. "
         "Write np.array([...], like=x), where x is an argument of your function, or chainrule.Array([...]), or np.stack([...])."
     )
-    found = _NOT_OF_OBJECTS.search(str(error)) or (isinstance(error, AttributeError) and _raised_by_numpy(error))
+    found = _NOT_OF_OBJECTS.search(str(error)) or (isinstance(error, AttributeError) and _raised_by(error, "numpy."))
     if found and note not in getattr(error, "__notes__", ()):
         error.add_note(note)
 
 
-def _raised_by_numpy(error: Exception) -> bool:
-    """Whether one of NumPy's functions found that an element of an array of objects is no array."""
+def _raised_by(error: BaseException, library: str) -> bool:
+    """Whether an error comes from a library's function: NumPy's, where an element of an array of objects is no array."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
-    return last is not None and str(last.tb_frame.f_globals.get("__name__", "")).startswith("numpy.")
+    return last is not None and str(last.tb_frame.f_globals.get("__name__", "")).startswith(library)
+
+
+def written_to_buffer(array: Any) -> str:
+    """What to say of ``buffer[i] = array``, where the buffer is a plain NumPy array; '' where that is not what happens."""
+    frame = user_frame()
+    now = running(frame)
+    if frame is None or now.instruction not in STORES:
+        return ""
+    buffer = now.text.split("[")[0].strip()
+    held = frame.f_locals.get(buffer, frame.f_globals.get(buffer))
+    made = (
+        f"{buffer} = np.zeros({held.shape}, like=x), where x is an argument"
+        if isinstance(held, np.ndarray)
+        else "it of x"
+    )
+    return (
+        f"`{now.text}` ({program_line()}) belongs to a plain NumPy array, which holds numbers only: the derivative of what is "
+        f"written would be lost.\nMake {made} of the function: it may be written into. Or collect the parts in a list, and "
+        "np.stack() them."
+    )
 
 
 def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True) -> RuntimeError:
+    if carries and (written := written_to_buffer(array)):
+        return RuntimeError(written)
     line = f" ({where})" if (where := program_line()) is not None else ""
     text = (
         f"{what} would drop the derivative of an array of shape {array.shape}{line}: a plain NumPy array cannot carry it.\n"

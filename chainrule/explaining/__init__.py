@@ -7,6 +7,8 @@ from typing import Any
 
 _WHERE = {
     "Arrow": "steps",
+    "Contribution": "contributions",
+    "Contributions": "contributions",
     "Explanation": "explanation",
     "Graph": "graph",
     "JacobianExplanation": "jacobian_terms",

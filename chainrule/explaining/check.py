@@ -48,7 +48,7 @@ def _one(e: Any, tensor: Any, value: Any) -> tuple[bool, str]:
         total = sum(_contracted(g, jacobian(y, tensor)._raw, value.dtype) for y, g in zip(e._tensors, e.seeds))
     except Exception as error:  # a rule without derivatives of batches, or a hook that wants more than it gets
         return True, f"{value.name}: not checked, its Jacobian cannot be built ({str(error).splitlines()[0]})"
-    said = f"Σ tensordot(Ȳ, ∂Y/∂{value.name}) over all outputs Y = {value.bar}"
+    said = f"Σ tensordot(Yˉ, ∂Y/∂{value.name}) over all outputs Y = {value.bar}"
     if len(e.outputs) == 1:
         y = e.outputs[0]
         said = f"tensordot({y.bar}, ∂{y.name}/∂{value.name}, {e.seeds[0].ndim}) = {value.bar}"

@@ -1,4 +1,4 @@
-"""One element of a formula: ``X̄[i,k] = Σ_j Z̄[i,j]·W[k,j]``, with letters or with numbers.
+"""One element of a formula: ``Xˉ[i,k] = Σ_j Zˉ[i,j]·W[k,j]``, with letters or with numbers.
 
 A formula's tree is read from the result's index inwards, and becomes a tree over elements. What cannot be read so raises
 :class:`~chainrule.explaining.tree.NoForm`: there is no form then, rather than a wrong one.

@@ -18,6 +18,7 @@ from chainrule.core.protocol import plain
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.diagnosis.names import Names
 from chainrule.explaining.calls import named_arguments
+from chainrule.explaining.contributions import WAYS, Contributions
 from chainrule.explaining.explanation import Explanation
 from chainrule.explaining.jacobian_terms import JacobianExplanation
 from chainrule.explaining.sweep import leaves_below, swept
@@ -29,7 +30,7 @@ from chainrule.tree import leaf_paths, tree_flatten, tree_unflatten
 ndarray = np.ndarray
 
 
-def explain(Y: Any, grad: Any = None, wrt: Any = None) -> Any:
+def explain(Y: Any, grad: Any = None, wrt: Any = None, *, by: str | None = None) -> Any:
     """Explain what ``Y.backward(grad)`` computes: every step's rule, shapes and numbers.
 
     It computes what backward would, but writes no ``.grad``, frees nothing and leaves the tensors as they are. Hooks that
@@ -40,13 +41,16 @@ def explain(Y: Any, grad: Any = None, wrt: Any = None) -> Any:
         grad: ∂L/∂Y, of Y's shape (any numbers; for several outputs a sequence). Ones without it: then L = Y.sum().
         wrt: the tensors whose gradients are to be explained; all leaves that require grad without it. For a function
             names of its parameters will do.
+        by: "term", "line" or "module": only what the gradients are made of (see :meth:`Explanation.contributions`).
 
     Returns:
-        An :class:`Explanation`. For a function, a function of the same arguments that returns one: their floating-point
-        arrays become leaves with the names of its parameters. For a Jacobian, a :class:`JacobianExplanation`.
+        An :class:`Explanation`, or with ``by`` its :class:`Contributions`. For a function, a function of the same arguments
+        that returns one: their floating-point arrays become leaves with the names of its parameters. For a Jacobian, a
+        :class:`JacobianExplanation`.
 
     Raises:
         RuntimeError: ``Y`` does not require grad; ``grad`` has not Y's shape; the graph was freed; inside a transformation.
+        ValueError: there is no such ``by``.
 
     >>> import chainrule as cr
     >>> a = cr.tensor([1., 2., 3.], requires_grad=True, dtype=cr.float64)
@@ -59,17 +63,20 @@ def explain(Y: Any, grad: Any = None, wrt: Any = None) -> Any:
     >>> bool(e.check())
     True
     """
+    if by is not None and by not in WAYS:
+        raise errors.explained_by(by, WAYS)
     names = Names(errors.user_frame())
     if isinstance(Y, Jacobian):
-        if grad is not None or wrt is not None:
+        if grad is not None or wrt is not None or by is not None:
             raise errors.explained_jacobian_arguments()
         return JacobianExplanation(Y, names)
     if type(Y).__module__.startswith(("chainrule.jacobians.", "scipy.sparse")):
         raise errors.explained_other(Y)
     if callable(Y) and not isinstance(Y, Tensor):
-        return _of_function(Y, grad, wrt, names)
+        return _of_function(Y, grad, wrt, names, by)
     tensors = tuple(Y) if isinstance(Y, (tuple, list)) else (Y,)
-    return explained(tensors, grad, wrt, names, {}, {})
+    explanation = explained(tensors, grad, wrt, names, {}, {})
+    return explanation if by is None else explanation.contributions(by)
 
 
 def explained(
@@ -141,9 +148,11 @@ def _array(g: Any) -> Any:
     return array
 
 
-def _of_function(function: Callable[..., Any], grad: Any, wrt: Any, names: Names) -> Callable[..., Explanation]:
+def _of_function(
+    function: Callable[..., Any], grad: Any, wrt: Any, names: Names, by: str | None
+) -> Callable[..., Explanation | Contributions]:
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Explanation:
+    def call(*args: Any, **kwargs: Any) -> Explanation | Contributions:
         called: dict[Any, str] = {}
         leaves: list[Tensor] = []
         given: dict[int, Tensor] = {}
@@ -167,7 +176,8 @@ def _of_function(function: Callable[..., Any], grad: Any, wrt: Any, names: Names
             raise errors.explained_result(function, result, bool(leaves))
         seen.name(called, tensors)
         asked = None if wrt is None else _asked(function, wrt, called, leaves, given)
-        return explained(tuple(tensors), grad, asked, names, called, dict(seen.known), leaves)
+        explanation = explained(tuple(tensors), grad, asked, names, called, dict(seen.known), leaves)
+        return explanation if by is None else explanation.contributions(by)
 
     return call
 

@@ -13,6 +13,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.explaining import rules
 from chainrule.explaining.calls import calls_of
 from chainrule.explaining.check import Check, checked
+from chainrule.explaining.contributions import Contributions, contributions
 from chainrule.explaining.exports import mimebundle
 from chainrule.explaining.graph import MOST_CARDS, graph_of
 from chainrule.explaining.jacobian import Jacobian, jacobians_of
@@ -177,6 +178,30 @@ class Explanation:
     def is_named(self, value: Value) -> bool:
         """Whether the program has a name for it."""
         return bool(self._values.given.get(value.edge) or self._values.names.of(value.edge))
+
+    def contributions(self, by: str = "term") -> Contributions:
+        """What the gradients are made of: parts that add up to them, each with its norm and its share.
+
+        Args:
+            by: "term": the terms that the output is a sum of, with one pass from each; a variable of the program is one term, and so is
+                an expression in a loop. "line": the lines on which operations read the leaves: what each sends to them.
+                "module": the modules that the leaves are parameters of.
+
+        Returns:
+            :class:`Contributions`, which print as a table.
+
+        Raises:
+            ValueError: another way.
+
+        >>> import chainrule as cr
+        >>> w = cr.tensor([3., 4.], requires_grad=True)
+        >>> fit, size = (w - 1).square().sum(), w.square().sum()
+        >>> for row in cr.explain(fit + 0.5 * size).contributions("term").rows("w"):
+        ...     print(f"{row.part}: norm {row.norm:.2f}, share {row.share:.1%}, cosine {row.cosine:.3f}")
+        fit: norm 7.21, share 58.9%, cosine 0.998
+        0.5 * size: norm 5.00, share 41.1%, cosine 0.996
+        """
+        return contributions(self, by)
 
     def check(self) -> Check:
         """Build the whole Jacobian of every output, contract it with the given gradient, and compare with the gradients.

@@ -98,7 +98,7 @@ class Formula:
         return found
 
     def equation(self, left: str, sign: str, to: Alphabet) -> str:
-        """``X̄ = …`` in an alphabet; with the sign "+=" for what is added to other terms."""
+        """``Xˉ = …`` in an alphabet; with the sign "+=" for what is added to other terms."""
         scalars = frozenset(self.names[k] for k, v in self.values.items() if is_scalar(v))
         axes = ", ".join(str(a) for part in self.stretched for a in part)
         right = Printer(to, scalars)(self.renamed(self.tree), MUL if axes else 0)

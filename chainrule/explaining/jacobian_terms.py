@@ -122,7 +122,7 @@ class JacobianExplanation:
     Attributes:
         output, input: names.
         backward: whether the transpose was carried from the output to the input: then ``start`` and ``end`` are called
-            ``ȳ`` and ``x̄``, and what is said of a row is said of a column.
+            ``yˉ`` and ``xˉ``, and what is said of a row is said of a column.
         start, end: what the steps start from, and what they come to.
         shape: ``(*output's, *input's)``.
         matrix_shape: as a matrix.
@@ -259,7 +259,7 @@ def _checked(jacobian: Jacobian) -> Check:
     near = 1e-4 if J.dtype.itemsize < 8 else 1e-6  # something between may be float32
     scale = max(1e-8, float(np.abs(backward).max(initial=0.0, where=np.isfinite(backward))))
     ok = bool(np.allclose(product, backward, rtol=near, atol=near * scale, equal_nan=True))
-    return Check(ok, f"ȳ @ J = x̄, as backward computes it {'✓' if ok else '✗'}")
+    return Check(ok, f"yˉ @ J = xˉ, as backward computes it {'✓' if ok else '✗'}")
 
 
 def _terms(story: Story, called: Called, shape: Shape) -> list[JacobianTerm]:

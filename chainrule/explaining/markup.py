@@ -11,6 +11,8 @@ from importlib import resources
 from typing import Any
 from xml.etree import ElementTree
 
+from chainrule.explaining.notation import BAR
+
 MATHML = "http://www.w3.org/1998/Math/MathML"
 
 _ELEMENTS = re.compile(
@@ -61,7 +63,7 @@ def escape(text: Any) -> str:
 
 def code(text: str) -> str:
     """A formula in letters. The bar of a name is drawn over all of it, and copied as the letter that it is."""
-    barred = re.sub("(\\w+)\u0304", r"<span class='bar'>\1<i>&#772;</i></span>", escape(text))
+    barred = re.sub(f"(\\w+){BAR}", rf"<span class='bar'>\1<i>{BAR}</i></span>", escape(text))
     return f"<code>{barred}</code>"
 
 

@@ -1,7 +1,7 @@
 """How formulas are written: one printer of expression trees, and three alphabets for it.
 
 ``print_tree(tree, TEXT)``, ``print_tree(tree, LATEX)`` and ``print_tree(tree, MATHML)`` are one formula as text, LaTeX and MathML.
-A name that ends with a combining bar is a cotangent's. ``name_math`` and ``derivative_math`` are for names alone.
+A name that ends with a bar is a cotangent's. ``name_math`` and ``derivative_math`` are for names alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from chainrule.explaining.tree import Entry, Index, Relation, Sigma, accepts, call_name, free_names, of_numpy
 
-BAR = "\u0304"
+BAR = "\u02c9"  # a letter of its own width: combining macrons do not stand over digits in monospaced faces
 THIN = "\u2009"
 POWERS = str.maketrans("0123456789−⊤", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀ")
 

@@ -52,7 +52,7 @@ class Arrow:
     rule_latex = _of_rule("latex", "The rule in LaTeX.")
     rule_mathml = _of_rule("mathml", "The rule in MathML.")
     rule_index = _of_rule(
-        "index", "The rule for one element: ``X̄[i,k] = Σ_j Z̄[i,j]·W[k,j]``; None if it has no such form."
+        "index", "The rule for one element: ``Xˉ[i,k] = Σ_j Zˉ[i,j]·W[k,j]``; None if it has no such form."
     )
     numbers = _of_rule("numbers", "The rule for one element, with the numbers put in.")
     words = _of_rule("words", "The rule in words, where it has no formula.")
@@ -185,6 +185,11 @@ class Step:
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shapes of its operands, by their names; constants are among them."""
         return {value.name: value.shape for _, value in sorted(self.operand_values.items())}
+
+    def saved(self) -> tuple[Any, ...]:
+        """What its rule reads, as it was: copies, where there was room for them."""
+        copy = self.all_values.copy
+        return tuple(tuple(map(copy, v)) if type(v) is tuple else copy(v) for v in self.record.saved)
 
     def __repr__(self) -> str:
         return f"<step {self.index}: {self.op} {self.output.name}>"

@@ -110,8 +110,7 @@ def jacobian(arrow: Any, limit: int) -> Any:
     record = arrow.step.record
     node, out, x = record.node, arrow.step.output, arrow.input
     edges = tuple(edge if i == arrow.position else None for i, edge in enumerate(record.edges))
-    copy = arrow.step.all_values.copy
-    saved = tuple(tuple(map(copy, v)) if type(v) is tuple else copy(v) for v in record.saved)
+    saved = arrow.step.saved()
 
     def pull(g: Any) -> Any:
         if len(node.prim.outputs) > 1:

@@ -192,6 +192,7 @@ int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, 
 PyObject *sum_axes(PyObject *x, PyObject *params);
 int mean_count(PyObject *x, PyObject *params, npy_intp *n); /* of how many numbers each is the sum */
 PyObject *spread_axes(PyObject *g, PyObject *aval, PyObject *params);
+int has_plain_strides(PyObject *x);
 PyObject *join(PyObject *const *raw, int n, PyObject *params, int new_axis);
 int part(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int new_axis, PyObject **grads);
 
@@ -232,6 +233,12 @@ int find_way(Ways *ways, const Call *call, PyObject *about, PyObject **way); /* 
 void keep_way(Ways *ways, const Call *call, PyObject *way);
 int is_way(PyObject *way, Py_ssize_t n);
 PyObject *follow(PyObject *way, PyObject *const *operands, int n);          /* a tensor; NULL without an error where Python has to do it */
+
+/* ---- index.c */
+
+/* A tensor at an index; NULL without an error where Python has to do it. basic, at_places: the rows that it is recorded by; numpy: as in
+   NumPy's face, else in PyTorch's. */
+PyObject *at_index(PyObject *basic, PyObject *at_places, PyObject *tensor, PyObject *index, int numpy, int mode);
 
 /* ---- inplace.c: the tensor that was written into; NULL without an error where Python has to do it */
 

@@ -16,7 +16,7 @@
    PROTOCOL: __array_ufunc__, which finds the operation of a ufunc. IN_PLACE: an elementwise row whose value is written into its first
    operand. ASSIGNED: a number, or another tensor's elements, written into a tensor.
    LEARNT: a method of Arrays, whose way to rows and parameters is learnt; FUNCTIONS: __array_function__, the same for many functions.
-   INDEX: an Array at a basic index */
+   INDEX: a tensor or an Array at an index */
 enum { ELEMENTWISE, RANKED, REMEMBERED, PROTOCOL, IN_PLACE, ASSIGNED, LEARNT, FUNCTIONS, INDEX };
 enum { MOST_RANKS = 5, MOST_REMEMBERED = 512, MOST_JOINED = 16, MOST_LEARNT_APART = 1 << 16 };
 
@@ -26,7 +26,7 @@ typedef struct {
     PyObject *dict, *weakrefs;
     PyObject *python; /* the function that this is, which takes every call that this leaves */
     PyObject *prim;   /* ELEMENTWISE, IN_PLACE, INDEX */
-    PyObject *table;  /* RANKED: (axes, axes) -> row; PROTOCOL: (ufunc, whether a number comes first) -> operation; FUNCTIONS: those that are learnt */
+    PyObject *table;  /* RANKED: (axes, axes) -> row; PROTOCOL: (ufunc, whether a number comes first) -> operation; FUNCTIONS: those that are learnt; INDEX: the row at an array */
     PyObject *ways;   /* REMEMBERED: a dict */
     PyObject *learn;
     Ways *learnt;                   /* LEARNT, FUNCTIONS */
@@ -395,7 +395,7 @@ static PyObject *key_of(const Tensors *tensors, PyObject *const *args, Py_ssize_
     return key;
 }
 
-/* The way that Python goes, (row, parameters), of a view also its layout, or None: seen from what it left on the tape, or by having it do the same with tensors that
+/* The way that Python goes, (row, parameters), of a view also its layout, or None; of several views a list, see api/operations.py: seen from what it left on the tape, or by having it do the same with tensors that
    are recorded. NULL without an error where these would be large. */
 static PyObject *way_of(Operation *self, const Tensors *tensors, int seen, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject *result) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames)), size = 0;
@@ -441,28 +441,33 @@ static PyObject *view_at(PyObject *x, PyObject *layout) {
     return made;
 }
 
-/* Whether an array has the strides of a new one, also for axes of length 1, which may have any. */
-static int has_plain_strides(PyObject *x) {
-    PyArrayObject *array = (PyArrayObject *)x;
-    npy_intp stride = PyArray_ITEMSIZE(array);
-    int d;
-    for (d = PyArray_NDIM(array) - 1; d >= 0; d--) {
-        if (PyArray_STRIDE(array, d) != stride) return 0;
-        stride *= PyArray_DIM(array, d);
-    }
-    return 1;
-}
-
 /* The way again, on other tensors. */
 static PyObject *go(PyObject *way, const Tensors *tensors, int mode) {
     PyObject *prim = PyTuple_GET_ITEM(way, 0), *params = PyTuple_GET_ITEM(way, 1), *made = NULL, *result;
-    if (PyTuple_GET_SIZE(way) == 3 && PyTuple_CheckExact(PyTuple_GET_ITEM(way, 2)) && has_plain_strides(tensors->raw[0])) {
+    if (PyTuple_GET_SIZE(way) >= 3 && PyTuple_CheckExact(PyTuple_GET_ITEM(way, 2)) && has_plain_strides(tensors->raw[0])) {
         made = view_at(tensors->raw[0], PyTuple_GET_ITEM(way, 2));
         if (made == NULL) return NULL;
     }
     result = record(prim, tensors->at, tensors->count, params, made, mode, here);
     Py_XDECREF(made);
     return result;
+}
+
+/* Several ways, each to a view, which is told its origin. */
+static PyObject *go_apart(PyObject *ways, const Tensors *tensors, int mode) {
+    Py_ssize_t i, n = PyList_GET_SIZE(ways);
+    PyObject *views = PyTuple_New(n);
+    for (i = 0; views != NULL && i < n; i++) {
+        PyObject *way = PyList_GET_ITEM(ways, i), *made = go(way, tensors, mode), *view = made == NULL ? NULL : SLOT(made, core.tensor_view), *origin;
+        if (made == NULL) {
+            Py_CLEAR(views); /* what was made is let go of: nobody has seen it */
+            break;
+        }
+        PyTuple_SET_ITEM(views, i, made);
+        origin = view == NULL || view == Py_None ? NULL : SLOT(view, core.view_origin);
+        if (origin != NULL && PyUnicode_Check(origin) && PyUnicode_GET_LENGTH(origin) == 0) Py_SETREF(SLOT(view, core.view_origin), Py_NewRef(PyTuple_GET_ITEM(way, 3)));
+    }
+    return views;
 }
 
 static PyObject *remembered(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int mode) {
@@ -478,9 +483,9 @@ static PyObject *remembered(Operation *self, PyObject *const *args, Py_ssize_t n
     way = key == NULL ? NULL : PyDict_GetItemWithError(self->ways, key);
     if (key != NULL && way == NULL && !PyErr_Occurred()) {
         result = learn(self, &tensors, mode, key, args, nargs, kwnames);
-    } else if (way != NULL && PyTuple_CheckExact(way)) {
+    } else if (way != NULL && (PyTuple_CheckExact(way) || PyList_CheckExact(way))) {
         Py_INCREF(way);
-        result = go(way, &tensors, mode);
+        result = PyList_CheckExact(way) ? go_apart(way, &tensors, mode) : go(way, &tensors, mode);
         Py_DECREF(way);
     }
     Py_XDECREF(key);
@@ -606,56 +611,19 @@ static PyObject *by_way(Operation *self, PyObject *const *args, Py_ssize_t nargs
 
 /* ---- at an index */
 
-/* What is read as it is: integers, slices of integers, None and Ellipsis. */
-static int is_basic(PyObject *item, int *dots) {
-    if (PyLong_CheckExact(item) || item == Py_None) return 1;
-    if (item == Py_Ellipsis) return *dots = 1;
-    if (PySlice_Check(item)) {
-        PySliceObject *slice = (PySliceObject *)item;
-        return (slice->start == Py_None || PyLong_CheckExact(slice->start)) && (slice->stop == Py_None || PyLong_CheckExact(slice->stop)) && (slice->step == Py_None || PyLong_CheckExact(slice->step));
-    }
-    return 0;
-}
-
-static PyObject *at_index(const Operation *self, PyObject *array, PyObject *index, int mode) {
-    static PyObject *name;
-    PyObject *tensor, *raw, *items, *params, *part, *made = NULL;
-    Py_ssize_t i;
-    int dots = 0, number;
-    if (Py_TYPE(array) != array_type || (tensor = SLOT(array, array_tensor)) == NULL || Py_TYPE(tensor) != core.tensor) return NULL;
-    raw = SLOT(tensor, core.raw);
-    if (raw == NULL || kind_of(raw) < 0 || PyArray_NDIM((PyArrayObject *)raw) == 0) return NULL;
-    if (name == NULL && (name = PyUnicode_InternFromString("index")) == NULL) return NULL;
-    if (PyTuple_CheckExact(index)) {
-        for (i = 0; i < PyTuple_GET_SIZE(index); i++) {
-            if (!is_basic(PyTuple_GET_ITEM(index, i), &dots)) return NULL;
-        }
-        items = Py_NewRef(index);
-    } else {
-        items = is_basic(index, &dots) ? PyTuple_Pack(1, index) : NULL;
-        if (items == NULL) return NULL;
-    }
-    Py_INCREF(tensor);
-    Py_INCREF(raw);
-    part = as_array(PyObject_GetItem(raw, items));
-    number = part != NULL && PyArray_NDIM((PyArrayObject *)part) == 0;
-    params = part == NULL || (number && dots) ? NULL : PyDict_New();
-    if (params != NULL && PyDict_SetItem(params, name, items) == 0) made = record_as(self->prim, &tensor, 1, params, part, !number, mode, here); /* NumPy's numbers are values, not views */
-    Py_XDECREF(params);
-    Py_XDECREF(part);
-    Py_DECREF(items);
-    Py_DECREF(raw);
-    Py_DECREF(tensor);
-    if (made != NULL && number && SLOT(made, core.tensor_view) == NULL) SLOT(made, core.tensor_view) = Py_NewRef(Py_None);
-    if (made == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_IndexError)) PyErr_Clear(); /* Python has the words */
-    return made == NULL ? NULL : close_array(made);
+static PyObject *by_index(const Operation *self, PyObject *x, PyObject *index, int mode) {
+    PyObject *tensor = opened(x);
+    if (Py_TYPE(tensor) != core.tensor) return NULL;
+    if (tensor == x) return at_index(self->prim, self->table, x, index, 0, mode);
+    tensor = at_index(self->prim, self->table, tensor, index, 1, mode);
+    return tensor == NULL ? NULL : close_array(tensor);
 }
 
 /* The ordinary case of a call without keywords; NULL without an error where it is another. */
 static PyObject *call_here(Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode) {
     PyObject *opened[MOST_ELEMENTWISE], *result, *params = core.no_params;
     int k;
-    if (self->form == INDEX) return nargs == 2 ? at_index(self, args[0], args[1], mode) : NULL;
+    if (self->form == INDEX) return nargs == 2 ? by_index(self, args[0], args[1], mode) : NULL;
     if (self->form == PROTOCOL) return by_protocol(self, args, nargs, mode);
     if (nargs != self->nin) return NULL;
     if (self->form == IN_PLACE) return in_place(self, args, self->direct, mode);
@@ -738,7 +706,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     wrong |= (form == IN_PLACE || form == ASSIGNED) && (nin < 1 || !PyUnicode_CheckExact(label));
     wrong |= form == ASSIGNED && nin != 2 - (assigned != Py_None);
     wrong |= (form == RANKED || form == PROTOCOL || form == FUNCTIONS) && !PyDict_CheckExact(table);
-    wrong |= form == INDEX && prim == Py_None;
+    wrong |= form == INDEX && (prim == Py_None || table == Py_None);
     wrong |= ((form == REMEMBERED || form == LEARNT || form == FUNCTIONS) && learner == Py_None) || (parameters != Py_None && !PyDict_CheckExact(parameters));
     wrong |= factor != Py_None && (!PyTuple_CheckExact(factor) || PyTuple_GET_SIZE(factor) != 2);
     if (wrong) {

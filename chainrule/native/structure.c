@@ -125,13 +125,16 @@ PyObject *spread_axes(PyObject *g, PyObject *aval, PyObject *params) {
 
 /* ---- joining */
 
-/* Whether an array lies as in C, also by the strides of its axes of length 1, which NumPy looks at. */
-static int lies_in_order(PyArrayObject *x) {
+/* Whether an array has the strides of a new one, also for axes of length 1, which may have any, and which NumPy looks at. */
+int has_plain_strides(PyObject *x) {
+    PyArrayObject *array = (PyArrayObject *)x;
+    npy_intp stride = PyArray_ITEMSIZE(array);
     int d;
-    for (d = 1; d < PyArray_NDIM(x); d++) {
-        if (PyArray_STRIDE(x, d) > PyArray_STRIDE(x, d - 1)) return 0;
+    for (d = PyArray_NDIM(array) - 1; d >= 0; d--) {
+        if (PyArray_STRIDE(array, d) != stride) return 0;
+        stride *= PyArray_DIM(array, d);
     }
-    return PyArray_ISCARRAY_RO(x);
+    return 1;
 }
 
 /* Arrays of one dtype, one after another along an axis, or side by side along a new one; NULL without an error where Python has to. */
@@ -145,7 +148,7 @@ PyObject *join(PyObject *const *raw, int n, PyObject *params, int new_axis) {
     for (d = 0; d < ndim; d++) dims[d] = d == axis ? 0 : PyArray_DIM(first, d - (new_axis && d > axis));
     for (k = 0; k < n; k++) {
         PyArrayObject *x = (PyArrayObject *)raw[k];
-        if (kind_of(raw[k]) != kind || PyArray_NDIM(x) != PyArray_NDIM(first) || !lies_in_order(x)) return NULL;
+        if (kind_of(raw[k]) != kind || PyArray_NDIM(x) != PyArray_NDIM(first) || PyArray_SIZE(x) == 0 || !has_plain_strides(raw[k])) return NULL;
         for (d = 0; d < PyArray_NDIM(x); d++) {
             if ((new_axis || d != axis) && PyArray_DIM(x, d) != PyArray_DIM(first, d)) return NULL;
         }

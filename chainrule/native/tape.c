@@ -336,7 +336,7 @@ static int view_here(PyObject *tensor, PyObject *base, PyObject *prim, PyObject 
         if (base == NULL || Py_TYPE(base) != core.tensor) return 0;
     }
     views = SLOT(base, core.views);
-    if (!is_none(views) && (!PyList_CheckExact(views) || PyList_GET_SIZE(views) >= 31)) return 0; /* Python forgets the dead */
+    if (!is_none(views) && (!PyList_CheckExact(views) || (PyList_GET_SIZE(views) >= 32 && !(PyList_GET_SIZE(views) & (PyList_GET_SIZE(views) - 1))))) return 0; /* Python forgets the dead */
     Py_INCREF(base); /* an allocation may run the collector, and that anything */
     Py_INCREF(before);
     step = PyTuple_Pack(2, prim, params);

@@ -63,7 +63,7 @@ static int add_operand(Call *call, PyObject *x) {
             if (whole == NULL || !PyArray_CheckExact(whole) || PyArray_NDIM((PyArrayObject *)whole) == 0) return 0;
         }
         call->recorded |= edge != Py_None;
-        tensor = 1 + (edge != Py_None);
+        tensor = 1 + (edge != Py_None) + 2 * (view != NULL && view != Py_None);
     } else if (!is_constant(x)) {
         return 0;
     }

@@ -42,7 +42,7 @@ from chainrule.core.others import beside
 from chainrule.core.protocol import BY_SHAPE, EXCHANGED, UFUNCS, plain
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import owner, protected, wrote
-from chainrule.core.view import Through, base_of, register_view, views_of
+from chainrule.core.view import Through, base_of, is_read_only, register_view, valued, views_of
 from chainrule.ops import elementwise, products
 from chainrule.ops import methods as _methods  # noqa: F401 -- what is made of these here has to be there
 from chainrule.ops import numpy_face as _face  # noqa: F401
@@ -392,13 +392,19 @@ def _getitem(self: Array, index: Any) -> Any:
     part = bind(rows.getitem, (tensor,), {"index": items})
     if not part._raw.shape:
         if Ellipsis in items:
+            if _is_scalar(tensor):
+                valued(part)
             if LOCAL.recorder is not None:
                 LOCAL.recorder.keep_array(part._raw)
             return array_of(part)
-        part._view = None  # NumPy's scalars are values, not views
-        if type(part._raw) is ndarray:
-            part._raw = part._raw.copy()
+        valued(part)
     return as_arrays(part)
+
+
+def _is_scalar(tensor: Tensor) -> bool:
+    """Whether a tensor stands for a scalar of NumPy's, which is a value."""
+    is_view = tensor._view is not None or (LOCAL.recorder is not None and LOCAL.recorder.is_array(tensor._raw))
+    return not shape_of(tensor._raw) and not is_view
 
 
 def _setitem(self: Array, index: Any, value: Any) -> None:
@@ -473,7 +479,7 @@ def write_all(array: Array, result: Any, op: str) -> Any:
     """``x op= y``: the result written into x, with NumPy's rules about shapes and dtypes."""
     tensor, value = array._tensor, result._tensor if type(result) is Array else result
     raw, found = tensor._raw, value._raw
-    if not shape_of(raw) and tensor._view is None and not (LOCAL.recorder is not None and LOCAL.recorder.is_array(raw)):
+    if _is_scalar(tensor):
         return array_of(value)  # NumPy's scalars are values: others that hold this one keep it
     if shape_of(found) != shape_of(raw):
         raise errors.array_output_shape(op, tuple(shape_of(raw)), tuple(shape_of(found)))
@@ -496,12 +502,14 @@ def _prepare_write(tensor: Tensor, op: str) -> None:
         LOCAL.recorder.bring(tensor)
     if (base := base_of(tensor)) is None:
         base = tensor
+    if is_read_only(tensor):
+        raise errors.array_read_only(op)
     leaf = base._edge if type(base._edge) is Leaf and recording() else None
     if leaf is not None and leaf.seq < 0:
         raise errors.array_leaf_in_place(op)
     if type(base._raw) is ndarray:
         if leaf is not None and not base._raw.flags.writeable:
-            raise errors.read_only(op)
+            raise errors.array_read_only(op)
         unshare(base, always=leaf is not None)
     if leaf is not None:  # the argument of a transformation: derivatives are taken by what it was
         base._edge = shape.alias(wrap(base._raw, leaf))._edge
@@ -536,7 +544,7 @@ def unshare(base: Tensor, always: bool = False) -> None:
     taken = []
     for view in views:
         part = inplace.replay_view(fresh, view._view.steps)
-        if type(part) is not ndarray or owner(part) is not fresh:
+        if type(part) is not ndarray or owner(part) is not owner(fresh):
             return  # it cannot be moved; a backward pass that reads what is overwritten will say so
         taken.append(part)
     for member, raw in zip([base, *views], [fresh, *taken], strict=True):
@@ -805,5 +813,5 @@ for _name, _fix in {
     "setflags": "its memory belongs to the tape",
 }.items():
     setattr(Array, _name, _refused(_name, _fix))
-for _name, _special in {"getitem": at_index(rows.getitem, _getitem), "setitem": _setitem}.items():
+for _name, _special in {"getitem": at_index(rows.getitem, rows.index, _getitem), "setitem": _setitem}.items():
     setattr(Array, f"__{_name}__", _special)

@@ -200,7 +200,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     return _pow(wide(input), wide(exponent))
 
 
-@op("round special.round", method=True, in_place=True, out=True)
+@op("round special.round", method=True, in_place=True, out=True, remembered=True)
 def round(input: Any, *, decimals: int = 0) -> Tensor:
     """The nearest integer, ties to even; or to that many decimals."""
     if getattr(getattr(input, "dtype", None), "kind", "") in "iu":
@@ -325,14 +325,14 @@ def _number(name: str, value: Any) -> Any:
     return value.item()
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, remembered=True)
 def nan_to_num(input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
     """nan replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (the largest finite numbers by default)."""
     params = {"nan": 0.0 if nan is None else nan, "posinf": posinf, "neginf": neginf}
     return general(comparison.nan_to_num, (input,), params)
 
 
-@op("logit special.logit", method=True, in_place=True, out=True)
+@op("logit special.logit", method=True, in_place=True, out=True, remembered=True)
 def logit(input: Any, eps: float | None = None) -> Tensor:
     """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
     return _logit(input, eps=eps)
@@ -354,7 +354,7 @@ def sign(input: Any) -> Tensor:
     return _sign(input)
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, remembered=True)
 def sgn(input: Any) -> Tensor:
     """The sign; of a complex number its direction z/|z| (0 at 0)."""
     x = tensor_of("sgn", input)
@@ -464,7 +464,6 @@ def _ufunc_table() -> None:
     UFUNCS[np.float_power] = float_power
     UFUNCS[np.degrees], UFUNCS[np.radians] = trigonometric.rad2deg, trigonometric.deg2rad
     UFUNCS[np.divmod] = lambda x, y: (comparison.floor_divide(x, y), arithmetic.remainder(x, y))
-    UFUNCS[np.modf] = lambda x: (x - comparison.trunc(x), comparison.trunc(x))
 
 
 _ufunc_table()

@@ -130,7 +130,7 @@ def repeated(n: int, counts: Any) -> np.ndarray[Any, Any]:
     return np.repeat(np.arange(n), counts)
 
 
-@op(method=True)
+@op(method=True, remembered=True)
 def flip(input: Any, *axes: Any, dims: Any = None) -> Tensor:
     """The order along axes reversed (a copy)."""
     x = tensor_of("flip", input)
@@ -140,7 +140,7 @@ def flip(input: Any, *axes: Any, dims: Any = None) -> Tensor:
     return bind(rows.flip, (x,), {"axis": tuple(a - x.ndim for a in order)}) if x.ndim else rows.clone(x)
 
 
-@op(method=True)
+@op(method=True, remembered=True)
 def fliplr(input: Any) -> Tensor:
     """Columns in reverse order."""
     if tensor_of("fliplr", input).ndim < 2:
@@ -148,7 +148,7 @@ def fliplr(input: Any) -> Tensor:
     return flip(input, 1)
 
 
-@op(method=True)
+@op(method=True, remembered=True)
 def flipud(input: Any) -> Tensor:
     """Rows in reverse order."""
     if not tensor_of("flipud", input).ndim:

@@ -24,13 +24,13 @@ from chainrule.types.arrays import AnyArray
 from chainrule.types.dtypes import default_dtype
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, remembered=True)
 def tril(input: Any, diagonal: int = 0) -> Tensor:
     """The lower triangle of matrices, up to a diagonal; zeros elsewhere."""
     return bind(rows.tril, (_matrix("tril", input),), {"k": diagonal})
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, remembered=True)
 def triu(input: Any, diagonal: int = 0) -> Tensor:
     """The upper triangle of matrices, from a diagonal; zeros elsewhere."""
     return bind(rows.triu, (_matrix("triu", input),), {"k": diagonal})
@@ -43,7 +43,7 @@ def _matrix(name: str, x: AnyArray) -> Any:
     return x
 
 
-@op(method=True)
+@op(method=True, remembered=True)
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last axis put on the diagonal of a new pair of axes; zeros elsewhere."""
     x = tensor_of("diag_embed", input)

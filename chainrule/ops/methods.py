@@ -11,7 +11,7 @@ from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.functions import binary
 from chainrule.api.in_place import in_place, reshaped
-from chainrule.api.operations import assigning, by_protocol, by_ranks, instead, remembering
+from chainrule.api.operations import assigning, at_index, by_protocol, by_ranks, instead, remembering
 from chainrule.backends.arrays import is_foreign
 from chainrule.core import inplace, view
 from chainrule.core.dispatch import cast
@@ -91,7 +91,7 @@ attach(
     __neg__=ew.neg,
     __pos__=ew.positive,
     __abs__=ew.abs,
-    __getitem__=indexing.getitem,
+    __getitem__=at_index(table.getitem, table.index, indexing.getitem),
     __setitem__=indexing.setitem,
     __hash__=object.__hash__,
 )

@@ -15,7 +15,7 @@ from chainrule.core.foreign import innermost
 from chainrule.core.modes import LOCAL
 from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, holds_of, implements, memory_of, strides_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
-from chainrule.core.view import read_only
+from chainrule.core.view import read_only, valued
 from chainrule.ops import einsum, products
 from chainrule.ops.numpy_layout import copied, laid, layout_of, settled_order
 from chainrule.ops.numpy_lists import arranged, operands, promoted
@@ -230,6 +230,22 @@ if np.sign(2j) == 1j:  # before NumPy 2.0 the sign of the real part
     UFUNCS[np.sign] = _sign
 
 
+def _modf(x: AnyArray) -> tuple[Any, Any]:
+    x = in_dtype(x, np.modf.resolve_dtypes((dtype_of(x), None, None))[1])
+    whole = comparison.trunc(x)
+    if holds_of(x, _is_no_infinity):
+        return x - whole, whole
+    infinite = np.isinf(x)
+    return np.where(infinite, 0, x - np.where(infinite, 0, whole)), whole
+
+
+def _is_no_infinity(x: Any) -> Any:
+    return np.asarray(not np.isinf(x).any())
+
+
+UFUNCS[np.modf] = _modf
+
+
 @implements(np.sinc)
 def _sinc(x: AnyArray) -> Any:
     return trigonometric.sinc(wide(x))
@@ -287,7 +303,7 @@ def _matmul(x: AnyArray, y: AnyArray) -> Any:
         x, y = operands(x, y)
     product = products.numpy_matmul(x, y)
     n = len(shape_of(product))
-    if n < 4 or len(shape_of(x)) < 2 or len(shape_of(y)) < 2:
+    if n < 4 or len(shape_of(x)) < 2 or len(shape_of(y)) < 2 or 0 in (*shape_of(x), *shape_of(y)):
         return product
     stacks = np.add(layout_of(x)[..., :1, 0], layout_of(y)[..., :1, 0])  # the stacks as those of a ufunc
     return rows.laid_along(product, [k for k in rows.slowest_first(stacks) if k < n - 2] + [n - 2, n - 1])
@@ -303,7 +319,7 @@ def _inner(a: Any, b: Any) -> Any:
         raise ValueError(
             f"shapes {shape_of(a)} and {shape_of(b)} not aligned: {shape_of(a)[-1]} != {shape_of(b)[-1]} (last)"
         )
-    return products.inner(a, b)
+    return valued(products.inner(a, b))
 
 
 @implements(np.outer, by_shape=True)
@@ -336,14 +352,14 @@ def _check_summed(a: Any, b: Any, axes: Any) -> None:
 
 @implements(np.kron, by_shape=True)
 def _kron(a: Any, b: Any) -> Any:
-    return products.kron(*promoted(a, b))
+    return valued(products.kron(*promoted(a, b)))
 
 
 @implements(np.einsum, by_shape=True)
 def _einsum(subscripts: Any, *factors: Any, out: Any = None, optimize: Any = False) -> Any:
     if not isinstance(subscripts, str):
         subscripts, factors = einsum.with_letters(subscripts, *factors)
-    return einsum.contracted(subscripts, [arranged(x) for x in factors])
+    return valued(einsum.contracted(subscripts, [arranged(x) for x in factors]))
 
 
 def _vecdot(a: Any, b: Any) -> Any:
@@ -415,7 +431,7 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 
 
 LATER["numpy"] = tuple(
-    f"chainrule.ops.numpy_{name}" for name in ("calculus", "grids", "samples", "selections", "writing")
+    f"chainrule.ops.numpy_{name}" for name in ("calculus", "grids", "samples", "selections", "writing", "ufuncs")
 )
 LATER["numpy.fft"] = ("chainrule.ops.fft.numpy_face",)  # NumPy itself loads numpy.fft when it is first needed
 LATER["scipy.special"] = ("chainrule.ops.scipy_special",)  # by then SciPy is there

@@ -10,7 +10,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import UFUNCS, implements
-from chainrule.core.view import read_only
+from chainrule.core.view import read_only, valued
 from chainrule.ops.numpy_calculus import arraylike, inexact, known, weak
 from chainrule.ops.numpy_reductions import checked_axes
 from chainrule.table import windows
@@ -244,8 +244,9 @@ if hasattr(np, "matvec"):  # NumPy 2.2 has them
 
 
 def _ldexp(x: AnyArray, n: Any) -> Any:
+    weak = x if type(x) in (bool, int, float) else None
     x, n = arraylike(x), arraylike(n)
-    kind = np.ldexp(np.zeros((), x.dtype), np.zeros((), n.dtype)).dtype
+    kind = np.ldexp(np.zeros((), x.dtype) if weak is None else weak, np.zeros((), n.dtype)).dtype
     return cast(x, kind) * cast(np.exp2(cast(n, _FLOAT)), kind)
 
 
@@ -283,4 +284,4 @@ def _tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
 
 @implements(np.linalg.vecdot)
 def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    return np.vecdot(x1, x2, axis=axis)
+    return valued(np.vecdot(x1, x2, axis=axis))

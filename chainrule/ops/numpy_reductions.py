@@ -12,11 +12,11 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
-from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, holds_of, implements, on_numbers
+from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, call_ufunc, holds_of, implements, on_numbers
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import ordering
 from chainrule.ops.numpy_layout import laid
-from chainrule.ops.numpy_lists import arranged, operands
+from chainrule.ops.numpy_lists import arranged
 from chainrule.ops.shaping import layout
 from chainrule.table import indexing, reduction, statistics
 from chainrule.table import shape as rows
@@ -100,7 +100,14 @@ _of_floats = _total(reduction.logsumexp, np.logaddexp, -np.inf)
 
 
 def _logaddexp(a: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False, **options: Any) -> Any:
-    return _of_floats(wide(a, dtype), axis, dtype, keepdims=keepdims, **options)
+    return _of_floats(_in_loop(a, dtype), axis, dtype, keepdims=keepdims, **options)
+
+
+def _in_loop(a: Any, dtype: Any) -> Any:
+    """What ``np.logaddexp`` reduces: in the dtype of its loop."""
+    return in_dtype(
+        a, np.logaddexp.resolve_dtypes((None, dtype_of(a), None), reduction=True)[1] if dtype is None else dtype
+    )
 
 
 @implements(np.mean, by_shape=True)
@@ -118,7 +125,9 @@ def _counted(where: Any, a: Any, axis: Any, keepdims: Any) -> Any:
     return np.sum(np.broadcast_to(where, shape_of(a)), axis=axis, keepdims=keeps(keepdims))
 
 
-def _spread(row: Any) -> Any:
+def _spread(formula: Any) -> Any:
+    """NumPy's signature of a variance or deviation, around a formula that is told how many degrees of freedom to take off."""
+
     def reduce(
         a: Any,
         axis: Any = None,
@@ -131,7 +140,13 @@ def _spread(row: Any) -> Any:
         mean: Any = NOTHING,
         correction: Any = NOTHING,
     ) -> Any:
-        ddof = ddof if correction is NOTHING else correction
+        return formula(a, axis, dtype, ddof if correction is NOTHING else correction, keepdims, where, mean)
+
+    return reduce
+
+
+def _spread_of_all(row: Any) -> Any:
+    def formula(a: Any, axis: Any, dtype: Any, ddof: float, keepdims: Any, where: Any, mean: Any) -> Any:
         a = _wide_squares(a, dtype)
         if where is not True:
             a = np.where(where, a, 0)
@@ -144,7 +159,7 @@ def _spread(row: Any) -> Any:
             return _root(variance) if row is statistics.std else variance
         return _reduce(row, a, axis, keepdims, correction=ddof)
 
-    return reduce
+    return _spread(formula)
 
 
 def _wide_squares(a: Any, dtype: Any) -> Any:
@@ -159,8 +174,8 @@ def _root(variance: Any) -> Any:
     return np.where(none, variance, np.sqrt(np.where(none, 1, variance)))
 
 
-_var = implements(np.var, by_shape=True)(_spread(statistics.var))
-_std = implements(np.std, by_shape=True)(_spread(statistics.std))
+_var = implements(np.var, by_shape=True)(_spread_of_all(statistics.var))
+_std = implements(np.std, by_shape=True)(_spread_of_all(statistics.std))
 
 
 @implements(np.average)
@@ -288,29 +303,18 @@ def _nanmean(
 
 
 def _spread_of_numbers(spread: Any, finish: Any) -> Any:
-    def reduce(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        ddof: float = 0,
-        keepdims: Any = False,
-        *,
-        where: Any = True,
-        mean: Any = NOTHING,
-        correction: Any = NOTHING,
-    ) -> Any:
+    def formula(a: Any, axis: Any, dtype: Any, ddof: float, keepdims: Any, where: Any, mean: Any) -> Any:
         where = True if where is NOTHING else where
         if a.dtype.kind not in "fc":
-            return spread(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)
+            return spread(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
         a, here = _wide_squares(a, dtype), _there(a, where)
         mean = mean if _is_set(mean) else _nanmean(a, axis, keepdims=True, where=where)
         away = in_dtype(np.where(here, a - mean, 0), a.dtype)
-        left = _counted(here, a, axis, keepdims) - (ddof if correction is NOTHING else correction)
+        left = _counted(here, a, axis, keepdims) - ddof
         total = np.sum(np.real(away * np.conjugate(away)), axis=axis, keepdims=keeps(keepdims))
         return finish(np.where(left > 0, total / np.where(left > 0, left, 1).astype(total.dtype), np.nan))
 
-    return reduce
+    return _spread(formula)
 
 
 implements(np.nanvar)(_spread_of_numbers(_var, lambda variance: variance))
@@ -424,11 +428,19 @@ def _has_nan(x: Any) -> Any:
 
 def in_order(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     """The elements of some axes sorted along one, in front; and the shape of the others."""
-    ndim = len(shape_of(a))
-    others = [k % ndim for k in range(-ndim, 0) if k not in axes]
-    moved = np.transpose(a, [k % ndim for k in axes] + others) if ndim else a
-    rest = shape_of(moved)[len(axes) :] if ndim else ()
-    return np.sort(np.reshape(moved, (-1, *rest)), axis=0), tuple(rest)
+    moved = in_front(a, axes)
+    return np.sort(moved, axis=0), tuple(shape_of(moved)[1:])
+
+
+def in_front(a: Any, axes: tuple[int, ...]) -> Any:
+    """The elements along some axes one after another, along the first axis; of a number, the number."""
+    shape = shape_of(a)
+    ndim = len(shape)
+    if not ndim:
+        return np.reshape(a, (1,))
+    others = [k for k in range(-ndim, 0) if k not in axes]
+    count = math.prod([shape[k] for k in axes])
+    return np.reshape(np.transpose(a, [k % ndim for k in (*axes, *others)]), (count, *[shape[k] for k in others]))
 
 
 @implements(np.cumsum, by_shape=True)
@@ -509,23 +521,23 @@ UFUNC_METHODS.update(
         (np.maximum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummax, a, axis, dtype),
         (np.minimum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummin, a, axis, dtype),
         (np.logaddexp, "accumulate"): lambda a, axis=0, dtype=None: _scan(
-            reduction.logcumsumexp, wide(a, dtype), axis, dtype
+            reduction.logcumsumexp, _in_loop(a, dtype), axis, dtype
         ),
     }
 )
 
 
-def _outer(ufunc: np.ufunc) -> Any:
+def outer(ufunc: np.ufunc) -> Any:
     """All pairs of elements: the second operand broadcasts against new axes of the first."""
 
     def pairs(a: Any, b: Any, dtype: Any = None) -> Any:
-        a, b = operands(a, b)
+        a, b = arranged(a), arranged(b)  # numbers are strong
         x = np.reshape(a, (*shape_of(a), *(1,) * len(shape_of(b))))
-        return ufunc(x, b) if dtype is None else ufunc(x, b, dtype=dtype)
+        return call_ufunc(ufunc, "__call__", (x, b), None, {} if dtype is None else {"dtype": dtype})
 
     return pairs
 
 
 for _ufunc in UFUNCS:
     if _ufunc.nin == 2 and _ufunc.nout == 1 and _ufunc.signature is None:
-        UFUNC_METHODS[_ufunc, "outer"] = _outer(_ufunc)
+        UFUNC_METHODS[_ufunc, "outer"] = outer(_ufunc)

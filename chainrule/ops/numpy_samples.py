@@ -13,6 +13,7 @@ from chainrule import errors
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import ArrayLike, implements
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.view import valued
 from chainrule.ops.numpy_calculus import arraylike, boxed, inexact, known, read, safely, take
 from chainrule.ops.numpy_reductions import NOTHING, checked_axes, in_order, keeps
 from chainrule.table import indexing
@@ -170,7 +171,7 @@ def _at_ranks(a: Any, q: Any, axis: Any, keepdims: Any) -> Any:
     value = start + weight * (np.take_along_axis(ordered, above, axis=0) - start)
     if keeps(keepdims):
         rest = tuple(1 if k in axes else n for k, n in zip(range(-len(shape), 0), shape, strict=True))
-    return np.reshape(value, (*q.shape, *rest))
+    return valued(np.reshape(value, (*q.shape, *rest)))
 
 
 @implements(np.nanpercentile)

@@ -12,6 +12,7 @@ import numpy as np
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import UFUNC_METHODS, implements
 from chainrule.core.tensor import wrap
+from chainrule.core.view import valued
 from chainrule.ops.numpy_calculus import arraylike, boxed, known, read, take
 from chainrule.ops.numpy_layout import laid, laid_beside
 from chainrule.ops.numpy_reductions import checked_axes, flattened, laid_alike
@@ -132,7 +133,7 @@ def _choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     shape = np.broadcast_shapes(shape_of(a), *[shape_of(p) for p in parts])
     kind = np.result_type(*[p.dtype for p in parts])
     stacked = np.stack([np.broadcast_to(cast(p, kind), shape) for p in parts])
-    return laid(np.take_along_axis(stacked, np.expand_dims(np.broadcast_to(a, shape), 0), axis=0)[0], "C")
+    return valued(laid(np.take_along_axis(stacked, np.expand_dims(np.broadcast_to(a, shape), 0), axis=0)[0], "C"))
 
 
 @implements(np.real_if_close)

@@ -17,7 +17,7 @@ from chainrule.core.protocol import UFUNC_METHODS, ArrayLike, implements
 from chainrule.core.tensor import Tensor
 from chainrule.ops.numpy_calculus import arraylike, boxed, take
 from chainrule.ops.numpy_samples import numbers, settled
-from chainrule.types.shapes import shape_of
+from chainrule.types.shapes import dtype_of, shape_of
 
 
 def _writes(function: Any) -> Any:
@@ -158,6 +158,7 @@ def _castable(values: Any, target: Any, casting: Any = "same_kind") -> None:
 def _adding(ufunc: Any, sign: int) -> Any:
     def at(a: Any, indices: Any, b: Any) -> None:
         b = arraylike(b) if type(b) not in (bool, int, float, complex) else b
+        ufunc.resolve_dtypes((dtype_of(a), dtype_of(arraylike(b)), None))
         _castable(b, a)
         values = cast(arraylike(b), a.dtype)
         items = indices if isinstance(indices, tuple) else (indices,)

@@ -186,19 +186,19 @@ def _scan(name: str, row: Any, x: Any, dim: Any) -> Tensor:
     return x.clone() if axis is None else bind(row, (x,), {"axis": axis})  # type: ignore[no-any-return]
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, remembered=True)
 def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
     """Running sum along ``dim``."""
     return _scan("cumsum", reduction.cumsum, summed(tensor_of("cumsum", input), dtype), dim)
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, remembered=True)
 def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
     """Running product along ``dim``. The gradient is right where elements are zero, too."""
     return _scan("cumprod", reduction.cumprod, summed(tensor_of("cumprod", input), dtype), dim)
 
 
-@op(method=True, out=True)
+@op(method=True, out=True, remembered=True)
 def logcumsumexp(input: Any, dim: int) -> Tensor:
     """Running log Σ exp along ``dim``, without overflow."""
     return _scan("logcumsumexp", reduction.logcumsumexp, floating(tensor_of("logcumsumexp", input, "biuf")), dim)

@@ -10,6 +10,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.functions import new, operand
+from chainrule.api.operations import by_ranks
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.eager import NO_PARAMS, new_node
 from chainrule.core.modes import SPECIAL
@@ -29,6 +30,7 @@ _mm, _bmm = contraction.mm, contraction.bmm
 BY_RANKS = {
     (2, 2): _mm,
     (2, 1): contraction.mv,
+    (1, 2): contraction.vm,
     (1, 1): contraction.dot,
     (3, 3): _bmm,
     (3, 2): contraction.stack_mm,
@@ -175,7 +177,8 @@ def _ranked(name: str, second: str, ranks: tuple[int, int], what: str, doc: str)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return op(method=True, out=True, also={second: "other"})(function)
+    ordinary = by_ranks({ranks: BY_RANKS[ranks]}, function)
+    return op(method=True, out=True, also={second: "other"}, ordinary=ordinary)(function)
 
 
 mm = _ranked("mm", "mat2", (2, 2), "matrix|matrix", "The product of two matrices.")

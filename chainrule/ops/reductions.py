@@ -53,7 +53,7 @@ def _whole(input: Any) -> dict[str, Any] | None:
     return None
 
 
-@op(method=True, out=True)
+@op(method=True, out=True, remembered=True)
 def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Product of all elements, or along ``dim``. The gradient is right where elements are zero, too."""
     return _total("prod", reduction.prod, input, dim, keepdim, dtype)
@@ -141,13 +141,13 @@ def _truth(name: str, row: Any, input: Any, dim: Any, keepdim: bool) -> Tensor:
 # -- extrema ---------------------------------------------------------------------------------------------------------
 
 
-@op(method=True, out=True)
+@op(method=True, out=True, remembered=True)
 def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
     """Maximum over ``dim``; elements that tie share the gradient evenly."""
     return _extremum("amax", reduction.amax, input, dim, keepdim)
 
 
-@op(method=True, out=True)
+@op(method=True, out=True, remembered=True)
 def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
     """Minimum over ``dim``; elements that tie share the gradient evenly."""
     return _extremum("amin", reduction.amin, input, dim, keepdim)
@@ -179,13 +179,13 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
     return return_types.aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
 
 
-@op(method=True, out=True)
+@op(method=True, out=True, remembered=True)
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Maximum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise maximum."""
     return _best("max", ew.maximum, reduction.amax, reduction.argmax, input, dim, keepdim, other)
 
 
-@op(method=True, out=True)
+@op(method=True, out=True, remembered=True)
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Minimum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise minimum."""
     return _best("min", ew.minimum, reduction.amin, reduction.argmin, input, dim, keepdim, other)
@@ -245,13 +245,13 @@ def _arg(name: str, row: Any, input: Any, dim: int | None, keepdim: bool) -> Ten
 # -- spread ----------------------------------------------------------------------------------------------------------
 
 
-@op(method=True, out=True)
+@op(method=True, out=True, remembered=True)
 def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
     """Variance over ``dim``, divided by n − correction (1 by default; 0 with ``unbiased=False``)."""
     return _spread("var", statistics.var, input, dim, unbiased, keepdim, correction)[0]
 
 
-@op(method=True, out=True)
+@op(method=True, out=True, remembered=True)
 def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
     """Standard deviation over ``dim``: the square root of :func:`var`; its gradient where it is 0 is 0."""
     return _spread("std", statistics.std, input, dim, unbiased, keepdim, correction)[0]
@@ -291,7 +291,7 @@ def _spread(name: str, row: Any, input: Any, dim: Any, unbiased: Any, keepdim: b
 # -- exponentials and norms ------------------------------------------------------------------------------------------
 
 
-@op("logsumexp special.logsumexp", method=True, out=True)
+@op("logsumexp special.logsumexp", method=True, out=True, remembered=True)
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """log Σ exp(x) over ``dim``, without overflow."""
     x = floating(tensor_of("logsumexp", input))
@@ -323,7 +323,7 @@ def _soft(name: str, row: Any, input: Any, dim: int | None, dtype: Any) -> Tenso
     return bind(row, (x,), {"axis": axis})  # type: ignore[no-any-return]
 
 
-@op(method=True, out=True)
+@op(method=True, out=True, remembered=True)
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The p-norm over ``dim`` (everything by default). Its gradient where it is 0 is 0."""
     x = tensor_of("norm", input)

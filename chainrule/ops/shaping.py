@@ -151,7 +151,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(x, *shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])
 
 
-@op(method=True)
+@op(method=True, remembered=True)
 def ravel(input: Any) -> Tensor:
     """All elements along one axis, contiguous: a view if they are already, else a copy."""
     return reshape(contiguous(tensor_of("ravel", input)), -1)
@@ -337,7 +337,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
         ) from None
 
 
-@op(method=True, sample="rand(3, 3)")
+@op(method=True, sample="rand(3, 3)", remembered=True)
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A diagonal of two axes, as the last axis (a view)."""
     x = tensor_of("diagonal", input)
@@ -348,7 +348,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
     return bind(rows.diagonal, (x,), {"offset": offset, "axis1": a - n, "axis2": b - n})
 
 
-@op(method=True)
+@op(method=True, remembered=True)
 def clone(input: Any, *, memory_format: Any = None) -> Tensor:
     """A copy; gradients flow through it."""
     return rows.clone(tensor_of("clone", input))

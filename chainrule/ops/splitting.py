@@ -65,7 +65,7 @@ def select(input: Any, dim: int, index: int) -> Tensor:
     return x[(slice(None),) * errors.check_dim("select", dim, x.ndim) + (_whole("select", "index", index),)]
 
 
-@op(method=True, sample="rand(2, 3)")
+@op(method=True, sample="rand(2, 3)", remembered=True)
 def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """All entries along ``dim``, each a view."""
     x = tensor_of("unbind", input)
@@ -75,7 +75,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
     return mark_multi_output_views("Unbind", tuple([x[(*lead, i)] for i in range(x._raw.shape[len(lead)])]))
 
 
-@op(method=True, also={"split_size": "split_size_or_sections"}, sample="rand(4, 3), 2")
+@op(method=True, also={"split_size": "split_size_or_sections"}, sample="rand(4, 3), 2", remembered=True)
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces along ``dim``: of a size (the last may be smaller), or of the sizes listed. Each is a view."""
     x = tensor_of("split", tensor)
@@ -108,13 +108,13 @@ def _pieces(x: Tensor, d: int, cuts: Iterable[int]) -> tuple[Tensor, ...]:
     return tuple([x[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)])
 
 
-@op(method=True, sample="rand(4, 3), [1, 3]")
+@op(method=True, sample="rand(4, 3), [1, 3]", remembered=True)
 def split_with_sizes(tensor: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of the sizes listed, along ``dim``."""
     return split(tensor, list(split_sizes), dim)
 
 
-@op(method=True, sample="rand(4, 3), 2")
+@op(method=True, sample="rand(4, 3), 2", remembered=True)
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` pieces of equal size along ``dim``; the last may be smaller."""
     if _whole("chunk", "chunks", chunks) <= 0:

@@ -8,7 +8,7 @@ from typing import Any
 from chainrule.core.numbers import numbers
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options, option
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options, count, option, penalized
 
 
 class Adagrad(Optimizer):
@@ -49,8 +49,7 @@ class Adagrad(Optimizer):
         if not state:
             self._begin(p, state)
         state["step"].add_(1)
-        if group["weight_decay"]:
-            grad = grad.add(p, alpha=group["weight_decay"])
+        grad = penalized(grad, p, group)
         (lr,) = numbers(_decayed, p, (state["step"],), (option(group, "lr"),), group["lr_decay"])
         p, grad, squares = as_real(p), as_real(grad), as_real(state["sum"])
         squares.addcmul_(grad, grad, value=1)
@@ -87,12 +86,8 @@ class Adadelta(Optimizer):
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
         """One step of one parameter."""
-        if not state:
-            state["step"] = creation.tensor(0.0)
-            state.update({name: creation.zeros_like(p) for name in ("square_avg", "acc_delta")})
-        state["step"].add_(1)
-        if group["weight_decay"]:
-            grad = grad.add(p, alpha=group["weight_decay"])
+        count(state, p, "square_avg", "acc_delta")
+        grad = penalized(grad, p, group)
         keep, eps, grad = group["rho"], group["eps"], as_real(grad)
         squares, steps = as_real(state["square_avg"]), as_real(state["acc_delta"])
         squares.mul_(keep).addcmul_(grad, grad, value=1 - keep)

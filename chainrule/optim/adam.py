@@ -7,8 +7,19 @@ from typing import Any
 
 from chainrule.core.numbers import numbers, part
 from chainrule.core.tensor import Tensor
-from chainrule.ops import creation, elementwise
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options, first_beta, move, option
+from chainrule.ops import elementwise
+from chainrule.optim.optimizer import (
+    Group,
+    Optimizer,
+    as_real,
+    check_betas,
+    check_options,
+    count,
+    first_beta,
+    move,
+    option,
+    penalized,
+)
 
 
 class Adam(Optimizer):
@@ -49,17 +60,13 @@ class Adam(Optimizer):
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
         """One step of one parameter."""
-        if not state:
-            state["step"] = creation.tensor(0.0)
-            names = ["exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"]]
-            state.update({name: creation.zeros_like(p) for name in names})
-        state["step"].add_(1)
+        count(state, p, "exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"])
         beta1, beta2, weight_decay = first_beta(group), part(group, "betas", 1), group["weight_decay"]
         shrink, bias, rate = numbers(_factors, p, (state["step"],), (option(group, "lr"), beta1), beta2, weight_decay)
         if weight_decay and group["decoupled_weight_decay"]:
             p.mul_(shrink)
-        elif weight_decay:
-            grad = grad.add(p, alpha=weight_decay)
+        else:
+            grad = penalized(grad, p, group)
         mean, squares, grad = as_real(state["exp_avg"]), as_real(state["exp_avg_sq"]), as_real(grad)
         move(mean, grad, beta1)
         squares.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)

@@ -9,7 +9,18 @@ from typing import Any
 from chainrule.core.numbers import numbers, part
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation, elementwise
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_betas, check_options, first_beta, move, option
+from chainrule.optim.optimizer import (
+    Group,
+    Optimizer,
+    as_real,
+    check_betas,
+    check_options,
+    count,
+    first_beta,
+    move,
+    option,
+    penalized,
+)
 
 
 class Adamax(Optimizer):
@@ -38,12 +49,8 @@ class Adamax(Optimizer):
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
         """One step of one parameter."""
-        if not state:
-            state["step"] = creation.tensor(0.0)
-            state.update({name: creation.zeros_like(p) for name in ("exp_avg", "exp_inf")})
-        state["step"].add_(1)
-        if group["weight_decay"]:
-            grad = grad.add(p, alpha=group["weight_decay"])
+        count(state, p, "exp_avg", "exp_inf")
+        grad = penalized(grad, p, group)
         beta1, beta2 = first_beta(group), part(group, "betas", 1)
         grad, mean, largest = as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_inf"])
         move(mean, grad, beta1)
@@ -67,16 +74,13 @@ class _OfMoments(Optimizer):
         self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The parameter, its gradient and both means after this step; complex numbers as pairs of real ones."""
-        if not state:
-            state["step"] = creation.tensor(0.0)
-            state.update({name: creation.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")})
-        state["step"].add_(1)
+        count(state, p, "exp_avg", "exp_avg_sq")
         beta1, beta2 = first_beta(group), part(group, "betas", 1)
         p, grad, mean, squares = as_real(p), as_real(grad), as_real(state["exp_avg"]), as_real(state["exp_avg_sq"])
         if group["weight_decay"] and group["decoupled_weight_decay"]:
             p.mul_(*numbers(_kept, p, (), (option(group, "lr"),), group["weight_decay"]))
-        elif group["weight_decay"]:
-            grad = grad.add(p, alpha=group["weight_decay"])
+        else:
+            grad = penalized(grad, p, group)
         move(mean, grad, beta1)
         squares.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         return p, grad, mean, squares
@@ -115,8 +119,6 @@ class NAdam(_OfMoments):
         """One step of one parameter."""
         if not state:
             state["mu_product"] = creation.tensor(1.0)
-            state["step"] = creation.tensor(0.0)
-            state.update({name: creation.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")})
         p, grad, mean, squares = self._means(p, grad, group, state)
         product, step = state["mu_product"], state["step"]
         rest = first_beta(group), part(group, "betas", 1), group["momentum_decay"]

@@ -8,7 +8,7 @@ from typing import Any
 from chainrule.core.numbers import numbers
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options, option
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options, option, penalized
 
 
 class ASGD(Optimizer):
@@ -43,8 +43,7 @@ class ASGD(Optimizer):
         state["step"].add_(1)
         items, constants = (state["step"], state["eta"]), (group["lambd"], group["alpha"], group["t0"])
         shrink, eta, following, mu = numbers(_factors, p, items, (option(group, "lr"),), *constants)
-        if group["weight_decay"]:
-            grad = grad.add(p, alpha=group["weight_decay"])
+        grad = penalized(grad, p, group)
         p, average = as_real(p), as_real(state["ax"])
         p.mul_(shrink)
         p.sub_(as_real(grad) * eta)

@@ -11,6 +11,7 @@ from chainrule.api.grad_mode import enable_grad, no_grad
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.numbers import beside, number, part
 from chainrule.core.tensor import Tensor
+from chainrule.ops import creation
 from chainrule.ops.memory import view_as_real
 from chainrule.table import arithmetic
 
@@ -144,6 +145,19 @@ def first_beta(group: Group) -> Any:
     """The first of a group's betas, which some schedulers change."""
     found = number(group, "betas", 0) if group.get("max_momentum") is not None else None
     return part(group, "betas", 0) if found is None else found
+
+
+def count(state: dict[str, Any], p: Tensor, *names: str) -> None:
+    """Count a step of a parameter; the first begins its state, with zeros like the parameter by these names."""
+    if "step" not in state:
+        state["step"] = creation.tensor(0.0)
+        state.update({name: creation.zeros_like(p) for name in names})
+    state["step"].add_(1)
+
+
+def penalized(grad: Tensor, p: Tensor, group: Group) -> Tensor:
+    """The gradient with that of the penalty on the weights, where there is one."""
+    return grad.add(p, alpha=group["weight_decay"]) if group["weight_decay"] else grad
 
 
 def move(mean: Tensor, grad: Tensor, beta: Any) -> Tensor:

@@ -7,8 +7,7 @@ from typing import Any
 
 from chainrule.core.numbers import nonzero
 from chainrule.core.tensor import Tensor
-from chainrule.ops import creation
-from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options, option
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options, count, option, penalized
 
 
 class RMSprop(Optimizer):
@@ -39,13 +38,9 @@ class RMSprop(Optimizer):
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
         """One step of one parameter."""
-        if not state:
-            state["step"] = creation.tensor(0.0)
-            used = {"square_avg": True, "momentum_buffer": group["momentum"], "grad_avg": group["centered"]}
-            state.update({name: creation.zeros_like(p) for name, wanted in used.items() if wanted})
-        state["step"].add_(1)
-        if group["weight_decay"]:
-            grad = grad.add(p, alpha=group["weight_decay"])
+        used = {"square_avg": True, "momentum_buffer": group["momentum"], "grad_avg": group["centered"]}
+        count(state, p, *(name for name, wanted in used.items() if wanted))
+        grad = penalized(grad, p, group)
         p, grad, keep = as_real(p), as_real(grad), group["alpha"]
         squares = as_real(state["square_avg"]).mul_(keep).addcmul_(grad, grad, value=1 - keep)
         if group["centered"]:

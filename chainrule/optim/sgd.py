@@ -7,7 +7,7 @@ from typing import Any
 
 from chainrule.core.numbers import nonzero
 from chainrule.core.tensor import Tensor
-from chainrule.optim.optimizer import Group, Optimizer, check_options, option
+from chainrule.optim.optimizer import Group, Optimizer, check_options, option, penalized
 
 
 class SGD(Optimizer):
@@ -45,8 +45,7 @@ class SGD(Optimizer):
 
     def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
         """One step of one parameter."""
-        if group["weight_decay"]:
-            grad = grad.add(p, alpha=group["weight_decay"])
+        grad = penalized(grad, p, group)
         if nonzero(group, "momentum"):
             momentum = option(group, "momentum", p)
             if state.get("momentum_buffer") is None:

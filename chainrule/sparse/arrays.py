@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule.api.array import Array, as_arrays, unfaced
 from chainrule.core.dispatch import bind
-from chainrule.core.others import is_sparse, numbers_of
+from chainrule.core.others import is_sparse, numbers_of, raise_what_scipy_caught
 from chainrule.core.protocol import ArrayLike, as_array
 from chainrule.core.tensor import Tensor
 from chainrule.ops.sparse import check_product, entries_of
@@ -369,6 +369,10 @@ class SparseArray:
         return self._places.matrix(data, self._transposed)
 
     _of_scipy = "csr_array"
+
+    def __format__(self, spec: str) -> str:
+        raise_what_scipy_caught()
+        return format(repr(self), spec)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.shape}, {self.nnz} entries, {self.dtype}>"

@@ -70,10 +70,7 @@ def _singular(x: AnyArray) -> errors.LinAlgError:
         try:
             raw.inv(x[index])
         except raw.LinAlgError:
-            return errors.LinAlgError(
-                f"linalg.inv: {_batch_element(index, x)}The diagonal element {dependent_column(x[index])} is zero, "
-                "the inversion could not be completed because the input matrix is singular. pinv gives the pseudoinverse."
-            )
+            return errors.singular_inverse(_batch_element(index, x), dependent_column(x[index]))
     return errors.LinAlgError("linalg.inv: the input matrix is singular")
 
 
@@ -341,10 +338,7 @@ def _not_positive(x: AnyArray) -> errors.LinAlgError:
     for index in np.ndindex(x.shape[:-2]):
         k = bad_minor(x[index])
         if k:
-            return errors.LinAlgError(
-                f"linalg.cholesky: {_batch_element(index, x)}The factorization could not be completed because "
-                f"the input is not positive-definite (the leading minor of order {k} is not positive-definite)."
-            )
+            return errors.not_positive_definite(_batch_element(index, x), k)
     return errors.LinAlgError("linalg.cholesky: the input is not positive-definite")
 
 

@@ -198,7 +198,7 @@ def test_neither_formula_nor_docstring_is_needed() -> None:
     y = squared_sum(x)
     assert y.grad_fn.rule == {}
     text = str(cr.explain(y))
-    assert "x̄ = [6. 6.]" in text and "the rule of squared_sum is code" in text and "✓" in text
+    assert "xˉ = [6. 6.]" in text and "the rule of squared_sum is code" in text and "✓" in text
     cube = elementwise(d={"x": lambda x: 3 * x * x})(lambda x: x * x * x)
     rulecheck(cube)
     cube(x).sum().backward()

@@ -15,7 +15,7 @@ def test_the_tour(run) -> None:
     ran = run("demo")
     assert ran.code == 0 and ran.err == ""
     assert "[229369.6302, 729282.0770, 222789.8313]" in ran.out  # a gradient
-    assert "✓" in ran.out and "ȳ" not in ran.out  # an explanation
+    assert "✓" in ran.out and "yˉ" not in ran.out  # an explanation
     assert "tensor([0., 0., 0., 0.], dtype=torch.float64)" in ran.out  # a second derivative
     assert "tensor([2.5000, 1.3000], dtype=torch.float64)" in ran.out  # a fit
     assert all(sum(not combining(c) for c in line) <= 80 for line in ran.out.splitlines())

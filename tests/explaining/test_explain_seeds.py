@@ -9,7 +9,7 @@ import pytest
 
 import chainrule as cr
 
-BAR = "\u0304"
+BAR = "\u02c9"
 
 
 def exponential(dtype):

@@ -264,7 +264,7 @@ def test_what_cannot_be_explained():
     for other in (cr.jacobian_plan(np.sin, np.ones(4)), cr.jacobian(np.sin, np.ones(4), layout="csr")):
         with pytest.raises(TypeError, match="layout='structured'"):
             cr.explain(other)
-    with pytest.raises(TypeError, match="grad and wrt"):
+    with pytest.raises(TypeError, match="grad, wrt and by"):
         cr.explain(J, grad=np.ones(4))
 
 

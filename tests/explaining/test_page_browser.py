@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-import unicodedata
 import warnings
 
 import numpy as np
@@ -170,9 +169,9 @@ def test_an_edit_recomputes_everything(visit, product_page):
     assert page.locator("output.ok").count() == 2
     card = page.locator(f"svg.chainrule-graph [data-key='g.{plan['wrt'][0]}'] text").first
     assert card.text_content().split()[0] == "−3650.8190"
-    assert "X̄[0, 0] = −3650.819" in page.locator("#said").text_content()
+    assert "Xˉ[0, 0] = −3650.819" in page.locator("#said").text_content()
     one = page.locator(".one output").nth(1).text_content()
-    assert one.startswith("X̄[0, 0] = 0 · 3 + 1.1036 · 2") and one.endswith("= −3650.819")
+    assert one.startswith("Xˉ[0, 0] = 0 · 3 + 1.1036 · 2") and one.endswith("= −3650.819")
 
 
 def test_an_edit_is_taken_back(visit, product_page):
@@ -224,9 +223,9 @@ def test_slices_of_the_jacobian(visit, outer_page):
     picker.locator("select").select_option(label="y[1, 2]")
     cells = [float(cell) for cell in picker.locator("tbody td").all_inner_texts()]
     assert cells == [0, 3, 2, 0]  # x₁ x₂ by x
-    assert unicodedata.normalize("NFC", picker.locator("output").inner_text()).endswith("ȳ[1, 2] = 1.")
+    assert picker.locator("output").inner_text().endswith("yˉ[1, 2] = 1.")
     picked = page.locator(".given td.picked input")
-    assert picked.count() == 1 and picked.get_attribute("aria-label") == "y\u0304[1, 2]"
+    assert picked.count() == 1 and picked.get_attribute("aria-label") == "y\u02c9[1, 2]"
     assert page.locator("#whole .summed").count() > 2
 
 

@@ -11,7 +11,7 @@ import chainrule as cr
 from chainrule.primitive import elementwise, opaque
 from chainrule.utils.checkpoint import checkpoint
 
-BAR = "\u0304"
+BAR = "\u02c9"
 
 
 def sound(e, *leaves):

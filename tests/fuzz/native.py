@@ -69,7 +69,7 @@ NUMPY_MOVES = [
     "{a}[-1]", "{a}[1:]", "{a}[::-1]", "{a}[None]", "{a}[..., 0]", "{a}[0, 1]", "{a}[:, None]", "{a}[1, ...]", "{a}[True]", "{a}[[0]]",
     "{a}[()]", "{a}[9]", "{a}[0:0]", "{a}.copy()", "np.copy({a}, order='F')", "{a}.flatten()", "{a}.transpose()", "{a}[0].reshape(1)",
     "{a}[0][None] + {b}", "{a}.squeeze()", "{a}.swapaxes(0, -1)", "np.kron({a}, {b})", "np.cross({a}, {b})", "np.atleast_2d({a})",
-    "np.broadcast_to({a}, (2, *{a}.shape))",
+    "np.broadcast_to({a}, (2, *{a}.shape))", "{a}[[1, 0]]", "{a}[[0]]", "{a}[np.array([[0, -1]])]", "{a}[:, [0]]", "{a}[np.arange(2), :]",
 ]  # fmt: skip
 MOVES += [
     "torch.where({c}, {a}, {b})", "torch.where({c}, {a}, 0.5)", "torch.where({c}, -0.0, {a})", "torch.where({a} > 0, {a}, 1e39)",
@@ -88,7 +88,15 @@ MOVES += [
     "torch.cat(({a}, {b}, {a}), dim=0)",
     "torch.stack([{a}])", "{a}.amax(-1)", "{a}.var(-1)", "{a}.isnan()", "({c} & {c}) | ~{c}", "{a} == {b}", "({a} >= {n})", "{a} != {a}",
     "({a} < {b}).float() * {a}", "{a}.detach() * 2 + {b}.detach()", "{c} ^ ({a} <= {b})", "torch.logical_not({a})",
-    "{a}.long() + {b}.long()", "torch.maximum({a}, {b})",
+    "{a}.long() + {b}.long()", "torch.maximum({a}, {b})", "{a}[0]", "{a}[-1]",
+    "{a}[1:]", "{a}[::2]", "{a}[::-1]", "{a}[None]", "{a}[..., 0]", "{a}[0, 1]", "{a}[0:0]", "{a}[1, ..., None]", "{a}[()]", "{a}[9]",
+    "{a}[True]", "{a}[[1, 0]]", "{a}[torch.tensor([0, -1])]", "{a}[:, torch.tensor([[1], [0]])]", "{a}[np.array([0, 0])]",
+    "{a}[torch.tensor([7])]", "{a}[..., [0]]", "{a}[0, [0]]", "{a}[torch.tensor([1])] * {a}[1:]",
+    "{a}.chunk(2)[0]", "{a}.split(1)[-1]", "{a}.split(2, -1)[0]", "{a}.unbind()[-1]", "{a}.chunk(2, dim=-1)", "{a}.split(1)[0].split(1)",
+    "{a}.amax()", "{a}.amin(0, keepdim=True)", "{a}.max()", "{a}.max(0)[0]", "{a}.var()", "{a}.std(-1)", "{a}.prod(0)", "{a}.norm()",
+    "{a}.logsumexp(-1)", "{a}.cumsum(0)", "{a}.cumprod(-1)", "{a}.flip(0)", "{a}.tril()", "{a}.triu(1)", "{a}.diagonal()", "{a}.clone()",
+    "{a}.ravel()", "{a}.nan_to_num()", "{a}.round(decimals=1)", "{a}.logit(0.1)", "torch.dot({a}, {b})", "torch.mm({a}, {b})",
+    "torch.mv({a}, {b})", "{b} @ {a}", "torch.linalg.vector_norm({a}, 1)", "torch.diag_embed({a})",
 ]  # fmt: skip
 WRITES = [
     "{a}.add_(1)", "{a}.mul_({b})", "{a}[...] = 2", "{a} += {b}", "{a}.zero_()", "{a}.add_({b}, alpha={n})", "{a} -= 0.5", "{a} *= {a}",
@@ -96,6 +104,8 @@ WRITES = [
     "{a}.copy_({b})", "{a}.fill_({n})", "{a}.sub_({b})", "{a}.div_(3)", "{a}.relu_()", "{a}.exp_()", "{a}.clamp_(0, 1)", "{a}.pow_(2)",
     "{a}.neg_()", "{a}.sigmoid_()",
     "{a}.addcmul_({b}, {b}, value=0.5)", "{a}.lerp_({b}, 0.25)", "{a}.abs_()", "{a}.copy_(3.0)", "{a}.eq_({b})", "{a}.maximum_({b})",
+    "{a}[0].mul_(2)", "{a}[..., 1:].add_({b}[..., 1:])", "{a}[0] = {b}[-1]",
+    "{a}.chunk(2)[0].mul_(2)", "{a}.clone().unbind()[0].add_(1)",
 ]  # fmt: skip
 MODES = [
     "torch.no_grad()",

@@ -26,9 +26,11 @@ def arrays() -> dict[str, Any]:
 
 
 SHORT = """
-a * b|a * k|k - a|np.float64(2) * a|np.multiply(a, k)|a @ b|m @ a|k @ a|a[1]|a[1:]|a[::-1]|m[1, 2]|m[:, None]|m[..., 1]|s * a
-np.sum(a)|m.sum(axis=1)|np.mean(m, axis=0)|a.std()|np.dot(a, k)|np.stack([a, b])|np.concatenate([a, k])|np.roll(a, 1)|a.reshape(2, 2)
-m.T|np.einsum('ij,j->i', m, a)|np.linalg.solve(m, a)|np.linalg.inv(m)|np.trace(m)|np.diagonal(m)|np.where(k > 0, a, b)|np.outer(a, b)
+a * b|a * k|k - a|np.float64(2) * a|np.multiply(a, k)|a @ b|m @ a|k @ a|a[1]|a[1:]|a[::-1]|a[[0, 2]]|m[1, 2]|m[:, None]|m[..., 1]|s * a
+m[np.array([[0, -1]]), :]|np.sum(a)|m.sum(axis=1)|np.mean(m, axis=0)|a.std()|np.dot(a, k)|np.stack([a, b])|np.concatenate([a, k])
+np.roll(a, 1)|a.reshape(2, 2)|m.T
+np.einsum('ij,j->i', m, a)|np.linalg.solve(m, a)|np.linalg.inv(m)|np.trace(m)|np.diagonal(m)
+np.where(k > 0, a, b)|np.outer(a, b)
 np.clip(a, -1, 1)|np.append(a, 1.5)|np.tensordot(m, m, 1)|np.linalg.norm(a)|np.cumsum(a)|np.squeeze(m[None])
 """.replace("\n", "|").strip("|").split("|")  # fmt: skip
 
@@ -78,7 +80,7 @@ OTHER = [
     "np.linalg.slogdet(m)",
     "np.split(a, 2)",
     "np.stack([a.tensor, b])",
-    "a[[0, 1]]",
+    "a[[0.5]]",
     "a[k > 0]",
 ]
 
@@ -101,6 +103,51 @@ def outcome(code: Any) -> Any:
         return _about(eval(code, arrays()))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
+
+
+INDICES = """
+0|-1|3|-5|True|None|...|()|1, 2|1, ..., None|..., ...|0, 0, 0|slice(1, None)|slice(None, None, 2)|slice(None, None, -1)|slice(0, 3, 0)
+slice(3, 1)|slice(-9, 9)|slice(10**30)|10**30|slice(np.int64(1), 3)|np.int64(1)|[0, 2]|[[0, 1], [1, 0]]|[]|[True, False, True]
+[4]|[10**30]|[0.5]|slice(None), [0, -1]|[0], slice(None)|[0], 1|1, [0]|..., [1]|[0, 1], [1, 0]|None, [0]
+i|i, i|slice(None), i|i[0]|i[:0]|i[None]|i[::2]|j
+slice(None), j|j.astype("i4")|j + 5|i > 0|w|slice(None), slice(None), i
+""".replace("\n", "|").strip("|").split("|")  # fmt: skip
+LAYOUTS = {
+    "rows": M,
+    "columns": np.asfortranarray(M),
+    "strided": np.repeat(M, 2, axis=-1)[:, ::2],
+    "none": M[:0],
+    "vector": V,
+    "number": np.array(0.5),
+}
+
+
+@pytest.mark.parametrize("text", INDICES)
+def test_an_index_leaves_what_python_leaves(text):
+    """In either face: bits and layout, graphs and their parameters, views, places, and errors."""
+    code = compile(f"x[{text}]", "<index>", "eval")
+
+    def outcome(face, x, mode):
+        names = {"x": face(x), "i": cr.tensor([2, 0, 0]), "j": np.array([1, -1]), "w": face(K), "np": np}
+        try:
+            with mode():
+                part = eval(code, names)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        tensor = getattr(part, "_tensor", part)
+        node = tensor._edge
+        return _about(part), repr(getattr(node, "params", None)), np.may_share_memory(tensor._raw, x)
+
+    for face in (lambda x: cr.from_numpy(x).requires_grad_(), lambda x: cr.Array(x, requires_grad=True), cr.from_numpy):
+        for x in LAYOUTS.values():
+            for mode in (cr.enable_grad, cr.no_grad):
+                before = LOOPS.switch_on(False)
+                try:
+                    expected = outcome(face, x, mode)
+                    LOOPS.switch_on(True)
+                    assert outcome(face, x, mode) == expected
+                finally:
+                    LOOPS.switch_on(before)
 
 
 def test_a_way_that_leaves_something_else_is_not_taken(monkeypatch):

@@ -80,3 +80,34 @@ def test_a_write_that_fails_and_is_handled():
         compiled = cr.compile(function)
         for _ in range(3):
             np.testing.assert_array_equal(compiled(a), a)
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("write", ["np.put(d, [0], [1.0])", "np.copyto(d, 1.0)", "d[0] = 1.0", "d += 1", "d.fill(1)"])
+def test_the_error_is_numpys(run, write):
+    def function(a):
+        a = a * 1
+        exec(write, {"np": np, "d": np.diagonal(a)})
+        return a
+
+    with pytest.raises(ValueError, match="read-only"):
+        RUNS[run](function)
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.filterwarnings("ignore:compile")
+def test_what_numpy_writes_through_them(run):
+    def function(a):
+        a = a + 0
+        d = np.diagonal(a)
+        np.add.at(d, [0, 0, 2], 3.0)
+        np.copyto(d, d)
+        with pytest.raises(ValueError, match="read-only"):
+            d[0] = 1.0
+        return a * d
+
+    np.testing.assert_array_equal(RUNS[run](function), function(X))
+    d = np.add(np.diagonal(X), [6, 0, 3])
+    np.testing.assert_array_equal(
+        cr.grad(lambda a: function(a).sum())(X), np.tile(d, (3, 1)) + np.diag(np.add(X.sum(0), [6, 0, 3]))
+    )

@@ -68,7 +68,7 @@ FIRST = {
     "autograd": "backward grad Function no_grad enable_grad set_grad_enabled inference_mode detect_anomaly gradcheck",
     "func": "grad value_and_grad vmap jacrev jacfwd hessian hvp vjp jvp linearize linear_transpose",
     "compile": "compile Compiled scan fori_loop while_loop",
-    "explain": "explain Explanation Step Arrow Graph Value JacobianExplanation",
+    "explain": "explain Explanation Contributions Contribution Step Arrow Graph Value JacobianExplanation",
     "jacobians": "jacobian hessian prepare_jacobian jacobian_plan Jacobian JacobianOperator PreparedJacobian Plan",
     "scipy": "minimize least_squares root solve_ivp solve_bvp",
     "autograd-functional": "jacobian hessian hvp vhp vjp jvp",
@@ -157,7 +157,9 @@ CALLED = {
 }
 #: Public names that a package gives through ``__getattr__`` or does not list.
 MORE = {
-    "explaining": ["Arrow", "Explanation", "Graph", "JacobianExplanation", "Step", "Value", "explain", "record_lines"],
+    "explaining": [
+        "Arrow", "Contribution", "Contributions", "Explanation", "Graph", "JacobianExplanation", "Step", "Value", "explain", "record_lines",
+    ],
     "jacobians": [
         "Jacobian", "JacobianOperator", "Plan", "PreparedJacobian", "hessian", "jacobian", "jacobian_plan", "prepare_jacobian",
     ],

@@ -28,6 +28,7 @@ from chainrule.compiling.state.guards import (
 from chainrule.compiling.state.known import CONTAINERS, is_constant_module, is_library, module_of_code
 from chainrule.compiling.state.objects import OURS, attribute_or_missing, is_python, isa
 from chainrule.compiling.state.undo import put_array, put_attribute, put_cell, put_dict, put_item, put_list, put_set
+from chainrule.core.tensor import Tensor
 from chainrule.core.versions import owner
 from chainrule.errors.places import Where
 from chainrule.interpreters.traced import ByValue, Recorder, Unrecordable, Var
@@ -241,6 +242,8 @@ class Log:
             self.changed(vars(x), name, functools.partial(put_item, key=name, value=vars(x).get(name, MISSING)))
         elif isa(x, type):
             self.changed(x, name, functools.partial(put_attribute, name=name, value=x.__dict__.get(name, MISSING)))
+        elif isa(x, Tensor) and not hasattr(type(lookup(kind, name)), "__set__"):
+            self.refuse(f"it sets an attribute of its own, {name}, on a tensor, which no recording repeats")
         elif not isa(x, OURS) and not (kind.__module__.startswith("chainrule.") and is_library(kind.__module__)):
             found = lookup(kind, name)
             if is_python(x, "__setattr__") or isa(found, property) or is_python(found, "__set__"):

@@ -25,7 +25,7 @@ def _for_norm(function: str, x: AnyArray, dtype: Any) -> Any:
     return x
 
 
-@op(out=True)
+@op(out=True, remembered=True)
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm (Σ |x|^ord)^(1/ord) over ``dim``: all elements by default, whatever the shape."""
     x = _for_norm("linalg.vector_norm", x, dtype)
@@ -52,7 +52,7 @@ def matrix_norm(
     return shared.matrix_norm(name, A, ord, (row, column), bool(keepdim))
 
 
-@op(out=True)
+@op(out=True, remembered=True)
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """A vector norm (``dim`` an int, or a 1-D tensor) or a matrix norm (two dims, or a 2-D tensor).
 

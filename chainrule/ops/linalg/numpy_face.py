@@ -10,6 +10,7 @@ from chainrule import errors, return_types
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import implements, on_numbers
 from chainrule.core.tensor import Tensor, wrapped
+from chainrule.core.view import valued
 from chainrule.ops import products
 from chainrule.ops.numpy_lists import promoted
 from chainrule.table import decompositions, reduction
@@ -294,7 +295,7 @@ def _matrix_norm(x: AnyArray, /, *, keepdims: bool = False, ord: Any = "fro") ->
 
 @implements(raw.multi_dot, by_shape=True)
 def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    return products.multi_dot([wrapped(x) for x in promoted(*arrays)])
+    return valued(products.multi_dot([wrapped(x) for x in promoted(*arrays)]))
 
 
 @implements(raw.cross)

@@ -1,0 +1,39 @@
+"""The tables of README and documentation are those of benchmarks/results.json, and figures stand nowhere else."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["README.md", "docs/index.md", "docs/performance.md"]
+MEASURED = re.compile(r"\d\s?(µs|ms|MiB|GiB)\b|\b\d[\d.]*\s(times faster|milliseconds|microseconds)")
+
+
+def test_tables_are_those_of_the_results(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = importlib.util.spec_from_file_location("results", ROOT / "tools" / "results.py")
+    assert spec is not None and spec.loader is not None
+    results = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(results)
+    assert results.main(check=True) == 0, capsys.readouterr().out
+    shown = [page for page in PAGES if results.MARKED.search((ROOT / page).read_text(encoding="utf-8"))]
+    assert shown == PAGES
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_figure_is_typed_by_hand(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    prose = re.sub(r"<!-- results: .*?<!-- /results -->", "", text, flags=re.DOTALL)
+    assert not [line for line in prose.splitlines() if MEASURED.search(line)]
+
+
+def test_pages_stay_short() -> None:
+    """Words, tables of results left out of the page of performance."""
+    words = {page: len((ROOT / page).read_text(encoding="utf-8").split()) for page in PAGES}
+    prose = re.sub(
+        r"<!-- results: .*?<!-- /results -->", "", (ROOT / PAGES[2]).read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    assert words["README.md"] <= 1_400 and len(prose.split()) <= 1_200

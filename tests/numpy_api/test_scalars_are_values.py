@@ -1,0 +1,77 @@
+"""What gives a scalar of NumPy's gives a value: what is made of it by reshaping has memory of its own."""
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+
+X = np.array([0.3, 1.2, 0.7])
+M = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, 0.2], [0.1, 0.2, 1.1]])
+SCALARS = {
+    "inner": lambda x, m: np.inner(x, x),
+    "dot": lambda x, m: x.dot(x),
+    "matmul": lambda x, m: x @ x,
+    "vecdot": lambda x, m: np.linalg.vecdot(x, x),
+    "einsum": lambda x, m: np.einsum("i,i", x, x),
+    "einsum of a diagonal": lambda x, m: np.einsum("ii", m),
+    "kron": lambda x, m: np.kron(x[0], x[1]),
+    "multi_dot": lambda x, m: np.linalg.multi_dot([x, m, x]),
+    "logaddexp.reduce": lambda x, m: np.logaddexp.reduce(x),
+    "sum": lambda x, m: x.sum(),
+    "median": lambda x, m: np.median(x),
+    "nanmedian": lambda x, m: np.nanmedian(x),
+    "choose": lambda x, m: np.choose(0, [x[0], x[1]]),
+    "norm": lambda x, m: np.linalg.norm(m, 2),
+    "element": lambda x, m: m[0, 1],
+}
+ARRAYS = {
+    "tensordot": lambda x, m: np.tensordot(x, x, 1),
+    "an index with an ellipsis": lambda x, m: m[..., 0, 1],
+    "squeeze": lambda x, m: np.squeeze(x[:1]),
+    "reshape": lambda x, m: x[:1].reshape(()),
+}
+SHOWN = {
+    "reshape": lambda v: v.reshape(-1),
+    "reshape by columns": lambda v: np.reshape(v, (1, 1), order="F"),
+    "ravel": lambda v: np.ravel(v),
+    "None": lambda v: v[None],
+    "ellipsis": lambda v: v[...],
+    "expand_dims": lambda v: np.expand_dims(v, 0),
+    "atleast_2d": lambda v: np.atleast_2d(v),
+}
+
+
+def written(make, show):
+    def function(x, m):
+        x, m = x * 1, m * 1
+        for _ in range(3):  # what C has learnt by the third time is the same
+            v = make(x, m)
+            show(v)[...] = 9.0
+        return np.sin(v) + x.sum() + m.sum()
+
+    return function
+
+
+@pytest.mark.parametrize("make", [*SCALARS.values(), *ARRAYS.values()], ids=[*SCALARS, *ARRAYS])
+@pytest.mark.parametrize("take", ["plain", "vjp", "jvp", "vmap"])
+def test_writing_into_what_is_made_of_it(make, take):
+    for show in SHOWN.values():
+        f = written(make, show)
+        want = f(X, M)
+        if take == "plain":
+            got = f(cr.Array(X), cr.Array(M))
+        elif take == "vmap":
+            got = cr.vmap(f)(X[None], M[None])[0]
+        else:
+            got = cr.jvp(f, (X, M), (X, M))[0] if take == "jvp" else cr.vjp(f, X, M)[0]
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-14)
+
+
+def test_scalars_and_views_of_one_shape_have_ways_of_their_own():
+    x = cr.Array(X, requires_grad=True) * 1
+    for _ in range(3):
+        np.ravel(x[..., 0])
+    total = np.logaddexp.reduce(x)
+    before = float(total.detach())
+    np.ravel(total)[0] = 9.0
+    assert float(total.detach()) == before

@@ -1,0 +1,85 @@
+"""Write the tables of README.md and the documentation from benchmarks/results.json, which the benchmarks write with --record.
+
+``python tools/results.py`` writes them; with ``--check`` it only says which are out of date. A page says what it shows, and
+where, by two comments; columns and rows (a regular expression) may be left out, and are then all::
+
+    <!-- results: eager; columns: work | / torch | / by hand; rows: MLP|attention -->
+    <!-- /results -->
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results.json"
+MARKED = re.compile(r"(<!-- results: (?P<what>[^>]*?) -->\n).*?(<!-- /results -->)", re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def cell(value: Any) -> str:
+    """A number with three digits, the middle and the range of several, or words."""
+    if isinstance(value, list):
+        middle, least, most = map(number, value)
+        return f"{middle} ({least}–{most})"
+    return value if isinstance(value, str) else number(value)
+
+
+def number(value: float) -> str:
+    """Three digits at most, and two of what is below 1."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 1 else f"{value:.2g}"
+
+
+def source(runs: list[dict[str, Any]]) -> str:
+    """Where and when, in a line for each run."""
+    said = []
+    for run in runs:
+        versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
+        said.append(f"`{run['command']}` on {run['date']}, {run['machine']}; {versions}.")
+    return "\n\n".join(said)
+
+
+def table(what: str, results: dict[str, Any]) -> str:
+    """The Markdown that a comment asks for."""
+    name, *wishes = (part.strip() for part in what.split(";"))
+    asked = dict(map(str.strip, wish.split(":", 1)) for wish in wishes)  # type: ignore[misc]
+    found = results[name]
+    rows = {title: row for title, row in found["rows"].items() if re.search(asked.get("rows", ""), title)}
+    if not rows:
+        raise SystemExit(f"benchmarks/results.json has no rows of {name} that match {asked.get('rows')!r}")
+    heads = [head.strip() for head in asked["columns"].split("|")] if "columns" in asked else None
+    if heads is None:
+        heads = ["work", *dict.fromkeys(head for row in rows.values() for head in row if head != "run")]
+    lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
+    for title, row in rows.items():
+        lines.append("| " + " | ".join([title, *(cell(row[head]) if head in row else "" for head in heads[1:])]) + " |")
+    used = sorted({row["run"] for row in rows.values()})
+    return "\n".join(["", *lines, "", source([found["runs"][run] for run in used]), "", ""])
+
+
+def written(text: str, results: dict[str, Any]) -> str:
+    """A page with its tables made anew."""
+    return MARKED.sub(lambda mark: mark[1] + table(mark["what"], results) + mark[3], text)
+
+
+def main(check: bool) -> int:
+    results, stale = json.loads(RESULTS.read_text()), []
+    for page in PAGES:
+        text = page.read_text()
+        if (now := written(text, results)) != text:
+            stale.append(page.relative_to(ROOT))
+            if not check:
+                page.write_text(now)
+    if check and stale:
+        print(f"tables of other results: {', '.join(map(str, stale))}. Run python tools/results.py")
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))
