@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chainrule import native
-from chainrule.native import blas
-from chainrule.native.code import loop_step, program
+from chainrule._src import native
+from chainrule._src.native import blas
+from chainrule._src.native.code import loop_step, program
 
 
 def run(name: str, arrays: list[np.ndarray]) -> None:
