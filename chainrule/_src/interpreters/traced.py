@@ -309,7 +309,7 @@ class Recorder:
     def var_of_plain(self, array: np.ndarray[Any, Any]) -> Var:
         """A plain array as an array of the program: a view, as a row of data, is one there, too."""
         var = self.arrays.get(id(array))
-        base = array.base
+        base: Any = array.base
         if var is not None or not _is_part(array, base):
             return var or self.bases.get(id(array)) or self.var_of(array)
         lies = _lies(array)
