@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.jacobians.accumulate import Accumulation, steps_of
-from chainrule.jacobians.assemble import dense
-from chainrule.jacobians.reverse import reverse_dense, reverse_terms, transposes
-from chainrule.jacobians.sketches import ForwardSketches
-from chainrule.jacobians.strategy import STRATEGIES
-from chainrule.jacobians.terms import Variable
-from chainrule.jacobians.trace import JacobianTrace
+from chainrule._src.jacobians.accumulate import Accumulation, steps_of
+from chainrule._src.jacobians.assemble import dense
+from chainrule._src.jacobians.reverse import reverse_dense, reverse_terms, transposes
+from chainrule._src.jacobians.sketches import ForwardSketches
+from chainrule._src.jacobians.strategy import STRATEGIES
+from chainrule._src.jacobians.terms import Variable
+from chainrule._src.jacobians.trace import JacobianTrace
 
 R = np.random.default_rng(0)
 W = R.standard_normal((4, 5))

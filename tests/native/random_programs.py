@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import native
-from chainrule.compiling.plan import Plan
+from chainrule._src import native
+from chainrule._src.compiling.plan import Plan
 from tests.compiling.recording import Written
 from tests.native.random_loops import LoopMaker
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chainrule import native
-from chainrule.native.code import loop_step, program
+from chainrule._src import native
+from chainrule._src.native.code import loop_step, program
 
 
 def run(name: str, arrays: list[np.ndarray]) -> None:
