@@ -480,7 +480,7 @@ def hardshrink(input: Tensor, lambd: builtins.float = ...) -> Tensor:
     """x where |x| is over lambd, else 0."""
 def heaviside(input: Any, values: Any, *, out: Tensor | None = ...) -> Tensor:
     """0 where input is negative, ``values`` where it is 0, else 1."""
-def hessian(func: Callable[..., Any], x: Any = ..., *, argnums: builtins.int | tuple[builtins.int, ...] | None = ..., layout: str = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., memory: builtins.int = ...) -> Any:
+def hessian(func: Callable[..., Any], x: Any = ..., *more: Any, argnums: builtins.int | tuple[builtins.int, ...] | None = ..., layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., sparsity: Any = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
     """The Hessian of a scalar function at a point; or without a point the function that computes it."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., reduction: Any = ...) -> Tensor:
     """As :func:`nn.functional.hinge_embedding_loss`."""

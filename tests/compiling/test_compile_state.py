@@ -643,6 +643,19 @@ def test_what_is_refused_is_put_back():
     assert state.k == 2.0 and numbers == [1.0, 2.0] and names == {"b": 1.0} and kept.tolist() == [7.0, 1.0]  # once
 
 
+def test_attributes_that_are_set_on_tensors_are_kept():
+    x = cr.tensor([1.0, 2.0])
+
+    @cr.compile
+    def f(x):
+        y = x * 2
+        x.seen = y.tag = 3.0
+        return y
+
+    with pytest.warns(UserWarning, match="it sets an attribute of its own, seen, on a tensor"):
+        assert f(x).tag == x.seen == 3.0
+
+
 def test_paths_that_read_different_names():
     first, second = [1.0], [2.0]
 

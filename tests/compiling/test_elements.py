@@ -225,3 +225,79 @@ def test_assignments_in_a_compiled_function():
         assert compiled(y).tobytes() == van_der_pol(y).tobytes()
         assert gradient(y).tobytes() == cr.func.jacrev(van_der_pol)(y).tobytes()
     assert len(compiled.recordings) == 1
+
+
+def set_at(x, i):
+    x[i] = x[i] * 2
+    return np.sum(x)
+
+
+def set_within(x, i):
+    x[1:][...] = x[:-1] + 0.5
+    return x[i] * 1.0
+
+
+def added_at(x, i):
+    np.add.at(x, i, x[i] * 0.5)
+    return x * 1.0
+
+
+def put_along(x, i):
+    np.put_along_axis(x, np.expand_dims(i, tuple(range(1, x.ndim))), 7.0, 0)
+    return x + 1
+
+
+def in_a_loop(x, i):
+    total = np.zeros(())
+    for k in range(8):
+        x[i] = x[i] * 0.5 + k
+        total = total + np.sum(x)
+    return total
+
+
+#: where an array lies in its memory: views from the end, with gaps, of both kinds, of one or no element
+LAYOUTS = {
+    "reversed": lambda m: m[::-1],
+    "every third": lambda m: m[::3],
+    "every third, reversed": lambda m: m[::-3],
+    "rows reversed": lambda m: m.reshape(33, 40)[::-1],
+    "columns reversed": lambda m: m.reshape(33, 40)[:, ::-1],
+    "gaps and signs": lambda m: m.reshape(33, 40)[2::2, 30:3:-3],
+    "Fortran": lambda m: m.reshape(33, 40)[::-2, 1::2].T,
+    "three axes": lambda m: m.reshape(11, 10, 12)[::-1, ::3, 5::-2],
+    "one row": lambda m: m.reshape(33, 40)[5:6, ::-1],
+    "no columns": lambda m: m.reshape(33, 40)[::-2, 3:3],
+}
+
+
+@pytest.mark.parametrize("function", [set_at, set_within, added_at, put_along, in_a_loop], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_writes_to_arrays_that_lie_otherwise_than_in_one_run(layout, function):
+    compiled = cr.compile(function)
+    for start in range(3):
+        memory = np.arange(1320.0) + start
+        expected = memory.copy()
+        lies = LAYOUTS[layout]
+        positions = np.array([1, 0, -1, 0])[: 2 + start % 2] * (len(lies(memory)) > 1)
+        found, wanted = compiled(lies(memory), positions), function(lies(expected), positions)
+        np.testing.assert_array_equal(memory, expected)
+        assert found.tobytes() == wanted.tobytes() and found.strides == wanted.strides
+    assert compiled.recordings
+
+
+def test_values_at_positions_that_are_read_from_their_end():
+    """NumPy writes the last first where positions and values are all read so, and then another one of equals stays."""
+
+    def function(x, i, j, values):
+        x = x * 1.0
+        x[i, j] = values
+        return x
+
+    compiled, x = cr.compile(function), np.zeros((3, 3))
+    i, j, values = np.array([0, 1, 0, 2, 0]), np.array([2, 1, 2, 0, 2]), np.arange(1.0, 6.0)
+    for step in (1, -1):
+        for other in (1, -1):
+            for way in (1, -1):
+                given = x, i[::step], j[::other], values[::way]
+                for _ in range(2):
+                    np.testing.assert_array_equal(compiled(*given), function(*given))

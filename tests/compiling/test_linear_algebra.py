@@ -229,16 +229,3 @@ def test_a_failure_after_an_invalid_operation_is_none():
     solution(A, abs(V))
     with np.errstate(invalid="ignore"):
         assert np.isnan(solution(A, -abs(V))).all()
-
-
-def test_positions_in_an_array_from_its_end():
-    def function(a, i):
-        a[i] += 1
-
-    compiled = cr.compile(function)
-    for start in range(3):
-        memory = np.arange(33.0) + start
-        expected = memory.copy()
-        compiled(memory[::-1], np.array([29, 14, 4]))
-        function(expected[::-1], np.array([29, 14, 4]))
-        np.testing.assert_array_equal(memory, expected)

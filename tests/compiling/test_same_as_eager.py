@@ -419,3 +419,29 @@ def test_a_plan_that_would_hand_other_arrays_to_python_is_not_taken():
     assert planned().executor == ("mixed" if AVAILABLE else "python")
     turned.array = turned.array + 1.0
     assert planned().executor == "python"
+
+
+def test_functions_that_tell_scalars_from_arrays():
+    z = np.array([1 + 2j, -3 + 1j])
+    held(lambda a: (np.nanmax(a.sum()), np.nanmin(a[0]), np.nanmax(a)), (z,), (z + complex(np.nan, 1),))
+
+
+@pytest.mark.parametrize("function", [np.dot, np.inner, np.vdot], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
+def test_products_of_vectors_of_one_number(function, dtype):
+    zero, other = np.zeros(1, dtype), np.array([-0.0], dtype)
+    held(function, (zero + 1, zero + 2), (zero, other), (other, other))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: np.add.reduce(np.require(a, requirements="F")),
+        lambda a: np.fix(np.asarray(a)),
+        lambda a: (np.floor(np.asanyarray(a)), np.ceil(np.asarray(a * 2)), np.trunc(np.asarray(a + 1))),
+        lambda a: (np.max(np.asarray(a * 2)), np.asarray(a * 3)),
+    ],
+)
+def test_what_asarray_gives_for_an_array_without_axes(function):
+    held(function, (np.array(1.5),), (np.array(-2.5),))

@@ -131,6 +131,14 @@ def _or(call, error, otherwise):
         return otherwise
 
 
+def tagged(value):
+    x = cr.tensor(1.0)
+    x.tag = value
+    return x
+
+
+kind("attribute of a tensor", lambda: tagged(2.0), lambda s: s.tag, attr("tag", 5.0))
+
 # -- objects -------------------------------------------------------------------------------------------------------------
 
 

@@ -28,6 +28,43 @@ def test_copy_is_another_tensor_of_the_same_memory(requires_grad):
     assert y.data_ptr() == x.data_ptr()
 
 
+@pytest.mark.parametrize("x", [leaf(1.0, 2.0), torch.ones(2), torch.ones(2, dtype=torch.int64)])
+def test_attributes_of_ones_own_are_copied(x):
+    x.tag, x.held = "a", [1]
+    for y, shared in ((copy.copy(x), True), (copy.deepcopy(x), False), (through_pickle(x), False)):
+        assert y.__dict__ == x.__dict__ and y.__dict__ is not x.__dict__ and (y.held is x.held) is shared
+    del x.tag
+    assert x.__dict__ == {"held": [1]}
+    with pytest.raises(AttributeError, match="no attribute 'tag'"):
+        x.tag
+    with pytest.raises(AttributeError):
+        x.shape = (2,)
+
+
+def test_attributes_of_ones_own_stay_with_their_tensor():
+    x = leaf(1.0, 2.0)
+    x.tag = x  # in a cycle, which the collector finds
+    y = x * 2
+    y.tag = 1
+    for z in (x.detach(), x.data, x.clone(), y.view(2), y + 0):
+        assert z.__dict__ == {}
+    assert x.requires_grad_().tag is x and x.contiguous().tag is x and y.add_(1).tag == 1
+    x, seen = None, weakref.ref(x)
+    del y, z
+    gc.collect()
+    assert seen() is None
+
+
+@differs("a copy of a result is a leaf there, and deepcopy of a parameter drops its attributes")
+def test_attributes_of_results_and_parameters_are_copied():
+    y = leaf(1.0, 2.0) * 2
+    y.tag = 1
+    assert copy.copy(y).tag == copy.deepcopy(y).tag == 1
+    layer = torch.nn.Linear(2, 2)
+    layer.weight.tag = 1
+    assert copy.deepcopy(layer).weight.tag == 1
+
+
 @differs("a leaf there: what is computed from the copy has no gradient for x, and nothing says so")
 def test_copy_of_a_result_is_a_result():
     x = leaf(1.0, 2.0)

@@ -31,6 +31,20 @@ LAYOUTS = ("C", "C", "F", "every other", "backwards", "turned", "broadcast", "sh
 ERRORS: tuple[dict[str, str], ...] = ({}, {"all": "ignore"}, {"all": "raise"}, {"divide": "raise"}, {"invalid": "warn"})
 
 
+#: what gives numbers of Python's; what is computed of these is computed once, when it is recorded, and so are its exceptions
+CONSTANTS = ("np.array_equal(", "np.allclose(", "np.size(", "len(")
+
+
+def _numpy_negates() -> bool:
+    """Whether NumPy changes the sign of numbers with gaps between them in place: some versions mix them with what is there."""
+    numbers = np.arange(64, dtype="i4")[::4]
+    expected = -numbers
+    return bool((np.negative(numbers, out=numbers) == expected).all())
+
+
+NUMPY_NEGATES = _numpy_negates()
+
+
 def program(seed: int) -> list[Statement]:
     """The seed is a comment of the first statement, from which the arguments follow."""
     rng = random.Random(seed)
@@ -87,7 +101,11 @@ def against_eager(program: list[Statement]) -> Outcome:
         wanted = [_outcome(function, call, scope, how) for call, how in calls]
         if all([isinstance(want[0], Exception) and not isinstance(want[0], ArithmeticError) for want in wanted]):
             return Outcome([], [program[-1]])  # eager never computes anything
+        if not NUMPY_NEGATES and "np.negative(" in text:
+            return Outcome([], [program[-1]])
         for k, ((call, how), want) in enumerate(zip(calls, wanted, strict=True)):
+            if isinstance(want[0], FloatingPointError) and any(name in text for name in CONSTANTS):
+                continue
             found = _difference(_outcome(compiled, call, scope, how), want)
             if found:
                 return Outcome([], [], Failure("pair", text, f"call {k} {_told(call)} {how}: {found}"))

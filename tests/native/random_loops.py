@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.interpreters.rebuilt import Place, Rebuilt
 from tests.compiling.recording import Written
 
 UNARY = [np.negative, np.tanh, np.sin, np.absolute, np.sqrt, np.exp]
@@ -20,7 +22,7 @@ class Body:
         rng = maker.rng
         self.ops = []
         for _ in range(rng.integers(2, 9)):
-            kind = 12 if not depth and rng.random() < 0.1 else int(rng.integers(12))
+            kind = 12 if not depth and rng.random() < 0.1 else int(rng.choice([*range(12), 13]))
             refs = [(str(rng.choice(maker.sources)), int(rng.integers(1 << 16))) for _ in range(2)]
             inner = Body(maker, depth + 1) if kind == 12 else None
             self.ops.append((kind, int(rng.integers(1 << 16)), refs, inner, int(rng.integers(4, 12))))
@@ -43,6 +45,7 @@ class LoopMaker:
         small = self.size < 100
         most = max(self.count, 12)
         rows = array(self.size, 2 * most).T if rng.random() < 0.3 else array(2 * most, self.size)
+        rows = rows[:, ::-1] if rng.random() < 0.2 else rows
         inputs = [array(self.size), rows, array(self.size, self.size) if small else array(1, 1)]
         self.program = Written(*inputs, constants=[array(self.size) for _ in range(most)])
         self.start, self.rows, self.matrix = self.program.inputs
@@ -119,4 +122,11 @@ class LoopMaker:
             return program(np.matmul, self.matrix, x) if self.matrix.shape == 2 * (self.size,) else program(np.sin, x)
         if kind == 11:
             return program(np.add, x, method="accumulate", axis=0)
+        if kind == 13:
+            laid = program(with_strides, x, (x.dtype.itemsize * (-2, -1, 1, 3)[choice % 4],))
+            values = program(np.multiply, program(operator.getitem, laid, slice(0, 3)), 0.5)
+            index = np.arange(values.shape[0]) - choice % self.size
+            self.program.constants.append(program.var(index))
+            written = Rebuilt(operator.setitem, (Place(0), Place(2), Place(1)), {}, (), (), (0,))
+            return program(written, laid, values, self.program.constants[-1])
         return self.loop(inner, times, [x, made[-1]], before)[0]

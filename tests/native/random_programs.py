@@ -5,6 +5,7 @@ python -m tests.native.random_programs [NUMBER] [FIRST SEED]
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections import Counter
 from typing import Any
@@ -12,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from chainrule._src import native
+from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.compiling.plan import Plan
+from chainrule._src.interpreters.rebuilt import Place, Rebuilt
 from tests.compiling.recording import Written
 from tests.native.random_loops import LoopMaker
 
@@ -38,7 +41,11 @@ class Maker:
         shape = self.shapes[self.rng.integers(len(self.shapes))]
         letter = self.letter if self.rng.random() < 0.8 else self.rng.choice(list(LETTERS))
         x = (3 * self.rng.standard_normal(shape)).astype(letter)
-        return np.asfortranarray(x) if self.rng.random() < 0.3 else x
+        if self.rng.random() < 0.3:  # with gaps, and from its end
+            steps = [int(step) for step in self.rng.choice([1, 2, 3, -1, -2], len(shape))]
+            wide = np.empty([n * abs(step) for n, step in zip(shape, steps, strict=True)], x.dtype)
+            x = with_strides(x, wide[tuple([slice(None, None, step) for step in steps])].strides)
+        return x.T.copy("K").T if self.rng.random() < 0.3 else x
 
     def pick(self) -> Any:
         return self.known[self.rng.integers(len(self.known))]
@@ -47,7 +54,7 @@ class Maker:
         x, program = self.pick(), self.program
         ndim = len(x.shape)
         axis = int(self.rng.integers(ndim)) if ndim else 0
-        kind = self.rng.integers(14)
+        kind = self.rng.integers(17)
         if kind <= 2:
             new = program(UNARY[self.rng.integers(len(UNARY))], x)
         elif kind <= 5:
@@ -69,10 +76,53 @@ class Maker:
             new = program(np.broadcast_to, x, (2, *x.shape))
         elif kind == 13 and ndim:
             new = program(np.add, x, method="accumulate", axis=axis)
+        elif kind == 14 and x.array.size:
+            new = self.written(x)
+        elif kind == 15:
+            new = program(with_strides, x, self.pick_alike(x).array.strides)
+        elif kind == 16 and ndim:
+            new = program(operator.getitem, x, self.basic_index(ndim))
         else:
             new = program(np.reshape, x, (-1,))
         if new.array.size < 400_000:
             self.known.append(new)
+
+    def pick_alike(self, x: Any) -> Any:
+        """One of the same shape and dtype."""
+        alike = [other for other in self.known if other.shape == x.shape and other.dtype == x.dtype]
+        return alike[self.rng.integers(len(alike))]
+
+    def basic_index(self, ndim: int) -> tuple[Any, ...]:
+        steps = self.rng.choice([-3, -2, -1, 1, 2, 3], ndim)
+        return tuple([slice(None, None, int(step)) for step in steps[: self.rng.integers(1, ndim + 1)]])
+
+    def written(self, x: Any) -> Any:
+        """An array with values written, or added, at positions, along all axes or the first ones, or at a basic index."""
+        rng, shape = self.rng, x.shape
+        function: Any = np.add.at if rng.random() < 0.3 else operator.setitem
+        if not shape or rng.random() < 0.2:
+            index: Any = self.basic_index(len(shape)) if shape else ()
+            arrays = []
+        else:
+            axes = int(rng.integers(1, len(shape) + 1))
+            common = tuple(rng.integers(1, 9, rng.integers(1, 3)))
+            arrays = [self.program.var(self.positions(length, common)) for length in shape[:axes]]
+            self.program.constants += arrays
+            index = tuple([Place(2 + k) for k in range(axes)])
+        wanted = x.array[tuple([array.array for array in arrays]) if arrays else index].shape
+        values = self.pick()
+        if values.dtype != x.dtype or values.shape != wanted:
+            values = self.program.var(with_strides(np.ones(wanted, x.dtype), self.some_strides(wanted, x.dtype)))
+            self.program.constants.append(values)
+        return self.program(Rebuilt(function, (Place(0), index, Place(1)), {}, (), (), (0,)), x, values, *arrays)
+
+    def positions(self, length: int, shape: tuple[int, ...]) -> np.ndarray:
+        x = self.rng.integers(-length, length, shape)
+        return with_strides(x, self.some_strides(shape, x.dtype)) if self.rng.random() < 0.3 else x
+
+    def some_strides(self, shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, ...]:
+        signs = self.rng.choice([1, 1, -1], len(shape))
+        return tuple([int(sign) * stride for sign, stride in zip(signs, np.empty(shape, dtype).strides, strict=True)])
 
 
 def check(seed: int) -> str:
@@ -89,16 +139,25 @@ def check(seed: int) -> str:
     program = maker.program
     made = maker.known[len(program.inputs) + len(program.constants) :]
     program.outputs = made[-1:] + [var for var in made[:-1] if maker.rng.random() < 0.2] or [program.inputs[0]]
+    for x in program.inputs:
+        if maker.rng.random() < 0.3:
+            program.writes.append((x, maker.pick_alike(x)))
     return compare(program, maker.rng, seed)
 
 
 def compare(program: Written, rng: np.random.Generator, seed: int) -> str:
     plan = Plan(program)
-    inputs = [x.array.copy("K") for x in program.inputs]
+    inputs = [with_strides(x.array, x.array.strides) for x in program.inputs]
     for x in inputs:
         x[...] = (3 * rng.standard_normal(x.shape)).astype(x.dtype)
-    for got, wanted in zip(plan.run(inputs), program.eager(*inputs), strict=True):
-        assert got.tobytes() == wanted.tobytes(), f"seed {seed}:\n{plan}"
+    targets, values = [x for x, _ in program.writes], [value for _, value in program.writes]
+    count, program.outputs = len(program.outputs), [*program.outputs, *values]
+    wanted = [np.array(x) for x in program.eager(*inputs)]
+    found = plan.run(inputs)
+    found += [inputs[program.inputs.index(x)] for x in targets]
+    assert len(found) == count + len(values)
+    for got, expected in zip(found, wanted, strict=True):
+        assert got.tobytes() == expected.tobytes(), f"seed {seed}:\n{plan}"
     return f"{plan.executor}, loops" if plan.loops else plan.executor
 
 

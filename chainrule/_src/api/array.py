@@ -24,7 +24,14 @@ from chainrule._src.messages import errors
 from chainrule._src.messages.places import PACKAGE
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.modes import LOCAL, SPECIAL
-from chainrule._src.tape.others import PANDAS_PRIORITY, in_distributions, leave_to_us, left_to_us, no_array
+from chainrule._src.tape.others import (
+    PANDAS_PRIORITY,
+    in_distributions,
+    leave_to_us,
+    left_to_us,
+    no_array,
+    raise_what_scipy_caught,
+)
 from chainrule._src.tape.protocol import (
     FUNCTIONS,
     UFUNCS,
@@ -252,20 +259,26 @@ class Array(ArrayMethods):
         return int(self._number("int()", step=True))
 
     def __trunc__(self) -> int:
-        return math.trunc(self._number("math.trunc()", step=True))
+        return math.trunc(self._rounded("math.trunc()"))
 
     def __floor__(self) -> int:
-        return math.floor(self._number("math.floor()", step=True))
+        return math.floor(self._rounded("math.floor()"))
 
     def __ceil__(self) -> int:
-        return math.ceil(self._number("math.ceil()", step=True))
+        return math.ceil(self._rounded("math.ceil()"))
 
     def __round__(self, ndigits: int | None = None) -> Any:
         if ndigits is not None and SPECIAL and LOCAL.recorder is not None:
             found = recorded_operator(round, False, self, ndigits)
             if found is not None:
                 return found
-        return round(self._number("round()", step=True)) if ndigits is None else apply(np.round, self, ndigits)
+        return round(self._rounded("round()")) if ndigits is None else apply(np.round, self, ndigits)
+
+    def _rounded(self, what: str) -> float:
+        """The number that a step function is of: NumPy asks elements of arrays of objects for it, too."""
+        if LOCAL.recorder is not None:
+            LOCAL.recorder.check_unboxed(self._tensor)
+        return self._number(what, step=True)
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.shape:
@@ -307,6 +320,7 @@ class Array(ArrayMethods):
         return repr(self) if data is None else str(data)
 
     def __format__(self, spec: str) -> str:
+        raise_what_scipy_caught()
         raw = self._tensor._raw
         values = raw if type(raw) is ndarray else raw.concrete() if not spec else raw.read()
         if not spec or values is None:  # in vmap there is no one number to format

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src.compiling.call_loops import CallLoops, in_one_line
-from chainrule._src.compiling.iteration import Shape, broadcast_strides, dense_strides, merged_axes, sorted_axes
+from chainrule._src.compiling.iteration import Shape, broadcast_strides, is_run, merged_axes, sorted_axes
 from chainrule._src.compiling.loops import Loop, Operand, Unlowered, own_loop
 from chainrule._src.interpreters.rebuilt import Place, Rebuilt
 from chainrule._src.interpreters.traced import Call, Var
@@ -165,8 +165,6 @@ def read(loops: CallLoops, x: Operand, index: tuple[Any, ...], out: Operand) -> 
 
 def write(loops: CallLoops, out: Operand, index: tuple[Any, ...], values: Operand, accumulate: bool) -> None:
     """``out[index] = values``, or ``np.add.at(out, index, values)``."""
-    if min(out.layout.strides, default=0) < 0 or min(values.layout.strides, default=0) < 0:
-        raise Unlowered  # arrays from their end: Python's
     of = region(loops, out, index)
     if values.dtype != out.dtype or np.broadcast_shapes(of.shape, values.layout.shape) != of.shape:
         raise Unlowered
@@ -180,8 +178,9 @@ def write(loops: CallLoops, out: Operand, index: tuple[Any, ...], values: Operan
 
 
 def _in_c_order(x: Operand) -> bool:
-    shape, strides, itemsize = x.layout
-    return dense_strides(shape, list(range(len(shape) - 1, -1, -1)), itemsize) == tuple(strides) or len(shape) < 2
+    """Whether NumPy goes through positions in C's order, whatever the layout of the values."""
+    shape, strides, _ = x.layout
+    return is_run(x.layout, reversed(range(len(shape)))) or (len(shape) == 1 and strides[0] > 0)
 
 
 def _zeros(loops: CallLoops, out: Operand) -> None:

@@ -76,7 +76,8 @@ class Value:
 
     Attributes:
         number: how it is called in what is printed.
-        buffer, offset: where its first element is, in bytes from the buffer's root's first element.
+        buffer, offset: where its first element is, in bytes from the beginning of a buffer of the arena, and from the root's first
+            element of others.
         shape, strides, dtype: as recorded.
         layout: a number for these three; 0 if it has none yet.
         array: its content, if it is a constant.
@@ -133,6 +134,15 @@ def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) ->
             return False
         expected *= length
     return True
+
+
+def span(shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int]:
+    """Where the first element of an array is in the memory that its elements need, and the bytes of that memory."""
+    if 0 in shape:
+        return 0, 0
+    reaches = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
+    before = -sum([reach for reach in reaches if reach < 0])
+    return before, before + sum([reach for reach in reaches if reach > 0]) + itemsize
 
 
 def arrange(buffers: Iterable[Buffer]) -> int:

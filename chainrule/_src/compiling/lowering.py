@@ -119,7 +119,7 @@ class LoopLowerer:
         ):
             return None
         arrays = [var.array for var in call.results]
-        made = [Value(0, Buffer(ARENA, x.nbytes), 0, x.shape, x.strides, x.dtype) for x in arrays]
+        made = [Value(0, Buffer(ARENA, 0), 0, x.shape, x.strides, x.dtype) for x in arrays]
         loops = CallLoops(reads, made)
         try:
             if gathers.reads_positions(call):
@@ -128,7 +128,7 @@ class LoopLowerer:
                 add(loops, call)
         except Unlowered:
             return None
-        return loops.template, [Made(x.shape, x.strides, x.dtype, x.buffer.nbytes, self._layout(x)) for x in made]
+        return loops.template, [Made(x.shape, x.strides, x.dtype, self._layout(x)) for x in made]
 
 
 def _is_number(dtype: np.dtype[Any]) -> bool:

@@ -49,6 +49,11 @@ def cast(loops: CallLoops, call: Call) -> None:
     loops.copy(loops.reads[0], loops.writes[0])
 
 
+def laid(loops: CallLoops, call: Call) -> None:
+    """A copy with other strides."""
+    loops.copy(loops.reads[0], loops.writes[0])
+
+
 def reshaped(loops: CallLoops, call: Call) -> None:
     """A reshape that copies: elements in C order."""
     orders = call.args[1 if call.function is np.ravel else 2 :]
@@ -202,6 +207,7 @@ FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
     np.ones_like: filled,
     np.full: filled,
     np.full_like: filled,
+    with_strides: laid,
     np.where: where,
     np.copy: cast,
     np.reshape: reshaped,

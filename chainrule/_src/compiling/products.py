@@ -111,7 +111,11 @@ def dot(loops: CallLoops, call: Call) -> None:
     if len(loops.reads) != 2 or call.kwargs or any(x.dtype.char not in "fd" for x in loops.reads):
         raise Unlowered
     lengths = [length for x in loops.reads for length in x.layout.shape]
-    if [len(x.layout.shape) for x in loops.reads] not in ([2, 2], [2, 1], [1, 2]) or 1 not in lengths or 0 in lengths:
+    if (
+        [len(x.layout.shape) for x in loops.reads] not in ([2, 2], [2, 1], [1, 2], [1, 1])
+        or 1 not in lengths
+        or 0 in lengths
+    ):
         raise Unlowered
     if any(size(x.layout.shape) == 1 for x in loops.reads):
         _scaled(loops)
@@ -119,6 +123,13 @@ def dot(loops: CallLoops, call: Call) -> None:
     if any(not contiguity(x.layout) for x in loops.reads):
         raise Unlowered
     generalized(loops, call, np.matmul)
+
+
+def inner(loops: CallLoops, call: Call) -> None:
+    """``np.inner`` of vectors is their ``np.dot``."""
+    if any(len(x.layout.shape) != 1 for x in loops.reads):
+        raise Unlowered
+    dot(loops, call)
 
 
 def _scaled(loops: CallLoops) -> None:
@@ -152,4 +163,4 @@ def outer(loops: CallLoops, call: Call) -> None:
 
 
 #: NumPy's functions, and what finds their loops
-FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {np.dot: dot, np.outer: outer}
+FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {np.dot: dot, np.inner: inner, np.outer: outer}

@@ -287,13 +287,10 @@ def _uses(executor: Executor) -> set[Value]:
 
 def maker(value: Value) -> Callable[[], np.ndarray[Any, Any]]:
     """What makes a new array with the layout of a value."""
-    order = sorted(range(len(value.shape)), key=lambda axis: -value.strides[axis])
-    shape, dtype = value.shape, value.dtype
-    if order == list(range(len(shape))):
+    shape, dtype, strides = value.shape, value.dtype, value.strides
+    if 0 in shape or strides == np.empty(shape, dtype).strides:
         return lambda: np.empty(shape, dtype)
-    stored = tuple([shape[axis] for axis in order])
-    back = tuple([order.index(axis) for axis in range(len(shape))])
-    return lambda: np.empty(stored, dtype).transpose(back)
+    return lambda: ndarray(shape, dtype, None, 0, strides)
 
 
 class _Sink:

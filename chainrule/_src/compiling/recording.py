@@ -430,6 +430,7 @@ def _result(recorder: Recorder, x: Any, name: str) -> Result:
         x = as_arrays(plain_or_stacked(x))
     tensor = x._tensor if type(x) is Array else x
     if isinstance(tensor, Tensor):
+        recorder.check_unboxed(tensor)  # an element, or a reduction of one, which is a scalar in plain code
         var = _var(recorder, tensor)
         if type(x) is not Array:
             face = "tensor"

@@ -110,6 +110,7 @@ class _Own(NamedTuple):
     step: int
 
 
+_TABLED = -1  # the place of numbers and constants, of which there may be a table
 _NUMBER, _CONSTANT = "number", "constant"  # it is another one, of the same kind
 Relation = _Fixed | _Own | str
 
@@ -133,9 +134,61 @@ class _Finder:
                     if root not in elsewhere:
                         self.last[root] = x
         keys = _keys(works)
-        self._keys = np.array(keys, np.intp)
+        self._note_operands(keys)
         self._grams = self._places(keys)
         self._bad: dict[int, int] = {}  # by period: up to where nothing begins
+
+    def _note_operands(self, keys: list[int]) -> None:
+        """Note in numbers what ``relation`` asks of loops, to find most of those that are not alike all at once.
+
+        Loops may be alike where in each column the places are the same, or what they are relative to the loop is.
+        """
+        width = 1 + max([len(work.args) for work in self.works], default=0)
+        roots: dict[Buffer, int] = {}
+        ways: dict[Any, int] = {}
+        places, others, relative = [], [], []
+        for x, work in enumerate(self.works):
+            for place, _, _ in work.args:
+                root, way = (place.root, place.moves) if type(place) is Moving else (place, ())
+                if root is None or root.kind == CONSTANT:
+                    places.append(_TABLED)
+                    relative.append(-1)
+                else:
+                    places.append(roots.setdefault(root, len(roots)))
+                    written = self.writers.get(root) if root.kind == ARENA else None
+                    relative.append(-1 if written is None else (x - written[0]) * width + written[1])
+                others.append(ways.setdefault(way, len(ways)))
+            missing = width - 1 - len(work.args)
+            places += [_TABLED] * missing
+            relative += [-1] * missing
+            others += [0] * missing
+        shape = len(keys), width - 1
+        self._roots = roots
+        self._numbers = np.array(places, np.intp).reshape(shape)
+        self._ways = np.array(others, np.intp).reshape(shape)
+        self._keys = np.array(keys, np.intp)
+        self._relative = np.array(relative, np.intp).reshape(shape)
+        self._relative[self._relative < 0] = -2 - np.arange(np.count_nonzero(self._relative < 0))  # like no other
+        self._place()
+
+    def _place(self) -> None:
+        """Note where operands are, now that some of them may lie in stacks: there they are in one array."""
+        numbers = dict(self._roots)
+        moved = np.arange(len(numbers) + 1)
+        for root, number in self._roots.items():
+            stack = root
+            while stack.stack is not None:
+                stack = stack.stack
+            if stack is not root:
+                moved[number] = numbers.setdefault(stack, len(numbers))
+        moved[-1] = _TABLED
+        self._places_now = moved[self._numbers] * (1 + self._ways.max(initial=0)) + self._ways
+        self._own = np.where(moved[self._numbers] == self._numbers, self._relative, self._places_now)
+
+    def _may_repeat(self, x: Any, y: Any) -> Any:
+        """Whether loops may be alike: False is certain."""
+        same = (self._places_now[x] == self._places_now[y]) | (self._own[x] == self._own[y])
+        return (self._keys[x] == self._keys[y]) & same.all(-1)
 
     def runs(self, at: int = 0, end: int | None = None) -> list[_Run]:
         """What repeats from one loop to another, in order, with places for what it writes."""
@@ -147,6 +200,8 @@ class _Finder:
                 at += 1
                 continue
             laid_out = run.lay_out()
+            if laid_out:
+                self._place()
             found += self.runs(at, run.start)
             if laid_out:
                 found.append(run)
@@ -177,10 +232,10 @@ class _Finder:
 
     def _first(self, at: int, end: int, places: list[int]) -> _Run | None:
         k = bisect_left(places, at + 1)
-        for again in places[k : k + TRIED]:
-            if at + FEWEST * (again - at) > end:
-                return None
-            run = self._tried(at, end, again - at)
+        tried = np.array(places[k : k + TRIED], np.intp)
+        tried = tried[at + FEWEST * (tried - at) <= end]
+        for period in (tried[self._may_repeat(at, tried)] - at).tolist() if len(tried) else ():
+            run = self._tried(at, end, period)
             if run is not None:
                 return run
         return None
@@ -207,16 +262,18 @@ class _Finder:
         return None
 
     def _alike(self, at: int, period: int) -> int:
-        """How many inner loops from here on are the same a period later; their operands are not looked at."""
-        one, two = self._keys[at:-period], self._keys[at + period :]
+        """How many inner loops from here on may be alike those a period later."""
+        count = len(self.works) - period - at
         done, length = 0, 64
-        while done < len(one):
-            different = one[done : done + length] != two[done : done + length]
+        while done < count:
+            ahead = min(length, count - done)
+            here = slice(at + done, at + done + ahead)
+            different = ~self._may_repeat(here, slice(here.start + period, here.stop + period))
             first = int(different.argmax())
             if different[first]:
                 return done + first
-            done, length = done + length, 4 * length
-        return len(one)
+            done, length = done + ahead, 4 * length
+        return count
 
     def canonical(self, place: Any, offset: int) -> tuple[Buffer, tuple[Move | None, ...], int]:
         """Where a place is: in which buffer that has no stack, how it moves, and its offset."""

@@ -24,6 +24,7 @@ from chainrule._src.compiling.layout import (
     address,
     is_dense,
     same_memory,
+    span,
 )
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.interpreters.traced import Call, Program, Var
@@ -93,7 +94,6 @@ class Made(NamedTuple):
     shape: Shape
     strides: Shape
     dtype: np.dtype[Any]
-    nbytes: int
     layout: int
 
 
@@ -143,19 +143,18 @@ class Lowering:
 
     # -- values ------------------------------------------------------------------------------------------------------
 
-    def _new(
-        self, kind: str, nbytes: int, shape: Shape, strides: Shape, dtype: np.dtype[Any], layout: int = 0
-    ) -> Value:
+    def _new(self, kind: str, shape: Shape, strides: Shape, dtype: np.dtype[Any], layout: int = 0) -> Value:
         """A value in a buffer of its own."""
+        start, nbytes = span(shape, strides, dtype.itemsize)
         buffer = Buffer(kind, nbytes)
         self._count += 1
-        value = buffer.root = Value(self._count, buffer, 0, shape, strides, dtype, layout)
+        value = buffer.root = Value(self._count, buffer, start if kind == ARENA else 0, shape, strides, dtype, layout)
         return value
 
     def _root(self, var: Var, kind: str, index: int = 0) -> Value:
         """The value of a Var that has a buffer of its own."""
         array = var.array
-        value = self.values[var] = self._new(kind, array.nbytes, array.shape, array.strides, array.dtype)
+        value = self.values[var] = self._new(kind, array.shape, array.strides, array.dtype)
         value.buffer.index = index
         return value
 
@@ -218,22 +217,20 @@ class Lowering:
             self._add_call(call, reads)
             return
         template, made = known
-        writes = [self._new(ARENA, x.nbytes, x.shape, x.strides, x.dtype, x.layout) for x in made]
+        writes = [self._new(ARENA, x.shape, x.strides, x.dtype, x.layout) for x in made]
         values.update(zip(call.results, writes, strict=True))
         self.steps.append(Step(call, _in_loops, (), {}, reads, writes, template=template))
 
     def _add_call(self, call: Call, reads: list[Value]) -> None:
         """A step that Python runs."""
         args, kwargs = self._resolved(call.args), self._resolved(call.kwargs)
-        writes = [self._root(var, ARENA) for var in call.results]
-        self.buffers.extend([value.buffer for value in writes])
         form = written_form(call, args, kwargs)
+        writes = [self._root(var, LOOSE if form is None else ARENA) for var in call.results]
+        self.buffers.extend([value.buffer for value in writes])
         if form is not None:
             function, args, kwargs = form
             self.steps.append(Step(call, function, (*args, *writes), kwargs, reads, writes))
             return
-        for value in writes:
-            value.buffer.kind = LOOSE
         self.steps.append(Step(call, called(call), args, kwargs, reads, writes, loose=True))
 
     def _keep_apart(self, used: list[Var], reads: list[Value]) -> None:
@@ -247,7 +244,7 @@ class Lowering:
                 continue
             root = value.buffer.root
             if is_dense(root.shape, root.strides, root.dtype.itemsize):
-                copy = self._new(ARENA, value.buffer.nbytes, root.shape, root.strides, root.dtype)
+                copy = self._new(ARENA, root.shape, root.strides, root.dtype)
                 self._copy(root, copy)
                 reads[i] = copy if value is root else self._view(copy.buffer, value.offset, value)
             else:
@@ -321,7 +318,7 @@ class Lowering:
         if not is_dense(value.shape, strides, value.dtype.itemsize):
             order = list(range(len(value.shape) - 1, -1, -1))
             strides = dense_strides(value.shape, order, value.dtype.itemsize)
-        fresh = self._new(kind, value.dtype.itemsize * size(value.shape), value.shape, strides, value.dtype)
+        fresh = self._new(kind, value.shape, strides, value.dtype)
         self.buffers.append(fresh.buffer)
         return fresh
 

@@ -478,6 +478,8 @@ class Recorder:
         strong = not (self.weak and self.narrow) or function in _OF_FLOATS or type(function) is Rebuilt
         if not strong and any(map(self._is_weak, _flat(args))):
             raise ByValue("a float of Python's takes part in what is not NumPy's")
+        if function in _TELL_SCALARS and type(args[0]) is Traced and args[0].scalar:
+            function, method, args, kwargs = self.rebuilt(function, args, kwargs)
         if function in _DOTS and len(args) == 2 and not kwargs and _multiplies_alike(function, *_arrays(args)):
             function, method = np.matmul, "__call__"
         if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
@@ -1009,6 +1011,8 @@ _OF_ARRAYS = frozenset(
         operator.getitem, np.broadcast_to, np.reshape, np.ravel, np.expand_dims, np.atleast_1d, np.atleast_2d, np.atleast_3d,
     }
 )  # fmt: skip
+#: functions that give another result for a scalar of NumPy's than for an array
+_TELL_SCALARS = frozenset({np.nanmax, np.nanmin})
 #: functions whose result follows from shapes and dtypes
 _OF_SHAPES = frozenset(
     {
@@ -1417,9 +1421,13 @@ def _multiplies_alike(function: Any, x: Any, y: Any) -> bool:
     """Whether ``np.dot`` (or its like) hands two arrays to the very function of BLAS that ``np.matmul`` hands them to."""
     if not (type(x) is type(y) is ndarray and x.dtype == y.dtype and x.dtype.char in "fdFD" and x.size and y.size):
         return False
-    if x.ndim == y.ndim == 1:  # np.dot copies what does not lie densely
-        return bool(x.shape == y.shape and x.strides[0] == y.strides[0] == x.itemsize) and (
-            function is np.dot or x.dtype.kind == "f"
+    if (
+        x.ndim == y.ndim == 1
+    ):  # np.dot copies what does not lie densely, and multiplies single numbers without adding to zero
+        return (
+            (x.size > 1 or function is np.vdot)
+            and bool(x.shape == y.shape and x.strides[0] == y.strides[0] == x.itemsize)
+            and (function is np.dot or x.dtype.kind == "f")
         )
     if function is not np.dot or (x.ndim, y.ndim) not in ((2, 2), (2, 1), (1, 2)) or x.shape[-1] != y.shape[0]:
         return False

@@ -94,7 +94,7 @@ def jacobian(
            [ 0., -4.,  4.]]))
     """
     if more:
-        raise errors.jacobian_several(1 + len(more))
+        raise errors.jacobian_several("jacobian", 1 + len(more))
     check_layout("jacobian", layout, create_graph)
     check_strategy("jacobian", strategy)
     if not isinstance(memory, Real):
@@ -198,11 +198,14 @@ def _noted(made: Any, trace: JacobianTrace, function: Callable[..., Any], x: Any
 def hessian(
     func: Callable[..., Any],
     x: Any = 0,
-    *,
+    *more: Never,
     argnums: int | tuple[int, ...] | None = None,
     layout: str = "dense",
+    strategy: str | None = None,
     create_graph: bool | None = None,
     hstack: bool = False,
+    sparsity: Any = None,
+    check: bool = False,
     memory: int = MEMORY,
 ) -> Any:
     """The Hessian of a scalar function at a point; or without a point the function that computes it.
@@ -211,7 +214,7 @@ def hessian(
         func: from arrays or tensors (or nested containers of them) to a scalar.
         x: the point: as for :func:`jacobian`. An int, or a tuple of ints, is ``argnums``.
         argnums: without a point: which arguments to differentiate with respect to.
-        layout, create_graph, hstack, memory: with a point: as for :func:`jacobian`.
+        layout, strategy, create_graph, hstack, sparsity, check, memory: with a point: as for :func:`jacobian` of the gradient.
 
     Returns:
         With a point, for a function of one array the Hessian of shape ``(*x.shape, *x.shape)``, exactly symmetric; for a
@@ -229,9 +232,12 @@ def hessian(
     >>> cr.hessian(lambda x: (np.diff(x) ** 2).sum(), np.ones(1000), layout="csr").nnz
     2998
     """
+    if more:
+        raise errors.jacobian_several("hessian", 1 + len(more))
     if argnums is not None or _says_argnums(x):
         return hessian_function(func, x if argnums is None else argnums)
     check_layout("hessian", layout, create_graph)
+    check_strategy("hessian", strategy)
     several = type(x) is tuple
     gradient = gradient_function("hessian(f, x)", func, tuple(range(len(x))) if several else 0)
     if layout == "operator":
@@ -241,7 +247,14 @@ def hessian(
     trace = JacobianTrace(gradient, x, False if layout in SPARSE else create_graph, "hessian")
     if layout == "dense":
         check_dense(trace.results, trace.variables, hstack, memory)
-    found = terms_of(trace, gradient, x, api="hessian", memory=memory, wants_dense=layout == "dense")
+    if sparsity is not None:
+        found = terms_by_colours(trace, gradient, x, sparsity, memory)
+    else:
+        found = terms_of(
+            trace, gradient, x, api="hessian", memory=memory, strategy=strategy, wants_dense=layout == "dense"
+        )
+    if check:
+        check_terms(trace, gradient, x, found)
     made = _laid_out(trace, found, layout, hstack, memory, symmetric=True)
     return _noted(made, trace, gradient, x, memory, "gradient")
 

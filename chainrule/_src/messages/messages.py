@@ -402,8 +402,8 @@ explained_jacobian_changed(how) -> RuntimeError
 explained_other(value) -> TypeError
     explain(): {value:type} is nothing that remembers how it came about. Of a Jacobian that would be
     explain(jacobian(f, x, layout='structured')); what jacobian_plan() returns can be printed.
-jacobian_several(count) -> TypeError
-    jacobian(f, x) takes one x, and here are {count}. Several arguments of f are a tuple: jacobian(f, (x, y)).
+jacobian_several(name, count) -> TypeError
+    {name}(f, x) takes one x, and here are {count}. Several arguments of f are a tuple: {name}(f, (x, y)).
 jacobian_dense_only(layout) -> ValueError
     jacobian(): mode and chunk_size say how rows or columns of a dense Jacobian are computed, and with layout={layout!r} none are.
     strategy='forward terms' or 'reverse terms' is what there is to choose.

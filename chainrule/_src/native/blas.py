@@ -72,3 +72,23 @@ def _has_long_integers() -> bool:
         return bool(lapack_lite._ilp64)
     except (ImportError, AttributeError):
         return True
+
+
+def blas_name() -> str:
+    """Which BLAS NumPy calls, with the kernels that it chose for this processor where it says so (OpenBLAS does)."""
+    import ctypes
+
+    said = []
+    for name, kind in (("openblas_get_config", ctypes.c_char_p), ("openblas_get_num_threads", ctypes.c_int)):
+        for library in _libraries():
+            found = next(
+                (f for s in (f"scipy_{name}64_", f"{name}64_", name) if (f := getattr(library, s, None))), None
+            )
+            if found is not None:
+                found.restype = kind
+                said.append(found())
+                break
+    if len(said) == 2:
+        return f"{said[0].decode().strip()}, {said[1]} threads"
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    return f"{blas.get('name', 'not known')} {blas.get('version', '')}".strip()

@@ -542,7 +542,7 @@ def unshare(base: Tensor, always: bool = False) -> None:
     taken = []
     for view in views:
         part = inplace.replay_view(fresh, view._view.steps)
-        if type(part) is not ndarray or owner(part) is not fresh:
+        if type(part) is not ndarray or owner(part) is not owner(fresh):
             return  # it cannot be moved; a backward pass that reads what is overwritten will say so
         taken.append(part)
     for member, raw in zip([base, *views], [fresh, *taken], strict=True):

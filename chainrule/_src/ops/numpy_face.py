@@ -303,7 +303,7 @@ def _matmul(x: AnyArray, y: AnyArray) -> Any:
         x, y = operands(x, y)
     product = products.numpy_matmul(x, y)
     n = len(shape_of(product))
-    if n < 4 or len(shape_of(x)) < 2 or len(shape_of(y)) < 2:
+    if n < 4 or len(shape_of(x)) < 2 or len(shape_of(y)) < 2 or 0 in (*shape_of(x), *shape_of(y)):
         return product
     stacks = np.add(layout_of(x)[..., :1, 0], layout_of(y)[..., :1, 0])  # the stacks as those of a ufunc
     return rows.laid_along(product, [k for k in rows.slowest_first(stacks) if k < n - 2] + [n - 2, n - 1])

@@ -428,11 +428,19 @@ def _has_nan(x: Any) -> Any:
 
 def in_order(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     """The elements of some axes sorted along one, in front; and the shape of the others."""
-    ndim = len(shape_of(a))
-    others = [k % ndim for k in range(-ndim, 0) if k not in axes]
-    moved = np.transpose(a, [k % ndim for k in axes] + others) if ndim else a
-    rest = shape_of(moved)[len(axes) :] if ndim else ()
-    return np.sort(np.reshape(moved, (-1, *rest)), axis=0), tuple(rest)
+    moved = in_front(a, axes)
+    return np.sort(moved, axis=0), tuple(shape_of(moved)[1:])
+
+
+def in_front(a: Any, axes: tuple[int, ...]) -> Any:
+    """The elements along some axes one after another, along the first axis; of a number, the number."""
+    shape = shape_of(a)
+    ndim = len(shape)
+    if not ndim:
+        return np.reshape(a, (1,))
+    others = [k for k in range(-ndim, 0) if k not in axes]
+    count = math.prod([shape[k] for k in axes])
+    return np.reshape(np.transpose(a, [k % ndim for k in (*axes, *others)]), (count, *[shape[k] for k in others]))
 
 
 @implements(np.cumsum, by_shape=True)

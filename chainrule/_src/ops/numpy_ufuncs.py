@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.messages import errors
 from chainrule._src.ops.numpy_calculus import arraylike, boxed
-from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes
+from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes, in_front
 from chainrule._src.ops.numpy_reductions import outer as _outer
 from chainrule._src.ops.numpy_samples import settled
 from chainrule._src.tape.dispatch import cast
@@ -56,8 +56,8 @@ def _reduce(ufunc: np.ufunc) -> Call:
                 on_numbers(a, lambda x: np.asarray(ufunc.reduce(x, along, dtype=dtype, keepdims=keep, **options)))
             )
         begin = ufunc.identity if initial is NOTHING else initial
-        parts = _in_front(cast(a, like.dtype), axes)
-        masks = _in_front(np.broadcast_to(where, shape_of(a)), axes) if masked else None
+        parts = in_front(cast(a, like.dtype), axes)
+        masks = in_front(np.broadcast_to(where, shape_of(a)), axes) if masked else None
         rest = tuple(shape_of(parts)[1:])
         count = shape_of(parts)[0]
         if begin is None:
@@ -74,17 +74,6 @@ def _reduce(ufunc: np.ufunc) -> Call:
     return reduce
 
 
-def _in_front(a: Any, axes: tuple[int, ...]) -> Any:
-    """The elements along some axes one after another, along the first axis."""
-    ndim = len(shape_of(a))
-    if not ndim:
-        return np.reshape(a, (1,))
-    others = [k for k in range(-ndim, 0) if k not in axes]
-    rest = tuple(shape_of(a)[k] for k in others)
-    count = int(np.prod([shape_of(a)[k] for k in axes], dtype=int))
-    return np.reshape(np.transpose(a, [k % ndim for k in (*axes, *others)]), (count, *rest))
-
-
 def _accumulate(ufunc: np.ufunc) -> Call:
     def accumulate(a: Any, axis: Any = 0, dtype: Any = None) -> Any:
         a = arraylike(a)
@@ -92,7 +81,7 @@ def _accumulate(ufunc: np.ufunc) -> Call:
         (along,) = checked_axes(axis, len(shape_of(a)))
         if not _is_fold(a, like):
             return boxed(on_numbers(a, lambda x: ufunc.accumulate(x, along, dtype)))
-        parts = _in_front(cast(a, like.dtype), (along,))
+        parts = in_front(cast(a, like.dtype), (along,))
         if not shape_of(parts)[0]:
             return boxed(like)
         totals = [parts[0, ...]]

@@ -307,10 +307,14 @@ def copysign(x, y):
     overloads="1101",
 )
 def lerp(x, y, weight):
-    """Linear interpolation x + weight·(y − x), from the nearer end: exact at both."""
+    """Linear interpolation x + weight·(y − x), from the nearer end: exact at both; of float16 in float32."""
+    if x.dtype == y.dtype == np.float16:
+        single = weight if isinstance(weight, (int, float)) else weight.astype(np.float32)
+        return lerp.value(x.astype(np.float32), y.astype(np.float32), single).astype(np.float16)
     away = y - x
     if isinstance(weight, float):
-        weight, near = np.float64(weight), abs(weight) < 0.5
+        weight = float(away.dtype.type(weight))
+        near = abs(weight) < 0.5
         return ((x if near else y) + (weight if near else weight - 1) * away).astype(away.dtype, copy=False)
     near = np.absolute(weight) < 0.5
     return (np.where(near, x, y) + np.where(near, weight, weight - 1) * away).astype(away.dtype, copy=False)

@@ -86,6 +86,13 @@ def is_linear_operator(x: Any) -> bool:
     return linalg is not None and isinstance(x, linalg.LinearOperator)
 
 
+def raise_what_scipy_caught() -> None:
+    """Raise our own error again where a constructor of ``scipy.sparse`` has caught it, to say that it does not know the operand."""
+    error = sys.exception()
+    if error is not None and sys._getframe(2).f_globals.get("__name__", "").startswith("scipy.sparse."):
+        raise error
+
+
 def left_to_us() -> bool:
     """Whether an operator of SciPy's sparse matrices, or of unyt's quantities, calls ``__array__``: what is no array, it
     leaves to us.

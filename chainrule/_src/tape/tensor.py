@@ -2,7 +2,8 @@
 
 ``_raw`` is an ndarray or, inside a transformation, another array-like. ``_edge`` is the Node, Output or Leaf that
 gradients flow to; a tensor requires grad exactly if it has one. ``_cut`` says, for a tensor without an edge, where
-the path was cut. Slots that most tensors never use are left unset and read through ``__getattr__`` as None.
+the path was cut. Slots that most tensors never use are left unset and read through ``__getattr__`` as None; a user's
+attributes are in a ``__dict__``, which is made when the first is set.
 
 Methods that are operations are attached by the floors above (``attach``), so this file knows none of them.
 """
@@ -48,7 +49,18 @@ else:
 class Tensor(Methods):
     """An array that autograd can follow. Made by ``tensor``, ``from_numpy`` and the other creation functions."""
 
-    __slots__ = ("__weakref__", "_cut", "_edge", "_grad", "_memory", "_parameter", "_raw", "_view", "_views")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_cut",
+        "_edge",
+        "_grad",
+        "_memory",
+        "_parameter",
+        "_raw",
+        "_view",
+        "_views",
+    )
     __array_priority__ = 1000.0
     __pandas_priority__ = PANDAS_PRIORITY
     __array_ufunc__ = array_ufunc
@@ -567,9 +579,10 @@ class Tensor(Methods):
     def __copy__(self) -> Tensor:
         """Another tensor of the same memory: a leaf for a leaf; the copy of a result is a result, as its alias is."""
         if not self.is_leaf or self._inside_transformation():
-            return TABLE["alias"](self)  # type: ignore[no-any-return]
-        held = getattr(self, "__dict__", None)
-        return _made(_lasting(self), self._raw, self.requires_grad, None, held, self._parameter)
+            out: Tensor = TABLE["alias"](self)
+            out.__dict__.update(self.__dict__)
+            return out
+        return _made(_lasting(self), self._raw, self.requires_grad, None, self.__dict__, self._parameter)
 
     def _inside_transformation(self) -> bool:
         """Whether it is a value of a transformation, or an argument of one, whose copies have derivatives by it."""
@@ -598,8 +611,8 @@ class Tensor(Methods):
             out._parameter = True
         if self._grad is not None:
             out._grad = copy.deepcopy(self._grad, memo)
-        for name, value in getattr(self, "__dict__", {}).items():
-            setattr(out, name, copy.deepcopy(value, memo))
+        for name, value in self.__dict__.items():
+            out.__dict__[name] = copy.deepcopy(value, memo)
         return out
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -616,7 +629,7 @@ class Tensor(Methods):
                 _data(self),
                 self.requires_grad,
                 grad,
-                getattr(self, "__dict__", None),
+                self.__dict__,
                 self._parameter,
             ),
         )

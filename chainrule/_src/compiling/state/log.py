@@ -39,6 +39,7 @@ from chainrule._src.compiling.state.undo import (
 )
 from chainrule._src.interpreters.traced import ByValue, Recorder, Unrecordable, Var
 from chainrule._src.messages.places import Where
+from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import owner
 
 ndarray = np.ndarray
@@ -249,6 +250,8 @@ class Log:
             self.changed(vars(x), name, functools.partial(put_item, key=name, value=vars(x).get(name, MISSING)))
         elif isa(x, type):
             self.changed(x, name, functools.partial(put_attribute, name=name, value=x.__dict__.get(name, MISSING)))
+        elif isa(x, Tensor) and not hasattr(type(lookup(kind, name)), "__set__"):
+            self.refuse(f"it sets an attribute of its own, {name}, on a tensor, which no recording repeats")
         elif not isa(x, OURS) and not (kind.__module__.startswith("chainrule.") and is_library(kind.__module__)):
             found = lookup(kind, name)
             if is_python(x, "__setattr__") or isa(found, property) or is_python(found, "__set__"):
