@@ -1,7 +1,7 @@
 """Made by tools/stubs.py from the declarations."""
 
 from typing import Any
-from chainrule.native._loops import Operation as _Operation
+from chainrule._src.native._loops import Operation as _Operation
 
 class ArrayMethods:
     @property

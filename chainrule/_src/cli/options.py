@@ -6,6 +6,7 @@ import argparse
 
 import chainrule
 from chainrule._src import native
+from chainrule._src.native.blas import blas_name
 
 _CODES = """\
 exit codes:
@@ -59,9 +60,9 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 def _version() -> str:
-    """The version, and where eager operations run."""
+    """The version, where eager operations run, and whose products of matrices NumPy calls."""
     where = f"in Python ({native.why_not})" if native.why_not else "in C"
-    return f"chainrule {chainrule.__version__}, operations {where}"
+    return f"chainrule {chainrule.__version__}, operations {where}; products of matrices: {blas_name()}"
 
 
 def parser() -> argparse.ArgumentParser:

@@ -32,6 +32,27 @@ def blas_function(name: str) -> Found | None:
     return None
 
 
+class Lapack(NamedTuple):
+    """A function of LAPACK's that writes into the arrays that it is called with."""
+
+    function: Any
+    bits: int
+
+    def __call__(self, *arrays: np.ndarray[Any, Any]) -> None:
+        self.function(*[x.ctypes.data for x in arrays])
+
+
+@functools.cache
+def lapack_function(name: str, arguments: int) -> Lapack | None:
+    """A function that takes so many addresses, as Python can call it."""
+    found = blas_function(name)
+    if found is None:
+        return None
+    import ctypes
+
+    return Lapack(ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(found.address), found.bits)
+
+
 @functools.cache
 def _libraries() -> list[Any]:
     """NumPy's extensions that call BLAS and LAPACK: what is looked for in them is looked for in what they are linked to."""
@@ -51,3 +72,23 @@ def _has_long_integers() -> bool:
         return bool(lapack_lite._ilp64)
     except (ImportError, AttributeError):
         return True
+
+
+def blas_name() -> str:
+    """Which BLAS NumPy calls, with the kernels that it chose for this processor where it says so (OpenBLAS does)."""
+    import ctypes
+
+    said = []
+    for name, kind in (("openblas_get_config", ctypes.c_char_p), ("openblas_get_num_threads", ctypes.c_int)):
+        for library in _libraries():
+            found = next(
+                (f for s in (f"scipy_{name}64_", f"{name}64_", name) if (f := getattr(library, s, None))), None
+            )
+            if found is not None:
+                found.restype = kind
+                said.append(found())
+                break
+    if len(said) == 2:
+        return f"{said[0].decode().strip()}, {said[1]} threads"
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    return f"{blas.get('name', 'not known')} {blas.get('version', '')}".strip()
