@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from chainrule.api.array import Array
 from chainrule.api.declare import op
 from chainrule.core.foreign import gpu_number
 from chainrule.core.tensor import Tensor
@@ -11,10 +12,10 @@ from chainrule.ops.arguments import tensor_of
 from chainrule.types import dtypes
 
 
-@op()
+@op(arrays=False)  # a class with __torch_function__ is not asked this
 def is_tensor(obj: Any) -> bool:
     """Whether the object is a tensor."""
-    return isinstance(obj, Tensor)
+    return isinstance(obj, (Tensor, Array))
 
 
 @op()

@@ -2,6 +2,8 @@
 
 from chainrule.compat.torch import _functorch
 from chainrule.core.levels import STACK
+from chainrule.core.overriding import DisableTorchFunctionSubclass
+from chainrule.core.overriding import refused as _disabled_torch_function_impl  # noqa: F401
 from chainrule.core.tensor import Tensor
 from chainrule.linalg import LinAlgError
 from chainrule.random import Generator
@@ -12,7 +14,17 @@ from chainrule.types.size import Size
 TensorBase = _TensorBase = Tensor
 _LinAlgError = LinAlgError
 
-__all__ = ["Generator", "LinAlgError", "Size", "Tensor", "TensorBase", "_functorch", "device", "dtype"]
+__all__ = [
+    "DisableTorchFunctionSubclass",
+    "Generator",
+    "LinAlgError",
+    "Size",
+    "Tensor",
+    "TensorBase",
+    "_functorch",
+    "device",
+    "dtype",
+]
 
 
 def _are_functorch_transforms_active() -> bool:
