@@ -10,12 +10,12 @@ from compiling.recording import Written
 from native.random_loops import LoopMaker
 
 import chainrule as cr
-from chainrule.compiling import rolling
-from chainrule.compiling.grouping import Work
-from chainrule.compiling.layout import Arena, padded
-from chainrule.compiling.plan import Plan
-from chainrule.native import AVAILABLE, Runner, code
-from chainrule.types.arrays import with_strides
+from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.compiling import rolling
+from chainrule._src.compiling.grouping import Work
+from chainrule._src.compiling.layout import Arena, padded
+from chainrule._src.compiling.plan import Plan
+from chainrule._src.native import AVAILABLE, Runner, code
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
 A, X = np.linspace(0.1, 0.9, 4), np.linspace(-1.0, 1.0, 80).reshape(20, 4)
@@ -261,7 +261,7 @@ def test_what_is_found_is_the_same_loops():
         return items
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("chainrule.compiling.native_executor.rolled_up", noted)
+        patch.setattr("chainrule._src.compiling.native_executor.rolled_up", noted)
         for function in LOOPS:
             cr.compile(cr.grad(function))(A, X)
     assert counted and all(before == after for before, after in counted)

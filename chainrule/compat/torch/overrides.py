@@ -4,8 +4,8 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from chainrule.core.overriding import hand_over, overriding
-from chainrule.core.tensor import Tensor
+from chainrule._src.tape.overriding import hand_over, overriding
+from chainrule._src.tape.tensor import Tensor
 
 __all__ = [
     "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
