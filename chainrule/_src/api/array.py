@@ -32,6 +32,7 @@ from chainrule._src.tape.others import (
     no_array,
     raise_what_scipy_caught,
 )
+from chainrule._src.tape.overriding import PLAIN, hand_over, operands, overriding
 from chainrule._src.tape.protocol import (
     FUNCTIONS,
     UFUNCS,
@@ -726,10 +727,12 @@ def _write_objects(target: ndarray, value: Any) -> None:
         target[place] = value[place]
 
 
-def takes_arrays(function: Callable[..., Any], full: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def takes_arrays(
+    function: Callable[..., Any], full: Callable[..., Any] | None = None, public: Callable[[], Any] | None = None
+) -> Callable[..., Any]:
     """A function of PyTorch's face that takes Arrays as well: then its results are Arrays.
 
-    ``full`` is called in its place where there are Arrays or keywords.
+    ``full`` is called in its place where there are Arrays or keywords; ``public`` gives what operands are told that was called.
     """
     full = function if full is None else full
 
@@ -737,13 +740,17 @@ def takes_arrays(function: Callable[..., Any], full: Callable[..., Any] | None =
     def call(*args: Any, **kwargs: Any) -> Any:
         for x in args:
             kind = type(x)
-            if kind is Array or ((kind is list or kind is tuple) and any(type(item) is Array for item in x)):
+            if kind in PLAIN:
+                continue
+            if (kind is not list and kind is not tuple) or any(type(item) not in PLAIN for item in x):
                 break
         else:
             if not kwargs:
                 return function(*args)
-            if not holds(kwargs, Array):
-                return full(*args, **kwargs)
+        if asked := overriding(operands((*args, *kwargs.values()))):
+            return hand_over(public() if public else call, asked, args, kwargs)
+        if not holds(args, Array) and not holds(kwargs, Array):
+            return full(*args, **kwargs)
         mixed = holds(args, Tensor) or holds(kwargs, Tensor)
         result = full(*as_tensors(args), **as_tensors(kwargs))
         return result if mixed else as_arrays(result)

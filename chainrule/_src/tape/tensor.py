@@ -656,8 +656,8 @@ def _lasting(tensor: Tensor) -> type[Tensor]:
 
 
 def _alias(tensor: Tensor, data: Any) -> Tensor:
-    """A tensor without history around a tensor's data, of inference if that is."""
-    out = _new(InferenceTensor if type(tensor) is InferenceTensor else Tensor)
+    """A tensor without history around a tensor's data, of its class."""
+    out = _new(type(tensor))
     hold(out, data)
     out._edge = None
     out._cut = None
