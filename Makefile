@@ -5,7 +5,7 @@ ARGS ?=
 N ?= 1000
 V := .venv
 VB := .venv-bench
-BUILT_FROM := pyproject.toml setup.py $(wildcard chainrule/native/*.[ch])
+BUILT_FROM := pyproject.toml setup.py $(wildcard chainrule/_src/native/*.[ch])
 
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -72,7 +72,7 @@ mutate: $(V)/.has-test
 
 # on a computer with a GPU of NVIDIA's: the samples of all rows and operations on it, and how long gradients take
 cuda: $(V)/.has-cuda $(V)/.has-test
-	$(V)/bin/python -c "import sys, chainrule.backends.gpu as gpu; sys.exit(gpu.why_not() and 'make cuda: nothing is run on hardware: ' + gpu.why_not())"
+	$(V)/bin/python -c "import sys, chainrule._src.arrays.gpu as gpu; sys.exit(gpu.why_not() and 'make cuda: nothing is run on hardware: ' + gpu.why_not())"
 	$(V)/bin/python -m pytest -q -rs tests/gpu $(ARGS)
 	$(V)/bin/python benchmarks/cuda.py
 
@@ -101,7 +101,7 @@ build: $(V)/.has-build
 # the extension of this checkout, compiled again; `make test` and every other target that installs have done it once
 native: build/backend | $(V)/bin/python
 	PYTHONPATH=build/backend $(V)/bin/python setup.py --quiet build_ext --inplace --build-temp build/native
-	$(V)/bin/python -c "from chainrule.native import why_not; raise SystemExit(why_not or 0)"
+	$(V)/bin/python -c "from chainrule._src.native import why_not; raise SystemExit(why_not or 0)"
 
 # the extension's tests, a fuzz of plans and one of eager operations, under the address and undefined-behaviour sanitizers (GCC, Linux)
 sanitize: build/backend | $(V)/bin/python
@@ -116,7 +116,7 @@ size: | $(V)/bin/python
 
 clean:
 	rm -rf $(V) $(VB) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	rm -f chainrule/native/_loops*.so chainrule/native/_loops*.pyd
+	rm -f chainrule/_src/native/_loops*.so chainrule/_src/native/_loops*.pyd
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(V)/bin/python $(VB)/bin/python:

@@ -29,9 +29,9 @@ SOURCES = [
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]
 
 loops = Extension(
-    "chainrule.native._loops",
-    sources=[f"chainrule/native/{name}" for name in SOURCES],
-    depends=["chainrule/native/loops.h", "chainrule/native/runner.h", "chainrule/native/eager.h"],
+    "chainrule._src.native._loops",
+    sources=[f"chainrule/_src/native/{name}" for name in SOURCES],
+    depends=["chainrule/_src/native/loops.h", "chainrule/_src/native/runner.h", "chainrule/_src/native/eager.h"],
     include_dirs=[np.get_include()],
     extra_compile_args=["/O2"] if sys.platform == "win32" else [*UNIX, "-pthread"],
     extra_link_args=[] if sys.platform == "win32" else ["-pthread"],

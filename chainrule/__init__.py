@@ -12,33 +12,34 @@ from math import e, inf, nan, pi
 from types import ModuleType as _Module
 from typing import TYPE_CHECKING
 
-from chainrule import config, errors
-from chainrule.backends.memory import keep_freed_memory
+from chainrule._src import config
+from chainrule._src.messages import errors
+from chainrule._src.arrays.memory import keep_freed_memory
 
 if config.KEEP_MEMORY:
     keep_freed_memory()
 
-from chainrule.types.device import (
+from chainrule._src.arrays.device import (
     contiguous_format, device, layout, memory_format, preserve_format, strided,
 )
-from chainrule.types.dtype import (
+from chainrule._src.arrays.dtype import (
     bfloat16, bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
     get_default_dtype, half, int, int8, int16, int32, int64, long, short, uint8, uint16, uint32, uint64,
 )
-from chainrule.api.array import Array
-from chainrule.api.declare import namespace as _namespace
-from chainrule.core import regions as _regions, trial as _trial
-from chainrule.types.dtypes import finfo, iinfo, set_default_dtype
-from chainrule.api.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
-from chainrule.types.promotion import can_cast, promote_types, result_type
-from chainrule.types.printing import get_printoptions, printoptions, set_printoptions
-from chainrule.types.size import Size
-from chainrule.core.tensor import Tensor, attach as _attach
-from chainrule.ops import public as _public
-from chainrule.ops.creation import (
+from chainrule._src.api.array import Array
+from chainrule._src.api.declare import namespace as _namespace
+from chainrule._src.tape import regions as _regions, trial as _trial
+from chainrule._src.arrays.dtypes import finfo, iinfo, set_default_dtype
+from chainrule._src.api.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from chainrule._src.arrays.promotion import can_cast, promote_types, result_type
+from chainrule._src.arrays.printing import get_printoptions, printoptions, set_printoptions
+from chainrule._src.arrays.size import Size
+from chainrule._src.tape.tensor import Tensor, attach as _attach
+from chainrule._src.ops import public as _public
+from chainrule._src.ops.creation import (
     BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
 )
-from chainrule.random import (
+from chainrule._src.ops.random import (
     Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state,
 )
 from chainrule import autograd, linalg, random, return_types, special, tree
@@ -50,13 +51,13 @@ if TYPE_CHECKING:
         accelerator, array_api, compat, compiler, cuda, fft, func, implicit, jit, masked, nn, optim, primitive, scipy, signal,
         sparse, stats, testing, utils,
     )
-    from chainrule.jacobians.api import hessian, jacobian, jacobian_plan
-    from chainrule.jacobians.prepared import prepare_jacobian
+    from chainrule._src.jacobians.api import hessian, jacobian, jacobian_plan
+    from chainrule._src.jacobians.prepared import prepare_jacobian
     from chainrule.func import grad, grad_and_value, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
     from chainrule.serialization import load, save
-    from chainrule.compiling import compile
-    from chainrule.compiling.control_flow import fori_loop, scan, while_loop
+    from chainrule._src.compiling import compile
+    from chainrule._src.compiling.control_flow import fori_loop, scan, while_loop
     from chainrule.explaining import explain, record_lines
     from chainrule.nn.functional import (
         adaptive_avg_pool1d, alpha_dropout, avg_pool1d, bilinear, celu, celu_, channel_shuffle, conv1d, conv2d, conv3d,
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
         adaptive_max_pool1d, batch_norm, binary_cross_entropy_with_logits, convolution, cosine_embedding_loss, embedding,
         hinge_embedding_loss, instance_norm, kl_div, margin_ranking_loss, poisson_nll_loss, triplet_margin_loss,
     )
-    from chainrule.settings import (
+    from chainrule._src.arrays.settings import (
         are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision, get_num_threads,
         set_default_device, set_default_tensor_type, set_float32_matmul_precision, set_num_threads,
         use_deterministic_algorithms,
@@ -86,12 +87,12 @@ _LAZY = {
         "": "accelerator array_api compat compiler cuda fft func implicit jit masked nn optim primitive scipy signal sparse "
         "stats testing utils",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
-        "compiling": "compile",
-        "compiling.control_flow": "fori_loop scan while_loop",
+        "_src.compiling": "compile",
+        "_src.compiling.control_flow": "fori_loop scan while_loop",
         "explaining": "explain record_lines",
         "func": "grad grad_and_value hvp jacfwd jacrev jvp value_and_grad vjp vmap",
-        "jacobians.api": "hessian jacobian jacobian_plan",
-        "jacobians.prepared": "prepare_jacobian",
+        "_src.jacobians.api": "hessian jacobian jacobian_plan",
+        "_src.jacobians.prepared": "prepare_jacobian",
         "nn.functional": "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear celu channel_shuffle conv1d conv2d conv3d "
         "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity dropout feature_alpha_dropout group_norm "
         "hardshrink layer_norm max_pool1d max_pool2d max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle "
@@ -99,7 +100,7 @@ _LAZY = {
         "nn.top_level": "adaptive_max_pool1d batch_norm binary_cross_entropy_with_logits convolution cosine_embedding_loss "
         "embedding hinge_embedding_loss instance_norm kl_div margin_ranking_loss poisson_nll_loss triplet_margin_loss",
         "serialization": "load save",
-        "settings": "are_deterministic_algorithms_enabled get_default_device get_float32_matmul_precision "
+        "_src.arrays.settings": "are_deterministic_algorithms_enabled get_default_device get_float32_matmul_precision "
         "get_num_threads set_default_device set_default_tensor_type set_float32_matmul_precision set_num_threads "
         "use_deterministic_algorithms",
         "signal.transforms": "istft stft",
@@ -123,17 +124,17 @@ def _graph(self: Tensor, **options: object) -> object:
 
     Large graphs are folded to at most ``limit`` nodes (60; None: draw all). ``names`` gives tensors other names.
     """
-    return importlib.import_module("chainrule.explaining.graph").graph_of(self, **options)
+    return importlib.import_module("chainrule._src.explaining.graph").graph_of(self, **options)
 
 
 def _why(self: Tensor) -> object:
     """Why this tensor's ``.grad`` is what it is, or why there is none."""
-    return importlib.import_module("chainrule.explaining.why").why(self)
+    return importlib.import_module("chainrule._src.explaining.why").why(self)
 
 
 def _compile_region(region: object) -> object:
     """Native loops for a part of a backward pass; they load when a large one comes by."""
-    return importlib.import_module("chainrule.compiling.regions").program(region)
+    return importlib.import_module("chainrule._src.compiling.regions").program(region)
 
 
 _regions.COMPILE = _compile_region  # type: ignore[assignment]
@@ -168,4 +169,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY})
 
 
-errors.LATER.append("chainrule.diagnosis")  # messages that read the tape
+errors.LATER.append("chainrule._src.explaining.diagnosis")  # messages that read the tape

@@ -25,28 +25,28 @@ from chainrule import stats as stats
 from chainrule import testing as testing
 from chainrule import tree as tree
 from chainrule import utils as utils
-from chainrule.api.array import Array as Array
-from chainrule.api.grad_mode import enable_grad as enable_grad
-from chainrule.api.grad_mode import inference_mode as inference_mode
-from chainrule.api.grad_mode import no_grad as no_grad
-from chainrule.api.grad_mode import set_grad_enabled as set_grad_enabled
-from chainrule.core.tensor import Tensor as Tensor
-from chainrule.explaining.lines import record_lines as record_lines
-from chainrule.jacobians.prepared import PreparedJacobian
-from chainrule.jacobians.strategy import Plan
-from chainrule.random import Generator as Generator
-from chainrule.random import Generator as _Generator
-from chainrule.types.device import device as device
-from chainrule.types.device import layout as _layout
-from chainrule.types.device import layout as layout
-from chainrule.types.device import memory_format as _memory_format
-from chainrule.types.device import memory_format as memory_format
-from chainrule.types.dtype import _Named as __Named
-from chainrule.types.dtype import dtype as _dtype
-from chainrule.types.dtype import dtype as dtype
-from chainrule.types.dtypes import finfo as finfo
-from chainrule.types.dtypes import iinfo as iinfo
-from chainrule.types.size import Size as Size
+from chainrule._src.api.array import Array as Array
+from chainrule._src.api.grad_mode import enable_grad as enable_grad
+from chainrule._src.api.grad_mode import inference_mode as inference_mode
+from chainrule._src.api.grad_mode import no_grad as no_grad
+from chainrule._src.api.grad_mode import set_grad_enabled as set_grad_enabled
+from chainrule._src.arrays.device import device as device
+from chainrule._src.arrays.device import layout as _layout
+from chainrule._src.arrays.device import layout as layout
+from chainrule._src.arrays.device import memory_format as _memory_format
+from chainrule._src.arrays.device import memory_format as memory_format
+from chainrule._src.arrays.dtype import _Named as __Named
+from chainrule._src.arrays.dtype import dtype as _dtype
+from chainrule._src.arrays.dtype import dtype as dtype
+from chainrule._src.arrays.dtypes import finfo as finfo
+from chainrule._src.arrays.dtypes import iinfo as iinfo
+from chainrule._src.arrays.size import Size as Size
+from chainrule._src.explaining.lines import record_lines as record_lines
+from chainrule._src.jacobians.prepared import PreparedJacobian
+from chainrule._src.jacobians.strategy import Plan
+from chainrule._src.ops.random import Generator as Generator
+from chainrule._src.ops.random import Generator as _Generator
+from chainrule._src.tape.tensor import Tensor as Tensor
 from collections.abc import Callable
 import builtins
 def BoolTensor(*args: Any) -> Tensor:
@@ -480,7 +480,7 @@ def hardshrink(input: Tensor, lambd: builtins.float = ...) -> Tensor:
     """x where |x| is over lambd, else 0."""
 def heaviside(input: Any, values: Any, *, out: Tensor | None = ...) -> Tensor:
     """0 where input is negative, ``values`` where it is 0, else 1."""
-def hessian(func: Callable[..., Any], x: Any = ..., *, argnums: builtins.int | tuple[builtins.int, ...] | None = ..., layout: str = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., memory: builtins.int = ...) -> Any:
+def hessian(func: Callable[..., Any], x: Any = ..., *more: Any, argnums: builtins.int | tuple[builtins.int, ...] | None = ..., layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., sparsity: Any = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
     """The Hessian of a scalar function at a point; or without a point the function that computes it."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., reduction: Any = ...) -> Tensor:
     """As :func:`nn.functional.hinge_embedding_loss`."""

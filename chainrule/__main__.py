@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from chainrule.cli.main import main
+from chainrule._src.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

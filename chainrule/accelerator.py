@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
-from chainrule import errors
-from chainrule.backends import gpu
-from chainrule.types.device import device
+from chainrule._src.arrays import gpu
+from chainrule._src.arrays.device import device
+from chainrule._src.messages import errors
 
 __all__ = ["current_accelerator", "device_count", "is_available"]
 

@@ -25,16 +25,16 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.api.array import Array, array_of, holds, is_plain
-from chainrule.api.declare import OPERATIONS
-from chainrule.backends import gpu
-from chainrule.backends.arrays import is_foreign
-from chainrule.core.protocol import FUNCTIONS, LATER, UFUNCS, load, plain
-from chainrule.core.tensor import Tensor, wrap
-from chainrule.ops import dlpack
-from chainrule.types.device import check_device
-from chainrule.types.dtype import dtype as Dtype
+from chainrule._src.api.array import Array, array_of, holds, is_plain
+from chainrule._src.api.declare import OPERATIONS
+from chainrule._src.arrays import gpu
+from chainrule._src.arrays.device import check_device
+from chainrule._src.arrays.dtype import dtype as Dtype
+from chainrule._src.arrays.libraries import is_foreign
+from chainrule._src.messages import errors
+from chainrule._src.ops import dlpack
+from chainrule._src.tape.protocol import FUNCTIONS, LATER, UFUNCS, load, plain
+from chainrule._src.tape.tensor import Tensor, wrap
 
 __array_api_version__ = "2024.12"
 _VERSIONS = ("2021.12", "2022.12", "2023.12", __array_api_version__)
@@ -264,7 +264,7 @@ for _function in (np.fft.fftfreq, np.fft.rfftfreq):
 def __getattr__(name: str) -> Any:
     """``special``: SciPy's special functions, which load with SciPy. (Where SciPy dispatches, it asks for them so.)"""
     if name == "special" and importlib.util.find_spec("scipy") is not None:
-        functions = {**importlib.import_module("chainrule.ops.scipy_special").UFUNCS_OF_SCIPY, "sinc": np.sinc}
+        functions = {**importlib.import_module("chainrule._src.ops.scipy_special").UFUNCS_OF_SCIPY, "sinc": np.sinc}
         functions |= {key: OPERATIONS[f"special.{key}"].public for key in ("multigammaln", "polygamma")}
         globals()[name] = SimpleNamespace(**{key: _on_arrays(function) for key, function in functions.items()})
         return globals()[name]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from chainrule import errors
-from chainrule.compiling import compile
+from chainrule._src.compiling import compile
+from chainrule._src.messages import errors
 
 __all__ = [
     "allow_in_graph",

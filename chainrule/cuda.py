@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule import errors
-from chainrule.backends import gpu
-from chainrule.types.device import device as Device
-from chainrule.types.device import gpu_of
+from chainrule._src.arrays import gpu
+from chainrule._src.arrays.device import device as Device
+from chainrule._src.arrays.device import gpu_of
+from chainrule._src.messages import errors
 
 
 def is_available() -> bool:

@@ -9,9 +9,9 @@ The gradient of a complex tensor is PyTorch's, ∂L/∂Re + i·∂L/∂Im, that 
 
 from __future__ import annotations
 
-from chainrule import errors
-from chainrule.api.declare import namespace
-from chainrule.ops.fft import transforms  # noqa: F401 -- it declares what is here
+from chainrule._src.api.declare import namespace
+from chainrule._src.messages import errors
+from chainrule._src.ops.fft import transforms  # noqa: F401 -- it declares what is here
 
 globals().update(_public := namespace("fft.", __name__))
 __all__ = sorted(_public)

@@ -1,7 +1,7 @@
 """Made by tools/stubs.py from the declarations."""
 
 from typing import Any
-from chainrule.core.tensor import Tensor
+from chainrule._src.tape.tensor import Tensor
 def fft(input: Tensor, n: int | None = ..., dim: int = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """The Fourier transform along an axis: out[k] = Σⱼ input[j]·exp(−2πi·jk/n)."""
 def fft2(input: Tensor, s: Any | None = ..., dim: Any = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:

@@ -1,6 +1,6 @@
 """Solutions as differentiable functions: roots, fixed points, minima, linear systems."""
 
-from chainrule.jacobians.implicit import (
+from chainrule._src.jacobians.implicit import (
     custom_fixed_point,
     custom_root,
     fixed_point,

@@ -7,8 +7,8 @@ from contextvars import ContextVar
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
-from chainrule import errors
-from chainrule.core.tensor import Tensor
+from chainrule._src.messages import errors
+from chainrule._src.tape.tensor import Tensor
 
 __all__ = [
     "ScriptFunction",

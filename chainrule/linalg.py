@@ -5,10 +5,10 @@ A stack has shape (..., m, n): the last two axes are a matrix, the others a batc
 
 from __future__ import annotations
 
-from chainrule import errors
-from chainrule.api.declare import namespace
-from chainrule.errors.kinds import LinAlgError  # noqa: F401
-from chainrule.ops.linalg import decompositions, factors, norms, solving  # noqa: F401 -- they declare what is here
+from chainrule._src.api.declare import namespace
+from chainrule._src.messages import errors
+from chainrule._src.messages.kinds import LinAlgError  # noqa: F401
+from chainrule._src.ops.linalg import decompositions, factors, norms, solving  # noqa: F401 -- they declare what is here
 
 globals().update(_public := namespace("linalg.", __name__))
 __all__ = sorted(["LinAlgError", *_public])

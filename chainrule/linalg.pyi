@@ -1,8 +1,8 @@
 """Made by tools/stubs.py from the declarations."""
 
 from typing import Any
-from chainrule.core.tensor import Tensor
-from chainrule.errors.kinds import LinAlgError as LinAlgError
+from chainrule._src.messages.kinds import LinAlgError as LinAlgError
+from chainrule._src.tape.tensor import Tensor
 from collections.abc import Sequence
 def cholesky(A: Tensor, *, upper: bool = ..., out: Tensor | None = ...) -> Tensor:
     """The lower triangular L with A = L @ Lᴴ (with ``upper`` the U with A = Uᴴ @ U), for positive definite A."""

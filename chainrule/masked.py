@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.dispatch import cast
-from chainrule.core.tensor import Tensor
-from chainrule.ops import elementwise as ew
-from chainrule.ops import ordering, reductions, statistics
-from chainrule.ops.arguments import axes_of, tensor_of
-from chainrule.ops.linalg.norms import vector_norm
-from chainrule.types.dtypes import as_dtype
+from chainrule._src.arrays.dtypes import as_dtype
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops import ordering, reductions, statistics
+from chainrule._src.ops.arguments import axes_of, tensor_of
+from chainrule._src.ops.linalg.norms import vector_norm
+from chainrule._src.tape.dispatch import cast
+from chainrule._src.tape.tensor import Tensor
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",

@@ -39,16 +39,17 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import config, errors
-from chainrule.api import functions as faces
-from chainrule.api.array import takes_arrays
-from chainrule.core.dispatch import bind
-from chainrule.core.protocol import UFUNCS, ArrayLike
-from chainrule.core.tensor import Tensor
-from chainrule.rows import kinds
-from chainrule.rows.batching import batch_leading as leading_axes
-from chainrule.rows.batching import each_example
-from chainrule.rows.primitive import Primitive, TableError, unsupported
+from chainrule._src import config
+from chainrule._src.api import functions as faces
+from chainrule._src.api.array import takes_arrays
+from chainrule._src.messages import errors
+from chainrule._src.rules import kinds
+from chainrule._src.rules.batching import batch_leading as leading_axes
+from chainrule._src.rules.batching import each_example
+from chainrule._src.rules.primitive import Primitive, TableError, unsupported
+from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.protocol import UFUNCS, ArrayLike
+from chainrule._src.tape.tensor import Tensor
 
 if config.CHECK_ROWS:
     from chainrule.testing.rulecheck import rulecheck

@@ -1,7 +1,7 @@
 """``save`` and ``load``: tensors in files that hold data and nothing else.
 
 PyTorch's own files are pickles, which can run any code when they are read. These are ``.npz`` (zipped arrays, NumPy's
-own) or ``.safetensors`` (see ``backends/safetensors.py``), which other libraries read, too. Tensors go in under dotted names
+own) or ``.safetensors`` (see ``arrays/safetensors.py``), which other libraries read, too. Tensors go in under dotted names
 (``{"layer": {"weight": w}}`` as ``layer.weight``). Whatever a flat dictionary of tensors does not say (nesting, numbers,
 ``requires_grad``) is written as JSON next to them.
 """
@@ -20,14 +20,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.api.making import make_tensor
-from chainrule.backends import safetensors
-from chainrule.backends.safetensors import Arrays, BadFile
-from chainrule.core.tensor import Tensor
-from chainrule.ops.arguments import placed
-from chainrule.tree import tree_map
-from chainrule.types.device import gpu_of
+from chainrule._src.api.making import make_tensor
+from chainrule._src.arrays import safetensors
+from chainrule._src.arrays.device import gpu_of
+from chainrule._src.arrays.safetensors import Arrays, BadFile
+from chainrule._src.arrays.tree import tree_map
+from chainrule._src.messages import errors
+from chainrule._src.ops.arguments import placed
+from chainrule._src.tape.tensor import Tensor
 
 _STRUCTURE = "__chainrule__"
 

@@ -6,9 +6,9 @@ of them is first called; without it they raise an ImportError that says what to 
 
 from __future__ import annotations
 
-from chainrule import errors
-from chainrule.api.declare import namespace
-from chainrule.ops import polynomials, special  # noqa: F401 -- they declare what is here
+from chainrule._src.api.declare import namespace
+from chainrule._src.messages import errors
+from chainrule._src.ops import polynomials, special  # noqa: F401 -- they declare what is here
 
 globals().update(_public := namespace("special.", __name__))
 __all__ = sorted(_public)

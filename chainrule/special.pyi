@@ -1,7 +1,7 @@
 """Made by tools/stubs.py from the declarations."""
 
 from typing import Any
-from chainrule.core.tensor import Tensor
+from chainrule._src.tape.tensor import Tensor
 def airy_ai(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """``scipy.special.airy_ai`` on tensors; SciPy computes it."""
 def bessel_j0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import chainrule as torch
-from chainrule.backends.safetensors import BadFile
+from chainrule._src.arrays.safetensors import BadFile
 
 try:
     import safetensors.numpy as official

@@ -12,8 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from chainrule.cli.operations import names_of, numpy_names, operations, parts_of, row_named  # noqa: E402
-from chainrule.rows.primitive import TABLE, Primitive, unsupported  # noqa: E402
+from chainrule._src.cli.operations import names_of, numpy_names, operations, parts_of, row_named  # noqa: E402
+from chainrule._src.rules.primitive import TABLE, Primitive, unsupported  # noqa: E402
 
 PAGE = ROOT / "docs" / "operators.md"
 FOREIGN = json.loads((ROOT / "tools" / "foreign.json").read_text())  # written by `make foreign`

@@ -17,10 +17,12 @@ ALLOWED = 0.1
 
 
 def lines(folder: str) -> Counter[str]:
-    """Lines of Python under a folder, by the folder or file inside it."""
+    """Lines of Python under a folder, by the folder inside it, or the room."""
     found: Counter[str] = Counter()
     for path in (ROOT / folder).rglob("*.py"):
         first, *below = path.relative_to(ROOT / folder).parts
+        if first == "_src" and len(below) > 1:
+            first = f"_src/{below[0]}"
         found[f"{first}/" if below else "files beside them"] += len(path.read_bytes().splitlines())
     return found
 

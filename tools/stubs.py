@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT))
 HEADER = '"""Made by tools/stubs.py from the declarations."""\n\n'
 NAMESPACES = ("chainrule", "chainrule.linalg", "chainrule.fft", "chainrule.special", "chainrule.nn.functional")
 CLASSES = (
-    ("chainrule/core/methods.pyi", "chainrule.core.tensor", "Methods"),
-    ("chainrule/api/array_methods.pyi", "chainrule.api.array", "ArrayMethods"),
+    ("chainrule/_src/tape/methods.pyi", "chainrule._src.tape.tensor", "Methods"),
+    ("chainrule/_src/api/array_methods.pyi", "chainrule._src.api.array", "ArrayMethods"),
 )
 _WORD = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.\w+)*")
 _EVERYWHERE = {"Any", "None", "True", "False"}

@@ -3,12 +3,12 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from chainrule import errors
-from chainrule.api.array import takes_arrays
-from chainrule.api.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from chainrule.autograd.backward import GradientEdge, backward, grad
+from chainrule._src.api.array import takes_arrays
+from chainrule._src.api.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from chainrule._src.messages import errors
+from chainrule._src.ops.creation import Variable
+from chainrule._src.transforms.backward import GradientEdge, backward, grad
 from chainrule.autograd.gradcheck import gradcheck, gradgradcheck
-from chainrule.ops.creation import Variable
 
 if TYPE_CHECKING:
     from chainrule.autograd import forward_ad, functional

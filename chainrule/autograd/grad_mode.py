@@ -1,5 +1,5 @@
 """``torch.autograd.grad_mode``: the context managers that switch recording on and off."""
 
-from chainrule.api.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from chainrule._src.api.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]

@@ -20,8 +20,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from chainrule import errors
-from chainrule.core.tensor import Tensor
+from chainrule._src.messages import errors
+from chainrule._src.tape.tensor import Tensor
 
 __all__ = ["install", "run"]
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from chainrule import errors
+from chainrule._src.messages import errors
 from chainrule.nn import functional, init, recurrent, stateful, stateless, utils
 from chainrule.nn.containers import DataParallel, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from chainrule.nn.module import Module

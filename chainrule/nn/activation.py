@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors, random
-from chainrule.api.declare import op
-from chainrule.api.functions import nary, unary
-from chainrule.api.in_place import in_place
-from chainrule.core.dispatch import cast
-from chainrule.core.tensor import Tensor
-from chainrule.core.ties import tie
-from chainrule.ops import elementwise as ew
-from chainrule.ops import reductions, splitting
-from chainrule.ops.arguments import beside, takes_tensors, tensor_of
-from chainrule.table import comparison, exponential
-from chainrule.table import nn as rows
+from chainrule._src.api.declare import op
+from chainrule._src.api.functions import nary, unary
+from chainrule._src.api.in_place import in_place
+from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops import random, reductions, splitting
+from chainrule._src.ops.arguments import beside, takes_tensors, tensor_of
+from chainrule._src.table import comparison, exponential
+from chainrule._src.table import nn as rows
+from chainrule._src.tape.dispatch import cast
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.tape.ties import tie
 
 _elu, _hardtanh, _gelu, _softplus = nary(rows.elu), nary(rows.hardtanh), nary(rows.gelu), nary(exponential.softplus)
 _leaky_relu, _threshold = nary(comparison.leaky_relu), nary(comparison.threshold)

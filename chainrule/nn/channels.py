@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.api.declare import op
-from chainrule.core.tensor import Tensor
+from chainrule._src.api.declare import op
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops import joining, shaping
+from chainrule._src.ops.arguments import tensor_of
+from chainrule._src.tape.tensor import Tensor
 from chainrule.nn.pooling import avg_pool1d
-from chainrule.ops import elementwise as ew
-from chainrule.ops import joining, shaping
-from chainrule.ops.arguments import tensor_of
 
 # -- moves -----------------------------------------------------------------------------------------------------------
 

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.api.declare import op
-from chainrule.api.functions import binary
-from chainrule.core.dispatch import bind, cast
-from chainrule.core.modes import recording
-from chainrule.core.protocol import as_array
-from chainrule.core.tensor import Tensor, wrap
+from chainrule._src.api.declare import op
+from chainrule._src.api.functions import binary
+from chainrule._src.arrays.any_array import AnyArray, in_one, is_array, lies_within
+from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops import reductions
+from chainrule._src.ops.arguments import takes_tensors, tensor_of
+from chainrule._src.table import indexing
+from chainrule._src.table import nn as rows
+from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.modes import recording
+from chainrule._src.tape.protocol import as_array
+from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule.nn.reducing import mode_of, reduced
-from chainrule.ops import elementwise as ew
-from chainrule.ops import reductions
-from chainrule.ops.arguments import takes_tensors, tensor_of
-from chainrule.table import indexing
-from chainrule.table import nn as rows
-from chainrule.types.arrays import AnyArray, in_one, is_array, lies_within
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from chainrule.core.tensor import Tensor
+from chainrule._src.tape.tensor import Tensor
 from chainrule.nn.module import Module
 from chainrule.nn.parameter import Parameter
 

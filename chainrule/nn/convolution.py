@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.api.declare import op, op_each_axes
-from chainrule.core.dispatch import bind
-from chainrule.core.tensor import Tensor
-from chainrule.core.ties import tie
+from chainrule._src.api.declare import op, op_each_axes
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops import joining
+from chainrule._src.ops.arguments import tensor_of
+from chainrule._src.table import convolution as rows
+from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.tape.ties import tie
 from chainrule.nn.spatial import Ints, each_axis, tensor_argument, whole, with_examples
-from chainrule.ops import elementwise as ew
-from chainrule.ops import joining
-from chainrule.ops.arguments import tensor_of
-from chainrule.table import convolution as rows
-from chainrule.types.arrays import AnyArray
 
 
 def _same_dtype(function: str, x: AnyArray, weight: Any, bias: Any) -> None:

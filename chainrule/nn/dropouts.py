@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors, random
-from chainrule.api.declare import op
-from chainrule.core.dispatch import cast
-from chainrule.core.tensor import Tensor
-from chainrule.core.ties import tie
-from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import takes_tensors, tensor_of
+from chainrule._src.api.declare import op
+from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops import random
+from chainrule._src.ops.arguments import takes_tensors, tensor_of
+from chainrule._src.tape.dispatch import cast
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.tape.ties import tie
 
 #: What selu tends to for very negative numbers; dropped elements become that (Klambauer and others, 2017).
 _LOW = -1.7580993408473766

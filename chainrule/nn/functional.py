@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from chainrule import errors
-from chainrule.api.declare import namespace
-from chainrule.core.tensor import Tensor
+from chainrule._src.api.declare import namespace
+from chainrule._src.messages import errors
+from chainrule._src.tape.tensor import Tensor
 from chainrule.nn import (  # noqa: F401 -- they declare what is here
     activation,
     channels,

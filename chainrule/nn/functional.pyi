@@ -1,7 +1,7 @@
 """Made by tools/stubs.py from the declarations."""
 
 from typing import Any
-from chainrule.core.tensor import Tensor
+from chainrule._src.tape.tensor import Tensor
 from collections.abc import Callable
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """The means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""

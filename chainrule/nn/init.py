@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from chainrule import errors
-from chainrule.api.grad_mode import no_grad
-from chainrule.core.tensor import Tensor
-from chainrule.ops import creation
-from chainrule.ops.linalg.decompositions import qr
-from chainrule.random import Generator, rand
+from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.messages import errors
+from chainrule._src.ops import creation
+from chainrule._src.ops.linalg.decompositions import qr
+from chainrule._src.ops.random import Generator, rand
+from chainrule._src.tape.tensor import Tensor
 
 _GAINS = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
 

@@ -7,26 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.api.declare import op
-from chainrule.api.functions import new
-from chainrule.api.grad_mode import no_grad
-from chainrule.core import inplace
-from chainrule.core.dispatch import bind, cast
-from chainrule.core.eager import NO_PARAMS, new_node
-from chainrule.core.modes import SPECIAL
-from chainrule.core.protocol import as_array
-from chainrule.core.tensor import Tensor, wrap
-from chainrule.core.ties import tie
+from chainrule._src.api.declare import op
+from chainrule._src.api.functions import new
+from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.arrays.any_array import AnyArray, is_array, lies_within
+from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops import joining, products, reductions, shaping
+from chainrule._src.ops.arguments import beside, numbers_of, takes_tensors, tensor_of
+from chainrule._src.table import indexing
+from chainrule._src.table import nn as rows
+from chainrule._src.table import shape as moves
+from chainrule._src.tape import inplace
+from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.eager import NO_PARAMS, new_node
+from chainrule._src.tape.modes import SPECIAL
+from chainrule._src.tape.protocol import as_array
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.tape.ties import tie
 from chainrule.nn.dropouts import dropout
 from chainrule.nn.reducing import at_least, stretched
-from chainrule.ops import elementwise as ew
-from chainrule.ops import joining, products, reductions, shaping
-from chainrule.ops.arguments import beside, numbers_of, takes_tensors, tensor_of
-from chainrule.table import indexing
-from chainrule.table import nn as rows
-from chainrule.table import shape as moves
-from chainrule.types.arrays import AnyArray, is_array, lies_within
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)

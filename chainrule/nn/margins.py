@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.api.declare import op
-from chainrule.core.tensor import Tensor, wrap
-from chainrule.core.ties import tie
+from chainrule._src.api.declare import op
+from chainrule._src.arrays.any_array import is_array, lies_within
+from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops import gathering, reductions
+from chainrule._src.ops.arguments import beside, numbers_of, takes_tensors, tensor_of
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.tape.ties import tie
 from chainrule.nn.classification import log_sigmoid
 from chainrule.nn.reducing import mode_of, reduced
-from chainrule.ops import elementwise as ew
-from chainrule.ops import gathering, reductions
-from chainrule.ops.arguments import beside, numbers_of, takes_tensors, tensor_of
-from chainrule.types.arrays import is_array, lies_within
 
 
 @op()

@@ -11,9 +11,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from chainrule.api.grad_mode import no_grad
-from chainrule.core.node import RemovableHandle
-from chainrule.core.tensor import Tensor
+from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.tape.node import RemovableHandle
+from chainrule._src.tape.tensor import Tensor
 from chainrule.nn.parameter import Parameter
 
 #: The dictionaries, and what belongs there.
@@ -103,7 +103,7 @@ class Module:
         >>> cr.equal(line(x), before), list(line.state_dict())
         (True, ['weight', 'bias'])
         """
-        compiled = importlib.import_module("chainrule.compiling").compile(self._call, *args, **kwargs)
+        compiled = importlib.import_module("chainrule._src.compiling").compile(self._call, *args, **kwargs)
         if compiled != self._call:  # it is not disabled
             compiled.name = type(self).__name__  # for messages
         self.__dict__["_compiled_call"] = compiled

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.making import make_tensor
-from chainrule.core.tensor import Tensor, wrap
+from chainrule._src.api.making import make_tensor
+from chainrule._src.tape.tensor import Tensor, wrap
 
 
 class _Marked(type):

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.api.declare import op, op_each_axes
-from chainrule.core.dispatch import bind
-from chainrule.core.protocol import as_array
-from chainrule.core.tensor import Tensor
-from chainrule.core.ties import tie
+from chainrule._src.api.declare import op, op_each_axes
+from chainrule._src.arrays.any_array import AnyArray, is_array, lies_within
+from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops import gathering, joining, products, reductions, shaping
+from chainrule._src.ops.arguments import beside, tensor_of
+from chainrule._src.table import pooling as rows
+from chainrule._src.table import shape as moves
+from chainrule._src.table import windows
+from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.protocol import as_array
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.tape.ties import tie
 from chainrule.nn.spatial import Ints, each_axis, tensor_argument, whole, with_examples
-from chainrule.ops import elementwise as ew
-from chainrule.ops import gathering, joining, products, reductions, shaping
-from chainrule.ops.arguments import beside, tensor_of
-from chainrule.table import pooling as rows
-from chainrule.table import shape as moves
-from chainrule.table import windows
-from chainrule.types.arrays import AnyArray, is_array, lies_within
 
 
 def _short(values: Ints) -> str:

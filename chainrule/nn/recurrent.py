@@ -9,13 +9,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from chainrule.core.tensor import Tensor
+from chainrule._src.ops import creation, joining
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.tape.tensor import Tensor
 from chainrule.nn import functional as F
 from chainrule.nn import init
 from chainrule.nn.module import Module
 from chainrule.nn.parameter import Parameter
-from chainrule.ops import creation, joining
-from chainrule.ops import elementwise as ew
 
 State = tuple[Tensor, ...]
 

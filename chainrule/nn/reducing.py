@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.core.dispatch import cast
-from chainrule.core.tensor import Tensor
-from chainrule.ops import elementwise as ew
-from chainrule.ops import reductions, shaping
-from chainrule.ops.arguments import tensor_of
-from chainrule.types import promotion
-from chainrule.types.arrays import is_array
+from chainrule._src.arrays import promotion
+from chainrule._src.arrays.any_array import is_array
+from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops import reductions, shaping
+from chainrule._src.ops.arguments import tensor_of
+from chainrule._src.tape.dispatch import cast
+from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.api.declare import op
-from chainrule.api.functions import nary, new
-from chainrule.core.dispatch import bind
-from chainrule.core.eager import new_node
-from chainrule.core.modes import SPECIAL
-from chainrule.core.tensor import Tensor
+from chainrule._src.api.declare import op
+from chainrule._src.api.functions import nary, new
+from chainrule._src.arrays.any_array import is_array
+from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops.arguments import takes_tensors, tensor_of
+from chainrule._src.table import nn as rows
+from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.eager import new_node
+from chainrule._src.tape.modes import SPECIAL
+from chainrule._src.tape.tensor import Tensor
 from chainrule.nn.reducing import at_least, mode_of, pair, reduced, times_weights, weighted
-from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import takes_tensors, tensor_of
-from chainrule.table import nn as rows
-from chainrule.types.arrays import is_array
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)

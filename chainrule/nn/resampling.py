@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.api.declare import op
-from chainrule.core.tensor import Tensor
-from chainrule.core.ties import tie
+from chainrule._src.api.declare import op
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.messages import errors
+from chainrule._src.ops import joining, shaping
+from chainrule._src.ops.arguments import beside, tensor_of
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.tape.ties import tie
 from chainrule.nn.pooling import along_axis, averages
-from chainrule.ops import joining, shaping
-from chainrule.ops.arguments import beside, tensor_of
-from chainrule.types.arrays import AnyArray
 
 _AXES = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 _MODES = ("nearest", "nearest-exact", "area", *_AXES)

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.api.declare import op
-from chainrule.core.dispatch import bind, cast
-from chainrule.core.tensor import Tensor
-from chainrule.core.ties import tie
+from chainrule._src.api.declare import op
+from chainrule._src.arrays.any_array import AnyArray, is_array, lies_within
+from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops import gathering, products, reductions, shaping
+from chainrule._src.ops.arguments import beside, takes_tensors, tensor_of
+from chainrule._src.table.pooling import bag_argmax
+from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.tape.ties import tie
 from chainrule.nn.layers import embedding
-from chainrule.ops import elementwise as ew
-from chainrule.ops import gathering, products, reductions, shaping
-from chainrule.ops.arguments import beside, takes_tensors, tensor_of
-from chainrule.table.pooling import bag_argmax
-from chainrule.types.arrays import AnyArray, is_array, lies_within
 
 # -- grid_sample -----------------------------------------------------------------------------------------------------
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule import errors
-from chainrule.ops.arguments import tensor_of
+from chainrule._src.messages import errors
+from chainrule._src.ops.arguments import tensor_of
 
 Ints = tuple[int, ...]
 

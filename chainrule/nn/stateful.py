@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from chainrule.api.grad_mode import no_grad
-from chainrule.core.tensor import Tensor
+from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.ops import creation
+from chainrule._src.tape.tensor import Tensor
 from chainrule.nn import functional as F
 from chainrule.nn import init
 from chainrule.nn.module import Module
 from chainrule.nn.parameter import Parameter
-from chainrule.ops import creation
 
 
 def _empty(*shape: int, **factory: Any) -> Tensor:

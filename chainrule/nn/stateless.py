@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from chainrule.core.tensor import Tensor
+from chainrule._src.ops import shaping
+from chainrule._src.tape.tensor import Tensor
 from chainrule.nn import functional as F
 from chainrule.nn.module import Module
-from chainrule.ops import shaping
 
 #: PyTorch's names of modules that only call a function, which is found by its letters (``BCE`` is ``binary_cross_entropy``).
 _OF_FUNCTIONS = """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.core.tensor import Tensor
+from chainrule._src.tape.tensor import Tensor
 from chainrule.nn import classification, layers, margins, regression
 from chainrule.nn import functional as F
 

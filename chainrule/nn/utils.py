@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from chainrule import errors
-from chainrule.api.grad_mode import no_grad
-from chainrule.core.tensor import Tensor
-from chainrule.ops import creation, joining
-from chainrule.ops.linalg.norms import vector_norm
+from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.messages import errors
+from chainrule._src.ops import creation, joining
+from chainrule._src.ops.linalg.norms import vector_norm
+from chainrule._src.tape.tensor import Tensor
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector", "vector_to_parameters"]
 

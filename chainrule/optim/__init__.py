@@ -1,6 +1,6 @@
 """``torch.optim``: optimizers with PyTorch's formulas, and schedules for their learning rates."""
 
-from chainrule import errors
+from chainrule._src.messages import errors
 from chainrule.optim import lr_scheduler
 from chainrule.optim.adagrad import Adadelta, Adagrad
 from chainrule.optim.adam import Adam, AdamW

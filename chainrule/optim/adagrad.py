@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from chainrule.core.numbers import numbers
-from chainrule.core.tensor import Tensor
-from chainrule.ops import creation
+from chainrule._src.ops import creation
+from chainrule._src.tape.numbers import numbers
+from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options, count, option, penalized
 
 

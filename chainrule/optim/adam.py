@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from chainrule.core.numbers import numbers, part
-from chainrule.core.tensor import Tensor
-from chainrule.ops import elementwise
+from chainrule._src.ops import elementwise
+from chainrule._src.tape.numbers import numbers, part
+from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import (
     Group,
     Optimizer,

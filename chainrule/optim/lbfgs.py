@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from chainrule.api.grad_mode import enable_grad, no_grad
-from chainrule.core.tensor import Tensor
-from chainrule.ops import creation, joining
+from chainrule._src.api.grad_mode import enable_grad, no_grad
+from chainrule._src.ops import creation, joining
+from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import Closure, Optimizer, as_real, check_options
 
 

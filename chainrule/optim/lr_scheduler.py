@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from chainrule import errors
-from chainrule.core.tensor import Tensor
+from chainrule._src.messages import errors
+from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import Group, Optimizer
 
 __all__ = [

@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from chainrule.api.grad_mode import enable_grad, no_grad
-from chainrule.core.dispatch import bind, cast
-from chainrule.core.numbers import beside, number, part
-from chainrule.core.tensor import Tensor
-from chainrule.ops import creation
-from chainrule.ops.memory import view_as_real
-from chainrule.table import arithmetic
+from chainrule._src.api.grad_mode import enable_grad, no_grad
+from chainrule._src.ops import creation
+from chainrule._src.ops.memory import view_as_real
+from chainrule._src.table import arithmetic
+from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.numbers import beside, number, part
+from chainrule._src.tape.tensor import Tensor
 
 Group = dict[str, Any]
 Closure = Callable[[], Any]

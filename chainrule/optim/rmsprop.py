@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from chainrule.core.numbers import nonzero
-from chainrule.core.tensor import Tensor
+from chainrule._src.tape.numbers import nonzero
+from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options, count, option, penalized
 
 

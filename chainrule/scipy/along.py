@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array, recorded_as_numpy
-from chainrule.core.modes import LOCAL
-from chainrule.core.protocol import ArrayLike
-from chainrule.core.tensor import Tensor
+from chainrule._src.api.array import Array, recorded_as_numpy
+from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.protocol import ArrayLike
+from chainrule._src.tape.tensor import Tensor
 from chainrule.scipy.derivatives import scipy_module
 
 Function = Callable[..., Any]

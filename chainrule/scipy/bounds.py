@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.tree import leaves_like, tree_unflatten
+from chainrule._src.transforms.arguments import array_like
 from chainrule.scipy.vectors import Packing, Vector, output_value
-from chainrule.transform.arguments import array_like
-from chainrule.tree import leaves_like, tree_unflatten
 
 ndarray = np.ndarray
 

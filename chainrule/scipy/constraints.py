@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import unfaced
-from chainrule.core.tensor import Tensor
+from chainrule._src.api.array import unfaced
+from chainrule._src.arrays.tree import is_container
+from chainrule._src.tape.tensor import Tensor
 from chainrule.scipy.derivatives import HessianOf, JacobianOf
 from chainrule.scipy.vectors import (
     Packing,
@@ -19,7 +20,6 @@ from chainrule.scipy.vectors import (
     plain_matrix,
     plain_vector,
 )
-from chainrule.tree import is_container
 
 
 def with_derivatives(constraints: Any, packing: Packing, optimize: Any, sparse: bool, compiled: bool) -> Any:

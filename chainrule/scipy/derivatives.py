@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling import compile
-from chainrule.core.foreign import in_memory
-from chainrule.func import grad, hvp, value_and_grad
-from chainrule.jacobians.api import hessian, jacobian
-from chainrule.jacobians.prepared import prepare_jacobian
+from chainrule._src.compiling import compile
+from chainrule._src.jacobians.api import hessian, jacobian
+from chainrule._src.jacobians.prepared import prepare_jacobian
+from chainrule._src.tape.foreign import in_memory
+from chainrule._src.transforms.grad import grad, value_and_grad
+from chainrule._src.transforms.jacrev import hvp
 from chainrule.scipy.journal import Journal
 from chainrule.scipy.vectors import Function, Vector, output_value, plain_vector
 

@@ -18,17 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.api.array import Array, array_of, unfaced
-from chainrule.core.dispatch import bind
-from chainrule.core.protocol import ArrayLike
-from chainrule.core.tensor import Tensor, wrap
-from chainrule.func import vmap
-from chainrule.jacobians.forms import Arguments
-from chainrule.jacobians.solution import solved
+from chainrule._src.api.array import Array, array_of, unfaced
+from chainrule._src.jacobians.forms import Arguments
+from chainrule._src.jacobians.solution import solved
+from chainrule._src.messages import errors
+from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.protocol import ArrayLike
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.transforms.arguments import data_of
+from chainrule._src.transforms.vmap import vmap
 from chainrule.scipy.along import recorded
 from chainrule.scipy.derivatives import scipy_module
-from chainrule.transform.arguments import data_of
 
 __all__ = ["cumulative_simpson", "cumulative_trapezoid", "quad", "romb", "simpson"]
 

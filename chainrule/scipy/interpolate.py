@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array, array_of, as_arrays
-from chainrule.core.dispatch import bind
-from chainrule.core.others import numbers_of
-from chainrule.core.protocol import ArrayLike, on_numbers
-from chainrule.core.tensor import Tensor, wrap
+from chainrule._src.api.array import Array, array_of, as_arrays
+from chainrule._src.table.curves import curve_at, derivative_at
+from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.others import numbers_of
+from chainrule._src.tape.protocol import ArrayLike, on_numbers
+from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule.scipy.derivatives import scipy_module
-from chainrule.table.curves import curve_at, derivative_at
 
 __all__ = [
     "Akima1DInterpolator",

@@ -20,14 +20,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from chainrule import linalg
-from chainrule.api.array import Array, array_of, as_tensors
-from chainrule.core.protocol import ArrayLike
-from chainrule.core.tensor import Tensor, wrapped
-from chainrule.ops import matrices
+from chainrule._src.api.array import Array, array_of, as_tensors
+from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.ops import matrices
+from chainrule._src.table import matrix_functions as rows
+from chainrule._src.tape.protocol import ArrayLike
+from chainrule._src.tape.tensor import Tensor, wrapped
 from chainrule.scipy.derivatives import scipy_module
 from chainrule.sparse.arrays import applied, coo
-from chainrule.table import matrix_functions as rows
-from chainrule.types.shapes import dtype_of
 
 __all__ = [
     "block_diag",

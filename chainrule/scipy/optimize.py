@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from chainrule import implicit
-from chainrule.func import jacfwd
-from chainrule.jacobians.forms import as_tensor
+from chainrule._src.jacobians.forms import as_tensor
+from chainrule._src.transforms.jacrev import jacfwd
 from chainrule.scipy.derivatives import scipy_module
 from chainrule.scipy.least_squares import least_squares
 from chainrule.scipy.vectors import arguments, plain_value

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.table.filters import filtered
 from chainrule.scipy.along import is_differentiated, linear_along, recorded
 from chainrule.scipy.derivatives import scipy_module
 from chainrule.sparse.arrays import applied
-from chainrule.table.filters import filtered
 
 __all__ = ["detrend", "filtfilt", "hilbert", "lfilter", "resample", "savgol_filter", "sosfilt", "sosfiltfilt"]
 

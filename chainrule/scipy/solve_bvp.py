@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.func import jacfwd
+from chainrule._src.arrays.tree import tree_flatten, tree_map
+from chainrule._src.transforms.arguments import array_like
+from chainrule._src.transforms.jacrev import jacfwd
 from chainrule.scipy.derivatives import maybe_compiled, scipy_module
 from chainrule.scipy.solve_ivp import Path
 from chainrule.scipy.vectors import Packing, flat_output, function_name, output_value, plain_value, plain_vector
-from chainrule.transform.arguments import array_like
-from chainrule.tree import tree_flatten, tree_map
 
 ndarray = np.ndarray
 

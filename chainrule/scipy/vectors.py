@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.api.array import Array, faced, unfaced
-from chainrule.backends.arrays import is_foreign
-from chainrule.core.foreign import Foreign, in_memory
-from chainrule.core.modes import recording
-from chainrule.core.others import numbers_of
-from chainrule.core.protocol import ArrayLike, plain
-from chainrule.core.tensor import Tensor, wrap
-from chainrule.transform.arguments import array_like
-from chainrule.tree import leaf_paths, tree_flatten, tree_unflatten
+from chainrule._src.api.array import Array, faced, unfaced
+from chainrule._src.arrays.libraries import is_foreign
+from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_unflatten
+from chainrule._src.messages import errors
+from chainrule._src.tape.foreign import Foreign, in_memory
+from chainrule._src.tape.modes import recording
+from chainrule._src.tape.others import numbers_of
+from chainrule._src.tape.protocol import ArrayLike, plain
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.transforms.arguments import array_like
 
 ndarray = np.ndarray
 Vector = np.ndarray[Any, np.dtype[np.float64]]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from chainrule import fft
-from chainrule.core.tensor import Tensor
+from chainrule._src.ops import creation
+from chainrule._src.ops.arguments import tensor_of
+from chainrule._src.ops.elementwise import complex as complex_
+from chainrule._src.ops.joining import pad
+from chainrule._src.ops.memory import view_as_real
+from chainrule._src.tape.tensor import Tensor
 from chainrule.nn.convolution import fold
-from chainrule.ops import creation
-from chainrule.ops.arguments import tensor_of
-from chainrule.ops.elementwise import complex as complex_
-from chainrule.ops.joining import pad
-from chainrule.ops.memory import view_as_real
 
 
 def _pieces(

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.tensor import Tensor, wrap
-from chainrule.types import dtypes
-from chainrule.types.device import check_device
+from chainrule._src.arrays import dtypes
+from chainrule._src.arrays.device import check_device
+from chainrule._src.tape.tensor import Tensor, wrap
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",

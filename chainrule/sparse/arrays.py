@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array, as_arrays, unfaced
-from chainrule.core.dispatch import bind
-from chainrule.core.others import is_sparse, numbers_of
-from chainrule.core.protocol import ArrayLike, as_array
-from chainrule.core.tensor import Tensor
-from chainrule.ops.sparse import check_product, entries_of
-from chainrule.table import sparse as rows
-from chainrule.table.indexing import take_add
-from chainrule.table.sparse import Places, ascending
-from chainrule.tree import register_pytree_node
-from chainrule.types.shapes import dtype_of, shape_of
+from chainrule._src.api.array import Array, as_arrays, unfaced
+from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.tree import register_pytree_node
+from chainrule._src.ops.sparse import check_product, entries_of
+from chainrule._src.table import sparse as rows
+from chainrule._src.table.indexing import take_add
+from chainrule._src.table.sparse import Places, ascending
+from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.others import is_sparse, numbers_of, raise_what_scipy_caught
+from chainrule._src.tape.protocol import ArrayLike, as_array
+from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
 
@@ -369,6 +369,10 @@ class SparseArray:
         return self._places.matrix(data, self._transposed)
 
     _of_scipy = "csr_array"
+
+    def __format__(self, spec: str) -> str:
+        raise_what_scipy_caught()
+        return format(repr(self), spec)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.shape}, {self.nnz} entries, {self.dtype}>"

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array
-from chainrule.core.others import is_sparse
-from chainrule.core.protocol import ArrayLike
-from chainrule.core.tensor import Tensor
+from chainrule._src.api.array import Array
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.table.sparse import scipy_sparse
+from chainrule._src.tape.others import is_sparse
+from chainrule._src.tape.protocol import ArrayLike
+from chainrule._src.tape.tensor import Tensor
 from chainrule.sparse.arrays import SparseArray, SparseMatrix, coo, csr, like
-from chainrule.table.sparse import scipy_sparse
-from chainrule.types.shapes import shape_of
 
 
 def _made(name: str, arg: Any, shape: Any) -> SparseArray:

@@ -12,7 +12,7 @@
 
 from importlib.util import find_spec as _find
 
-from chainrule import errors as _errors
+from chainrule._src.messages import errors as _errors
 
 if _find("scipy") is None:
     raise _errors.needs_scipy("chainrule.stats")

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array, array_of
-from chainrule.core.modes import LOCAL
-from chainrule.core.protocol import ArrayLike, detached
-from chainrule.core.tensor import Tensor, wrap
-from chainrule.ops.incomplete import log_of_share
-from chainrule.ops.scipy_special import NAMES
-from chainrule.random import Generator, _drawn
+from chainrule._src.api.array import Array, array_of
+from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.ops.incomplete import log_of_share
+from chainrule._src.ops.random import Generator, _drawn
+from chainrule._src.ops.scipy_special import NAMES
+from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.protocol import ArrayLike, detached
+from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule.stats.operands import array_like, certain, choose, finished, operands, plain, values_of
 from chainrule.stats.rows import functions, in_scipy_stats
-from chainrule.types.shapes import dtype_of
 
 #: SciPy's special functions, and ours beside them, of whatever carries derivatives.
 sc: Any = SimpleNamespace(**(NAMES | functions))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.ops.incomplete import log_student_density
+from chainrule._src.ops.incomplete import log_student_density
 from chainrule.stats.base import Continuous, inf, sc
 from chainrule.stats.operands import choose
 from chainrule.stats.rows import log1mexp, log_vonmises_density

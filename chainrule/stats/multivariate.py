@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.levels import STACK
-from chainrule.core.modes import LOCAL
+from chainrule._src.tape.levels import STACK
+from chainrule._src.tape.modes import LOCAL
 from chainrule.stats.base import Frozen, Named, inf, random_state_of, sc
 from chainrule.stats.operands import certain, choose, finished, operands, plain, values_of
 from chainrule.stats.rows import in_scipy_stats

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array, as_tensors
-from chainrule.core.modes import LOCAL
-from chainrule.core.protocol import ArrayLike, check_kinds
-from chainrule.core.tensor import Tensor
-from chainrule.ops.incomplete import as_dtype
-from chainrule.types.shapes import dtype_of
+from chainrule._src.api.array import Array, as_tensors
+from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.ops.incomplete import as_dtype
+from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.protocol import ArrayLike, check_kinds
+from chainrule._src.tape.tensor import Tensor
 
 
 def operands(name: str, values: Any) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.ops.incomplete import log_student_density
+from chainrule._src.ops.incomplete import log_student_density
 from chainrule.stats.base import Continuous, inf, sc
 from chainrule.stats.line import t
 from chainrule.stats.operands import choose, finished, operands, values_of

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import takes_arrays
-from chainrule.ops import incomplete
-from chainrule.ops.incomplete import (
+from chainrule._src.api.array import takes_arrays
+from chainrule._src.ops import incomplete
+from chainrule._src.ops.incomplete import (
     beta_logit_by_a,
     gamma_quantile_by_a,
     log_betainc_by_a,
@@ -25,9 +25,9 @@ from chainrule.ops.incomplete import (
     stdtr_by_df,
     student_density,
 )
-from chainrule.ops.scipy_special import NAMES
-from chainrule.rows.kinds import call, discrete, elementwise
-from chainrule.rows.primitive import Primitive, unsupported
+from chainrule._src.ops.scipy_special import NAMES
+from chainrule._src.rules.kinds import call, discrete, elementwise
+from chainrule._src.rules.primitive import Primitive, unsupported
 from chainrule.stats.tails import log_skewnorm_sf as log_skewnorm_tail
 from chainrule.stats.tails import log_vonmises_sf as log_vonmises_tail
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.ops.incomplete import log_of_share
-from chainrule.ops.scipy_special import NAMES
+from chainrule._src.ops.incomplete import log_of_share
+from chainrule._src.ops.scipy_special import NAMES
 
 cosm1, i0e, log_ndtr = (NAMES[name] for name in ("cosm1", "i0e", "log_ndtr"))
 

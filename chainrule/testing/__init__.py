@@ -1,6 +1,6 @@
 """Tools for tests: of derivatives (gradcheck), of rows of the table (rulecheck), and of closeness (assert_close)."""
 
-from chainrule.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from chainrule._src.transforms.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from chainrule.testing.close import assert_allclose, assert_close
 from chainrule.testing.rulecheck import CHECKS, rulecheck
 from chainrule.testing.samples import Sample, samples_of

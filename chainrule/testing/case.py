@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core import engine
-from chainrule.core.node import Leaf
-from chainrule.core.tensor import Tensor, wrapped
-from chainrule.interpreters.dual import Dual
-from chainrule.rows.primitive import Primitive, unsupported
+from chainrule._src.interpreters.dual import Dual
+from chainrule._src.rules.primitive import Primitive, unsupported
+from chainrule._src.tape import engine
+from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.tensor import Tensor, wrapped
+from chainrule._src.transforms.differences import normal_like, worst
 from chainrule.testing.samples import Sample
-from chainrule.transform.differences import normal_like, worst
 
 ndarray = np.ndarray
 LEVEL = 10**7  # above every transformation the caller can have entered

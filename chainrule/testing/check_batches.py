@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.tensor import Tensor
-from chainrule.func import vmap
-from chainrule.interpreters.batched import Batched
-from chainrule.interpreters.dual import Dual
+from chainrule._src.interpreters.batched import Batched
+from chainrule._src.interpreters.dual import Dual
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.transforms.differences import ROUNDING_TOLERANCE, normal_like
+from chainrule._src.transforms.vmap import vmap
 from chainrule.testing.case import LEVEL, Case, as_tuple, or_zeros, push, subsets
-from chainrule.transform.differences import ROUNDING_TOLERANCE, normal_like
 
 _BATCH = 3
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.tensor import wrap
-from chainrule.rows import kinds
-from chainrule.rows.primitive import TABLE
+from chainrule._src.rules import kinds
+from chainrule._src.rules.primitive import TABLE
+from chainrule._src.tape.tensor import wrap
+from chainrule._src.transforms.differences import ROUNDING_TOLERANCE, normal_like
 from chainrule.testing.case import Case, as_tuple, on_tape, or_zeros, push, subsets, sweep
-from chainrule.transform.differences import ROUNDING_TOLERANCE, normal_like
 
 ndarray = np.ndarray
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.tensor import Tensor
-from chainrule.interpreters.dual import Dual
-from chainrule.testing.case import LEVEL, Case, as_tuple, duals, on_tape, or_zeros, push, sweep
-from chainrule.transform.differences import (
+from chainrule._src.interpreters.dual import Dual
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.transforms.differences import (
     DIFFERENCE_TOLERANCE,
     ROUNDING_TOLERANCE,
     all_along,
@@ -17,6 +16,7 @@ from chainrule.transform.differences import (
     inner,
     normal_like,
 )
+from chainrule.testing.case import LEVEL, Case, as_tuple, duals, on_tape, or_zeros, push, sweep
 
 
 def check_vjp(case: Case) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.tensor import Tensor
-from chainrule.ops import creation
+from chainrule._src.ops import creation
+from chainrule._src.tape.tensor import Tensor
 
 #: (rtol, atol) by dtype; everything else must be equal.
 TOLERANCES: dict[np.dtype[Any], tuple[float, float]] = {

@@ -24,15 +24,15 @@ import numpy as np
 
 import chainrule.fft
 import chainrule.nn.functional  # noqa: F401  # which have rows
-from chainrule.backends import gpu
-from chainrule.core.foreign import Foreign
-from chainrule.core.protocol import plain
-from chainrule.core.tensor import Tensor, wrap
-from chainrule.rows.primitive import TABLE, Primitive
+from chainrule._src.arrays import gpu
+from chainrule._src.rules.primitive import TABLE, Primitive
+from chainrule._src.tape.foreign import Foreign
+from chainrule._src.tape.protocol import plain
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.transforms.differences import normal_like
 from chainrule.testing.case import Case, as_tuple, duals, or_zeros, sweep
 from chainrule.testing.rulecheck import every_sample
 from chainrule.testing.samples import Sample
-from chainrule.transform.differences import normal_like
 
 ndarray = np.ndarray
 _CLEAR = ("nothing is converted silently", "which is not done silently", "neither library takes the other's arrays")

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import chainrule.table
-from chainrule.rows.primitive import TABLE, Primitive, unsupported
+import chainrule._src.table
+from chainrule._src.rules.primitive import TABLE, Primitive, unsupported
 from chainrule.testing.rulecheck import rulecheck
 
 
@@ -54,7 +54,7 @@ def mutants(row: Primitive) -> Iterator[Mutant]:
             for name, cell in cells.items():
                 if not isinstance(cell, unsupported):
                     yield mutant(f"{column}[{name}]", **{column: {**cells, name: _wrong(cell)}})
-    if options.get("batch") and options["batch"].__module__ != "chainrule.rows.batching":
+    if options.get("batch") and options["batch"].__module__ != "chainrule._src.rules.batching":
         yield mutant("batch", batch=_wrong(options["batch"]))
     if options.get("value"):
         if row.ufunc is None or options["value"] is not row.ufunc:
@@ -99,8 +99,8 @@ def _with_column(mutant: Mutant, column: str, spoil: Callable[[Any], Any]) -> Mu
 
 def every_mutant(names: list[str] | None = None) -> Iterator[Mutant]:
     """The mutants of the rows of these names, or of all."""
-    for module in pkgutil.iter_modules(chainrule.table.__path__):
-        importlib.import_module(f"chainrule.table.{module.name}")
+    for module in pkgutil.iter_modules(chainrule._src.table.__path__):
+        importlib.import_module(f"chainrule._src.table.{module.name}")
     for name in names or sorted(TABLE):
         yield from mutants(TABLE[name])
 

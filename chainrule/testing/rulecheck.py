@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from chainrule.rows.primitive import Primitive
+from chainrule._src.rules.primitive import Primitive
 from chainrule.testing.case import Case
 from chainrule.testing.check_batches import check_batch, check_batched_derivatives
 from chainrule.testing.check_columns import (
@@ -78,7 +78,7 @@ def rulecheck(prim: Primitive, checks: Iterable[str] | None = None, samples: Ite
     """Check a row of the table: yours, or one of chainrule's.
 
     Args:
-        prim: the row, as the decorators of ``rows.kinds`` return it, or a function that those of
+        prim: the row, as the decorators of ``rules.kinds`` return it, or a function that those of
             ``chainrule.primitive`` return.
         checks: names from ``CHECKS``; all of them without it.
         samples: inputs to check with, instead of the row's own.
@@ -86,7 +86,7 @@ def rulecheck(prim: Primitive, checks: Iterable[str] | None = None, samples: Ite
     Raises:
         AssertionError: naming the row, the operand, the sample and the two numbers that differ.
 
-    >>> from chainrule.rows.primitive import TABLE
+    >>> from chainrule._src.rules.primitive import TABLE
     >>> from chainrule.testing import rulecheck
     >>> rulecheck(TABLE["tanh"])
     """

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.rows.primitive import Primitive
-from chainrule.transform.differences import normal
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.transforms.differences import normal
 
 ndarray = np.ndarray
 _KINK = 0.02  # samples stay that far from multiples of a half

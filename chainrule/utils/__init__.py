@@ -2,7 +2,7 @@
 
 import importlib
 
-from chainrule import errors
+from chainrule._src.messages import errors
 from chainrule.utils import checkpoint
 
 __all__ = ["benchmark", "checkpoint", "data"]

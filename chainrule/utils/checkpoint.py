@@ -14,16 +14,16 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
-from chainrule import errors
-from chainrule.api.grad_mode import enable_grad, is_grad_enabled, no_grad
-from chainrule.autograd.backward import backward
-from chainrule.autograd.function import Function
-from chainrule.core import saved
-from chainrule.core.levels import STACK
-from chainrule.core.modes import LOCAL, SPECIAL, recording
-from chainrule.core.tensor import Tensor, wrap
-from chainrule.core.versions import CLOCK, writes_of
-from chainrule.errors.kinds import CheckpointError
+from chainrule._src.api.grad_mode import enable_grad, is_grad_enabled, no_grad
+from chainrule._src.messages import errors
+from chainrule._src.messages.kinds import CheckpointError
+from chainrule._src.tape import saved
+from chainrule._src.tape.levels import STACK
+from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.tape.versions import CLOCK, writes_of
+from chainrule._src.transforms.backward import backward
+from chainrule._src.transforms.function import Function
 from chainrule.utils.placeholders import Frame
 from chainrule.utils.randomness import Randomness
 from chainrule.utils.selective import (

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from chainrule import errors
-from chainrule.api.watch import Watch
-from chainrule.core import saved
-from chainrule.core.levels import STACK
-from chainrule.core.modes import LOCAL
-from chainrule.core.node import next_seq
-from chainrule.core.protocol import ArrayLike
-from chainrule.core.tensor import Tensor
-from chainrule.core.versions import CLOCK, writes_of
+from chainrule._src.api.watch import Watch
+from chainrule._src.messages import errors
+from chainrule._src.tape import saved
+from chainrule._src.tape.levels import STACK
+from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.node import next_seq
+from chainrule._src.tape.protocol import ArrayLike
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.tape.versions import CLOCK, writes_of
 
 Taken = tuple[Tensor, int]  # a saved value, and the time of the last write to anything before
 

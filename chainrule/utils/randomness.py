@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from chainrule.core.locks import new_lock
-from chainrule.random import default_generator
+from chainrule._src.ops.random import default_generator
+from chainrule._src.tape.locks import new_lock
 
 _LOCK = new_lock()  # generators are shared between threads: one second run at a time
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.api.watch import Watch
-from chainrule.core.modes import LOCAL
-from chainrule.core.versions import CLOCK, writes_of
+from chainrule._src.api.watch import Watch
+from chainrule._src.messages import errors
+from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.versions import CLOCK, writes_of
 
 
 class CheckpointPolicy(enum.Enum):

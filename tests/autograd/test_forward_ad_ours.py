@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import chainrule as cr
+from chainrule._src.interpreters.dual import FORWARD
+from chainrule._src.tape.levels import STACK
+from chainrule._src.transforms.differences import along
 from chainrule.autograd import forward_ad as fw
-from chainrule.core.levels import STACK
-from chainrule.interpreters.dual import FORWARD
-from chainrule.transform.differences import along
 
 X = np.array([[1.2, -0.4, 0.7], [0.3, 2.0, -1.1], [0.5, 0.1, 1.9]])
 V = np.array([[0.2, 1.0, -0.3], [0.7, -0.1, 0.4], [1.0, 0.6, -0.8]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.transform.differences import along
+from chainrule._src.transforms.differences import along
 
 MODES = ["auto", "forward", "reverse"]
 X = np.array([0.3, -1.2, 2.0])

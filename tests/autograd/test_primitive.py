@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.core.protocol import UFUNCS
+from chainrule._src.rules.primitive import TABLE
+from chainrule._src.tape.protocol import UFUNCS
 from chainrule.primitive import (
     TableError,
     contraction,
@@ -25,7 +26,6 @@ from chainrule.primitive import (
     opaque,
     unsupported,
 )
-from chainrule.rows.primitive import TABLE
 from chainrule.testing import gradcheck, gradgradcheck, rulecheck
 
 

@@ -14,7 +14,7 @@ import chainrule as cr
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install chainrule[dask]")
 import dask  # noqa: E402
 
-from chainrule.backends.dask_fusion import grouped  # noqa: E402
+from chainrule._src.arrays.dask_fusion import grouped  # noqa: E402
 
 ROWS, COLUMNS, CHUNK = 40, 6, 10
 rng = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from chainrule.cli.main import main
+from chainrule._src.cli.main import main
 
 
 class Ran(NamedTuple):

@@ -191,7 +191,7 @@ def test_files_and_rows_that_are_not_there(run, folder) -> None:
 def test_the_function_raises(check) -> None:
     ran = check("boom")
     assert ran.code == 3 and "ValueError: boom of mine" in ran.err and 'model.py", line ' in ran.err
-    assert "chainrule/cli" not in ran.err.replace("\\", "/") and "shape (3,)" in ran.err
+    assert "chainrule/_src/cli" not in ran.err.replace("\\", "/") and "shape (3,)" in ran.err
 
 
 def test_the_file_raises(folder) -> None:

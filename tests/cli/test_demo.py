@@ -8,7 +8,7 @@ from unicodedata import combining
 
 import pytest
 
-from chainrule.cli.demo import TOUR
+from chainrule._src.cli.demo import TOUR
 
 
 def test_the_tour(run) -> None:
@@ -25,7 +25,7 @@ def test_the_tour(run) -> None:
 def test_it_takes_numpy_alone() -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['scipy', 'rich', 'torch', 'matplotlib']))\n"
-        "from chainrule.cli.main import main; sys.exit(main(['demo']))"
+        "from chainrule._src.cli.main import main; sys.exit(main(['demo']))"
     )
     ran = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True)
     assert ran.returncode == 0, ran.stderr.decode()

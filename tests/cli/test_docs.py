@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from chainrule.cli.options import parser
+from chainrule._src.cli.options import parser
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 FILE = re.compile(r'^```python title="(\w+\.py)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import chainrule
-from chainrule.cli.options import parser
+from chainrule._src.cli.options import parser
 
 
 def python(*words: str, **kwargs: object) -> subprocess.CompletedProcess[str]:
@@ -28,8 +28,8 @@ def test_version_loads_little() -> None:
     ran = python("-X", "importtime", "-m", "chainrule", "--version")
     assert ran.returncode == 0 and ran.stdout.startswith(f"chainrule {chainrule.__version__}, operations in ")
     loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
-    assert "chainrule.cli.main" in loaded
-    heavy = ("rich", "chainrule.explaining", "chainrule.testing", "chainrule.nn", "chainrule.cli.ops")
+    assert "chainrule._src.cli.main" in loaded
+    heavy = ("rich", "chainrule._src.explaining", "chainrule.testing", "chainrule.nn", "chainrule._src.cli.ops")
     assert [name for name in loaded if name.split(".")[0] == "rich" or name.startswith(heavy)] == []
 
 
@@ -64,7 +64,7 @@ def test_every_option_is_described() -> None:
 
 def test_output_that_nobody_reads() -> None:
     code = (
-        "import os, sys; from chainrule.cli.main import main\n"
+        "import os, sys; from chainrule._src.cli.main import main\n"
         "reader, writer = os.pipe(); os.close(reader); os.dup2(writer, 1); sys.exit(main(['ops']))"
     )
     ran = python("-c", code)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chainrule.cli.operations import names_of, numpy_names, operations, parts_of, row_named
-from chainrule.rows.primitive import TABLE
+from chainrule._src.cli.operations import names_of, numpy_names, operations, parts_of, row_named
+from chainrule._src.rules.primitive import TABLE
 
 COMPOSITES = [name for name in operations() if row_named(name) is None]
 
@@ -91,7 +91,7 @@ def test_parts_of_a_composite(run) -> None:
 @pytest.mark.parametrize("name", COMPOSITES)
 def test_every_composite_has_a_sample(name) -> None:
     found = parts_of(operations()[name])
-    rows = pytest.importorskip("chainrule.ops.scipy_special", reason="SciPy computes some").ROWS
+    rows = pytest.importorskip("chainrule._src.ops.scipy_special", reason="SciPy computes some").ROWS
     assert found is not None
     assert all(part.name in TABLE or part.name in rows for part in found[1])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chainrule.interpreters.traced import Call, Var
+from chainrule._src.interpreters.traced import Call, Var
 
 
 class Written:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule import native
-from chainrule.compiling.branched import Branched
+from chainrule._src import native
+from chainrule._src.compiling.branched import Branched
 
 X = np.linspace(-1, 1, 6)
 R = np.random.default_rng(0)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.core.versions import samples
+from chainrule._src.tape.versions import samples
 
 T = cr.tensor
 rng = np.random.default_rng(0)
@@ -579,7 +579,7 @@ def test_a_signal_handler_may_call_it():
 
 
 def test_a_function_that_waits_for_threads_of_its_own_is_no_deadlock(monkeypatch):
-    monkeypatch.setattr("chainrule.compiling.compiled.PATIENCE", 0.05)
+    monkeypatch.setattr("chainrule._src.compiling.compiled.PATIENCE", 0.05)
     inner = cr.compile(lambda x: x * 2)
 
     def outer(x):

@@ -9,10 +9,10 @@ import pytest
 from compiling.recording import Written
 
 import chainrule as cr
-from chainrule.compiling.plan import Plan
-from chainrule.interpreters.traced import Whole
-from chainrule.native import AVAILABLE
-from chainrule.rows.primitive import TABLE
+from chainrule._src.compiling.plan import Plan
+from chainrule._src.interpreters.traced import Whole
+from chainrule._src.native import AVAILABLE
+from chainrule._src.rules.primitive import TABLE
 
 R = np.random.default_rng(0)
 

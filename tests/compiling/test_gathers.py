@@ -7,8 +7,8 @@ import pytest
 from compiling.recording import Written
 
 import chainrule as cr
-from chainrule.compiling.plan import Plan
-from chainrule.native import AVAILABLE, OWN
+from chainrule._src.compiling.plan import Plan
+from chainrule._src.native import AVAILABLE, OWN
 
 pytestmark = pytest.mark.skipif("gather8" not in OWN, reason="the extension is not built")
 POSITIONS = {

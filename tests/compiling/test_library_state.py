@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.compiling import recording
+from chainrule._src.compiling import recording
 
 nn, optim = cr.nn, cr.optim
-recorded = importlib.import_module("chainrule.compiling.compiled")
+recorded = importlib.import_module("chainrule._src.compiling.compiled")
 OPTIMIZERS = {
     "SGD": lambda p: optim.SGD(p, lr=0.1),
     "SGD, momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.native import AVAILABLE
+from chainrule._src.native import AVAILABLE
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
 

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from chainrule.compiling.plan import Plan
-from chainrule.native import AVAILABLE
+from chainrule._src.compiling.plan import Plan
+from chainrule._src.native import AVAILABLE
 from tests.compiling.recording import Written
 
 pytestmark = [

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from compiling.recording import Written
 
-from chainrule.compiling.layout import ARENA, Buffer, arrange
-from chainrule.compiling.plan import Plan
-from chainrule.compiling.python_executor import Changed
-from chainrule.native import AVAILABLE
+from chainrule._src.compiling.layout import ARENA, Buffer, arrange
+from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.python_executor import Changed
+from chainrule._src.native import AVAILABLE
 
 R = np.random.default_rng(0)
 

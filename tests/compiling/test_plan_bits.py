@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from compiling.recording import Written
 
-from chainrule.compiling import grouping, native_executor
-from chainrule.compiling.plan import Plan
-from chainrule.native import AVAILABLE
+from chainrule._src.compiling import grouping, native_executor
+from chainrule._src.compiling.plan import Plan
+from chainrule._src.native import AVAILABLE
 
 UNARY = [
     np.tanh,

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from compiling.recording import Written
 
-from chainrule.compiling.native_executor import Native, Words, rows_of_block
-from chainrule.compiling.plan import _LOWERER, Plan
-from chainrule.compiling.simplify import Simplified
-from chainrule.compiling.steps import Lowering
-from chainrule.native import AVAILABLE
+from chainrule._src.compiling.native_executor import Native, Words, rows_of_block
+from chainrule._src.compiling.plan import _LOWERER, Plan
+from chainrule._src.compiling.simplify import Simplified
+from chainrule._src.compiling.steps import Lowering
+from chainrule._src.native import AVAILABLE
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
 

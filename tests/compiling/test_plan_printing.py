@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from compiling.recording import Written
 
-from chainrule.compiling.plan import Plan
-from chainrule.native import AVAILABLE
+from chainrule._src.compiling.plan import Plan
+from chainrule._src.native import AVAILABLE
 
 
 def program(n):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from compiling.recording import Written
 
-from chainrule.compiling.plan import Plan
-from chainrule.native import AVAILABLE
-from chainrule.native.blas import blas_function
+from chainrule._src.compiling.plan import Plan
+from chainrule._src.native import AVAILABLE
+from chainrule._src.native.blas import blas_function
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
 SHAPES = [

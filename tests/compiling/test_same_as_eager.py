@@ -15,10 +15,10 @@ from compiling.recording import Written
 from compiling.test_compile import assert_same
 
 import chainrule as cr
-from chainrule.compiling.plan import Plan
-from chainrule.interpreters.traced import Program
-from chainrule.native import AVAILABLE
-from chainrule.types.arrays import with_strides
+from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.compiling.plan import Plan
+from chainrule._src.interpreters.traced import Program
+from chainrule._src.native import AVAILABLE
 
 R = np.random.default_rng(0)
 M = np.arange(6.0).reshape(2, 3)

@@ -17,13 +17,13 @@ import pytest
 from fuzz.comparing import compare
 
 import chainrule as cr
-import chainrule.table
-from chainrule.rows.primitive import TABLE, Primitive, unsupported
+import chainrule._src.table
+from chainrule._src.rules.primitive import TABLE, Primitive, unsupported
 from chainrule.testing.rulecheck import every_sample
 from chainrule.testing.samples import Sample
 
-for _module in pkgutil.iter_modules(chainrule.table.__path__):
-    importlib.import_module(f"chainrule.table.{_module.name}")
+for _module in pkgutil.iter_modules(chainrule._src.table.__path__):
+    importlib.import_module(f"chainrule._src.table.{_module.name}")
 
 EVERY = bool(os.environ.get("CHAINRULE_EVERY_SAMPLE"))
 PART = 18  # of the cases of a row, one in so many runs

@@ -15,7 +15,7 @@ from fuzz.comparing import compare
 from ops import cases
 
 import chainrule as cr
-from chainrule.api.declare import OPERATIONS
+from chainrule._src.api.declare import OPERATIONS
 from chainrule.tree import tree_map
 
 EVERY = bool(os.environ.get("CHAINRULE_EVERY_SAMPLE"))

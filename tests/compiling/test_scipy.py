@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule import native
+from chainrule._src import native
 
 scipy = pytest.importorskip("scipy")
 from scipy import integrate, ndimage, optimize  # noqa: E402
 
-needs_native = pytest.mark.skipif(not native.AVAILABLE, reason=f"chainrule.native: {native.why_not}")
+needs_native = pytest.mark.skipif(not native.AVAILABLE, reason=f"chainrule._src.native: {native.why_not}")
 
 
 def rosenbrock(x):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.core.eager import LOOPS
-from chainrule.core.versions import BEFORE_WRITE
+from chainrule._src.tape.eager import LOOPS
+from chainrule._src.tape.versions import BEFORE_WRITE
 
 pytestmark = pytest.mark.skipif(LOOPS is None, reason="without the extension operations call more of Python")
 

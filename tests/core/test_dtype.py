@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.types.dtype import DTYPE_OF
+from chainrule._src.arrays.dtype import DTYPE_OF
 
 ALL = list(DTYPE_OF.items())
 IDS = [numpys.name for numpys, _ in ALL]

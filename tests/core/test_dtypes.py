@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chainrule.types import dtypes, promotion
-from chainrule.types.device import check_device, device
+from chainrule._src.arrays import dtypes, promotion
+from chainrule._src.arrays.device import check_device, device
 
 # A letter for the kind and the size in bytes; -- where PyTorch raises.
 CODES = {f"{d.kind}{d.itemsize}": d for d in dtypes.DTYPES}

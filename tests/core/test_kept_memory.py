@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chainrule import config
-from chainrule.backends import memory
-from chainrule.backends.memory import zeros
+from chainrule._src import config
+from chainrule._src.arrays import memory
+from chainrule._src.arrays.memory import zeros
 
 float64 = np.dtype(np.float64)
 

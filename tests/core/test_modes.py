@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.api.watch import Watch
+from chainrule._src.api.watch import Watch
+from chainrule._src.tape import accumulate, node, versions
+from chainrule._src.tape.levels import STACK
+from chainrule._src.tape.modes import LOCAL, MODES, SPECIAL, WATCHES
 from chainrule.autograd import graph
-from chainrule.core import accumulate, node, versions
-from chainrule.core.levels import STACK
-from chainrule.core.modes import LOCAL, MODES, SPECIAL, WATCHES
 from chainrule.utils import randomness
 from chainrule.utils.checkpoint import checkpoint
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule import config
-from chainrule.core import versions
+from chainrule._src import config
+from chainrule._src.tape import versions
 from chainrule.func import grad, linearize, vjp
 
 LARGE = versions.COPIED // 8 + 1000  # of float64

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chainrule.types import dtypes, printing
+from chainrule._src.arrays import dtypes, printing
 
 
 @pytest.fixture(autouse=True)

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-import chainrule.table
-from chainrule import native
-from chainrule.api.functions import general
-from chainrule.core import regions
-from chainrule.core.eager import LOOPS
+import chainrule._src.table
+from chainrule._src import native
+from chainrule._src.api.functions import general
+from chainrule._src.rules.primitive import TABLE
+from chainrule._src.tape import regions
+from chainrule._src.tape.eager import LOOPS
 from chainrule.primitive import elementwise
-from chainrule.rows.primitive import TABLE
 from chainrule.testing import samples_of
 
-for module in pkgutil.iter_modules(chainrule.table.__path__):
-    importlib.import_module(f"chainrule.table.{module.name}")
+for module in pkgutil.iter_modules(chainrule._src.table.__path__):
+    importlib.import_module(f"chainrule._src.table.{module.name}")
 
 SIZE = 40_003  # from where two threads share the work; no multiple of any vector's length
 ROWS = sorted(
@@ -316,10 +316,10 @@ def test_programs_of_regions_are_made_when_these_come_again_and_again():
         for _ in range(20):
             gradient(30)
         gradient(300_000)
-        assert "chainrule.compiling" not in sys.modules
+        assert "chainrule._src.compiling" not in sys.modules
         for _ in range(20):
             gradient(300_000)
-        assert "chainrule.compiling" in sys.modules
+        assert "chainrule._src.compiling" in sys.modules
         """
     )
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chainrule.types.size import Size
+from chainrule._src.arrays.size import Size
 
 
 class Three:

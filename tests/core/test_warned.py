@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.core import warned
-from chainrule.core.tensor import wrap
-from chainrule.rows.primitive import TABLE
+from chainrule._src.rules.primitive import TABLE
+from chainrule._src.tape import warned
+from chainrule._src.tape.tensor import wrap
 from chainrule.testing.rulecheck import every_sample
 
 PACKAGE = os.path.dirname(cr.__file__)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.diagnosis.names import place_of
+from chainrule._src.explaining.diagnosis.names import place_of
 from chainrule.nn import functional as F
 
 

@@ -7,8 +7,8 @@ import types
 import pytest
 
 import chainrule as cr
-from chainrule.diagnosis.names import Names
-from chainrule.diagnosis.source import SourceLine
+from chainrule._src.explaining.diagnosis.names import Names
+from chainrule._src.explaining.diagnosis.source import SourceLine
 
 with open(__file__, encoding="utf-8") as _file:
     _TEXT = _file.read().split("\n")
@@ -222,7 +222,7 @@ def test_cells_of_a_session(x):
 def test_doctests_have_lines():
     program = (
         ">>> import chainrule as cr\n"
-        ">>> from chainrule.diagnosis.names import Names\n"
+        ">>> from chainrule._src.explaining.diagnosis.names import Names\n"
         ">>> x = cr.ones(2, requires_grad=True)\n"
         ">>> y = cr.exp(x)\n"
         ">>> Names().line(y).text\n"

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import chainrule as cr
-from chainrule.core.eager import LOOPS
+from chainrule._src.tape.eager import LOOPS
 
 ROOT = Path(__file__).parent.parent.parent
-PACKAGE = ROOT / "chainrule"
+PACKAGE = ROOT / "chainrule" / "_src"
 TEXT = (ROOT / "docs" / "architecture.md").read_text()
 SECTION = TEXT[TEXT.index("## Reading order") : TEXT.index("## The table")]
 FILES = re.findall(r"^\d\. `([a-z_/]+\.py)`", SECTION, re.M)
@@ -43,12 +43,12 @@ def test_a_product_and_its_backward_pass_run_in_them() -> None:
             LOOPS.switch_on(True)
     assert x.grad.tolist() == [3.0, 4.0]
     others = {
-        "autograd/backward.py",
-        "core/node.py",
-        "core/protocol.py",
-        "core/tensor.py",
-        "core/versions.py",
-        "core/warned.py",
-        "errors/places.py",
+        "transforms/backward.py",
+        "tape/node.py",
+        "tape/protocol.py",
+        "tape/tensor.py",
+        "tape/versions.py",
+        "tape/warned.py",
+        "messages/places.py",
     }  # its arguments, and the lines of the program, also of warnings
     assert set(FILES) <= seen <= set(FILES) | others

@@ -140,7 +140,7 @@ def test_pandas_keeps_its_variables_to_itself():
 
 
 def test_the_names_exist():
-    from chainrule.errors.libraries import ELSEWHERE
+    from chainrule._src.messages.libraries import ELSEWHERE
 
     for instead in ELSEWHERE.values():
         if instead.startswith("chainrule."):

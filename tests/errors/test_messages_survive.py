@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.diagnosis import source, tape
-from chainrule.errors import names, places, reading
+from chainrule._src.explaining.diagnosis import source, tape
+from chainrule._src.messages import names, places, reading
 from chainrule.nn import functional as F
 
 

@@ -151,7 +151,7 @@ def test_the_function_that_was_called_is_named(program, api, result, words):
 
 def test_arrays_are_copied_with_copy_and_tensors_with_clone(program):
     source = """
-from chainrule.errors.reading import out_of_place
+from chainrule._src.messages.reading import out_of_place
 x, y = np.ones(2), cr.ones(2)
 print(out_of_place("x[0] = 1"), out_of_place("y[0] = 1"))
 """

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 import chainrule as cr
-from chainrule import errors
-from chainrule.errors import kinds
-from chainrule.errors.table import SHOWN, message, rows
+from chainrule._src.messages import errors, kinds
+from chainrule._src.messages.table import SHOWN, message, rows
 
 PACKAGE = Path(cr.__file__).parent
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chainrule.core.node import Leaf
-from chainrule.core.tensor import Tensor, wrap
-from chainrule.diagnosis.names import Names
-from chainrule.explaining.entry import explained
-from chainrule.rows.primitive import unsupported
+from chainrule._src.explaining.diagnosis.names import Names
+from chainrule._src.explaining.entry import explained
+from chainrule._src.rules.primitive import unsupported
+from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule.testing.samples import samples_of, with_numbers
 
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 import chainrule as cr
-from chainrule.explaining.exports import bytes_text, one_line, short
+from chainrule._src.explaining.exports import bytes_text, one_line, short
 
 
 @pytest.fixture

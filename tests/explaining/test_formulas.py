@@ -14,9 +14,9 @@ from samples import explanations
 import chainrule as cr
 import chainrule.fft  # its rows are in the table, too
 import chainrule.nn
-from chainrule.explaining.notation import BAR, LATEX, MATHML, TEXT, print_tree
-from chainrule.explaining.steps import Arrow
-from chainrule.rows.primitive import TABLE
+from chainrule._src.explaining.notation import BAR, LATEX, MATHML, TEXT, print_tree
+from chainrule._src.explaining.steps import Arrow
+from chainrule._src.rules.primitive import TABLE
 
 ROWS = [name for name, prim in TABLE.items() if prim.kind != "discrete"]
 #: Complex samples for which a row's text does not hold; the rule is said to be code there.

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.diagnosis.names import Found, Names
-from chainrule.explaining.folding import Stretch, fold
-from chainrule.explaining.graph import graph_of
+from chainrule._src.explaining.diagnosis.names import Found, Names
+from chainrule._src.explaining.folding import Stretch, fold
+from chainrule._src.explaining.graph import graph_of
 
 
 def labels(graph, kind="value"):

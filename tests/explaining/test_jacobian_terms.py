@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.explaining import jacobian_words as words
-from chainrule.explaining.notation import BAR
-from chainrule.explaining.text import width
-from chainrule.jacobians import spy
-from chainrule.jacobians.accumulate import Accumulation
-from chainrule.jacobians.trace import JacobianTrace
+from chainrule._src.explaining import jacobian_words as words
+from chainrule._src.explaining.notation import BAR
+from chainrule._src.explaining.text import width
+from chainrule._src.jacobians import spy
+from chainrule._src.jacobians.accumulate import Accumulation
+from chainrule._src.jacobians.trace import JacobianTrace
 
 W = np.arange(12.0).reshape(4, 3) / 10
 

@@ -4,7 +4,7 @@ import random
 import pytest
 
 import chainrule as cr
-from chainrule.explaining.layout import lay_out, text_width
+from chainrule._src.explaining.layout import lay_out, text_width
 
 
 def overlap(a, b):
@@ -111,7 +111,7 @@ def test_two_thousand_nodes():
     h = cr.ones(3)
     for _ in range(1000):
         h = cr.tanh(h * w)
-    from chainrule.explaining.graph import graph_of
+    from chainrule._src.explaining.graph import graph_of
 
     graph = graph_of(h, limit=None)
     assert len(graph.layout()) == len(graph.nodes) > 2000

@@ -13,11 +13,11 @@ import pytest
 from pages import GRADIENT, MARKUP, bushy, exp_of_product, long_chain, outer_with_itself, poisoned
 
 import chainrule as torch
+from chainrule._src.explaining.flow import flow_of
+from chainrule._src.explaining.markup import embedded, math
+from chainrule._src.explaining.page import DETAILED, to_html
+from chainrule._src.explaining.tables import decimals, written
 from chainrule.explaining import explain
-from chainrule.explaining.flow import flow_of
-from chainrule.explaining.markup import embedded, math
-from chainrule.explaining.page import DETAILED, to_html
-from chainrule.explaining.tables import decimals, written
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 

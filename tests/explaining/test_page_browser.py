@@ -12,8 +12,8 @@ import pytest
 from pages import GRADIENT, MARKUP, bushy, exp_of_product, outer_with_itself, poisoned
 
 import chainrule as torch
+from chainrule._src.explaining.page import to_html
 from chainrule.explaining import explain
-from chainrule.explaining.page import to_html
 
 ARGS = [
     "--no-sandbox",

@@ -4,10 +4,10 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import chainrule as cr
-from chainrule.diagnosis.names import Found, Names
-from chainrule.explaining.graph import Graph, graph_of
-from chainrule.explaining.layout import text_width
-from chainrule.explaining.parts import GraphNode
+from chainrule._src.explaining.diagnosis.names import Found, Names
+from chainrule._src.explaining.graph import Graph, graph_of
+from chainrule._src.explaining.layout import text_width
+from chainrule._src.explaining.parts import GraphNode
 
 SVG = "{http://www.w3.org/2000/svg}"
 MARKUP = "</text><script>alert('x')</script>\"&<b>]]>"

@@ -92,7 +92,7 @@ def test_importing_chainrule_loads_none_of_it():
     import subprocess
     import sys
 
-    code = "import sys, chainrule; print([m for m in sys.modules if m.startswith('chainrule.explaining')])"
+    code = "import sys, chainrule; print([m for m in sys.modules if m.startswith('chainrule._src.explaining')])"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )

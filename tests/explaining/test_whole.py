@@ -281,6 +281,6 @@ def test_random_compositions(program):
 
 
 def _below(y):
-    from chainrule.explaining.sweep import leaves_below
+    from chainrule._src.explaining.sweep import leaves_below
 
     return leaves_below([y._edge])

@@ -266,7 +266,7 @@ def test_inside_a_transformation():
 
 
 def test_it_takes_tensors_only():
-    from chainrule.explaining.why import why
+    from chainrule._src.explaining.why import why
 
     with pytest.raises(TypeError, match="why"):
         why(3)

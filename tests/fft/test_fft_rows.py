@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.rows.primitive import TABLE
-from chainrule.table import fft as rows
+from chainrule._src.rules.primitive import TABLE
+from chainrule._src.table import fft as rows
 from chainrule.testing import samples_of
 
 ROWS = ["fft_c2c", "fft_r2c", "fft_c2r"]

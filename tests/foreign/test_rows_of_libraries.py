@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chainrule.rows.kinds import elementwise, linear
-from chainrule.rows.primitive import TABLE, call
+from chainrule._src.rules.kinds import elementwise, linear
+from chainrule._src.rules.primitive import TABLE, call
 from chainrule.testing import foreign
 
 RESULTS = json.loads((Path(__file__).parents[2] / "tools" / "foreign.json").read_text())

@@ -87,7 +87,7 @@ def test_the_missing_wrapper():
 
 
 def test_levels_are_left_after_errors():
-    from chainrule.core.levels import STACK
+    from chainrule._src.tape.levels import STACK
 
     def fails(r):
         raise KeyError("inside")

@@ -202,7 +202,7 @@ def test_values_that_all_examples_share_have_numbers():
 
 
 def test_shared_parameters_are_not_repeated():
-    from chainrule.interpreters.batched import Batched
+    from chainrule._src.interpreters.batched import Batched
 
     seen = []
 

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from typing import Any, NamedTuple
 
-MODES = ("torch", "plain", "numpy", "objects", "compile", "pairs", "state", "dask", "native")
+MODES = ("torch", "plain", "numpy", "objects", "compile", "pairs", "algebra", "state", "dask", "native")
 BATCH = 400
 SECONDS = 8
 BYTES = 6 << 30  # of addresses; PyTorch alone takes two

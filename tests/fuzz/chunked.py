@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import chainrule as cr
-from chainrule.rows.primitive import TABLE
+from chainrule._src.rules.primitive import TABLE
 from chainrule.testing import foreign
 from chainrule.testing.rulecheck import every_sample
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 import chainrule as cr
-from chainrule.compiling.compiled import TRIES
-from chainrule.interpreters.traced import same_bits
+from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.compiling.compiled import TRIES
+from chainrule._src.interpreters.traced import same_bits
 from chainrule.tree import tree_flatten, tree_map
-from chainrule.types.arrays import with_strides
 
 
 def arrays_of(result: Any) -> list[Any]:

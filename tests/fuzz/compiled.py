@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import chainrule
-from chainrule.types.arrays import with_strides
+from chainrule._src.arrays.any_array import with_strides
 
 from . import loops, making
 from .comparing import compare

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule.core.protocol import memory_of
+from chainrule._src.tape.protocol import memory_of
 
 from . import numpy_templates
 from .templates import EINSUMS, INPLACE, RECORD, TEMPLATES, WEIGHTS

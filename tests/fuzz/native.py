@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import chainrule as cr
-from chainrule.core.eager import LOOPS
-from chainrule.core.node import Leaf
+from chainrule._src.tape.eager import LOOPS
+from chainrule._src.tape.node import Leaf
 
 from . import making
 from .judging import Failure, Outcome

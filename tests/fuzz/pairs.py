@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import chainrule
+from chainrule._src.arrays.any_array import with_strides
 from chainrule.tree import tree_flatten
-from chainrule.types.arrays import with_strides
 
 from .judging import Failure, Outcome
 from .making import Statement

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from chainrule.core.eager import LOOPS
+from chainrule._src.tape.eager import LOOPS
 
 from . import judging, making, modes
 

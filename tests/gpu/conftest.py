@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import chainrule.backends.gpu as gpu
+import chainrule._src.arrays.gpu as gpu
 
 from . import standin
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.api.declare import OPERATIONS, Operation
-from chainrule.cli.operations import operations
+from chainrule._src.api.declare import OPERATIONS, Operation
+from chainrule._src.cli.operations import operations
 
 operations()  # so that all are declared
 #: numbers that are drawn are others on a GPU

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import chainrule as cr
-from chainrule.ops import scipy_special
-from chainrule.rows.primitive import TABLE, Primitive
+from chainrule._src.ops import scipy_special
+from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule.testing import foreign
 from chainrule.testing.rulecheck import every_sample
 

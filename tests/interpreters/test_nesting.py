@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import chainrule as torch
+from chainrule._src.transforms.differences import along
 from chainrule.func import grad, jvp, vjp, vmap
-from chainrule.transform.differences import along
 
 f64 = torch.float64
 

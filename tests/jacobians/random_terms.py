@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from chainrule.jacobians.terms import Term, Variable
+from chainrule._src.jacobians.terms import Term, Variable
 
 
 def matrix_of(terms, out_shape, variable, dtype=np.float64):

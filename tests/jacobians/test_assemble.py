@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from random_terms import assert_adds_up, matrix_of, random_case, random_terms
 
 import chainrule as cr
-from chainrule.jacobians.assemble import Pattern, add_into, dense
-from chainrule.jacobians.terms import Term, Variable
+from chainrule._src.jacobians.assemble import Pattern, add_into, dense
+from chainrule._src.jacobians.terms import Term, Variable
 
 seeds = st.integers(0, 2**32)
 few = settings(max_examples=120, deadline=None)

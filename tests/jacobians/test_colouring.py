@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.jacobians.colouring import coloured, entries, pattern_of
+from chainrule._src.jacobians.colouring import coloured, entries, pattern_of
 
 R = np.random.default_rng(0)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.jacobians import compaction
-from chainrule.jacobians.assemble import dense
-from chainrule.jacobians.components import by_components
-from chainrule.jacobians.terms import Term, Variable
+from chainrule._src.jacobians import compaction
+from chainrule._src.jacobians.assemble import dense
+from chainrule._src.jacobians.components import by_components
+from chainrule._src.jacobians.terms import Term, Variable
 
 RNG = np.random.default_rng(0)
 POINTS = 7

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 import chainrule as cr
-from chainrule.jacobians.operator import JacobianOperator
-from chainrule.jacobians.result import Jacobian
+from chainrule._src.jacobians.operator import JacobianOperator
+from chainrule._src.jacobians.result import Jacobian
 
 rng = np.random.default_rng(0)
 x0, w0 = rng.standard_normal((2, 3)), rng.standard_normal(4)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.native import OWN
+from chainrule._src.native import OWN
 
 pytest.importorskip("scipy.sparse")
 R = np.random.default_rng(0)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from random_terms import matrix_of, random_case, random_terms
 
 import chainrule as cr
-from chainrule.jacobians import matmul, products
-from chainrule.jacobians.assemble import Sparse
-from chainrule.jacobians.blocks import affine_view, blocks_of_sparse, blocks_of_terms
-from chainrule.jacobians.matmul import FixedProduct, multiplied, times, transposed_times
-from chainrule.jacobians.products import newest_first, oldest_first, resolve, sparse_of
-from chainrule.jacobians.terms import Term, Variable
+from chainrule._src.jacobians import matmul, products
+from chainrule._src.jacobians.assemble import Sparse
+from chainrule._src.jacobians.blocks import affine_view, blocks_of_sparse, blocks_of_terms
+from chainrule._src.jacobians.matmul import FixedProduct, multiplied, times, transposed_times
+from chainrule._src.jacobians.products import newest_first, oldest_first, resolve, sparse_of
+from chainrule._src.jacobians.terms import Term, Variable
 
 seeds = st.integers(0, 2**32)
 some = settings(max_examples=60, deadline=None)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from random_terms import matrix_of, random_case, random_terms
 
 import chainrule as cr
-from chainrule.jacobians.result import Jacobian
-from chainrule.jacobians.terms import Term, Variable
+from chainrule._src.jacobians.result import Jacobian
+from chainrule._src.jacobians.terms import Term, Variable
 
 seeds = st.integers(0, 2**32)
 some = settings(max_examples=60, deadline=None)

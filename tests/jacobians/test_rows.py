@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-import chainrule.table
-from chainrule.rows.primitive import TABLE, unsupported
+import chainrule._src.table
+from chainrule._src.rules.primitive import TABLE, unsupported
 from chainrule.testing.rulecheck import every_sample
 from tests.jacobians.comparing import assert_agree, flattened
 
-for module in pkgutil.iter_modules(chainrule.table.__path__):
-    importlib.import_module(f"chainrule.table.{module.name}")
+for module in pkgutil.iter_modules(chainrule._src.table.__path__):
+    importlib.import_module(f"chainrule._src.table.{module.name}")
 
 ROWS = [name for name in sorted(TABLE) if TABLE[name].differentiable]
 EVERYTHING = bool(os.environ.get("EVERY_COMBINATION"))  # of what stands before and after; else each in its turn

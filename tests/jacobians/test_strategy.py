@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.jacobians.accumulate import Accumulation, steps_of
-from chainrule.jacobians.assemble import dense
-from chainrule.jacobians.reverse import reverse_dense, reverse_terms, transposes
-from chainrule.jacobians.sketches import ForwardSketches
-from chainrule.jacobians.strategy import STRATEGIES
-from chainrule.jacobians.terms import Variable
-from chainrule.jacobians.trace import JacobianTrace
+from chainrule._src.jacobians.accumulate import Accumulation, steps_of
+from chainrule._src.jacobians.assemble import dense
+from chainrule._src.jacobians.reverse import reverse_dense, reverse_terms, transposes
+from chainrule._src.jacobians.sketches import ForwardSketches
+from chainrule._src.jacobians.strategy import STRATEGIES
+from chainrule._src.jacobians.terms import Variable
+from chainrule._src.jacobians.trace import JacobianTrace
 
 R = np.random.default_rng(0)
 W = R.standard_normal((4, 5))
@@ -261,3 +261,19 @@ def test_sparse_results_cannot_be_differentiated_silently():
         with pytest.raises(ValueError, match="inside grad"):
             cr.grad(lambda x, call=call: call(lambda x: x**3, x, layout="csr").sum())(np.ones(3))
         assert call(lambda x: x**3, cr.tensor(np.ones(3), requires_grad=True), layout="csr").nnz == 3
+
+
+def test_a_hessian_takes_what_a_jacobian_takes():
+    def f(x):
+        return (np.diff(x) ** 3).sum() + np.sin(x[0] * x[3])
+
+    x = np.array([0.3, 1.2, -0.4, 0.8, 2.0])
+    want = cr.func.hessian(f)(x)
+    for strategy in ("forward terms", "reverse terms", "vjps", "jvps"):
+        np.testing.assert_allclose(cr.hessian(f, x, strategy=strategy, check=True), want, rtol=1e-14, atol=1e-15)
+    found = cr.hessian(f, x, sparsity=want != 0, layout="csr")
+    np.testing.assert_allclose(found.toarray(), want, rtol=1e-14, atol=1e-15)
+    with pytest.raises(ValueError, match="strategy is one of"):
+        cr.hessian(f, x, strategy="terms")
+    with pytest.raises(TypeError, match=r"a tuple: hessian\(f, \(x, y\)\)"):
+        cr.hessian(f, x, x)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from chainrule.rows.primitive import TABLE
-from chainrule.rows.structure import letters_of, structure_of
+from chainrule._src.rules.primitive import TABLE
+from chainrule._src.rules.structure import letters_of, structure_of
 from chainrule.testing.case import Case, push
 from chainrule.testing.rulecheck import every_sample
 from tests.jacobians.test_rows import ROWS

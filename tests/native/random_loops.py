@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.interpreters.rebuilt import Place, Rebuilt
-from chainrule.types.arrays import with_strides
+from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.interpreters.rebuilt import Place, Rebuilt
 from tests.compiling.recording import Written
 
 UNARY = [np.negative, np.tanh, np.sin, np.absolute, np.sqrt, np.exp]

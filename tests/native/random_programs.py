@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import native
-from chainrule.compiling.plan import Plan
-from chainrule.interpreters.rebuilt import Place, Rebuilt
-from chainrule.types.arrays import with_strides
+from chainrule._src import native
+from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.compiling.plan import Plan
+from chainrule._src.interpreters.rebuilt import Place, Rebuilt
 from tests.compiling.recording import Written
 from tests.native.random_loops import LoopMaker
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.api import ways
-from chainrule.core.eager import LOOPS
+from chainrule._src.api import ways
+from chainrule._src.tape.eager import LOOPS
 from tests.fuzz.native import _about
 
 pytestmark = pytest.mark.skipif(LOOPS is None, reason="there is no extension")

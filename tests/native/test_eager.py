@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule import native
-from chainrule.core import trial
-from chainrule.core.eager import LOOPS
-from chainrule.core.node import Freed
-from chainrule.core.saved import check_saved
-from chainrule.errors import GRADIENT
+from chainrule._src import native
+from chainrule._src.messages.errors import GRADIENT
+from chainrule._src.rules.primitive import TABLE
+from chainrule._src.tape import trial
+from chainrule._src.tape.eager import LOOPS
+from chainrule._src.tape.node import Freed
+from chainrule._src.tape.saved import check_saved
 from chainrule.nn import functional as F
 from chainrule.primitive import elementwise
-from chainrule.rows.primitive import TABLE
 
 pytestmark = pytest.mark.skipif(LOOPS is None, reason="the extension is not there")
 
@@ -183,7 +183,7 @@ def test_the_version_says_where_operations_run():
             text=True,
             check=False,
         )
-        assert run.stdout == f"chainrule {cr.__version__}, operations {words}\n"
+        assert run.stdout.startswith(f"chainrule {cr.__version__}, operations {words}; products of matrices: ")
 
 
 # -- the collector ------------------------------------------------------------------------------------------------------
@@ -439,8 +439,11 @@ def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make):
         TABLE["mul"],
         TABLE["mul"].pullback,
         TABLE["tanh"].in_c,
-        np.dtype(float),
     ]
+    kept = sys.getrefcount(np.dtype(float))
+    np.dot(np.ones((2, 2)), np.ones((2, 2)))
+    if sys.getrefcount(np.dtype(float)) == kept:  # NumPy 2.5 forgets to let go of it
+        watched.append(np.dtype(float))
     leaked, failed = [], 0
     gc.collect()
     gc.freeze()  # what other tests left is not looked through each time

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chainrule import native
-from chainrule.native.code import FIRST_INPUT, loop_step, program
+from chainrule._src import native
+from chainrule._src.native.code import FIRST_INPUT, loop_step, program
 
 scipy = pytest.importorskip("scipy")
 from scipy import LowLevelCallable, integrate, ndimage  # noqa: E402

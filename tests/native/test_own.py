@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chainrule import native
-from chainrule.native.code import loop_step, program
+from chainrule._src import native
+from chainrule._src.native import blas
+from chainrule._src.native.code import loop_step, program
 
 
 def run(name: str, arrays: list[np.ndarray]) -> None:
@@ -104,3 +105,9 @@ def test_choices_between_runs_and_numbers(dtype, count):
     out = np.zeros(count, dtype)
     run(f"select{size}", [condition, unaligned, y, out])
     assert out.tobytes() == want.tobytes()
+
+
+def test_the_blas_that_numpy_calls_is_named():
+    said = blas.blas_name()
+    configured = np.show_config(mode="dicts")["Build Dependencies"]["blas"]["name"]
+    assert ("openblas" in configured) == said.startswith("OpenBLAS ") and len(said.split()) > 1

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chainrule import native, settings
-from chainrule.native.code import ARENA, FIRST_INPUT, SCRATCH, group, group_step, loop_step, program
+from chainrule._src import native
+from chainrule._src.arrays import settings
+from chainrule._src.native.code import ARENA, FIRST_INPUT, SCRATCH, group, group_step, loop_step, program
 
 D = np.dtype(np.float64)
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule import native
-from chainrule.api import functions
-from chainrule.rows.primitive import TABLE
+from chainrule._src import native
+from chainrule._src.api import functions
+from chainrule._src.rules.primitive import TABLE
 
 LARGE = 500_003
 UFUNCS = sorted(

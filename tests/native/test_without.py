@@ -12,11 +12,11 @@ PROGRAM = """
 import sys
 import numpy as np
 import chainrule
-assert not [name for name in sys.modules if name.startswith(("chainrule.native._loops", "chainrule.compiling"))]
+assert not [name for name in sys.modules if name.startswith(("chainrule._src.native._loops", "chainrule._src.compiling"))]
 f = chainrule.compile(chainrule.grad(lambda x: np.sum(np.tanh(x) * x)))
 x = np.linspace(-1.0, 1.0, 5)
 assert f(x).tobytes() == f(x + 0).tobytes() == chainrule.grad(lambda x: np.sum(np.tanh(x) * x))(x).tobytes()
-from chainrule import native
+from chainrule._src import native
 print(native.AVAILABLE, native.why_not)
 try:
     native.loop(np.add, 0)
@@ -33,7 +33,7 @@ def test_the_environment_can_say_so_and_importing_chainrule_loads_nothing_of_it(
     assert first == "False the extension is not loaded: CHAINRULE_NATIVE=0 in the environment"
     assert (
         second
-        == "chainrule.native is not available: the extension is not loaded: CHAINRULE_NATIVE=0 in the environment"
+        == "chainrule._src.native is not available: the extension is not loaded: CHAINRULE_NATIVE=0 in the environment"
     )
 
 
@@ -50,9 +50,9 @@ def test_the_environment_can_say_so_and_importing_chainrule_loads_nothing_of_it(
 def test_an_extension_that_is_not_there_or_of_other_sources(extension, message):
     program = f"""
 import sys, types
-sys.modules["chainrule.native._loops"] = {extension}
+sys.modules["chainrule._src.native._loops"] = {extension}
 import chainrule
-from chainrule import native
+from chainrule._src import native
 x = chainrule.tensor([1.0, 2.0], requires_grad=True)
 (x * x).sum().backward()
 assert x.grad.tolist() == [2, 4]

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.api.array import as_tensors
+from chainrule._src.api.array import as_tensors
 from chainrule.func import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
 
 rng = np.random.default_rng(7)

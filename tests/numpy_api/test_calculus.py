@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.interpreters.dual import Dual
+from chainrule._src.interpreters.dual import Dual
 from chainrule.testing import gradcheck, gradgradcheck
 
 # v, w, p: (5,), p rising, n: with NaN; x, y: (3, 4), u: (3, 4) with NaN; a: (2, 3, 2); s: (3, 3); all float64.

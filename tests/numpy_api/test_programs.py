@@ -37,6 +37,10 @@ CASES = {
     "arrays of elements are written to": "v = np.array([u for u in x[0]]); v += x[1]; np.copyto(v, v * x[0]); "
     "np.put(v, [0], x[1, 1]); np.add.at(v, [0, 0], x[1, 1:]); np.subtract(v, x[0], out=v, where=x[0] > 0); r = v * x",
     "functions of two arrays of elements": "v = np.array([u for u in x[0]]); r = np.fmod(v, 0.37) * np.arctan2(v, x) + np.hypot(v, v)",
+    "a written array that lies in no order of rows, and a view of it": "u = np.stack([x, x + 1]).mT * 0.3; v = np.power(u, 2); "
+    "w = v[:1]; v **= 2; r = v + w.sum()",
+    "sums of no products": "v = x[None, None, :, 3:]; r = x * 2 + (v @ v.mT).sum()",
+    "quantiles of nothing": "v = np.quantile(x[:1, 3:], 0.7, axis=0); r = x * (2 + v.sum())",
     "copyto from extra leading axes of length 1": "v = np.sin(x); np.copyto(v, x[None, :1]); r = v * x",
     "the first power of a matrix is the matrix": "v = np.outer(x[0], x[1]); w = np.linalg.matrix_power(v, 1); w *= 2; r = v",
     "least squares of nothing": "r = x + np.linalg.lstsq(x[:0], x[:0])[0][0]",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.table.sparse import Places, operator_matmul, sparse_matmul, sparse_solve
+from chainrule._src.table.sparse import Places, operator_matmul, sparse_matmul, sparse_solve
 from chainrule.testing.rulecheck import CHECKS, rulecheck
 from chainrule.testing.samples import Sample
 

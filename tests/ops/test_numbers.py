@@ -407,3 +407,18 @@ def test_the_first_of_equal_elements_gets_the_gradient():
     rows = torch.tensor([[1.0, 2.0], [1.0, 2.0], [0.0, 1.0]], requires_grad=True)
     (torch.unique(rows, dim=0) * torch.tensor([[1.0], [10.0]])).sum().backward()
     assert rows.grad.tolist() == [[10.0, 10.0], [0.0, 0.0], [1.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "weight", "bits"),
+    [  # PyTorch's
+        ("float32", 0.1, ["0x1.47ae160000000p-2", "0x1.2e147a0000000p-1", "0x1.428f5c0000000p+0"]),
+        ("float32", 0.3, ["0x1.851eba0000000p-1", "0x1.7ae1460000000p-2", "0x1.2e147a0000000p+0"]),
+        ("float16", 0.3, ["0x1.8540000000000p-1", "0x1.7b00000000000p-2", "0x1.2e00000000000p+0"]),
+        ("float16", 0.7, ["0x1.a400000000000p+0", "-0x1.1e40000000000p-4", "0x1.0500000000000p+0"]),
+        ("float16", 1, ["0x1.2680000000000p+1", "-0x1.9980000000000p-2", "0x1.ccc0000000000p-1"]),
+    ],
+)
+def test_lerp_by_a_number_is_computed_in_the_dtype(dtype, weight, bits):
+    x, y = (torch.tensor(v).to(getattr(torch, dtype)) for v in ([0.1, 0.7, 1.3], [2.3, -0.4, 0.9]))
+    assert [float(v).hex() for v in torch.lerp(x, y, weight)] == bits

@@ -16,7 +16,7 @@ from chainrule.testing.rulecheck import CHECKS
 from chainrule.testing.samples import samples_of
 
 special = pytest.importorskip("scipy.special")
-ROWS = pytest.importorskip("chainrule.ops.scipy_special").ROWS
+ROWS = pytest.importorskip("chainrule._src.ops.scipy_special").ROWS
 
 # SciPy decides about dtypes: some of its functions compute in float64 where an argument is a number or an integer.
 WITHOUT_DTYPES = [name for name in CHECKS if name not in ("dtype", "face")]

@@ -389,7 +389,7 @@ def chain(k: Any, n: int = 70, **how: Any) -> Any:
 
 def test_large_systems_have_sparse_factors(monkeypatch: pytest.MonkeyPatch) -> None:
     sparse = pytest.importorskip("scipy.sparse")
-    from chainrule.jacobians import solution as module
+    from chainrule._src.jacobians import solution as module
 
     kinds = []
 

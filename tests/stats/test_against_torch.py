@@ -6,7 +6,7 @@ import pytest
 import chainrule as cr
 from chainrule import stats
 
-gamma_quantile_by_a = pytest.importorskip("chainrule.ops.incomplete").gamma_quantile_by_a
+gamma_quantile_by_a = pytest.importorskip("chainrule._src.ops.incomplete").gamma_quantile_by_a
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.oracle
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from chainrule import func, stats
-from chainrule.rows.primitive import Primitive
+from chainrule._src.rules.primitive import Primitive
 from chainrule.testing import rulecheck
 from chainrule.testing.rulecheck import CHECKS
 from chainrule.testing.samples import samples_of

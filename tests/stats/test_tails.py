@@ -9,7 +9,7 @@ from chainrule import func, stats
 from tests.stats.cases import CONTINUOUS
 
 pytest.importorskip("scipy")
-incomplete = pytest.importorskip("chainrule.ops.incomplete")
+incomplete = pytest.importorskip("chainrule._src.ops.incomplete")
 
 #: a method, its arguments, its value, and the derivatives by the arguments (None: not compared)
 NUMBERS = [

@@ -8,7 +8,7 @@ import pytest
 
 import chainrule as torch
 import chainrule.linalg
-from chainrule.rows.primitive import TABLE
+from chainrule._src.rules.primitive import TABLE
 
 inf, nan = float("inf"), float("nan")
 

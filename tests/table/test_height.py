@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.table.reduction import height
+from chainrule._src.table.reduction import height
 
 ROWS = np.random.default_rng(0).standard_normal((64, 128)).astype(np.float32)
 

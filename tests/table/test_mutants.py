@@ -1,6 +1,6 @@
 """Each rule of each row, made wrong: the checks of the table notice every one."""
 
-from chainrule.rows import kinds
+from chainrule._src.rules import kinds
 from chainrule.testing import rulecheck
 from chainrule.testing.mutate import every_mutant, main, mutants
 

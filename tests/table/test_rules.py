@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import chainrule
-import chainrule.table
-from chainrule.rows import kinds
-from chainrule.rows.batching import each_example
-from chainrule.rows.primitive import TABLE, TableError, unsupported
+import chainrule._src.table
+from chainrule._src.rules import kinds
+from chainrule._src.rules.batching import each_example
+from chainrule._src.rules.primitive import TABLE, TableError, unsupported
 from chainrule.testing import CHECKS, Sample, rulecheck, samples_of
 from chainrule.testing.rulecheck import every_sample
 
-for module in pkgutil.iter_modules(chainrule.table.__path__):
-    importlib.import_module(f"chainrule.table.{module.name}")
+for module in pkgutil.iter_modules(chainrule._src.table.__path__):
+    importlib.import_module(f"chainrule._src.table.{module.name}")
 
 ROWS = sorted(TABLE)
 ELEMENTWISE = sorted(name for name, row in TABLE.items() if row.kind == "elementwise")

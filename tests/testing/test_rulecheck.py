@@ -5,8 +5,8 @@ import pytest
 
 import chainrule.fft
 import chainrule.nn.functional  # noqa: F401 -- rows that loaded later would be taken away again
-from chainrule.rows.kinds import discrete, elementwise, linear, opaque
-from chainrule.rows.primitive import TABLE
+from chainrule._src.rules.kinds import discrete, elementwise, linear, opaque
+from chainrule._src.rules.primitive import TABLE
 from chainrule.testing import CHECKS, Sample, rulecheck, samples_of
 
 

@@ -475,7 +475,7 @@ def test_contexts_are_entered_around_each_run():
 @differs("operations are ATen's there")
 @pytest.mark.parametrize("wanted", [["exp"], lambda ctx, op, *args, **kwargs: op.name == "exp"])
 def test_selected_results_are_kept(wanted):
-    from chainrule.api.watch import Watch
+    from chainrule._src.api.watch import Watch
 
     computed = []
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.api.watch import Watch
+from chainrule._src.api.watch import Watch
 from chainrule.utils.checkpoint import checkpoint, checkpoint_sequential
 
 LAYERS, BATCH, WIDTH = 24, 256, 64

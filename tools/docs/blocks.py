@@ -178,7 +178,7 @@ def surroundings() -> Iterator[None]:
     """What a page may count on and may not disturb: a seed, a folder of its own, the table, strict warnings."""
     import chainrule.fft
     import chainrule.nn.functional  # rows that loaded later would be taken away again
-    from chainrule.rows.primitive import TABLE
+    from chainrule._src.rules.primitive import TABLE
 
     rows, here = dict(TABLE), Path.cwd()
     chainrule.manual_seed(0)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import chainrule
-from chainrule import table
-from chainrule.rows.primitive import TABLE, Primitive
+from chainrule._src import table
+from chainrule._src.rules.primitive import TABLE, Primitive
 
 #: Pages of names of the package itself: title, then the modules that define them.
 TOP = {
     "array": ("Array", ["api.array"]),
-    "creation": ("Making tensors", ["ops.creation", "types.size", "core.tensor"]),
+    "creation": ("Making tensors", ["ops.creation", "arrays.size", "tape.tensor"]),
     "elementwise": ("Elementwise", ["ops.elementwise", "ops.floats"]),
     "reductions": (
         "Reductions, order, statistics",
@@ -42,7 +42,7 @@ MODULES = {
     "scipy-linalg": ("scipy.linalg", ["scipy.linalg"]),
     "scipy-optimize": ("scipy.optimize, scipy.integrate", ["scipy.optimize", "scipy.integrate"]),
     "scipy-signal": ("scipy.signal, scipy.ndimage", ["scipy.signal", "scipy.ndimage"]),
-    "compile": ("compile", ["compiling", "compiling.control_flow"]),
+    "compile": ("compile", ["_src.compiling", "_src.compiling.control_flow"]),
     "autograd-functional": ("autograd.functional", ["autograd.functional"]),
     "autograd-forward_ad": ("autograd.forward_ad", ["autograd.forward_ad"]),
     "autograd-graph": ("autograd.graph", ["autograd.graph"]),
@@ -120,8 +120,8 @@ CALLED = {
     "scipy.root": "nonlinear equations",
     "scipy.solve_ivp": "differential equations",
     "scipy.solve_bvp": "boundary values",
-    "compiling.compile": "jit, fast repeated calls, plans",
-    "compiling.control_flow.scan": "loops, recurrences, lax.scan",
+    "compile": "jit, fast repeated calls, plans",
+    "scan": "loops, recurrences, lax.scan",
     "autograd.backward": "reverse mode, backpropagation",
     "autograd.grad": "gradients returned",
     "autograd.Function": "custom gradient",
@@ -265,7 +265,7 @@ def _entries() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
 #: Modules whose names are, in part, the package's own as well; both are described on one page.
 SHARED = {"autograd": "autograd", "func": "func", "linalg": "linalg", "ops.linalg.decompositions": "linalg", "ops.linalg.factors": "linalg",
           "special": "special", "signal": "signal", "nn": "nn-functional", "explaining": "explain", "compiling": "compile",
-          "jacobians": "jacobians", "random": "random"}  # fmt: skip
+          "jacobians": "jacobians", "ops.random": "random", "transforms": "func", "transforms.anomaly_mode": "autograd"}  # fmt: skip
 
 
 def _page_of(name: str) -> str | None:
@@ -276,7 +276,7 @@ def _page_of(name: str) -> str | None:
 
 def _rest() -> list[Entry]:
     """What the package has and no other page shows."""
-    elsewhere = {module for _, modules in TOP.values() for module in modules} | {"core.tensor"}
+    elsewhere = {module for _, modules in TOP.values() for module in modules} | {"tape.tensor"}
     homes = {name: _home(chainrule, name) for name in chainrule.__all__ if not _page_of(name)}
     rest = {name: getattr(chainrule, name) for name, home in homes.items() if home and home not in elsewhere}
     return [("chainrule", name, thing) for name, thing in rest.items() if callable(thing)]
@@ -306,7 +306,8 @@ def _of_modules(modules: list[str]) -> list[Entry]:
     for name in modules:
         module = importlib.import_module(f"chainrule.{name}")
         names = {*getattr(module, "__all__", []), *MORE.get(name, [])}
-        found += [(f"chainrule.{name}", each, getattr(module, each)) for each in names]
+        prefix = "chainrule" if name.startswith("_src.") else f"chainrule.{name}"
+        found += [(prefix, each, getattr(module, each)) for each in names]
     return [entry for entry in found if callable(entry[2])]
 
 
@@ -431,7 +432,7 @@ def _groups() -> dict[str, list[Any]]:
     """The rows by subject."""
     home = {}
     for found in pkgutil.iter_modules(table.__path__):
-        module = importlib.import_module(f"chainrule.table.{found.name}")
+        module = importlib.import_module(f"chainrule._src.table.{found.name}")
         for row in vars(module).values():
             if isinstance(row, Primitive):
                 home.setdefault(row.name, found.name)
@@ -483,7 +484,7 @@ def _home(module: Any, name: str) -> str | None:
     found = getattr(inspect.unwrap(thing) if _is_function(thing) else thing, "__module__", None) or ""
     if name in vars(module) and _is_function(thing) and found == "chainrule":
         return "ops.elementwise"  # what faces.py makes has no module of its own
-    return found.removeprefix("chainrule.") if found.startswith("chainrule.") else None
+    return found.removeprefix("chainrule.").removeprefix("_src.") if found.startswith("chainrule.") else None
 
 
 def _entry(prefix: str, name: str, thing: Any) -> str:

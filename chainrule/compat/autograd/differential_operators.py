@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.tree import tree_map
+from chainrule._src.tape import engine
+from chainrule._src.transforms.arguments import as_caller_type
+from chainrule._src.transforms.dense import Limits, bound_of, rows
 from chainrule.compat.autograd import tracing
 from chainrule.compat.autograd.extend import Applied
 from chainrule.compat.autograd.tracing import recorded, result_of, vjp_of
 from chainrule.compat.autograd.values import conjugate
 from chainrule.compat.autograd.vspaces import vspace
 from chainrule.compat.autograd.wrap_util import unary_to_nary
-from chainrule.core import engine
-from chainrule.transform.arguments import as_caller_type
-from chainrule.transform.dense import Limits, bound_of, rows
-from chainrule.tree import tree_map
 from chainrule.utils import checkpoint as checkpoints
 
 Function = Callable[..., Any]

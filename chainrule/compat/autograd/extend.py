@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array, array_of, as_arrays, is_plain
-from chainrule.api.grad_mode import is_grad_enabled
-from chainrule.autograd.function import Function
+from chainrule._src.api.array import Array, array_of, as_arrays, is_plain
+from chainrule._src.api.grad_mode import is_grad_enabled
+from chainrule._src.arrays.tree import TreeSpec, leaves_like, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.transforms.function import Function
 from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
 from chainrule.compat.autograd.runs import Run, sweeping
 from chainrule.compat.autograd.util import subval
 from chainrule.compat.autograd.values import conjugate, differentiable, getval, in_containers, stacked, zeros_like
 from chainrule.compat.autograd.vspaces import VSpace, vspace
 from chainrule.compat.autograd.wrap_util import get_name, wraps
-from chainrule.core.tensor import Tensor, wrap
-from chainrule.tree import TreeSpec, leaves_like, tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = [
     "Box",

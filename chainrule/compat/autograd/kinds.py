@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array
-from chainrule.backends.arrays import register_plain
+from chainrule._src.api.array import Array
+from chainrule._src.arrays.libraries import register_plain
 
 
 class Kinds(dict[type, Callable[..., Any]]):

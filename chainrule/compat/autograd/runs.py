@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array, array_of
+from chainrule._src.api.array import Array, array_of
+from chainrule._src.arrays.tree import tree_leaves, tree_map
+from chainrule._src.interpreters.batched import Batched
+from chainrule._src.interpreters.dual import Dual
+from chainrule._src.interpreters.primal import WithPrimal
+from chainrule._src.table.shape import alias
+from chainrule._src.tape.engine import reachable
+from chainrule._src.tape.levels import STACK, Level
+from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.node import Leaf, next_seq
+from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 from chainrule.compat.autograd.values import constant, differentiable, getval, isbox, stacked
-from chainrule.core.engine import reachable
-from chainrule.core.levels import STACK, Level
-from chainrule.core.modes import LOCAL
-from chainrule.core.node import Leaf, next_seq
-from chainrule.core.tensor import Tensor, wrap, wrapped
-from chainrule.interpreters.batched import Batched
-from chainrule.interpreters.dual import Dual
-from chainrule.interpreters.primal import WithPrimal
-from chainrule.table.shape import alias
-from chainrule.tree import tree_leaves, tree_map
 
 
 class Run:

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from chainrule.api.array import Array, array_of
+from chainrule._src.api.array import Array, array_of
+from chainrule._src.arrays.tree import tree_map
+from chainrule._src.tape.engine import reachable, reaches_outside, sweep
+from chainrule._src.transforms.arguments import as_caller_type
+from chainrule._src.transforms.trace import fresh_leaf
 from chainrule.compat.autograd.builtins import SequenceBox
 from chainrule.compat.autograd.extend import Box, notrace_primitive, primitive, register_notrace
 from chainrule.compat.autograd.runs import GOING, STARTS, Run
 from chainrule.compat.autograd.tracing import make_jvp, points, recorded, vjp_of
 from chainrule.compat.autograd.util import toposort
 from chainrule.compat.autograd.values import conjugate, getval, isbox, shown
-from chainrule.core.engine import reachable, reaches_outside, sweep
-from chainrule.transform.arguments import as_caller_type
-from chainrule.transform.reverse import fresh_leaf
-from chainrule.tree import tree_map
 
 __all__ = [
     "Box",
@@ -156,7 +156,7 @@ def trace(start_node: Any, fun: Any, x: Any) -> tuple[Any, Any]:
     if not isinstance(start_node, VJPNode):
         raise NotImplementedError(
             "autograd.tracer.trace(): chainrule puts nodes of its own on the tape. chainrule.func.vjp differentiates, x.graph() draws "
-            "a graph, chainrule.explain shows its numbers, and a chainrule.api.watch.Watch sees each operation"
+            "a graph, chainrule.explain shows its numbers, and a chainrule._src.api.watch.Watch sees each operation"
         )
     run, recording = recorded("trace(start_node, fun, x)", fun, x)
     pull, value = vjp_of(run, recording, x)

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from chainrule import func
+from chainrule._src.arrays.tree import tree_leaves, tree_map, tree_structure
+from chainrule._src.transforms.grad import pulled
+from chainrule._src.transforms.trace import Trace
 from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
 from chainrule.compat.autograd.runs import Run
 from chainrule.compat.autograd.values import conjugate, differentiable, in_containers, shown, zeros_like
-from chainrule.func.reverse import pulled
-from chainrule.transform.reverse import Trace
-from chainrule.tree import tree_leaves, tree_map, tree_structure
 
 Function = Callable[..., Any]
 

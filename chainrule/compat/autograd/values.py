@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array, array_of, carries, plain_or_stacked
-from chainrule.core.tensor import Tensor
-from chainrule.transform.arguments import is_array
-from chainrule.tree import TreeSpec, tree_leaves, tree_map, tree_unflatten
+from chainrule._src.api.array import Array, array_of, carries, plain_or_stacked
+from chainrule._src.arrays.tree import TreeSpec, tree_leaves, tree_map, tree_unflatten
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.transforms.arguments import is_array
 
 
 def getval(x: Any) -> Any:

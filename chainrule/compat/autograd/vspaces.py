@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.tree import is_container, tree_flatten, tree_map, tree_unflatten
 from chainrule.compat.autograd.kinds import Kinds
 from chainrule.compat.autograd.values import getval
-from chainrule.tree import is_container, tree_flatten, tree_map, tree_unflatten
 
 _SCALARS = (float, complex, np.inexact)
 

@@ -1,13 +1,13 @@
 """``torch._C``: types, the error of singular matrices, and whether a transformation is active."""
 
+from chainrule._src.arrays.device import device
+from chainrule._src.arrays.dtype import dtype
+from chainrule._src.arrays.size import Size
+from chainrule._src.ops.random import Generator
+from chainrule._src.tape.levels import STACK
+from chainrule._src.tape.tensor import Tensor
 from chainrule.compat.torch import _functorch
-from chainrule.core.levels import STACK
-from chainrule.core.tensor import Tensor
 from chainrule.linalg import LinAlgError
-from chainrule.random import Generator
-from chainrule.types.device import device
-from chainrule.types.dtype import dtype
-from chainrule.types.size import Size
 
 TensorBase = _TensorBase = Tensor
 _LinAlgError = LinAlgError

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from chainrule.core.tensor import Tensor
-from chainrule.interpreters.batched import Batched
-from chainrule.interpreters.dual import Dual
+from chainrule._src.interpreters.batched import Batched
+from chainrule._src.interpreters.dual import Dual
+from chainrule._src.tape.tensor import Tensor
 
 
 def is_batchedtensor(tensor: Any) -> bool:

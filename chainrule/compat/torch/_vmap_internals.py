@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from chainrule.func import vmap
+from chainrule._src.transforms.vmap import vmap
 
 __all__ = ["_vmap", "vmap"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from chainrule.core.tensor import Tensor
-from chainrule.ops.creation import as_tensor
+from chainrule._src.ops.creation import as_tensor
+from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.lbfgs import _interpolated, _LineSearch, _Trial
 
 

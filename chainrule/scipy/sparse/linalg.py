@@ -18,16 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
-from chainrule.api.array import Array
-from chainrule.api.grad_mode import no_grad
-from chainrule.core.others import is_linear_operator, is_sparse
-from chainrule.core.protocol import ArrayLike
-from chainrule.core.tensor import Tensor, wrap
-from chainrule.func import jvp, vjp
-from chainrule.jacobians.forms import Form
-from chainrule.jacobians.solution import Equation, solution
-from chainrule.ops.sparse import product
+from chainrule._src.api.array import Array
+from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.jacobians.forms import Form
+from chainrule._src.jacobians.solution import Equation, solution
+from chainrule._src.messages import errors
+from chainrule._src.ops.sparse import product
+from chainrule._src.tape.others import is_linear_operator, is_sparse
+from chainrule._src.tape.protocol import ArrayLike
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.transforms.grad import vjp
+from chainrule._src.transforms.jvp import jvp
 from chainrule.scipy.derivatives import scipy_module
 from chainrule.sparse import SparseArray, like
 

@@ -10,7 +10,7 @@ tensor([2., 3.]) tensor([2, 3])
 tensor([4.]) tensor([4])
 """
 
-from chainrule import errors
+from chainrule._src.messages import errors
 from chainrule.utils.data import dataloader, dataset, sampler
 from chainrule.utils.data.collate import default_collate, default_convert
 from chainrule.utils.data.dataloader import DataLoader, get_worker_info

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array
-from chainrule.core.tensor import Tensor
-from chainrule.ops.creation import as_tensor, tensor
-from chainrule.ops.joining import stack
+from chainrule._src.api.array import Array
+from chainrule._src.ops.creation import as_tensor, tensor
+from chainrule._src.ops.joining import stack
+from chainrule._src.tape.tensor import Tensor
 
 #: makes a batch of a list of samples
 Collate = Callable[[Any], Any]

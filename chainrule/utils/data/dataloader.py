@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from chainrule.random import Generator
+from chainrule._src.ops.random import Generator
 from chainrule.utils.data.collate import Collate, default_collate, default_convert
 from chainrule.utils.data.dataset import IterableDataset, items_of
 from chainrule.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from chainrule.random import Generator, randperm
+from chainrule._src.ops.random import Generator, randperm
 
 T = TypeVar("T", covariant=True)
 

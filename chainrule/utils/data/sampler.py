@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
-from chainrule.ops.creation import as_tensor
-from chainrule.random import Generator, multinomial, randint, randperm
+from chainrule._src.ops.creation import as_tensor
+from chainrule._src.ops.random import Generator, multinomial, randint, randperm
 
 T = TypeVar("T", covariant=True)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.tree import tree_flatten, tree_map, tree_unflatten
+from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
 
 
 def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:

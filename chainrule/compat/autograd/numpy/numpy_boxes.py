@@ -2,7 +2,7 @@
 
 import copyreg
 
-from chainrule.api.array import Array, array_of
+from chainrule._src.api.array import Array, array_of
 from chainrule.compat.autograd.runs import depth_of, value_of
 from chainrule.compat.autograd.tracer import VJPNode
 

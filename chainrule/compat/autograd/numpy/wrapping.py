@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array, apply, holds
+from chainrule._src.api.array import Array, apply, holds
+from chainrule._src.tape.protocol import FUNCTIONS
 from chainrule.compat.autograd.extend import notrace_primitive
 from chainrule.compat.autograd.values import getval
-from chainrule.core.protocol import FUNCTIONS
 
 __all__ = [
     "c_",

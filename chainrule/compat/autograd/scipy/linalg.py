@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from chainrule import linalg as _ours
-from chainrule.api.array import Array, holds
+from chainrule._src.api.array import Array, holds
 from chainrule.compat.autograd.extend import defjvp, defjvp_argnum, defvjp, defvjp_argnums, primitive
 
 globals().update(

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.special
 
 from chainrule import special as _ours
-from chainrule.api.array import Array, holds
+from chainrule._src.api.array import Array, holds
 from chainrule.compat.autograd.values import getval
 
 globals().update({name: getattr(scipy.special, name) for name in scipy.special.__all__})

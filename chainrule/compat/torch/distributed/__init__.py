@@ -1,6 +1,6 @@
 """``torch.distributed`` as PyTorch has it where it was built without: it says that it is not available."""
 
-from chainrule import errors
+from chainrule._src.messages import errors
 
 __all__ = ["ProcessGroup", "is_available", "is_initialized"]
 

@@ -1,0 +1,751 @@
+"""Array: the other face of a tensor, with NumPy's methods, defaults, indexing and promotion.
+
+An ``Array`` holds a tensor and nothing else, so the tape, the table and every transformation know tensors alone. Functions
+that were given NumPy arrays are handed Arrays, and what is computed from Arrays is Arrays; with a Tensor among the operands
+the result is a Tensor. This module has the class and the way in and out; its operators and methods are in ``ops.array``.
+"""
+
+# ruff: noqa: SIM905 -- lists of names read better as words
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Iterator
+from opcode import opmap
+from sys import _getframe
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chainrule._src.arrays import printing
+from chainrule._src.arrays.libraries import is_container, is_foreign
+from chainrule._src.messages import errors
+from chainrule._src.messages.places import PACKAGE
+from chainrule._src.tape.foreign import Foreign
+from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.others import (
+    PANDAS_PRIORITY,
+    in_distributions,
+    leave_to_us,
+    left_to_us,
+    no_array,
+    raise_what_scipy_caught,
+)
+from chainrule._src.tape.protocol import (
+    FUNCTIONS,
+    UFUNCS,
+    ArrayLike,
+    call_function,
+    call_ufunc,
+    check_kinds,
+    check_out,
+    implementation,
+    out_position,
+    plain,
+)
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.tape.view import is_read_only, valued
+
+ndarray = np.ndarray
+new = object.__new__
+_OBJECT = np.dtype(object)
+
+
+def has_attribute(name: str) -> bool:
+    """Whether an Array has an attribute of this name."""
+    return hasattr(Array, name) or name in _AUTOGRAD or name in _ASKED
+
+
+#: What an Array shares with its tensor under PyTorch's names, none of which an ndarray has.
+_AUTOGRAD = frozenset(
+    "backward detach grad_fn graph is_leaf output_nr requires_grad_ retain_grad retains_grad why".split()
+)
+#: What NumPy asks the elements of an array of objects for: np.sin(np.array([x[0], x[1]])) calls x[0].sin().
+_ASKED = {
+    name: f
+    for name, f in vars(np).items()
+    if isinstance(f, np.ufunc) and (f.nin == 1 or name in ("arctan2", "fmod", "hypot"))
+}
+
+
+if TYPE_CHECKING:
+    from chainrule._src.api.array_methods import ArrayMethods  # a stub: what ops/array.py attaches
+else:
+    ArrayMethods = object
+
+
+class Array(ArrayMethods):
+    """An array that autograd can follow, with the interface of ``numpy.ndarray``.
+
+    Args:
+        data: a Tensor, whose other face this is (nothing is copied), or anything ``numpy.array`` takes (copied).
+        dtype: the dtype, as ``numpy.array`` takes it.
+        requires_grad: whether to record what is computed from it.
+
+    ``array.tensor`` is the same in PyTorch's face. ``backward()``, ``grad``, ``requires_grad``, ``grad_fn``, ``detach()`` and
+    hooks are those of the tensor.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> x = cr.Array([1., 2., 4.], requires_grad=True)
+    >>> y = x.std()                        # NumPy's: divided by n
+    >>> y.backward()
+    >>> y, x.grad.round(4)
+    (array(1.24721913, grad_fn=<StdBackward0>), array([-0.3563, -0.0891,  0.4454]))
+    """
+
+    __slots__ = ("__weakref__", "_tensor")
+    __array_priority__ = 1000.0
+    __pandas_priority__ = PANDAS_PRIORITY
+    __hash__ = None  # type: ignore[assignment]
+
+    _tensor: Tensor
+
+    if TYPE_CHECKING:  # what ``ops.array`` attaches
+        shape: tuple[int, ...]
+        dtype: np.dtype[Any]
+        size: int
+
+        def __getitem__(self, index: Any) -> Any: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+
+    def __init__(self, data: Any, dtype: Any = None, *, requires_grad: bool = False) -> None:
+        if isinstance(data, (list, tuple)) and (holds(data, Array) or holds(data, Tensor)):
+            data = FUNCTIONS[np.array](as_tensors(data))
+        data = plain_or_stacked(data._tensor if isinstance(data, Array) else data)
+        if is_foreign(type(data)):
+            data = wrap(plain(data))
+        if not isinstance(data, Tensor):
+            data = wrap(np.array(data, dtype))
+        elif dtype is not None:
+            data = FUNCTIONS[np.astype](data, dtype)
+        self._tensor = data.requires_grad_() if requires_grad else data
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """``Array``; while a function is recorded, for the user's ``isinstance``, the type of what it stands for."""
+        if SPECIAL and LOCAL.recorder is not None and not _getframe(1).f_code.co_filename.startswith(PACKAGE):
+            return LOCAL.recorder.stands_for(self._tensor._raw) or Array
+        return Array
+
+    @property
+    def tensor(self) -> Tensor:
+        """The same array with PyTorch's methods."""
+        return self._tensor
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this array."""
+        return self._tensor.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._tensor.requires_grad = value
+
+    @property
+    def grad(self) -> Array | None:
+        """The accumulated gradient of a leaf."""
+        return _shared(self._tensor.grad)  # type: ignore[no-any-return]
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        self._tensor.grad = None if value is None else Array(value)._tensor
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Call ``hook(grad)`` with an Array when the gradient is known; what it returns, if anything, replaces it."""
+
+        def call(g: Tensor) -> Tensor | None:
+            changed = hook(array_of(g))
+            return None if changed is None else Array(changed)._tensor
+
+        return self._tensor.register_hook(call)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _AUTOGRAD:
+            return _shared(getattr(self._tensor, name))
+        if name in _ASKED:
+            return functools.partial(_ASKED[name], self)
+        leave_to_us(name)
+        raise errors.no_array_attribute(name)
+
+    # -- NumPy's protocols ----------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        if SPECIAL and LOCAL.recorder is not None:
+            if ufunc is np.power and type(inputs[0]) is ndarray and is_operator(_getframe(1), "pow"):
+                found = recorded_operator(operator.pow, True, *inputs)
+            else:
+                found = recorded_as_numpy(ufunc, method, inputs, kwargs, out)
+            if found is not None:
+                return found
+            inputs = with_strong_floats(ufunc, inputs)
+        for x in inputs:
+            if type(x) not in _HOLDERS and is_container(type(x)):
+                return NotImplemented
+        if out is None and not kwargs and method == "__call__":
+            fast = FAST.get(ufunc)
+            if fast is not None:
+                return fast(*inputs)
+        return apply_ufunc(ufunc, method, inputs, out, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        check_kinds(types)
+        if any(map(is_container, types)):
+            return NotImplemented
+        return apply(function, *args, **kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
+        if left_to_us():
+            return no_array()
+        kept = LOCAL.recorder is not None and LOCAL.recorder.plain  # what compile records, it has to see
+        if (dtype is None or np.dtype(dtype) == _OBJECT) and (kept or not is_plain(self)) and not in_distributions():
+            shape = self._tensor._raw.shape
+            if not shape or dtype is not None:  # np.array([x[0], x[1]]) holds the elements themselves
+                return self._as_objects(shape, kept)
+        if not is_plain(self) and type(self._tensor._raw) is not Foreign:
+            raw = self._tensor._raw
+            values = raw if type(raw) is ndarray else raw.read()
+            if dtype is not None and np.dtype(dtype).kind in "iub" and values is not None:
+                return np.array(values, dtype)  # a step function: the derivative that is lost is zero
+            raise errors.array_to_numpy(self, carries=carries(self))
+        array = self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
+        return LOCAL.recorder.lend(self._tensor, array) if kept and not copy and array.dtype == self.dtype else array
+
+    def _as_objects(self, shape: tuple[int, ...], kept: bool) -> ndarray:
+        """An array of objects, which are the elements; a recorder is told of each if it is ``kept``."""
+        holder = np.empty(shape, object)
+        for place in np.ndindex(shape):
+            holder[place] = element = self[place] if shape else self
+            if kept:
+                LOCAL.recorder.boxed[id(element._tensor)] = element._tensor
+        if kept:
+            LOCAL.recorder.holders.append((holder, holder.copy()))
+        return holder
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """``chainrule.array_api``: the functions of the Array API standard."""
+        tensor: Any = self._tensor
+        return tensor.__array_namespace__(api_version=api_version)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        tensor: Any = self._tensor
+        return tensor.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self) -> Any:
+        tensor: Any = self._tensor
+        return tensor.__dlpack_device__()
+
+    # -- numbers --------------------------------------------------------------------------------------------------
+
+    def _number(self, what: str, step: bool = False) -> float:
+        """The one number; an error where its derivative would be lost, unless what is made of it is a step function."""
+        if self._tensor.numel() != 1:
+            raise TypeError(
+                f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
+            )
+        if not step and carries(self):
+            if written := errors.written_to_buffer(self):
+                raise TypeError(written)
+            raise errors.array_to_number(what, errors.instead_of_number(self))
+        return self._tensor._asked(f"{what} of an array").item()  # type: ignore[no-any-return]
+
+    def __float__(self) -> float:
+        return float(self._number("float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._number("complex()"))
+
+    def __int__(self) -> int:
+        return int(self._number("int()", step=True))
+
+    def __trunc__(self) -> int:
+        return math.trunc(self._rounded("math.trunc()"))
+
+    def __floor__(self) -> int:
+        return math.floor(self._rounded("math.floor()"))
+
+    def __ceil__(self) -> int:
+        return math.ceil(self._rounded("math.ceil()"))
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        if ndigits is not None and SPECIAL and LOCAL.recorder is not None:
+            found = recorded_operator(round, False, self, ndigits)
+            if found is not None:
+                return found
+        return round(self._rounded("round()")) if ndigits is None else apply(np.round, self, ndigits)
+
+    def _rounded(self, what: str) -> float:
+        """The number that a step function is of: NumPy asks elements of arrays of objects for it, too."""
+        if LOCAL.recorder is not None:
+            LOCAL.recorder.check_unboxed(self._tensor)
+        return self._number(what, step=True)
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu" or self.shape:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self._tensor._concrete("an index of an array").item())
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+                if self.size
+                else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that it is not empty."
+            )
+        return bool(self._tensor._asked("the truth of an array").item())
+
+    def __contains__(self, x: Any) -> bool:
+        return bool(np.any(self == x))
+
+    def __len__(self) -> int:
+        if not self._tensor._raw.shape:
+            raise TypeError("len() of unsized object")
+        return int(self._tensor._raw.shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._tensor._raw.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(len(self)))
+
+    # -- printing, copying ----------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        raw = self._tensor._raw
+        data = raw if type(raw) is ndarray else raw.shown
+        return f"Array({raw!r})" if data is None else printing.array_repr(data, self._tensor._history())
+
+    def __str__(self) -> str:
+        raw = self._tensor._raw
+        data = raw if type(raw) is ndarray else raw.shown
+        return repr(self) if data is None else str(data)
+
+    def __format__(self, spec: str) -> str:
+        raise_what_scipy_caught()
+        raw = self._tensor._raw
+        values = raw if type(raw) is ndarray else raw.concrete() if not spec else raw.read()
+        if not spec or values is None:  # in vmap there is no one number to format
+            return str(self)
+        return format(values, spec)
+
+    def __copy__(self) -> Array:
+        return apply(np.copy, self)  # type: ignore[no-any-return]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        return array_of(self._tensor.__deepcopy__(memo))
+
+
+#: ufunc -> what computes it on Arrays without keywords; ``ops.array`` fills it.
+FAST: dict[np.ufunc, Callable[..., Any]] = {}
+
+
+def array_of(tensor: Tensor) -> Array:
+    """A tensor's other face."""
+    array = new(Array)
+    array._tensor = tensor
+    return array
+
+
+def carries(x: Array) -> bool:
+    """Whether a derivative is being taken of the values, in either mode: then no plain number may stand for them."""
+    tensor = x._tensor
+    return tensor.requires_grad or (type(tensor._raw) is not ndarray and tensor._raw.moving)
+
+
+def is_plain(x: Array) -> bool:
+    """Whether there is one plain array of the values, and nothing is lost if it stands for them."""
+    raw = x._tensor._raw
+    return not carries(x) and (type(raw) is ndarray or raw.readable)
+
+
+# -- in and out --------------------------------------------------------------------------------------------------------
+
+
+def plain_or_stacked(x: Any) -> Any:
+    """An array of objects (``np.array([x[0], x[1]])``) as the numbers it holds: a tensor where there are Arrays.
+
+    Anything else is returned as it is.
+    """
+    if not is_objects(x):
+        return x
+    if any(isinstance(item, (Array, Tensor)) for item in x.flat):
+        parts = [item._tensor if isinstance(item, Array) else as_tensors(item) for item in x.flat]
+        parts = [part if isinstance(part, Tensor) else np.asarray(part) for part in parts]
+        return np.reshape(np.stack(parts), x.shape)
+    if all(isinstance(item, (int, float, complex, np.number, np.bool_)) for item in x.flat):
+        return np.array(x.tolist()).reshape(x.shape)
+    return x
+
+
+def faced(tensor: Tensor, given: Any) -> Any:
+    """An argument as a function is handed it: with PyTorch's face for a tensor, with NumPy's for an array or a number."""
+    return tensor if isinstance(given, (Tensor, ArrayLike)) else array_of(tensor)
+
+
+def unfaced(x: Any) -> Any:
+    """A result with its tensor in the place of an Array (or of an array of objects that are Arrays)."""
+    return x._tensor if type(x) is Array else plain_or_stacked(x)
+
+
+def as_tensors(x: Any) -> Any:
+    """A value with tensors in the place of Arrays, also inside lists, tuples and dicts."""
+    kind = type(x)
+    if kind is Array:
+        return x._tensor
+    if kind is ndarray:
+        found = plain_or_stacked(x)
+        if is_objects(found):
+            raise errors.array_of_objects(found)
+        return found
+    if kind is list or kind is tuple:
+        return kind([as_tensors(item) for item in x]) if _holds_any(x) else x
+    if kind is dict:
+        return {key: as_tensors(item) for key, item in x.items()}
+    if kind is slice:
+        return slice(as_tensors(x.start), as_tensors(x.stop), as_tensors(x.step))
+    return x
+
+
+def _holds_any(items: Any) -> bool:
+    return any(type(item) in _CONTAINERS for item in items)
+
+
+_CONTAINERS = frozenset({Array, list, tuple, dict, slice, ndarray})
+
+
+def holds(x: Any, kind: type) -> bool:
+    if isinstance(x, kind):
+        return True
+    if type(x) is list or type(x) is tuple:
+        return any(holds(item, kind) for item in x)
+    return type(x) is dict and any(holds(item, kind) for item in x.values())
+
+
+def _shared(x: Any) -> Any:
+    """What a tensor's method or attribute gives, with Arrays in the place of tensors."""
+    if isinstance(x, Tensor):
+        return array_of(x)
+    if not callable(x) or not hasattr(x, "__self__"):
+        return x
+
+    @functools.wraps(x)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return as_arrays(x(*as_tensors(args), **as_tensors(kwargs)))
+
+    return method
+
+
+def as_arrays(x: Any) -> Any:
+    """A result with Arrays in the place of tensors, also inside tuples and lists."""
+    if type(x) is Tensor or isinstance(x, Tensor):
+        array = new(Array)
+        # NumPy's numbers are values: what they are reshaped to has memory of its own
+        array._tensor = x if x._view is None or x._view.base._raw.shape or _shows_array(x) else x.clone()
+        return array
+    if isinstance(x, tuple):
+        parts = [as_arrays(part) for part in x]
+        return x._make(parts) if hasattr(x, "_make") else type(x)(parts)
+    return [as_arrays(part) for part in x] if type(x) is list else x
+
+
+def _shows_array(view: Any) -> bool:
+    """Whether a view is, in plain code that is recorded, one of an array without axes."""
+    return LOCAL.recorder is not None and LOCAL.recorder.is_array(view._view.base._raw)
+
+
+# Functions that write into their first argument, and what leaves the memory to the tape where it holds it.
+WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
+
+
+def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """A NumPy function of Arrays, as NumPy's own signature has it."""
+    if SPECIAL and LOCAL.recorder is not None and function not in WRITERS:
+        found = recorded_as_numpy(function, "", args, kwargs, _out_of(function, args, kwargs))
+        if found is not None:
+            return found
+    ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
+    if function in WRITERS and args:
+        if function is np.copyto and len(args) > 1 and args[0] is args[1]:
+            return None  # NumPy, too, looks at this first, and not at whether it may write
+        if LOCAL.recorder is not None and function is not np.copyto and _recorded_writer(function, args, kwargs):
+            return None
+        if type(args[0]) is Array:
+            WRITERS[function](args[0]._tensor, f"np.{function.__name__}")
+        elif is_objects(args[0]):
+            return _write_stacked(functools.partial(apply, function), *args, **kwargs)
+    operands, mixed = _opened(args)
+    mixed = mixed or (bool(kwargs) and holds(kwargs, Tensor))
+    result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
+    if SPECIAL and LOCAL.recorder is not None:
+        LOCAL.recorder.check_view(function, result)
+    if out is None:
+        return result if mixed else as_arrays(result)
+    target = next(x for x in (kwargs.get("out"), *args) if x is out or (type(x) is Array and x._tensor is out))
+    return write_out(function.__name__, target, result)
+
+
+def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any, out: Any = None) -> Any:
+    """Have NumPy's own function recorded, where arrays of a compiled function carry no derivative. None: have ours.
+
+    Such arrays stand for what are plain arrays when the function is not compiled.
+
+    Args:
+        out: what the function is to write into; not among the keywords of a ufunc.
+    """
+    recorder = LOCAL.recorder
+    if method == "at" or (out is not None and not recorder.plain):
+        return None
+    if out is not None:
+        return _recorded_into(function, method, args, kwargs, out)
+    raw = _recorded((args, kwargs))
+    if raw is None or not (recorder.plain or recorder.are_plain(raw)):
+        return None
+    found = recorder.as_numpy(function, method, *raw)
+    if type(found) is tuple:
+        return tuple([array_of(wrap(x)) for x in found])
+    return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
+
+
+def _recorded_into(function: Any, method: str, args: Any, kwargs: Any, out: Any) -> Any:
+    """``recorded_as_numpy`` for a call that writes into Arrays. None: have ours, which computes, and then writes the same."""
+    targets = out if type(out) is tuple else (out,)
+    if not all([type(target) is Array for target in targets]):
+        return None
+    if any([LOCAL.recorder.is_scalar(target._tensor._raw) for target in targets]):
+        raise TypeError("return arrays must be of ArrayType")
+    ufunc = method == "__call__"
+    raw = _recorded((args, {**kwargs, "out": out} if method else kwargs, targets))
+    if raw is None or (ufunc and not kwargs and LOCAL.recorder.computes_alike(function, raw[0], raw[2])):
+        return None
+    if method:
+        function = getattr(function, method)
+    found = LOCAL.recorder.written_by(function, *raw)
+    for target, values in zip(targets, found if type(found) is tuple else (found,), strict=True):
+        target[...] = array_of(wrap(values))
+    return out[0] if type(out) is tuple and len(out) == 1 else out
+
+
+def recorded_setitem(x: Array, index: Any, value: Any) -> bool:
+    """Have ``x[index] = value`` recorded as it is, where NumPy looks at numbers: at positions, or at what an integer is made of."""
+    recorder, raw = LOCAL.recorder, x._tensor._raw
+    if not recorder.plain:
+        return False
+    if recorder.is_scalar(raw):
+        raise TypeError(f"'numpy.{raw.dtype.type.__name__}' object does not support item assignment")
+    narrowed = raw.dtype.kind in "iub" and type(value) is Array and value.dtype != raw.dtype
+    if not narrowed and not any([type(i) is Array for i in (index if type(index) is tuple else (index,))]):
+        return False
+    operands = _recorded((x, index, value))
+    if operands is None:
+        return False
+    x[...] = array_of(wrap(recorder.written_by(operator.setitem, operands, {}, operands[:1])))
+    return True
+
+
+def _recorded_writer(function: Any, args: Any, kwargs: Any) -> bool:
+    """Have a function recorded that writes into its first argument. False: have ours, which does."""
+    target = args[0]
+    raw = _recorded((args, kwargs)) if type(target) is Array and LOCAL.recorder.plain else None
+    if raw is None:
+        return False
+    target[...] = array_of(wrap(LOCAL.recorder.written_by(function, *raw, raw[0][:1])))
+    return True
+
+
+def _out_of(function: Any, args: Any, kwargs: Any) -> Any:
+    """What a function of NumPy's is told to write into."""
+    if kwargs.get("out") is not None:
+        return kwargs["out"]
+    ours = FUNCTIONS.get(function) if len(args) > 1 else None
+    at = -1 if ours is None else out_position(ours)
+    return args[at] if 0 <= at < len(args) else None
+
+
+def recorded_operator(operation: Callable[..., Any], special: bool, *operands: Any) -> Any:
+    """``recorded_as_numpy`` for an operator, which for floats, scalars and some exponents is not what the ufunc is."""
+    recorder = LOCAL.recorder
+    warns = recorder.plain and any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
+    if not recorder.weak and not special and not warns:
+        return None
+    raw = _recorded(operands)
+    if raw is None:
+        return None
+    if warns and recorder.are_integers(raw):
+        return array_of(wrap(recorder.of_integers(operation, raw)))
+    found = recorder.on_floats(operation, *raw) if recorder.weak else None
+    if found is None:
+        if not (recorder.plain or recorder.are_plain(raw)) or (len(raw) < 2 and not special):
+            return None
+        found = recorder.as_operator(operation, *raw)
+    return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
+
+
+def is_operator(frame: Any, name: str) -> bool:
+    """Whether a frame computes with an operator, or calls the function that is named after one, and no ufunc."""
+    code = frame.f_code
+    return code.co_code[frame.f_lasti] == opmap["BINARY_OP"] or name in code.co_names
+
+
+def with_strong_floats(ufunc: np.ufunc, operands: Any) -> Any:
+    """Operands of a ufunc where a derivative is taken, with Python's floats as arrays of the dtype that they take."""
+    recorder = LOCAL.recorder
+    if not recorder.weak:
+        return operands
+    raws = [x._tensor._raw if type(x) is Array else x for x in operands]
+    strong = recorder.strong(ufunc, raws)
+    return tuple(
+        [array_of(wrap(y)) if x is not y else given for x, y, given in zip(raws, strong, operands, strict=True)]
+    )
+
+
+def recorded_in_place(operation: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Array, y: Any) -> bool:
+    """Have ``x op= y`` recorded as it is, where NumPy may round otherwise if the result lies where an operand does."""
+    raw = x._tensor._raw
+    raw = _recorded((x, y)) if LOCAL.recorder.plain and (raw.shape or LOCAL.recorder.is_array(raw)) else None
+    if raw is None or LOCAL.recorder.computes_alike(ufunc, raw, raw[:1]):
+        return False
+    x[...] = array_of(wrap(LOCAL.recorder.written_by(operation, raw, {}, raw[:1])))
+    return True
+
+
+def _recorded(x: Any) -> Any:
+    """Arguments with what is recorded in the place of Arrays; None if one carries a derivative, or is a Tensor."""
+    kind = type(x)
+    if kind is ndarray:
+        x = plain_or_stacked(x)
+        return _recorded(array_of(x)) if isinstance(x, Tensor) else x
+    if kind is Array:
+        tensor = x._tensor
+        LOCAL.recorder.check_unboxed(tensor)
+        if type(tensor._raw) is ndarray:
+            LOCAL.recorder.bring(tensor)
+        return tensor._raw if tensor._edge is None else None
+    if kind is tuple or kind is list:
+        items = [_recorded(item) if type(item) in _HOLDERS else item for item in x]
+        return None if any(a is None and b is not None for a, b in zip(items, x, strict=True)) else kind(items)
+    if kind is dict:
+        values = [_recorded(item) if type(item) in _HOLDERS else item for item in x.values()]
+        same = all(a is not None or b is None for a, b in zip(values, x.values(), strict=True))
+        return dict(zip(x, values, strict=True)) if same else None
+    return None
+
+
+def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any) -> Any:
+    """A ufunc of Arrays. NumPy's scalars are as strong as arrays."""
+    operands, mixed = _opened(inputs)
+    if method == "at":
+        if LOCAL.recorder is not None and _recorded_writer(ufunc.at, inputs, kwargs):
+            return None
+        if type(inputs[0]) is Array:
+            return _write_at(ufunc, inputs[0]._tensor, operands)
+        if is_objects(inputs[0]):
+            return _write_stacked(ufunc.at, *inputs)
+    row = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
+    result = call_ufunc(ufunc, method, operands, as_tensors(out), as_tensors(kwargs)) if row is None else row(*operands)
+    result = valued(result)
+    if out is None:
+        return result if mixed else as_arrays(result)
+    return write_out(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"))
+
+
+def _write_at(ufunc: np.ufunc, target: Tensor, operands: list[Any]) -> None:
+    """``ufunc.at``, which in NumPy writes through views that are read-only, too."""
+    view = target._view
+    read_only = is_read_only(target)
+    if read_only:
+        view.origin = ""
+    try:
+        WRITERS[np.ufunc.at](target, f"np.{ufunc.__name__}.at")
+        call_ufunc(ufunc, "at", operands, None, {})
+    finally:
+        if read_only:
+            view.origin = "read-only"
+
+
+_HOLDERS = frozenset({Array, Tensor, ndarray, tuple, list, dict})
+_SIMPLE = frozenset({Tensor, int, float, bool, complex, str, type(None)})
+
+
+def _opened(args: Any) -> tuple[list[Any], bool]:
+    """Operands with tensors for Arrays and 0-d arrays for NumPy's scalars, and whether there was a Tensor among them."""
+    operands = []
+    mixed = False
+    for x in args:
+        kind = type(x)
+        if kind is Array:
+            x = x._tensor
+        elif kind not in _SIMPLE:
+            mixed = mixed or holds(x, Tensor)
+            x = np.asarray(x) if isinstance(x, np.generic) else plain(as_tensors(x))
+        elif kind is Tensor:
+            mixed = True
+        operands.append(x)
+    return operands, mixed
+
+
+def write_out(name: str, out: Any, result: Any, casting: Any = "same_kind") -> Any:
+    """NumPy's ``out=``."""
+    targets = out if isinstance(out, tuple) else (out,)
+    results = result if isinstance(result, tuple) else (result,)
+    for target, value in zip(targets, results, strict=True):
+        if isinstance(target, (Tensor, Array)):
+            check_out(name, target, value, casting)
+        if isinstance(target, Tensor):
+            target.copy_(value)
+        elif isinstance(target, Array):
+            target[...] = value
+        elif is_objects(target):
+            _write_objects(target, value)
+        elif target is not None:
+            raise errors.out_is_plain_array(name, target)
+    return targets[0] if len(targets) == 1 else targets
+
+
+def is_objects(x: Any) -> bool:
+    return type(x) is ndarray and x.dtype == _OBJECT
+
+
+def _write_stacked(function: Callable[..., Any], target: ndarray, *args: Any, **kwargs: Any) -> None:
+    """Let a function write into an array of objects that are Arrays."""
+    stacked = Array(target)
+    function(stacked, *args, **kwargs)
+    _write_objects(target, stacked)
+
+
+def _write_objects(target: ndarray, value: Any) -> None:
+    """Write the elements of an Array into an array of objects."""
+    shape = np.broadcast_shapes(target.shape, np.shape(value))
+    if shape != target.shape:
+        raise errors.array_output_shape("out=", target.shape, shape)
+    value = as_arrays(apply(np.broadcast_to, value, shape))
+    for place in np.ndindex(shape):
+        target[place] = value[place]
+
+
+def takes_arrays(function: Callable[..., Any], full: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """A function of PyTorch's face that takes Arrays as well: then its results are Arrays.
+
+    ``full`` is called in its place where there are Arrays or keywords.
+    """
+    full = function if full is None else full
+
+    @functools.wraps(full)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for x in args:
+            kind = type(x)
+            if kind is Array or ((kind is list or kind is tuple) and any(type(item) is Array for item in x)):
+                break
+        else:
+            if not kwargs:
+                return function(*args)
+            if not holds(kwargs, Array):
+                return full(*args, **kwargs)
+        mixed = holds(args, Tensor) or holds(kwargs, Tensor)
+        result = full(*as_tensors(args), **as_tensors(kwargs))
+        return result if mixed else as_arrays(result)
+
+    call.takes_arrays = True  # type: ignore[attr-defined]
+    return call

@@ -1,0 +1,196 @@
+"""The functions users call, made from elementwise rows.
+
+``unary`` and ``binary`` are the reference: everything goes to ``general``. The ordinary case, tensors of float arrays and numbers outside
+of all modes, is done in C where the extension is there (``api.operations``), with the same results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import Array, as_arrays
+from chainrule._src.api.in_place import store_out
+from chainrule._src.api.operations import operation
+from chainrule._src.arrays import dtypes, promotion
+from chainrule._src.arrays.libraries import is_foreign
+from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.messages import errors
+from chainrule._src.rules.primitive import TABLE, Primitive
+from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.eager import share
+from chainrule._src.tape.others import beside
+from chainrule._src.tape.protocol import ArrayLike, one_float_dtype
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.tape.versions import protected
+
+ndarray = np.ndarray
+generic = np.generic
+new = object.__new__
+_OPERANDS = (Tensor, int, float, complex, ndarray, generic, ArrayLike)
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+def operand(function: str, position: int, x: Any) -> Any:
+    """Check an operand: tensors and numbers pass, arrays become tensors, anything else is a TypeError."""
+    if isinstance(x, generic) and x.dtype.kind in "fciub":
+        return x.item()  # a NumPy scalar is as weak as Python's
+    if isinstance(x, (Tensor, int, float, complex, ArrayLike)):
+        return x
+    if isinstance(x, (ndarray, generic)) and not is_foreign(type(x)):
+        if x.dtype.kind not in "fciub":
+            raise errors.wrong_operand(function, position, x)
+        return wrap(protected(dtypes.native(x)))
+    if type(x) is Array:
+        return x._tensor
+    if is_foreign(type(x)):
+        return wrap(x)
+    raise errors.wrong_operand(function, position, x)
+
+
+def promoted(prim: Primitive, operands: Any) -> list[Any]:
+    """Cast operands to the dtype PyTorch would compute in. Python numbers stay numbers (they are weak)."""
+    first = operands[0]
+    if len(operands) == 1:
+        target = dtype_of(first)
+    elif len(operands) == 2:
+        x, y = operands
+        x_array, y_array = hasattr(x, "dtype"), hasattr(y, "dtype")
+        if x_array and y_array:
+            dx, dy = dtype_of(x), dtype_of(y)
+            target = dx if dx is dy else promotion.result_dtype(dx, not x.ndim, dy, not y.ndim)
+        else:
+            target = promotion.scalar_dtype(dtype_of(x), y) if x_array else promotion.scalar_dtype(dtype_of(y), x)
+    else:
+        target = promotion.joint_dtype(
+            *[x._raw if isinstance(x, Tensor) and type(x._raw) is ndarray else x for x in operands]
+        )
+    if prim.promotion == "float" and target.kind in "iub":
+        target = dtypes.default_dtype()
+    if target.kind in "iu" and prim.promotion != "comparison":  # NumPy compares any two integers rightly
+        operands = [around(x, target) if type(x) is int else x for x in operands]
+    return [cast(x, target) if hasattr(x, "dtype") and dtype_of(x) != target else x for x in operands]
+
+
+def around(x: int, dtype: Any) -> int:
+    """A Python integer as an integer dtype holds it: beyond one end it starts again at the other."""
+    info = np.iinfo(dtype)
+    if dtype.itemsize == 8 or info.min <= x <= info.max:
+        return x
+    return (x - int(info.min)) % (int(info.max) - int(info.min) + 1) + int(info.min)
+
+
+def general(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
+    """Everything but the hot case: checks, promotion, then ``bind``. The result is always a tensor."""
+    if "f" not in prim.accepts or not one_float_dtype(operands):
+        kinds = set(map(type, operands))
+        operands = tuple([operand(prim.name, i, x) for i, x in enumerate(operands)])
+        if Array in kinds:
+            result = general(prim, operands, params)
+            return result if Tensor in kinds else as_arrays(result)
+        if not any(isinstance(x, (Tensor, ArrayLike)) for x in operands):
+            raise errors.wrong_operand(prim.name, 0, operands[0])
+        if prim.promotion != "none":
+            operands = promoted(prim, operands)
+        for x in operands:
+            if hasattr(x, "dtype") and dtype_of(x).kind not in prim.accepts:
+                raise errors.no_kernel(prim.name, x.dtype, prim.accepts, prim.on_bools)
+    try:
+        return bind(prim, operands, params)
+    except ValueError as error:
+        if "broadcast" not in str(error):
+            raise
+        raise errors.not_broadcastable(prim.name, *operands) from None
+
+
+def unary(prim: Primitive) -> Callable[..., Any]:
+    """The user's function for an elementwise primitive of one operand."""
+
+    def call(input: Any, *, out: Any = None) -> Any:
+        result = general(prim, (input,), {})
+        return result if out is None else store_out(out, result)
+
+    prim.function = operation(_named(call, prim), prim)
+    return prim.function
+
+
+def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
+    """The user's function for an elementwise primitive of two operands.
+
+    As an operator ("mul" for ``__mul__``) it leaves operands it does not know to the other side.
+    """
+
+    def call(input: Any, other: Any, *, out: Any = None) -> Any:
+        if isinstance(other, generic) and type(number := other.item()) in (float, int):
+            return call(input, number, out=out)
+        if operator and not isinstance(other, _OPERANDS) and not is_foreign(type(other)):
+            return beside(operator, call, input, other)
+        result = general(prim, (input, other), {})
+        return result if out is None else store_out(out, result)
+
+    prim.function = operation(_named(call, prim), prim)
+    return prim.function
+
+
+def call_instead(other: Callable[[np.ufunc], Callable[..., Any]] | None) -> None:
+    """Have operations call ``other(ufunc)`` where they call one of NumPy's ufuncs; it gives the same. None: as before."""
+    for prim in TABLE.values():
+        ufunc = prim.value
+        if (
+            isinstance(ufunc, np.ufunc)
+            and ufunc.nin < 3
+            and prim.kind == "elementwise"
+            and vars(np).get(ufunc.__name__) == ufunc
+        ):
+            share(prim, ufunc if other is None else other(ufunc))
+
+
+def nary(prim: Primitive, **forms: Any) -> Callable[..., Any]:
+    """The user's function for an elementwise primitive of three operands or with parameters.
+
+    ``forms`` are as ``operation`` has them; without them, parameters are left to Python.
+    """
+
+    def call(*operands: Any, out: Any = None, **params: Any) -> Any:
+        return store_out(out, general(prim, operands, params))
+
+    _named(call, prim)
+    if prim.parameters and "parameters" not in forms:
+        return call
+    prim.function = operation(call, prim, **forms)
+    return prim.function
+
+
+def discrete(prim: Primitive) -> Callable[..., Any]:
+    """The user's function for a primitive without a gradient, of one operand or two."""
+
+    def one(input: Any, *, out: Any = None) -> Any:
+        result = general(prim, (input,), {})
+        return result if out is None else store_out(out, result)
+
+    def two(input: Any, other: Any, *, out: Any = None) -> Any:
+        result = general(prim, (input, other), {})
+        return result if out is None else store_out(out, result)
+
+    prim.function = operation(_named(one if len(prim.operands) == 1 else two, prim), prim)
+    return prim.function
+
+
+def _named(call: Callable[..., Any], prim: Primitive) -> Callable[..., Any]:
+    call.__name__ = call.__qualname__ = prim.name
+    call.__doc__ = prim.doc
+    call.__module__ = "chainrule"
+    call.takes_arrays = True  # type: ignore[attr-defined]
+    prim.function = call
+    return call
+
+
+def public_function(prim: Primitive) -> Callable[..., Any]:
+    """The user's function for an elementwise or discrete row, by its number of operands."""
+    if prim.kind == "discrete":
+        return discrete(prim)
+    if prim.parameters or len(prim.operands) > 2:
+        return nary(prim)
+    return unary(prim) if len(prim.operands) == 1 else binary(prim)

@@ -1,0 +1,174 @@
+"""Gradient mode and inference mode, as context managers and decorators."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from chainrule._src.messages import errors
+from chainrule._src.tape.modes import LOCAL, MODES, Mode, switch
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def is_grad_enabled() -> bool:
+    """Whether gradient mode is on in this thread.
+
+    >>> import chainrule as cr
+    >>> with cr.no_grad():
+    ...     cr.is_grad_enabled()
+    False
+    """
+    return LOCAL.mode.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside :class:`inference_mode`."""
+    return LOCAL.mode.inference
+
+
+def _set_grad(grad: bool) -> None:
+    switch(LOCAL.mode.with_grad(grad))
+
+
+class ModeContext:
+    """A context manager that is also a decorator, for functions and for generator functions."""
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *exc: object) -> None:
+        raise NotImplementedError
+
+    def clone(self) -> ModeContext:
+        return type(self)()
+
+    def __call__(self, function: F) -> F:
+        if inspect.isclass(function):
+            errors.warn(
+                "Decorating classes is deprecated and will be disabled in future versions: it makes the class a function, and "
+                "reaches __init__ alone. Decorate the methods.",
+                FutureWarning,
+            )
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def stepped(*args: Any, **kwargs: Any) -> Any:
+                # The mode holds while the generator's own code runs, not while its consumer's does.
+                steps = function(*args, **kwargs)
+                send, value = steps.send, None
+                try:
+                    while True:
+                        with self.clone():
+                            try:
+                                item = send(value)
+                            except StopIteration as stop:
+                                return stop.value
+                        try:
+                            value = yield item
+                            send = steps.send
+                        except GeneratorExit:
+                            raise
+                        except BaseException as error:
+                            value, send = error, steps.throw
+                finally:
+                    with self.clone():
+                        steps.close()
+
+            return stepped  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]
+
+
+class no_grad(ModeContext):
+    """Operations inside are not recorded; their results do not require grad.
+
+    Works as a context manager and as a decorator, with or without parentheses.
+
+    >>> import chainrule as cr
+    >>> x = cr.tensor([1.0], requires_grad=True)
+    >>> with cr.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    enabled = False
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        self = super().__new__(cls)
+        if function is None:
+            return self
+        if not callable(function):
+            raise TypeError(f"{cls.__name__}() takes no argument, or the function to decorate; got {function!r}")
+        return self(function)
+
+    def __enter__(self) -> None:
+        self.previous = LOCAL.mode.grad
+        _set_grad(self.enabled)
+
+    def __exit__(self, *exc: object) -> None:
+        _set_grad(self.previous)
+
+
+class enable_grad(no_grad):
+    """Operations inside are recorded, also within :class:`no_grad`."""
+
+    enabled = True
+
+
+class set_grad_enabled(ModeContext):
+    """Switch gradient mode to ``mode``: at once when called, and back at the end when used with ``with``."""
+
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
+        self.mode = mode
+        self.previous = LOCAL.mode.grad
+        _set_grad(mode)
+
+    def clone(self) -> ModeContext:
+        return set_grad_enabled(self.mode)
+
+    def __call__(self, function: F) -> F:
+        _set_grad(self.previous)
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        _set_grad(self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        _set_grad(self.previous)
+
+
+class inference_mode(ModeContext):
+    """As :class:`no_grad`, for code whose results never meet autograd. ``inference_mode(False)`` records."""
+
+    mode: bool
+    previous: Mode
+
+    def __new__(cls, mode: Any = True) -> Any:
+        self = super().__new__(cls)
+        if callable(mode):
+            self.mode = True
+            return self(mode)
+        self.mode = bool(mode)
+        return self
+
+    def clone(self) -> ModeContext:
+        copy: ModeContext = inference_mode(self.mode)
+        return copy
+
+    def __enter__(self) -> None:
+        self.previous = switch(MODES[not self.mode, self.mode, LOCAL.mode.silent])
+
+    def __exit__(self, *exc: object) -> None:
+        before = self.previous
+        switch(MODES[before.grad, before.inference, LOCAL.mode.silent])

@@ -1,0 +1,145 @@
+"""The methods that write: ``x.add_(1)``, ``x.t_()``, and the argument ``out=``. What a write does to histories is in ``tape.inplace``."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays import promotion
+from chainrule._src.messages import errors
+from chainrule._src.tape.inplace import check_mode, check_writable, on_tape, overlaps_itself, update
+from chainrule._src.tape.modes import LOCAL, grad_mode, recording
+from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.tensor import InferenceTensor, Tensor, hold, wrap
+from chainrule._src.tape.versions import moved, wrote
+from chainrule._src.tape.view import View, register_view, views_of
+
+ndarray = np.ndarray
+
+#: in-place methods that outside autograd are one call of a ufunc, which writes where the tensor is
+DIRECT = {"add_": np.add, "sub_": np.subtract, "mul_": np.multiply, "div_": np.divide}
+
+
+def in_place(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The method ``x.op(...)`` that writes ``function(x, ...)`` into ``x``."""
+    ufunc = DIRECT.get(op)
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        check_writable(self, op)
+        data = self._raw
+        if type(data) is not ndarray:
+            return update(self, function(self, *args, **kwargs), op)
+        recorded = recording()
+        if ufunc is not None and not kwargs and len(args) == 1:
+            other = args[0]
+            off_tape = self._edge is None and self._view is None and getattr(other, "_edge", None) is None
+            if (off_tape or not recorded) and _computed_in_place(ufunc, data, getattr(other, "_raw", other), op):
+                wrote(data, op, errors.user_line())
+                return self
+        # What the tape saves must be the value before the write.
+        operand = wrap(data.copy(), self._edge) if recorded else self
+        return update(self, function(operand, *args, **kwargs), op)
+
+    return _form_of(function, op, method)
+
+
+def becomes_view(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The method ``x.op(...)`` after which ``x`` is the view ``function(x, ...)``."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return reshaped(self, lambda x: function(x, *args, **kwargs), op)
+
+    return _form_of(function, op, method)
+
+
+def _form_of(function: Callable[..., Any], op: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    method.__name__ = op
+    method.__qualname__ = f"Tensor.{op}"
+    method.__doc__ = f"In-place form of :func:`{function.__name__}`."
+    return method
+
+
+def _computed_in_place(ufunc: np.ufunc, x: np.ndarray[Any, Any], y: Any, op: str) -> bool:
+    """Let a ufunc write into an array, if its result is what it would be elsewhere; whether it did."""
+    if x.dtype.kind not in "fc":
+        return False
+    if type(y) is ndarray:
+        if y.dtype != x.dtype or (not y.ndim and x.ndim):
+            return False
+    elif type(y) is not float and type(y) is not int:
+        return False
+    try:
+        ufunc(x, y, out=x)
+    except ValueError:
+        try:
+            shape = np.broadcast_shapes(x.shape, np.shape(y))
+        except ValueError:
+            shape = np.shape(y)
+        raise errors.in_place_shape(op, x.shape, shape) from None
+    return True
+
+
+def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tensor:
+    """Give a tensor the shape and history of ``move(tensor)``, a view of it (``tensor.transpose_()`` and its like).
+
+    If other tensors are views of this one, they stay views of what it was: that goes on as a base of its own.
+    """
+    check_mode(tensor, op)
+    data, edge = tensor._raw, tensor._edge
+    if type(edge) is Leaf:  # outside the tape, or it would have raised
+        hold(tensor, move(wrap(data))._raw)
+        edge.data = tensor._raw
+        moved(data)
+        return tensor
+    family = [] if tensor._view is not None else views_of(tensor)
+    with grad_mode(True):
+        result = move(tensor)
+    view = result._view
+    if family:
+        if LOCAL.recorder is not None:
+            LOCAL.recorder.check_reshaped(tensor)
+        before = wrap(data, edge)
+        for member in family:
+            member._view.base = before
+        before._views = [weakref.ref(member) for member in family]
+        if tensor._memory is not None:
+            memory, steps = tensor._memory
+            tensor._memory = None
+            memory.join(before, steps)
+        register_view(tensor, before, view.steps, "")
+    elif tensor._view is not None and view is not None:
+        tensor._view = View(tensor._view.base, view.steps, tensor._view.origin)
+    elif tensor._memory is not None:
+        memory, steps = tensor._memory
+        memory.join(tensor, (*steps, *view.steps))
+    hold(tensor, result._raw)
+    tensor._edge = result._edge
+    moved(data)
+    return tensor
+
+
+def store_out(out: Tensor | None, result: Tensor) -> Tensor:
+    """The ``out=`` argument: write a result that is not recorded into the tensor that the caller brought, if any."""
+    if out is None:
+        return result
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    if result._edge is not None or (on_tape(out) and recording()):
+        raise errors.out_requires_grad(getattr(result.grad_fn, "prim", None))
+    if type(out) is InferenceTensor and not LOCAL.mode.inference:
+        raise errors.inference_in_place("out=")
+    if out._raw.shape != result._raw.shape:
+        if not promotion.can_cast(result.dtype, out.dtype):
+            raise errors.in_place_dtype("out=", result.dtype, out.dtype)
+        if out._view is not None:
+            raise errors.in_place_shape("out=", out._raw.shape, result._raw.shape)
+        if out.numel():
+            errors.warn_out_resized(out._raw.shape, result._raw.shape)
+        hold(out, result._raw.astype(out._raw.dtype, copy=True))
+        return out
+    if type(out._raw) is ndarray and overlaps_itself(out._raw, out._view):
+        raise errors.expanded_in_place("out=")
+    return update(out, result, "out=")

@@ -1,0 +1,150 @@
+"""Tensors from what users write: numbers, nested sequences, arrays."""
+
+from __future__ import annotations
+
+import functools
+from array import array as TypedArray
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import Array, as_tensors
+from chainrule._src.arrays import promotion
+from chainrule._src.arrays.dtype import DTYPE_OF
+from chainrule._src.arrays.dtypes import as_dtype, default_dtype, get_default_complex_dtype, native
+from chainrule._src.arrays.libraries import is_container, is_foreign
+from chainrule._src.messages import errors
+from chainrule._src.tape.foreign import Foreign
+from chainrule._src.tape.protocol import plain
+from chainrule._src.tape.tensor import Tensor, wrap
+
+ndarray = np.ndarray
+
+
+def make_tensor(data: Any, dtype: Any, requires_grad: bool, copy_data: bool) -> Tensor:
+    """The work behind ``tensor`` and ``as_tensor``: NumPy data keeps its dtype, Python floats get the default one."""
+    if type(data) is not ndarray:
+        data = _inner(data)
+    if is_foreign(type(data)):
+        array = plain(data)
+        array = array if dtype is None else array.astype(as_dtype(dtype))
+    elif isinstance(data, Tensor):
+        array = data._array()
+        target = array.dtype if dtype is None else as_dtype(dtype)
+        array = array.astype(target, copy=copy_data)
+    else:
+        array = to_array(data, dtype, copy_data)
+    out = wrap(array)
+    if requires_grad:
+        out.requires_grad = requires_grad
+    elif isinstance(data, Tensor) and data._edge is not None:
+        out._cut = errors.Cut("tensor()", errors.user_line())
+    return out
+
+
+def _inner(data: Any) -> Any:
+    """The tensor of an Array; the other library's array that a tensor holds, or that xarray puts labels around."""
+    if type(data) is Array:
+        data = data._tensor
+    if is_container(type(data)) and hasattr(data, "dims"):
+        data = data.data
+    return data._raw.payload if isinstance(data, Tensor) and type(data._raw) is Foreign else data
+
+
+def to_array(data: Any, dtype: Any = None, copy_data: bool = True) -> np.ndarray[Any, Any]:
+    """Numbers, nested sequences and arrays as an ndarray of a dtype that tensors can have."""
+    target = None if dtype is None else as_dtype(dtype)
+    data = as_tensors(data)
+    if isinstance(data, (ndarray, np.generic)) or _has_array(data):
+        data = data if isinstance(data, np.matrix) else plain(data)
+        array = np.array(data, copy=True if copy_data else None)
+    elif hasattr(data, "__dlpack__"):
+        array = np.from_dlpack(data)
+        array = array.copy() if copy_data else array
+    else:
+        if isinstance(data, (list, tuple)):
+            found = errors.find_tensor(data, Tensor)
+            if found is not None:
+                if found._edge is not None:
+                    raise errors.tensor_of_tensors(found)
+                data = _unwrapped(data)
+        try:
+            array = np.array(data)
+        except ValueError as error:
+            raise errors.ragged(data) from error
+        if target is None:
+            target = _inferred(array, data)
+        elif array.dtype.kind in "fciu":
+            _check_fits(array, target)
+    if array.dtype.kind not in "fciub":
+        raise errors.not_numbers(data, array.dtype)
+    if array.dtype == np.longdouble or array.dtype == np.clongdouble:
+        array = array.astype(np.float64 if array.dtype.kind == "f" else np.complex128)
+    if target is not None:
+        array = array.astype(target, copy=False)
+    result: np.ndarray[Any, Any] = native(array)
+    return result
+
+
+def _check_fits(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> None:
+    """Raise if one of the numbers a user wrote cannot be written in the dtype asked for."""
+    if array.dtype.kind == "c" and dtype.kind != "c":
+        raise errors.complex_number(array, dtype)
+    if dtype.kind in "iu" and array.size:
+        high = np.iinfo(dtype).max
+        low = np.iinfo(dtype).min or -high  # -1 is the largest unsigned number, as in C
+        unfit = ~((array >= low) & (array <= high))
+        if unfit.any():
+            raise errors.number_overflows(array[unfit][0].item(), dtype)
+
+
+def _unwrapped(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data._array()
+    return [_unwrapped(item) for item in data] if isinstance(data, (list, tuple)) else data
+
+
+def _inferred(array: np.ndarray[Any, Any], data: Any) -> np.dtype[Any] | None:
+    """The dtype of what is not an array: Python's numbers have the default float, int64 or bool, NumPy's have their own.
+
+    None: the array's.
+    """
+    kind = array.dtype.kind
+    if kind not in "fciu" or (kind in "fc" and isinstance(data, (memoryview, TypedArray))):
+        return None
+    found: set[Any] = set()
+    if isinstance(data, (list, tuple)):
+        _collect(data, found)
+        if not found <= _PYTHON.keys():
+            each = [_PYTHON[d]() if d in _PYTHON else d for d in found]
+            return functools.reduce(promotion.promoted, each) if DTYPE_OF.keys() >= set(each) else None
+    return default_dtype() if kind == "f" else get_default_complex_dtype() if kind == "c" else np.dtype(np.int64)
+
+
+_PYTHON = {
+    bool: lambda: np.dtype(bool),
+    int: lambda: np.dtype(np.int64),
+    float: default_dtype,
+    complex: get_default_complex_dtype,
+}
+
+
+def _collect(data: Any, found: set[Any]) -> None:
+    """Add what numbers in nested sequences are: types of Python's, or dtypes of NumPy's."""
+    for kind in set(map(type, data)):
+        if kind in _PYTHON:
+            found.add(kind)
+        elif issubclass(kind, np.generic):
+            found.add(np.dtype(kind))
+        elif issubclass(kind, (list, tuple)):
+            for item in data:
+                if type(item) is kind:
+                    _collect(item, found)
+        else:
+            found.update(
+                [to_array(item, None, False).dtype for item in data if type(item) is kind and _has_array(item)]
+            )
+
+
+def _has_array(x: Any) -> bool:
+    return hasattr(x, "__array__") or hasattr(x, "__array_interface__") or hasattr(x, "__array_struct__")

@@ -1,0 +1,155 @@
+"""What goes in and out of rules, as a type."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class AnyArray(Protocol):
+    """NumPy's arrays and scalars, tensors, Arrays, and the values inside of transformations: what rules compute with.
+
+    It answers to NumPy's functions, and has an array's attributes, operators and indexing.
+    """
+
+    @property
+    def shape(self) -> Any: ...
+    @property
+    def dtype(self) -> Any: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def size(self) -> Any: ...
+    @property
+    def T(self) -> Any: ...
+    @property
+    def mT(self) -> Any: ...
+    @property
+    def real(self) -> Any: ...
+    @property
+    def imag(self) -> Any: ...
+    @property
+    def astype(self) -> Any: ...
+    @property
+    def reshape(self) -> Any: ...
+    @property
+    def ravel(self) -> Any: ...
+    @property
+    def sum(self) -> Any: ...
+    @property
+    def any(self) -> Any: ...
+    @property
+    def all(self) -> Any: ...
+    def __array__(self) -> np.ndarray[Any, Any]: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __add__(self, other: Any, /) -> Any: ...
+    def __radd__(self, other: Any, /) -> Any: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+    def __rsub__(self, other: Any, /) -> Any: ...
+    def __mul__(self, other: Any, /) -> Any: ...
+    def __rmul__(self, other: Any, /) -> Any: ...
+    def __truediv__(self, other: Any, /) -> Any: ...
+    def __rtruediv__(self, other: Any, /) -> Any: ...
+    def __pow__(self, other: Any, /) -> Any: ...
+    def __rpow__(self, other: Any, /) -> Any: ...
+    def __matmul__(self, other: Any, /) -> Any: ...
+    def __rmatmul__(self, other: Any, /) -> Any: ...
+    def __neg__(self) -> Any: ...
+    def __lt__(self, other: Any, /) -> Any: ...
+    def __le__(self, other: Any, /) -> Any: ...
+    def __gt__(self, other: Any, /) -> Any: ...
+    def __ge__(self, other: Any, /) -> Any: ...
+    def __and__(self, other: Any, /) -> Any: ...
+    def __or__(self, other: Any, /) -> Any: ...
+    def __invert__(self) -> Any: ...
+
+
+ndarray = np.ndarray
+
+
+def is_recorded(x: Any) -> bool:
+    """Whether x stands for a plain array that is being recorded: rules take the way with it that they take with the array."""
+    return getattr(type(x), "stands_for_array", False)
+
+
+def is_array(x: Any) -> bool:
+    """Whether x is a plain array, or stands for one."""
+    return type(x) is ndarray or getattr(type(x), "stands_for_array", False)
+
+
+def unscalar(x: Any) -> Any:
+    """A 0-d array for one of NumPy's scalars; anything else as it is."""
+    if isinstance(x, np.generic):
+        return np.asarray(x)
+    return x.as_array() if is_recorded(x) else x
+
+
+def lies_within(x: Any, low: Any, high: Any) -> bool:
+    """Whether all elements of an array are between two numbers, or are one of them."""
+    return bool(in_one(_lies_within, x, low, high))
+
+
+def _lies_within(x: Any, low: Any, high: Any) -> Any:
+    return np.asarray(not x.size or (x.min() >= low and x.max() <= high))
+
+
+def in_one(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a function of arrays gives that goes by the numbers which way to take: a recording has it as one call."""
+    for x in args:
+        if is_recorded(x):
+            return x.recorder.call(function, "", args, kwargs)
+    return function(*args, **kwargs)
+
+
+def with_strides(array: np.ndarray[Any, Any], strides: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """A copy with these strides."""
+    copy = room(array.shape, array.dtype, strides)
+    copy[...] = array
+    return copy
+
+
+def room(shape: Sequence[int], dtype: Any, strides: Sequence[int]) -> np.ndarray[Any, Any]:
+    """An array of whatever lies in memory, with these strides."""
+    spans = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)] if math.prod(shape) else []
+    low, high = sum([span for span in spans if span < 0]), sum([span for span in spans if span > 0])
+    memory = np.empty(high - low + dtype.itemsize, np.uint8)
+    return np.ndarray(tuple(shape), dtype, memory, -low, tuple(strides))
+
+
+def lying_at(
+    x: np.ndarray[Any, Any], offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> np.ndarray[Any, Any]:
+    """The view that begins so many bytes after the first element of an array without gaps."""
+    return np.ndarray(shape, x.dtype, x if x.flags.c_contiguous else x.T, offset, strides)
+
+
+def close_strides(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> list[int] | None:
+    """The smallest strides with which an array can be reshaped, without a copy, exactly as with the given ones.
+
+    The axes are in the same order and directions, and have gaps between them where they had gaps. None where elements overlap.
+    """
+    close = [itemsize] * len(shape)
+    before = given = itemsize  # what the next axis' stride is if there is no gap
+    for k in sorted([k for k, n in enumerate(shape) if n > 1], key=lambda k: abs(strides[k])):
+        step = abs(strides[k])
+        if step < given:
+            return None
+        own = before if step == given else before + itemsize
+        close[k] = own if strides[k] > 0 else -own
+        before, given = own * shape[k], step * shape[k]
+    return close
+
+
+def copy_alike(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy that lies in memory as the array does: what is a view of the one is a view of the other.
+
+    It cannot be written to if the array can't, or has elements that share their place in memory.
+    """
+    strides = None if array.flags.forc else close_strides(array.shape, array.strides, array.itemsize)
+    copy = array.copy(order="K") if strides is None else with_strides(array, tuple(strides))
+    if not array.flags.writeable or (strides is None and not array.flags.forc):
+        copy.flags.writeable = False
+    return copy

@@ -1,0 +1,342 @@
+"""Dask's arrays: which graphs are made of rules, so that chunks stay chunks and data is read once.
+
+Loaded when the first Dask array arrives. What Dask does well is Dask's; here are forms that follow the chunks of the
+operand where NumPy's function knows its shape alone, and that can be fused with the elementwise steps around them.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.array.core import _HANDLED_FUNCTIONS
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+from dask.layers import ArrayChunkShapeDep
+
+from chainrule._src.arrays.dask_fusion import grouped
+from chainrule._src.arrays.libraries import Library
+
+Chunks = tuple[tuple[int, ...], ...]
+
+
+class Shape(tuple):  # type: ignore[type-arg]
+    """A shape that remembers how the array was cut into chunks, so that what is made of that shape is cut alike."""
+
+    chunks: Chunks
+
+    def __reduce__(self) -> Any:
+        return tuple, (tuple(self),)
+
+
+def shape_of(x: Any) -> Shape:
+    shape = Shape(x.shape)
+    shape.chunks = x.chunks
+    return shape
+
+
+def like(x: Any, shape: Any) -> Any:
+    """An array cut as a shape remembers that another one was."""
+    chunks = getattr(shape, "chunks", None)
+    return x if chunks is None or x.chunks == chunks else x.rechunk(chunks)
+
+
+def check(x: Any) -> None:
+    if any(n != n for n in x.shape):
+        raise ValueError(
+            f"a Dask array whose chunks have unknown sizes, of shape {x.shape}: derivatives need to know them. Compute the "
+            "sizes with x = x.compute_chunk_sizes(), or give them where the array is made (lengths=True)."
+        )
+
+
+@functools.cache
+def lacks(function: Any) -> bool:
+    """Whether Dask would compute the arrays to call NumPy's function: it looks for one of that name in ``dask.array``."""
+    module: Any = da
+    for name in function.__module__.split(".")[1:]:
+        module = getattr(module, name, None)
+    own = getattr(module, function.__name__, function)
+    return own is function and function not in _HANDLED_FUNCTIONS
+
+
+def refuses(error: Exception) -> bool:
+    """What ``dask.array.linalg`` says of matrices that it has no algorithm for."""
+    return type(error) is ValueError and any(words in str(error) for words in ("chunk", "must be 2", "Dimension must"))
+
+
+# -- forms that follow the chunks --------------------------------------------------------------------------------------
+
+
+def broadcast_to(x: Any, shape: Any) -> Any:
+    """``np.broadcast_to``, blockwise: Dask's own is a layer that nothing is fused with."""
+    chunks = getattr(shape, "chunks", None)
+    if chunks is None:
+        return da.broadcast_to(x, tuple(shape))
+    x = da.asarray(x)
+    letters = tuple(range(len(shape)))
+    mine = letters[len(shape) - x.ndim :]
+    fits = all(n == 1 or own == theirs for n, own, theirs in zip(x.shape, x.chunks, chunks[len(shape) - x.ndim :]))
+    if not fits:
+        return like(da.broadcast_to(x, tuple(shape)), shape)
+    return da.blockwise(
+        np.broadcast_to,
+        letters,
+        x,
+        mine,
+        ArrayChunkShapeDep(chunks),
+        letters,
+        name="broadcast_to-" + tokenize(x, chunks),
+        adjust_chunks=dict(enumerate(chunks)),
+        align_arrays=False,
+        dtype=x.dtype,
+        meta=np.empty((0,) * len(shape), x.dtype),
+    )
+
+
+def _partial_product(x: Any, y: Any) -> Any:
+    """The product of one block with one block, with an axis in front to add over."""
+    return np.matmul(x, y)[None]
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """``np.matmul``: products of blocks, added by a tree where the axis that is summed is cut."""
+    x, y = da.asarray(x), da.asarray(y)
+    if not 1 <= x.ndim <= 2 or not 1 <= y.ndim <= 2 or x.shape[-1] != y.shape[0]:
+        return da.matmul(x, y)
+    left, right = "i" * (x.ndim - 1), "j" * (y.ndim - 1)
+    operands = (x, left + "k", y, "k" + right)
+    dtype = np.result_type(x, y)
+    if x.numblocks[-1] == y.numblocks[0] == 1:
+        return da.blockwise(np.matmul, left + right, *operands, dtype=dtype, concatenate=True)
+    terms = da.blockwise(
+        _partial_product, "k" + left + right, *operands, adjust_chunks={"k": 1}, dtype=dtype, concatenate=False
+    )
+    return terms.sum(axis=0)
+
+
+def reshape(x: Any, shape: Any, *args: Any, **kwargs: Any) -> Any:
+    """``np.reshape``: axes that neither merge nor split evenly go through one long axis."""
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not x.size:
+        return like(da.from_array(np.empty(x.shape, x.dtype).reshape(sizes)), shape)
+    try:
+        return like(da.reshape(x, sizes, *args, **kwargs), shape)
+    except NotImplementedError:
+        return like(x.reshape(-1).reshape(sizes), shape)
+
+
+def take(x: Any, indices: Any, axis: int | None = None, **options: Any) -> Any:
+    """``np.take`` at indices of several axes, by one of a single axis."""
+    if axis is None:
+        x, axis = reshape(x, (x.size,)), 0
+    axis %= x.ndim
+    places = np.asarray(indices)
+    flat = x[(*(slice(None),) * axis, places.ravel())]
+    return flat if places.ndim == 1 else reshape(flat, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
+
+
+def _along(function: Any) -> Any:
+    """A function of whole lines along one axis, and of nothing else: each chunk gets its lines whole."""
+
+    def form(x: Any, axis: int = -1, **options: Any) -> Any:
+        x = x.rechunk({axis % x.ndim: -1})
+        return x.map_blocks(function, axis=axis, dtype=function(np.ones(1, x.dtype)).dtype, **options)
+
+    return form
+
+
+def take_along_axis(x: Any, index: Any, axis: int) -> Any:
+    """``np.take_along_axis`` in each chunk, whose lines along the axis are whole."""
+    axis %= x.ndim
+    whole = {k: -1 for k in range(x.ndim) if k == axis or x.shape[k] != index.shape[k]}
+    x = x.rechunk(whole)
+    index = da.asarray(index).rechunk({k: whole.get(k, x.chunks[k]) for k in range(x.ndim)})
+    return da.map_blocks(np.take_along_axis, x, index, axis=axis, dtype=x.dtype, chunks=index.chunks)
+
+
+# -- matrices ----------------------------------------------------------------------------------------------------------
+
+
+def _whole(function: Any, signature: str, dtypes: Any = lambda dtype: (dtype,)) -> Any:
+    """NumPy's function of the matrices in the last two axes, each of which becomes one block; the axes before stay cut.
+
+    Dask's own eliminations look for pivots in a block alone, and lose digits, or fail, where NumPy's do not.
+    """
+    needs, gives = ([axes.strip("()").split(",") for axes in side.split("),(")] for side in signature.split("->"))
+
+    def form(*operands: Any, **options: Any) -> Any:
+        arrays = [da.asarray(x) for x in operands]
+        arrays = [x.rechunk({-k: -1 for k in range(1, len(axes) + 1)}) for x, axes in zip(arrays, needs)]
+        before = max(x.ndim - len(axes) for x, axes in zip(arrays, needs))
+        arrays = [_cut_alike(x, len(axes), arrays[0], len(needs[0])) for x, axes in zip(arrays, needs)]
+        dtype = np.result_type(*arrays, np.float32)
+        meta = [np.empty((0,) * (before + sum(map(bool, axes))), of) for of, axes in zip(dtypes(dtype), gives)]
+        sizes = {"p": min(arrays[0].shape[-2:])} if "p" in signature else None
+        given = {"meta": tuple(meta) if len(meta) > 1 else meta[0], "output_sizes": sizes}
+        return da.apply_gufunc(function, signature, *arrays, **given, **options)
+
+    return form
+
+
+def _cut_alike(x: Any, core: int, y: Any, core_of_y: int) -> Any:
+    """x with the chunks of y along the axes before the last ``core``, where both have the same length."""
+    pairs = zip(range(x.ndim - core - 1, -1, -1), range(y.ndim - core_of_y - 1, -1, -1))
+    return x.rechunk({i: y.chunks[k] for i, k in pairs if x.shape[i] == y.shape[k]})
+
+
+def _real(dtype: Any) -> Any:
+    return np.empty(0, dtype).real.dtype
+
+
+def solve(a: Any, b: Any) -> Any:
+    """``np.linalg.solve`` in one block."""
+    if np.ndim(b) == 1:
+        return _whole(_solve_vector, "(n,n),(n)->(n)")(a, b)
+    return _whole(np.linalg.solve, "(n,n),(n,k)->(n,k)")(a, b)
+
+
+def _solve_vector(a: Any, b: Any) -> Any:
+    return np.linalg.solve(a, b[..., None])[..., 0]
+
+
+def cholesky(a: Any) -> Any:
+    """``np.linalg.cholesky``: Dask's by blocks, which needs no pivots; in one block where they are not alike."""
+    alike = a.ndim == 2 and len({*a.chunks[0], *a.chunks[1]}) == 1
+    if alike and a.numblocks != (1, 1) and a.dtype.kind == "f":
+        return da.linalg.cholesky(a, lower=True)
+    return _whole(np.linalg.cholesky, "(n,n)->(n,n)")(a)
+
+
+def svd(a: Any, full_matrices: bool = True) -> Any:
+    """``np.linalg.svd``: Dask's by blocks where one axis is cut, with signs of its own; else in one block."""
+    thin = not full_matrices or a.shape[-1] == a.shape[-2]
+    if not thin:
+        raise NotImplementedError("full_matrices=True")
+    if a.ndim == 2 and min(a.numblocks) == 1 < max(a.numblocks):
+        return da.linalg.svd(a)
+    return _whole(_thin_svd, "(m,n)->(m,p),(p),(p,n)", lambda dtype: (dtype, _real(dtype), dtype))(a)
+
+
+def _thin_svd(a: Any) -> Any:
+    return np.linalg.svd(a, full_matrices=False)
+
+
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    """``np.linalg.eigh`` in one block."""
+    return _whole(np.linalg.eigh, "(n,n)->(n),(n,n)", lambda dtype: (_real(dtype), dtype))(a, UPLO=UPLO)
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """``np.linalg.qr`` in one block: the blockwise one has other signs."""
+    if mode != "reduced":
+        raise NotImplementedError(f"mode={mode!r}")
+    return _whole(np.linalg.qr, "(m,n)->(m,p),(p,n)", lambda dtype: (dtype, dtype))(a)
+
+
+_MATRICES = {
+    np.linalg.cholesky: cholesky,
+    np.linalg.det: _whole(np.linalg.det, "(n,n)->()"),
+    np.linalg.eigh: eigh,
+    np.linalg.inv: _whole(np.linalg.inv, "(n,n)->(n,n)"),
+    np.linalg.qr: qr,
+    np.linalg.slogdet: _whole(np.linalg.slogdet, "(n,n)->(),()", lambda dtype: (dtype, _real(dtype))),
+    np.linalg.solve: solve,
+    np.linalg.svd: svd,
+}
+
+
+# -- rows that write by index, as blocks ---------------------------------------------------------------------------------
+
+
+def embed(x: Any, *, shape: Any, index: tuple[Any, ...]) -> Any:
+    """Zeros of a shape, in its chunks, with x at a basic index: one task for a block, which reads one block."""
+    chunks = getattr(shape, "chunks", None) or tuple((n,) for n in shape)
+    x, slices = _with_all_axes(x, shape, index)
+    taken = [_taken(*pair) for pair in zip(chunks, slices)]
+    x = x.rechunk(tuple(tuple(len(part) for part in axis if part) or (0,) for axis in taken))
+    sources = [np.cumsum([len(part) > 0 for part in axis]) - 1 for axis in taken]
+    name = "embed-" + tokenize(x, chunks, slices)
+    graph: dict[Any, Any] = {}
+    for block in itertools.product(*[range(len(axis)) for axis in chunks]):
+        parts = [axis[i] for axis, i in zip(taken, block)]
+        size = tuple(axis[i] for axis, i in zip(chunks, block))
+        if all(parts):
+            source = [int(axis[i]) for axis, i in zip(sources, block)]
+            where = tuple(slice(part.start, part.stop, part.step) for part in parts)
+            graph[name, *block] = (_placed, (x.name, *source), size, where)
+        else:
+            graph[name, *block] = (np.zeros, size, x.dtype)
+    return da.Array(HighLevelGraph.from_collections(name, graph, [x]), name, chunks, dtype=x.dtype)
+
+
+def _placed(block: Any, shape: tuple[int, ...], where: tuple[slice, ...]) -> Any:
+    out = np.zeros(shape, block.dtype)
+    out[where] = block
+    return out
+
+
+def _with_all_axes(x: Any, shape: Any, index: tuple[Any, ...]) -> tuple[Any, list[range]]:
+    """x with one axis for each of a shape, and which elements of that axis it holds, upwards."""
+    items = list(index)
+    named = len(items) - sum(item is None or item is Ellipsis for item in items)
+    at = items.index(Ellipsis) if Ellipsis in items else len(items)
+    items[at : at + 1] = [slice(None)] * (len(shape) - named)
+    back: list[Any] = []
+    held = []
+    lengths = iter(shape)
+    for item in items:
+        if item is None:
+            back.append(0)
+            continue
+        n = next(lengths)
+        places = range(n)[item] if isinstance(item, slice) else range(item % n, item % n + 1)
+        downwards = places.step < 0
+        back.append(slice(None, None, -1 if downwards else 1) if isinstance(item, slice) else None)
+        held.append(places[::-1] if downwards else places)
+    return x[tuple(back)], held
+
+
+def _taken(chunks: tuple[int, ...], held: range) -> list[range]:
+    """For each chunk of an axis, which of its elements are among those that are held."""
+    taken = []
+    begin = 0
+    for n in chunks:
+        skipped = max(0, -((held.start - begin) // held.step))
+        first = held.start - begin + skipped * held.step
+        taken.append(range(first, max(first, min(held.stop - begin, n)), held.step))
+        begin += n
+    return taken
+
+
+def computed(arrays: list[Any]) -> list[Any]:
+    """The numbers of arrays, with one task for what is done to a block: see ``dask_fusion``."""
+    return list(map(np.asarray, dask.compute(*grouped(arrays), optimize_graph=False)))
+
+
+LIBRARY = Library(
+    "Dask",
+    lambda x: computed([x])[0],
+    "{x}.compute()",
+    lacks,
+    shape_of,
+    check,
+    own={
+        np.broadcast_to: broadcast_to,
+        np.matmul: matmul,
+        np.reshape: reshape,
+        np.take: take,
+        np.take_along_axis: take_along_axis,
+        np.sort: _along(np.sort),
+        np.argsort: _along(np.argsort),
+        **_MATRICES,
+    },
+    refuses=refuses,
+    elementwise=da.core.elemwise,
+    rows={"embed": embed},
+    like=like,
+    all_to_numpy=computed,
+)

@@ -1,0 +1,191 @@
+"""``device``, ``layout``, ``memory_format``: where and how a tensor lies: on the CPU, or on a GPU that CuPy computes on."""
+
+import threading
+from enum import Enum
+from typing import Any
+
+from chainrule._src.arrays import gpu
+
+#: devices that PyTorch knows; a program may name one that it does not use
+_TYPES = ("cpu", "cuda", "fpga", "hip", "hpu", "ipu", "lazy", "maia", "meta", "mps", "mtia", "vulkan", "xla", "xpu")
+
+
+class device:
+    """A device in PyTorch's spelling: the CPU, or a GPU where CuPy is installed and finds one.
+
+    Args:
+        type: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, the number of a GPU, or a device that is only named.
+        index: a number for the device, or none: the current GPU; it has no meaning on the CPU.
+
+    Raises:
+        RuntimeError: there is no such type of device; or, when it is used, it is not to be had.
+        TypeError: if ``type`` is neither a string nor a device.
+
+    Example:
+        >>> device("cpu")
+        device(type='cpu')
+        >>> str(device("cpu", 0))
+        'cpu:0'
+        >>> device("cuda").type
+        'cuda'
+        >>> check_device("cuda")
+        Traceback (most recent call last):
+            ...
+        RuntimeError: device 'cuda' is not available: this build computes on the CPU with NumPy; \
+use device 'cpu', or leave the device out; a GPU of NVIDIA's needs CuPy (pip install chainrule[cuda]): ...
+    """
+
+    __slots__ = ("index", "type")
+
+    type: str
+    index: int | None
+
+    def __init__(self, type: "str | device", index: int | None = None) -> None:
+        if isinstance(type, device):
+            index = type.index if index is None else index
+            type = type.type
+        if isinstance(type, int) and not isinstance(type, bool):
+            if not gpu.count():
+                raise _unavailable(str(type))
+            type, index = "cuda", type
+        if not isinstance(type, str):
+            raise TypeError(
+                "device() received an invalid combination of arguments: expected a string "
+                f"such as 'cpu', or a device, got {type.__class__.__name__} {type!r}"
+            )
+        name, colon, number = type.partition(":")
+        if name not in _TYPES:
+            raise RuntimeError(f"Expected one of {', '.join(_TYPES)} device type at start of device string: {name}")
+        if colon:
+            if index is not None:
+                raise RuntimeError(
+                    "type (string) must not include an index because index was passed "
+                    f"explicitly: {type}; write device('{name}', {index})"
+                )
+            if not (number.isascii() and number.isdecimal()):
+                raise RuntimeError(f"Invalid device string: '{type}'; write 'cpu' or 'cpu:0'")
+            index = int(number)
+        if index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative; leave it out for the CPU")
+        object.__setattr__(self, "type", name)
+        object.__setattr__(self, "index", index)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a device is immutable: cannot set '{name}'; create a new device")
+
+    def __repr__(self) -> str:
+        number = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.type}'{number})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, device):
+            return NotImplemented
+        return self.type == other.type and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, (self.type,) if self.index is None else (self.type, self.index)
+
+    def __enter__(self) -> "device":
+        """Make this the default device within a block."""
+        check_device(self)
+        _DEFAULTS.within.append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _DEFAULTS.within.pop()
+
+
+class _Defaults(threading.local):
+    """Where a thread's new tensors are: on the innermost device that was asked for."""
+
+    def __init__(self) -> None:
+        self.chosen: list[device] = []
+        self.within: list[device] = []
+
+
+_DEFAULTS = _Defaults()
+
+
+def default_device() -> device:
+    """Where new tensors of this thread are, unless told otherwise."""
+    within = _DEFAULTS.within or _DEFAULTS.chosen
+    return within[-1] if within else device("cpu")
+
+
+def set_default(where: Any) -> None:
+    """Have this thread's new tensors on a device (None: on the CPU)."""
+    check_device(where)
+    _DEFAULTS.chosen = [] if where is None else [where if isinstance(where, device) else device(where)]
+
+
+def gpu_of(where: Any) -> int | None:
+    """The number of the GPU that ``where`` names (None: the default device); None for the CPU.
+
+    Raises:
+        RuntimeError: the device is not to be had.
+    """
+    if where is None:
+        if not (_DEFAULTS.within or _DEFAULTS.chosen):
+            return None
+        where = default_device()
+    named = where if isinstance(where, device) else device(where)
+    if named.type == "cpu":
+        return None
+    if named.type != "cuda" or gpu.why_not():
+        raise _unavailable(str(where))
+    if named.index is None:
+        return gpu.current()
+    if named.index >= gpu.count():
+        raise RuntimeError(
+            f"CUDA error: invalid device ordinal: {named} is asked for, and there are {gpu.count()} GPUs, counted from 0"
+        )
+    return named.index
+
+
+def check_device(where: Any) -> None:
+    """Raise for a device that is not to be had (None, the default, is)."""
+    if where is not None:
+        gpu_of(where)
+
+
+def _unavailable(name: str) -> RuntimeError:
+    more = (
+        f"; a GPU of NVIDIA's needs CuPy (pip install chainrule[cuda]): {gpu.why_not()}" if name[:4] == "cuda" else ""
+    )
+    return RuntimeError(
+        f"device '{name}' is not available: this build computes on the CPU with NumPy; "
+        f"use device 'cpu', or leave the device out{more}"
+    )
+
+
+class layout(Enum):
+    """How a tensor's elements are found: by strides."""
+
+    strided = "torch.strided"
+
+    def __repr__(self) -> str:
+        return self.value
+
+    __str__ = __repr__
+
+
+class memory_format(Enum):
+    """In which order a copy lies in memory; a request, which changes no number."""
+
+    contiguous_format = "torch.contiguous_format"
+    preserve_format = "torch.preserve_format"
+
+    def __repr__(self) -> str:
+        return self.value
+
+    __str__ = __repr__
+
+
+strided = layout.strided
+contiguous_format, preserve_format = memory_format

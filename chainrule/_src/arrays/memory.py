@@ -1,0 +1,67 @@
+"""Keeping freed array memory in the process.
+
+glibc gives large freed blocks back to the kernel, so every large temporary costs page faults anew: for arrays of
+10,000 elements and more that, not arithmetic, is most of the time. Raising two of malloc's thresholds keeps the pages.
+They are settings of the whole process; ``CHAINRULE_KEEP_MEMORY=0`` in the environment leaves them alone, and so do glibc's own
+variables, which Dask sets for its workers: they count what a process holds, and give up one that holds too much.
+
+What is larger than the second threshold can be, malloc takes from the kernel every time. ``zeros`` keeps the last such array's
+memory for the next.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import sys
+from typing import Any
+
+import numpy as np
+
+from chainrule._src import config
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_GLIBC = {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"}
+_LARGEST_MMAP_THRESHOLD = 32 * 1024 * 1024  # glibc's own upper limit
+_KEPT = 1024 * 1024 * 1024
+
+
+def keep_freed_memory() -> bool:
+    """Raise glibc's trim and mmap thresholds; False where that is not possible (another C library) or settled by the environment."""
+    if not sys.platform.startswith("linux") or _GLIBC & os.environ.keys():
+        return False
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError):
+        return False
+    return bool(mallopt(_M_MMAP_THRESHOLD, _LARGEST_MMAP_THRESHOLD) and mallopt(_M_TRIM_THRESHOLD, _KEPT))
+
+
+_MOST_KEPT = 256 * 1024 * 1024
+_last: list[np.ndarray[Any, Any]] = []
+
+
+def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """``np.zeros``. A large array may lie in the memory of an earlier one, if nothing refers to that any more."""
+    size = math.prod(shape) * dtype.itemsize
+    if not config.KEEP_MEMORY or not _LARGEST_MMAP_THRESHOLD <= size <= _MOST_KEPT:
+        return np.zeros(shape, dtype)
+    return np.ndarray(shape, dtype, _zeroed(size))
+
+
+def _zeroed(size: int) -> np.ndarray[Any, Any]:
+    holder = [_last.pop()] if _last else [np.empty(0, np.uint8)]
+    if _references(holder) == _ALONE and size <= holder[0].size <= 2 * size:
+        holder[0][:size] = 0
+    else:
+        holder[0] = np.zeros(size, np.uint8)
+    _last[:] = holder
+    return holder[0]
+
+
+def _references(holder: list[Any]) -> int:
+    return sys.getrefcount(holder[0])
+
+
+_ALONE = _references([np.empty(0, np.uint8)])  # of what only a list refers to; Python's versions count differently

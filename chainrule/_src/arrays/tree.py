@@ -1,0 +1,480 @@
+"""Trees: containers nested in one another, with arrays (or anything else) at the leaves.
+
+A transformation takes its arguments apart into a flat list of leaves and a :class:`TreeSpec`, the containers with the
+leaves taken out, and puts its results back together. Dictionaries, lists, tuples, named tuples, dataclasses, deques and
+registered classes are containers; None is a container of nothing; whatever else there is is a leaf.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+__all__ = [
+    "TreeSpec",
+    "register_pytree_node",
+    "tree_flatten",
+    "tree_leaves",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_structure",
+    "tree_unflatten",
+]
+
+
+class _Container(NamedTuple):
+    """How one class of containers is taken apart and put together."""
+
+    flatten: Callable[[Any], tuple[Sequence[Any], Any]]  # tree -> (children, context)
+    unflatten: Callable[[Sequence[Any], Any], Any]  # (children, context) -> tree
+    names: Callable[[Any, int], Sequence[str]]  # (context, number of children) -> how each is reached, as in "['a']"
+
+
+class TreeSpec:
+    """The structure of a tree: its containers, with a gap for each of the ``num_leaves`` leaves."""
+
+    __slots__ = ("children", "context", "kind", "num_leaves")
+
+    num_leaves: int
+
+    def __init__(self, kind: Any, context: Any, children: tuple[TreeSpec, ...]) -> None:
+        self.kind = kind
+        self.context = context
+        self.children = children
+        self.num_leaves = sum([child.num_leaves for child in children]) if kind is not None else 1
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, TreeSpec):
+            return NotImplemented
+        return self.kind is other.kind and self.context == other.context and self.children == other.children
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.num_leaves, len(self.children)))
+
+    def __repr__(self) -> str:
+        return f"TreeSpec({_text(self)})"
+
+
+_LEAF = TreeSpec(None, None, ())
+_NONE = TreeSpec(type(None), None, ())
+_FLAT = tuple(TreeSpec(tuple, None, (_LEAF,) * n) for n in range(17))  # of tuples without containers in them
+
+
+def _text(spec: TreeSpec) -> str:
+    if spec.kind is None:
+        return "*"
+    if spec.kind is type(None):
+        return "None"
+    parts = ", ".join(_text(child) for child in spec.children)
+    if spec.kind is tuple:
+        return f"({parts},)" if len(spec.children) == 1 else f"({parts})"
+    if spec.kind is list:
+        return f"[{parts}]"
+    if spec.kind is dict:
+        return "{" + ", ".join(f"{k!r}: {_text(c)}" for k, c in zip(spec.context, spec.children, strict=True)) + "}"
+    return f"{spec.kind.__name__}({parts})"
+
+
+# -- the classes of containers ---------------------------------------------------------------------------------------
+
+
+def _by_index(context: Any, n: int) -> Sequence[str]:
+    return [f"[{i}]" for i in range(n)]
+
+
+def _by_key(context: Any, n: int) -> Sequence[str]:
+    return [f"[{key!r}]" for key in context]
+
+
+def _by_field(context: Any, n: int) -> Sequence[str]:
+    return [f".{name}" for name in context]
+
+
+def _mapping(kind: type) -> _Container:
+    return _Container(
+        lambda tree: (list(tree.values()), tuple(tree)),
+        lambda children, keys: kind(zip(keys, children, strict=True)),
+        _by_key,
+    )
+
+
+def _named_tuple(kind: Any) -> _Container:
+    return _Container(lambda tree: (tree, kind._fields), lambda children, fields: kind._make(children), _by_field)
+
+
+def _dataclass(kind: Any) -> _Container:
+    import dataclasses  # the program has: loading it for all takes longer than the rest of this module
+
+    names = tuple(field.name for field in dataclasses.fields(kind))
+    get = attrgetter(*names) if len(names) > 1 else lambda tree: tuple(getattr(tree, name) for name in names)
+
+    def unflatten(children: Sequence[Any], fields: Any) -> Any:
+        tree = object.__new__(kind)  # __init__ would check or convert what need not be arrays now
+        for name, child in zip(fields, children, strict=True):
+            object.__setattr__(tree, name, child)
+        return tree
+
+    return _Container(lambda tree: (get(tree), names), unflatten, _by_field)
+
+
+class _Labels:
+    """What is around the numbers of an xarray object: everything else, in an object like it that has no memory of its own."""
+
+    __slots__ = ("template",)
+
+    def __init__(self, template: Any) -> None:
+        self.template = template
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Labels) and bool(self.template.identical(other.template))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{type(self.template).__name__} of dimensions {tuple(self.template.dims)}"
+
+
+def _nothing(x: Any) -> Any:
+    """An array of a shape and a dtype, without memory for it."""
+    import numpy as np  # it is loaded where xarray is
+
+    return np.broadcast_to(np.zeros((), x.dtype), x.shape)
+
+
+def _labelled_array() -> _Container:
+    """A DataArray (or Variable): a tree of one leaf, its data, which the labels go around again."""
+
+    def unflatten(children: Sequence[Any], labels: _Labels) -> Any:
+        (data,), template = children, labels.template
+        shape = getattr(data, "shape", None)
+        if shape == template.shape[1:] != template.shape:  # of one example, in vmap
+            template = template.isel({template.dims[0]: 0})
+        return template.copy(data=data) if shape == template.shape else data
+
+    return _Container(
+        lambda tree: ((tree.data,), _Labels(tree.copy(data=_nothing(tree.data)))), unflatten, lambda _, n: [".data"] * n
+    )
+
+
+def _labelled_arrays() -> _Container:
+    """A Dataset: the data of its variables, which are not coordinates."""
+
+    def flatten(tree: Any) -> tuple[Sequence[Any], Any]:
+        data = {name: variable.data for name, variable in tree.data_vars.items()}
+        template = tree.copy(data={name: _nothing(x) for name, x in data.items()})
+        return list(data.values()), _Labels(template)
+
+    def unflatten(children: Sequence[Any], labels: _Labels) -> Any:
+        names = list(labels.template.data_vars)
+        return labels.template.copy(data=dict(zip(names, children, strict=True)))
+
+    return _Container(flatten, unflatten, lambda labels, n: [f"[{name!r}]" for name in labels.template.data_vars])
+
+
+class _Kinds(dict[Any, Any]):
+    """class -> its container, or None for a class whose instances are leaves; filled as classes are met."""
+
+    def __missing__(self, kind: Any) -> _Container | None:
+        container = None
+        if issubclass(kind, tuple) and hasattr(kind, "_fields") and hasattr(kind, "_make"):
+            container = _named_tuple(kind)
+        elif hasattr(kind, "__dataclass_fields__"):
+            container = _dataclass(kind)
+        elif kind.__module__.startswith("xarray."):
+            container = _LABELLED[kind.__name__]() if kind.__name__ in _LABELLED else None
+        self[kind] = container
+        return container
+
+
+_LABELLED = {"DataArray": _labelled_array, "Variable": _labelled_array, "Dataset": _labelled_arrays}
+_KINDS = _Kinds(
+    {
+        tuple: _Container(lambda tree: (tree, None), lambda children, _: tuple(children), _by_index),
+        list: _Container(lambda tree: (tree, None), lambda children, _: list(children), _by_index),
+        dict: _mapping(dict),
+        OrderedDict: _mapping(OrderedDict),
+        defaultdict: _Container(
+            lambda tree: (list(tree.values()), (tree.default_factory, tuple(tree))),
+            lambda children, context: defaultdict(context[0], zip(context[1], children, strict=True)),
+            lambda context, n: _by_key(context[1], n),
+        ),
+        deque: _Container(
+            lambda tree: (list(tree), tree.maxlen), lambda children, maxlen: deque(children, maxlen), _by_index
+        ),
+        type(None): _Container(lambda tree: ((), None), lambda children, _: None, _by_index),
+        int: None,
+        float: None,
+        complex: None,
+        bool: None,
+        str: None,
+    }
+)
+_MAPPINGS = (dict, OrderedDict, defaultdict)
+
+
+def is_container(x: Any) -> bool:
+    """Whether something has parts, or is None, rather than a leaf."""
+    return _KINDS[type(x)] is not None
+
+
+def register_pytree_node(
+    cls: type, flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]], unflatten_fn: Callable[[Sequence[Any], Any], Any]
+) -> None:
+    """Make a class a container, so that its instances can be arguments and results of transformations.
+
+    Args:
+        cls: the class (subclasses are not meant).
+        flatten_fn: ``flatten_fn(x) -> (children, context)``, where ``context`` is whatever else makes up ``x``.
+        unflatten_fn: ``unflatten_fn(children, context) -> x``.
+
+    Raises:
+        ValueError: the class is a container already.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    >>> cr.tree.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda parts, _: Pair(*parts))
+    >>> g = cr.func.grad(lambda p: np.sum(p.a * p.b))(Pair(np.array([1., 2.]), np.array([3., 4.])))
+    >>> g.a, g.b
+    (array([3., 4.]), array([1., 2.]))
+    """
+    if not isinstance(cls, type):
+        raise TypeError(f"register_pytree_node(): expected a class, got {cls!r}")
+    if _KINDS.get(cls) is not None:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+
+    def flatten(tree: Any) -> tuple[Sequence[Any], Any]:
+        children, context = flatten_fn(tree)
+        return tuple(children), context
+
+    _KINDS[cls] = _Container(flatten, unflatten_fn, _by_index)
+
+
+# -- taking apart and putting together -------------------------------------------------------------------------------
+
+
+def _flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> TreeSpec:
+    kind = type(tree)
+    if is_leaf is not None and is_leaf(tree):
+        leaves.append(tree)
+        return _LEAF
+    container = _KINDS[kind]
+    if container is None:
+        leaves.append(tree)
+        return _LEAF
+    if tree is None:
+        return _NONE
+    children, context = container.flatten(tree)
+    return TreeSpec(kind, context, tuple([_flatten(child, leaves, is_leaf) for child in children]))
+
+
+def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
+    """The leaves of a tree, from left to right, and its structure.
+
+    Args:
+        tree: any nesting of containers.
+        is_leaf: stop at what this says True to, though it be a container (or None).
+
+    >>> import chainrule as cr
+    >>> leaves, spec = cr.tree.tree_flatten({"a": [1, 2], "b": (None, 3)})
+    >>> leaves, spec
+    ([1, 2, 3], TreeSpec({'a': [*, *], 'b': (None, *)}))
+    >>> cr.tree.tree_unflatten([10, 20, 30], spec)
+    {'a': [10, 20], 'b': (None, 30)}
+    """
+    if is_leaf is None:
+        kind = type(tree)
+        if kind is tuple:
+            if len(tree) < 17:
+                for child in tree:
+                    if _KINDS.get(type(child), _UNSEEN) is not None:
+                        break
+                else:
+                    return list(tree), _FLAT[len(tree)]
+        elif _KINDS.get(kind, _UNSEEN) is None:
+            return [tree], _LEAF
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, leaves, is_leaf)
+
+
+_UNSEEN = object()
+
+
+def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+    """The leaves of a tree, from left to right.
+
+    >>> import chainrule as cr
+    >>> cr.tree.tree_leaves([1, {"a": 2}, None])
+    [1, 2]
+    """
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
+    """The structure of a tree, to compare with another's or to put leaves in.
+
+    >>> import chainrule as cr
+    >>> cr.tree.tree_structure([1, 2]) == cr.tree.tree_structure([3., 4.])
+    True
+    """
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def _unflatten(spec: TreeSpec, leaves: Any) -> Any:
+    kind = spec.kind
+    if kind is None:
+        return next(leaves)
+    if kind is tuple:
+        return tuple([_unflatten(child, leaves) for child in spec.children])
+    children = [_unflatten(child, leaves) for child in spec.children]
+    return _KINDS[kind].unflatten(children, spec.context)
+
+
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
+    """Put leaves into a structure: the inverse of :func:`tree_flatten`.
+
+    Raises:
+        ValueError: there are more or fewer leaves than the structure has places for.
+    """
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(f"tree_unflatten(leaves, treespec): expected treespec to be a TreeSpec, got {type(treespec)}")
+    if treespec is _LEAF:
+        (leaf,) = leaves
+        return leaf
+    leaves = list(leaves)
+    if len(leaves) != treespec.num_leaves:
+        raise ValueError(
+            f"tree_unflatten(leaves, treespec): `leaves` has length {len(leaves)} but the spec refers to a pytree that "
+            f"holds {treespec.num_leaves} items ({treespec})."
+        )
+    if treespec.kind is tuple and len(treespec.children) < 17 and treespec is _FLAT[len(treespec.children)]:
+        return tuple(leaves)
+    return _unflatten(treespec, iter(leaves))
+
+
+def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """A tree of the results of ``func``, called with each leaf of ``tree`` and what is at its place in the others.
+
+    Raises:
+        ValueError: another tree has a different structure; the message says where.
+
+    >>> import chainrule as cr
+    >>> cr.tree.tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
+    {'a': 11, 'b': [22]}
+    """
+    leaves, spec = tree_flatten(tree, is_leaf)
+    if not rests:
+        return tree_unflatten([func(leaf) for leaf in leaves], spec)
+    others = [leaves_like(spec, rest) for rest in rests]
+    return tree_unflatten([func(*parts) for parts in zip(leaves, *others, strict=True)], spec)
+
+
+def tree_map_with_path(
+    func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
+    """As :func:`tree_map`, with the place of each leaf as the first argument: ``func("['a'][0]", leaf, ...)``.
+
+    >>> import chainrule as cr
+    >>> cr.tree.tree_map_with_path(lambda path, x: path, {"a": [1, 2]})
+    {'a': ["['a'][0]", "['a'][1]"]}
+    """
+    leaves, spec = tree_flatten(tree, is_leaf)
+    others = [leaves_like(spec, rest) for rest in rests]
+    return tree_unflatten([func(*parts) for parts in zip(leaf_paths(spec), leaves, *others, strict=True)], spec)
+
+
+# -- comparing -------------------------------------------------------------------------------------------------------
+
+
+def leaf_paths(spec: TreeSpec) -> list[str]:
+    """For each leaf of a structure how it is reached, as in ``['a'][0]``; "" for a tree that is one leaf."""
+    return list(_paths(spec, ""))
+
+
+def _paths(spec: TreeSpec, path: str) -> Iterator[str]:
+    if spec.kind is None:
+        yield path
+        return
+    for name, child in zip(_names(spec), spec.children, strict=True):
+        yield from _paths(child, path + name)
+
+
+def _names(spec: TreeSpec) -> Sequence[str]:
+    names: Sequence[str] = _KINDS[spec.kind].names(spec.context, len(spec.children))
+    return names
+
+
+def leaves_like(spec: TreeSpec, tree: Any, strict: bool = False) -> list[Any]:
+    """What ``tree`` has at the places of the leaves of ``spec``: leaves, or (unless ``strict``) whole branches.
+
+    Dictionaries may have their keys in another order.
+
+    Raises:
+        ValueError: the structures differ; the message names the first place where they do.
+    """
+    if not strict or tree_structure(tree) is not spec:
+        found: list[Any] = []
+        _collect(spec, tree, "", found, strict)
+        return found
+    return tree_leaves(tree)
+
+
+def _collect(spec: TreeSpec, tree: Any, path: str, found: list[Any], strict: bool) -> None:
+    if spec.kind is None:
+        if strict and tree_structure(tree) is not _LEAF:
+            raise _mismatch(path, "a leaf", _called(type(tree)))
+        found.append(tree)
+        return
+    if type(tree) is not spec.kind:
+        raise _mismatch(path, _called(spec.kind), _called(type(tree)))
+    children, context = _KINDS[spec.kind].flatten(tree)
+    if spec.kind in _MAPPINGS:
+        keys = spec.context[1] if spec.kind is defaultdict else spec.context
+        have = context[1] if spec.kind is defaultdict else context
+        if len(keys) != len(have) or set(keys) != set(have):
+            raise _mismatch(path, f"the keys {list(keys)}", f"{list(have)}")
+        children = [tree[key] for key in keys]
+    elif len(children) != len(spec.children):
+        raise _mismatch(path, f"{_called(spec.kind)} of length {len(spec.children)}", f"length {len(children)}")
+    elif context != spec.context:
+        raise _mismatch(path, f"{_called(spec.kind)} with {spec.context!r}", f"{context!r}")
+    for name, child, part in zip(_names(spec), spec.children, children, strict=True):
+        _collect(child, part, path + name, found, strict)
+
+
+def _called(kind: type | None) -> str:
+    if kind is type(None):
+        return "None"
+    container = _KINDS.get(kind)
+    name = getattr(kind, "__name__", str(kind))
+    return f"a leaf ({name})" if container is None else f"a {name}"
+
+
+def _mismatch(path: str, expected: str, got: str) -> ValueError:
+    return ValueError(f"the trees differ{f' at {path}' if path else ''}: expected {expected}, got {got}")
+
+
+def broadcast_prefix(prefix: Any, spec: TreeSpec, is_leaf: Callable[[Any], bool]) -> list[Any] | None:
+    """The leaves of ``prefix``, each repeated for all leaves of the branch of ``spec`` it stands for; None if it can't."""
+    if is_leaf(prefix):
+        return [prefix] * spec.num_leaves
+    if spec.kind is None or type(prefix) is not spec.kind:
+        return None
+    children, context = _KINDS[spec.kind].flatten(prefix)
+    if spec.kind is dict and context != spec.context and set(context) == set(spec.context):
+        children, context = [prefix[key] for key in spec.context], spec.context
+    if len(children) != len(spec.children) or context != spec.context:
+        return None
+    found: list[Any] = []
+    for child, part in zip(spec.children, children, strict=True):
+        below = broadcast_prefix(part, child, is_leaf)
+        if below is None:
+            return None
+        found.extend(below)
+    return found

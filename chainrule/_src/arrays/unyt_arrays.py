@@ -1,0 +1,166 @@
+"""unyt's quantities: what keeps units, what needs pure numbers, and where unyt itself would leave a unit out without a word.
+
+Loaded when the first quantity arrives. A gradient's unit is that of the result over that of the argument, as the rules
+multiply and divide quantities. So functions that are for pure numbers refuse others, and zeros and ones have no unit.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import unyt
+from unyt._array_functions import _HANDLED_FUNCTIONS
+
+from chainrule._src.arrays.libraries import Library
+
+
+def _has_unit(x: Any) -> bool:
+    return hasattr(x, "units") and not x.units.is_dimensionless
+
+
+def _number(x: Any) -> Any:
+    """A quantity without a dimension as an ndarray; unyt raises for any other."""
+    if not hasattr(x, "units"):
+        return x
+    return np.asarray(x) if x.units.base_value == 1 and x.units.is_dimensionless else x.to_value("dimensionless")
+
+
+def _of_numbers(function: Any) -> Callable[..., Any]:
+    """A function of pure numbers: unyt itself would leave units out, and its derivative would not know of them."""
+    return lambda *args, **kwargs: function(*map(_number, args), **kwargs)
+
+
+def _unit_among(args: Any) -> Any:
+    return next((x.units for x in args if _has_unit(x)), None)
+
+
+def _in_one_unit(function: Any) -> Callable[..., Any]:
+    """A function of things of one unit, where zeros and nan are of every unit, and other pure numbers of none."""
+
+    def form(*args: Any, **kwargs: Any) -> Any:
+        parts = args[0] if isinstance(args[0], (tuple, list)) else args
+        units = _unit_among(parts)
+        if units is not None:
+            parts = [x if _has_unit(x) or _is_mask(x) else _zero_in(x, units, function) for x in parts]
+            args = (parts, *args[1:]) if isinstance(args[0], (tuple, list)) else tuple(parts)
+        return function(*args, **kwargs)
+
+    return form
+
+
+def _is_mask(x: Any) -> bool:
+    return getattr(getattr(x, "dtype", None), "kind", "") == "b"
+
+
+def _zero_in(x: Any, units: Any, function: Any) -> Any:
+    if np.any(np.nan_to_num(_number(x))):
+        raise _no_unit(getattr(function, "func", function), units)
+    return unyt.unyt_array(_number(x), units)
+
+
+def _no_unit(function: Any, units: Any) -> Exception:
+    """What unyt raises where one operand has a unit, and the other should."""
+    return unyt.exceptions.UnitOperationError(function, units, unyt.dimensionless)
+
+
+def _multiply(x: Any, y: Any) -> Any:
+    """unyt casts a quantity to the other operand's dtype, where complex numbers would lose a part."""
+    if any(getattr(a, "dtype", np.dtype(type(a))).kind == "c" for a in (x, y)):
+        x, y = (a if hasattr(a, "units") else np.asarray(a) for a in (x, y))
+        x, y = (a.astype(np.result_type(x.dtype, y.dtype)) for a in (x, y))
+    return np.multiply(x, y)
+
+
+def _power(x: Any, y: Any) -> Any:
+    if not _has_unit(x):
+        return np.power(_number(x), _number(y))
+    y = _number(y)
+    if np.ndim(y):
+        raise _no_unit(np.power, x.units)
+    return np.power(x, float(y))
+
+
+def _where(condition: Any, *choices: Any) -> Any:
+    return _in_one_unit(functools.partial(np.where, np.asarray(condition)))(*choices)
+
+
+def _clip(x: Any, a_min: Any = None, a_max: Any = None, **bounds: Any) -> Any:
+    low, high = bounds.get("min", a_min), bounds.get("max", a_max)
+    x = x if low is None else _in_one_unit(np.maximum)(x, low)
+    return x if high is None else _in_one_unit(np.minimum)(x, high)
+
+
+def _pad(x: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+    """What is put around lengths is zero, or a length."""
+    value = options.get("constant_values", 0)
+    if _has_unit(x) and not _has_unit(value) and np.any(np.asarray(value)):
+        raise _no_unit(np.pad, x.units)
+    return np.pad(x, pad_width, mode, **options)
+
+
+def _kept_unit(function: Any) -> Callable[..., Any]:
+    def form(x: Any, *args: Any, **kwargs: Any) -> Any:
+        plain = function(np.asarray(x), *args, **kwargs)
+        return unyt.unyt_array(plain, x.units) if hasattr(x, "units") else plain
+
+    return form
+
+
+def _plain_like(function: Any) -> Callable[..., Any]:
+    """Zeros and ones are pure numbers: zero is of every unit, and a one that is multiplied with has none."""
+    return lambda x, *args, **kwargs: function(np.asarray(x), *args, **kwargs)
+
+
+_PURE = (
+    np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan,
+    np.sinh, np.cosh, np.tanh, np.arcsinh, np.arccosh, np.arctanh, np.logaddexp, np.logaddexp2, np.sinc, np.i0, np.deg2rad,
+    np.rad2deg, np.heaviside, np.frexp, np.ldexp, np.spacing, np.rint,
+)  # fmt: skip
+_OF_ONE_UNIT = (
+    np.maximum, np.minimum, np.fmax, np.fmin, np.greater, np.greater_equal, np.less, np.less_equal,
+    np.concatenate, np.stack, np.add, np.subtract, np.hypot, np.arctan2,
+)  # fmt: skip
+#: NumPy's own functions that keep a subclass's units, as unyt calls them
+_KEEP_UNITS = {
+    "reshape", "transpose", "swapaxes", "moveaxis", "rollaxis", "expand_dims", "squeeze", "ravel", "flip", "roll",
+    "split", "diagonal", "sum", "max", "min", "mean", "sort", "argsort", "argmax", "argmin", "any", "all", "nonzero",
+    "count_nonzero", "real", "imag", "repeat", "tile", "astype", "cumsum", "matrix_transpose", "permute_dims",
+    "amax", "amin", "shape", "size", "ndim", "take_along_axis", "trace", "array_split", "atleast_1d", "atleast_2d",
+    "compress", "delete", "isreal",
+}  # fmt: skip
+
+
+_OWN: dict[Any, Callable[..., Any]] = {
+    **{function: _of_numbers(function) for function in _PURE},
+    **{function: _in_one_unit(function) for function in _OF_ONE_UNIT},
+    np.multiply: _multiply,
+    np.power: _power,
+    np.float_power: _power,
+    np.where: _where,
+    np.copy: lambda x, order="K", subok=False: x.copy(order),
+    np.pad: _pad,
+    np.clip: _clip,
+    np.broadcast_to: _kept_unit(np.broadcast_to),
+    np.nan_to_num: _kept_unit(np.nan_to_num),
+    np.zeros_like: _plain_like(np.zeros_like),
+    np.ones_like: _plain_like(np.ones_like),
+}
+
+
+@functools.cache
+def _lacks(function: Any) -> bool:
+    """Whether NumPy's own code would run, which may lose the units."""
+    return function not in _HANDLED_FUNCTIONS and function.__name__ not in _KEEP_UNITS
+
+
+LIBRARY = Library(
+    "unyt",
+    lambda x: np.asarray(x.value),
+    "{x}.value",
+    lacks=_lacks,
+    own=_OWN,
+    elementwise=lambda function, *args: function(*map(_number, args)),
+)

@@ -1,0 +1,95 @@
+"""``chainrule demo``: a tour, shown as it is run."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from typing import Any
+
+from chainrule._src.cli.outcome import OK
+from chainrule._src.cli.show import Printer
+
+#: The tour: what each part shows, and its program. What the last line of a part is worth is printed.
+TOUR = (
+    (
+        "A gradient: what PyTorch calls X.grad, of a NumPy program",
+        """\
+import numpy as np
+import chainrule as torch
+
+X = torch.tensor(np.array([[2., 1, -3], [-3, 4, 2]]), requires_grad=True)
+W = torch.tensor(np.array([[3., 2, 1, -1], [2, 1, 3, 2], [3, 2, 1, -2]]))
+Y = np.exp(X @ W)
+G = torch.tensor([[2, 3, -3, 9], [-8, 1, 4, 6]])
+Y.backward(G, retain_graph=True)
+X.grad
+""",
+    ),
+    (
+        "What that number is, step by step",
+        """\
+torch.explain(Y, grad=G, wrt=X)
+""",
+    ),
+    (
+        "A second derivative: sin'' is -sin",
+        """\
+t = torch.tensor(np.linspace(0, 3, 4))
+torch.vmap(torch.func.grad(torch.func.grad(torch.sin)))(t) + torch.sin(t)
+""",
+    ),
+    (
+        "A fit with exact Jacobians: a exp(-b t), by the method of Gauss and Newton",
+        """\
+t = np.linspace(0, 4, 20)
+data = 2.5 * np.exp(-1.3 * t)
+
+def residuals(p):
+    return p[0] * np.exp(-p[1] * t) - data
+
+p = torch.tensor(np.array([1., 0.5]))
+for step in range(8):
+    J = torch.func.jacrev(residuals)(p)
+    p = p - torch.linalg.solve(J.T @ J, J.T @ residuals(p))
+p
+""",
+    ),
+)
+
+
+def run(options: Any) -> int:
+    """Show and run the tour."""
+    show = Printer()
+    names: dict[str, Any] = {"__name__": "__demo__"}
+    for number, (title, source) in enumerate(TOUR, 1):
+        show.heading(("" if number == 1 else "\n") + f"{number}. {title}")
+        show.line()
+        for line in source.splitlines():
+            show.line(f"    {line}".rstrip(), "cyan")
+        show.line()
+        _show(show, _run(source, f"<demo {number}>", names))
+    show.heading("\nMore")
+    show.pairs(
+        [
+            ("chainrule explain script.py", "what backward computes, for a script of yours"),
+            ("chainrule ops", "all operations and their derivatives"),
+            ("chainrule check file.py::function", "is that gradient right?"),
+        ]
+    )
+    return OK
+
+
+def _run(source: str, file: str, names: dict[str, Any]) -> Any:
+    """Run a part; the worth of its last line. Explanations find its lines in ``linecache``."""
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    *statements, last = ast.parse(source).body
+    exec(compile(ast.Module(statements, []), file, "exec"), names)
+    return eval(compile(ast.Expression(last.value), file, "eval"), names)  # type: ignore[attr-defined]
+
+
+def _show(show: Printer, value: Any) -> None:
+    if hasattr(value, "__rich_console__"):
+        show.rich(value)
+    else:
+        for line in repr(value).splitlines():
+            show.line(f"    {line}")

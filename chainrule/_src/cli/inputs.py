@@ -1,0 +1,176 @@
+"""The inputs that ``chainrule check`` calls a function with: literals, or random numbers at which it is defined."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.cli.outcome import BadUsage, ScriptRaised, did_you_mean
+from chainrule._src.cli.script import literal, traceback_of
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.transforms.function import Function
+from chainrule.testing.samples import Sample
+
+#: Where random inputs lie: the first of these where the function's values are finite.
+_DOMAINS = ((-2.0, 2.0), (0.2, 2.0), (-0.9, 0.9), (0.1, 0.9), (1.1, 3.0))
+
+
+class Given:
+    """A function with the inputs to check it at.
+
+    Attributes:
+        call: the function of the tensors alone.
+        names: of the parameters that get the tensors.
+        tensors: float64 or complex128; they require grad.
+        settings: the parameters that are not differentiated.
+        result: what the function returned for them.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], names: list[str], tensors: Sequence[Tensor], settings: Any
+    ) -> None:
+        self.names = names
+        self.tensors = tuple(tensors)
+        self.settings = settings
+        self.call = (lambda *xs: function(*xs, **settings)) if settings else function
+        self.result: Any = None
+
+    def named(self) -> Iterator[tuple[str, Any]]:
+        yield from zip(self.names, self.tensors)
+        yield from self.settings.items()
+
+    def outputs(self) -> list[str]:
+        """Names for the outputs."""
+        if isinstance(self.result, (tuple, list)):
+            return [f"out{i}" for i in range(len(self.result))]
+        return ["out"]
+
+    def evaluate(self) -> bool:
+        """Call the function: whether all it returns is finite."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            self.result = self.call(*self.tensors)
+        outputs = self.result if isinstance(self.result, (tuple, list)) else [self.result]
+        for y in outputs:
+            if not isinstance(y, Tensor):
+                raise BadUsage(
+                    f"the function returned a {type(y).__name__}, not a tensor, so its gradient is lost: write it with "
+                    "chainrule's or NumPy's functions, and return what they return"
+                )
+        return all(bool(np.isfinite(y.detach().numpy()).all()) for y in outputs)
+
+
+def inputs_for(function: Any, options: Any) -> Given:
+    """Inputs as the options say, or random ones.
+
+    Raises:
+        BadUsage: they do not fit the function's parameters.
+        ScriptRaised: the function raised.
+    """
+    settings = _settings(options.set)
+    names = _parameters(function, settings, len(options.input or options.shape or ()))
+    function = getattr(function, "apply", function) if _is_custom(function) else function
+    if options.input:
+        given = Given(function, names, [_tensor(text) for text in options.input], settings)
+        _evaluated(given, "the inputs given with --input")
+        return given
+    shapes = [_shape(text) for text in options.shape] if options.shape else [(3,)] * len(names)
+    for low, high in _DOMAINS:
+        n = len(shapes)
+        sample = Sample(tuple(shapes), {}, ((low, high),) * n, ("normal",) * n)
+        given = Given(function, names, [wrap(x).requires_grad_() for x in sample.draw(options.seed)], settings)
+        if _evaluated(given, f"random inputs of shape {' and '.join(str(s) for s in dict.fromkeys(shapes))}"):
+            return given
+    raise BadUsage("the function is nan or infinite at all random inputs that were tried: give it some with --input")
+
+
+def _evaluated(given: Given, at: str) -> bool:
+    try:
+        return given.evaluate()
+    except (BadUsage, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise ScriptRaised(
+            f"{traceback_of(error)}(the function was called with {at}; choose others with --shape or --input, and "
+            "parameters that are no tensors with --set)\n"
+        ) from None
+
+
+def _is_custom(function: Any) -> bool:
+    """Whether it is a class of ``autograd.Function``."""
+    return isinstance(function, type) and issubclass(function, Function)
+
+
+def _settings(given: Sequence[str]) -> dict[str, Any]:
+    settings = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip().isidentifier():
+            raise BadUsage(f"--set {text!r} is not NAME=LITERAL, as in --set dim=0")
+        settings[name.strip()] = literal(value, f"--set {name.strip()}=")
+    return settings
+
+
+def _parameters(function: Any, settings: dict[str, Any], count: int) -> list[str]:
+    """The names of the parameters that inputs are for; ``count``: how many were given (0: as many as necessary)."""
+    custom = _is_custom(function)
+    try:
+        parameters = list(inspect.signature(function.forward if custom else function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    if custom and function.setup_context is Function.setup_context:
+        parameters = parameters[1:]  # ctx
+    anything = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    for name in settings:
+        known = [p.name for p in parameters]
+        if name not in known and not anything:
+            raise BadUsage(f"--set {name}: the function has no such parameter.{did_you_mean(name, known)}")
+    positional = [
+        p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name not in settings
+    ]
+    needed = [p.name for p in positional if p.default is p.empty]
+    missing = [
+        p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty and p.name not in settings
+    ]
+    if missing:
+        raise BadUsage(f"the function needs {missing[0]}: give it with --set {missing[0]}=...")
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    possible = [p.name for p in positional]
+    if rest is not None or not parameters:
+        possible += [f"{rest or 'x'}{i}" for i in range(max(0, count - len(possible)))]
+    if not count:
+        if not needed and rest is None:
+            needed = possible[:1]
+        if not needed:
+            raise BadUsage(
+                "the function takes any number of inputs: say how many with --shape or --input, once for each"
+            )
+        return needed
+    if not len(needed) <= count <= len(possible):
+        raise BadUsage(f"{count} inputs were given, but the function takes {', '.join(possible) or 'none'}")
+    return possible[:count]
+
+
+def _tensor(text: str) -> Tensor:
+    value = literal(text, "--input")
+    try:
+        array = np.array(value)
+        if array.dtype.kind not in "fcbiu":
+            raise ValueError
+    except ValueError:
+        raise BadUsage(f"--input {text!r} is not a number, nor a list of lists of one length") from None
+    return wrap(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)).requires_grad_()
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    try:
+        shape = tuple(int(part) for part in text.strip("() ").split(",") if part.strip())
+        if min(shape, default=0) < 0:
+            raise ValueError
+    except ValueError:
+        raise BadUsage(f"--shape {text!r} is not a shape such as 2,3") from None
+    return shape

@@ -1,0 +1,271 @@
+"""``chainrule ops``: the table, to read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.declare import Operation
+from chainrule._src.cli.operations import (
+    known_names,
+    methods,
+    names_of,
+    numpy_names,
+    operations,
+    parts_of,
+    row_named,
+    without_module,
+)
+from chainrule._src.cli.outcome import OK, BadUsage, did_you_mean
+from chainrule._src.cli.show import Printer
+from chainrule._src.rules.primitive import TABLE, Primitive, unsupported
+from chainrule.testing.case import Case, as_tuple
+from chainrule.testing.samples import samples_of
+
+#: The kinds, with what a row of the kind has for a Jacobian.
+KINDS = {
+    "elementwise": "diagonal: an element of the result depends on the same element of each operand",
+    "linear": "constant: elements are moved, summed or copied",
+    "contraction": "bilinear: products summed over shared axes",
+    "opaque": "anything: the rules are written by hand",
+    "discrete": "none: the results are integers or booleans, and no gradient passes",
+    "composite": "written with the operations above, and recorded as those",
+}
+_DTYPES = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
+
+
+def run(options: Any) -> int:
+    """List operations, or describe some."""
+    show = Printer()
+    if options.names:
+        if options.like is not None or options.kind is not None:
+            raise BadUsage("name operations, or list them with --like and --kind; not both")
+        for i, name in enumerate(options.names):
+            if i:
+                show.line()
+            _describe(show, name, options.formula)
+        return OK
+    if options.formula:
+        raise BadUsage("--formula is for operations that are named, as in `chainrule ops exp --formula`")
+    _list(show, options.like, options.kind)
+    return OK
+
+
+# -- lists --------------------------------------------------------------------------------------------------------------
+
+
+def _list(show: Printer, like: str | None, kind: str | None) -> None:
+    if kind is not None and kind not in KINDS:
+        raise BadUsage(f"there is no kind {kind!r}.{did_you_mean(kind, KINDS)} There are {', '.join(KINDS)}.")
+    found = _by_kind(like, KINDS if kind is None else [kind])
+    if not found:
+        raise BadUsage(
+            f"no operation {f'of the kind {kind} ' if kind else ''}has {like!r} in its name or description."
+            + did_you_mean(like or "", known_names())
+        )
+    for each in found:
+        if each != next(iter(found)):
+            show.line()
+        show.heading(f"{each} ({len(found[each])})")
+        show.line(f"  {KINDS[each]}", "dim")
+        show.line()
+        if like is None and kind is None:
+            show.columns(sorted(found[each]))
+        else:
+            show.pairs(sorted(found[each].items()))
+
+
+def _by_kind(like: str | None, kinds: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Names with their first lines, by kind; those that have ``like`` in them."""
+    found: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
+    for name, row in TABLE.items():
+        if _alike(like, [name, *names_of(name)], row.doc):
+            found[row.kind][name] = _first_line(row.doc)
+    for name, operation in operations().items():
+        doc = operation.public.__doc__ or ""
+        if row_named(name) is None and _alike(like, [name], doc):
+            found["composite"][name] = _first_line(doc)
+    return {kind: found[kind] for kind in kinds if found[kind]}
+
+
+def _alike(like: str | None, names: list[str], doc: str) -> bool:
+    return like is None or any(like.lower() in text.lower() for text in [*names, _first_line(doc)])
+
+
+def _first_line(doc: str) -> str:
+    return doc.strip().splitlines()[0].replace("``", "`") if doc.strip() else ""
+
+
+# -- one operation --------------------------------------------------------------------------------------------------------
+
+
+def _describe(show: Printer, given: str, formula: bool) -> None:
+    name = without_module(given)
+    row, names = row_named(name), names_of(name)
+    if row is None and not names:
+        raise BadUsage(
+            f"no operation is called {given!r}.{did_you_mean(name, known_names())} `chainrule ops` lists all, and "
+            "`chainrule ops --like TEXT` those with TEXT in their name or description"
+        )
+    if row is None and formula:
+        raise BadUsage(f"{name} is a composite and has no formula of its own: `chainrule ops {name}` shows its parts")
+    if row is None:
+        _describe_composite(show, names, operations()[names[0]])
+    elif not formula:
+        _describe_row(show, row)
+    else:
+        for operand, text in row.formula.items():
+            show.line(f"{operand}: {text}")
+
+
+def _describe_composite(show: Printer, names: list[str], operation: Operation) -> None:
+    show.heading(f"{names[0]}  (composite)")
+    show.text(_first_line(operation.public.__doc__ or ""))
+    show.line()
+    show.pairs([("call", _signature(names[0], operation)), *_also(names[0], names)])
+    found = parts_of(operation)
+    if found is None:
+        return
+    arguments, parts = found
+    show.line()
+    call = f"{names[0]}({arguments})"
+    if not parts:
+        show.text(
+            f"{call} records nothing: its result is the operand itself, or NumPy computes it and no gradient passes."
+        )
+        return
+    show.text(f"It has no rule of its own. {call} runs")
+    show.pairs([(part.name, part) for part in parts], indent=4)
+    few = list(dict.fromkeys(part.name for part in parts))[:4]
+    show.text(f"Each of these has its rule: `chainrule ops {' '.join(few)}`.")
+
+
+def _describe_row(show: Printer, row: Primitive) -> None:
+    names = names_of(row.name)
+    show.heading(f"{row.name}  ({row.kind})")
+    show.text(inspect.cleandoc(row.doc).replace("``", "`"))
+    show.line()
+    public = "it has no public function: indexing, methods and other operations are made with it"
+    facts = [("call", _signature(names[0], operations()[names[0]]) if names else public), *_also(row.name, names)]
+    facts.append(("operands", ", ".join(row.operands)))
+    if row.parameters:
+        facts.append(("parameters", ", ".join(row.parameters)))
+    if len(row.outputs) > 1:
+        facts.append(("outputs", ", ".join(row.outputs)))
+    facts += [("Jacobian", KINDS[row.kind]), ("dtypes", _dtypes(row))]
+    if row.kind != "discrete":
+        facts += [("saves", ", ".join(row.saves) or "nothing"), ("grad_fn", _grad_fn(row)), ("columns", _columns(row))]
+    show.pairs(facts)
+    _gradients(show, row)
+    _sample(show, row)
+
+
+def _signature(name: str, operation: Operation) -> str:
+    signature = inspect.signature(operation.public)
+    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return f"chainrule.{name}{signature.replace(parameters=plain, return_annotation=signature.empty)}"
+
+
+def _also(row_name: str, names: list[str]) -> list[tuple[str, str]]:
+    """Other names: PyTorch's, which are ours; methods; NumPy's, where they work on tensors."""
+    others = [f"chainrule.{name}" for name in names[1:]] + methods([*names, row_name]) + numpy_names(row_name, names)
+    return [("also", ", ".join(others))] if others else []
+
+
+def _dtypes(row: Primitive) -> str:
+    taken = ", ".join(_DTYPES[kind] for kind in _DTYPES if kind in row.accepts)
+    if row.promotion == "float" and "i" in row.accepts:
+        taken += "; integers are converted to the default float dtype"
+    return taken
+
+
+def _grad_fn(row: Primitive) -> str:
+    try:
+        return row.node_name(dict(samples_of(row)[0].params))
+    except Exception:  # a name that depends on more than the parameters
+        return "depends on the call"
+
+
+def _columns(row: Primitive) -> str:
+    columns = {"JVP": row.jvp, "batching": row.batch}
+    there = ["value", *(["VJP"] if row.vjps else [])]
+    there += [name for name, column in columns.items() if column is not None and not _refuses(column)]
+    missing = [name for name, column in columns.items() if column is not None and _refuses(column)]
+    extras = [word for word, yes in (("view", row.view), ("index map", row.moves)) if yes]
+    text = ", ".join(there + extras)
+    return text + (f"; unsupported: {', '.join(missing)}" if missing else "")
+
+
+def _refuses(column: Callable[..., Any]) -> bool:
+    return getattr(column, "__name__", "") == "raise_unsupported"
+
+
+def _gradients(show: Printer, row: Primitive) -> None:
+    if not row.vjps:
+        return
+    show.line()
+    whole = "out" if len(row.outputs) == 1 else f"({', '.join(row.outputs)})"
+    show.line(f"  gradients, where g = ∂L/∂{whole}")
+    rows = []
+    for operand, rule in row.vjps.items():
+        text = f"unsupported: {rule.why}" if isinstance(rule, unsupported) else row.formula.get(operand, "no formula")
+        rows.append((f"∂L/∂{operand.lstrip('*')}", text))
+    show.pairs(rows, indent=4)
+
+
+# -- a sample -------------------------------------------------------------------------------------------------------------
+
+
+def _sample(show: Printer, row: Primitive) -> None:
+    """The row on numbers: operands, result, and the gradients for a cotangent of ones."""
+    case = _small_case(row)
+    if case is None:
+        return
+    outs = as_tuple(case.value(case.operands))
+    facts: list[tuple[str, Any]] = list(zip(_operand_names(case), map(_numbers, case.operands)))
+    facts += [(name, value) for name, value in case.params.items()]
+    facts += list(zip(row.outputs, map(_numbers, outs)))
+    if case.wanted:
+        gs = [_counted(outs[i]) for i in case.differentiable_outputs()]
+        facts += [("g" if len(gs) == 1 else f"g[{i}]", _numbers(g)) for i, g in enumerate(gs)]
+        for i, g in zip(case.wanted, case.pull(case.operands, gs)):
+            facts.append((f"∂L/∂{_operand_names(case)[i]}", "0" if g is None else _numbers(g)))
+    show.line()
+    show.line("  sample")
+    show.pairs(facts, indent=4)
+
+
+def _counted(out: Any) -> Any:
+    """A cotangent whose elements can be told apart: 1, 2, 3 ..."""
+    return np.arange(1, np.size(out) + 1, dtype=out.dtype).reshape(np.shape(out))
+
+
+def _operand_names(case: Case) -> list[str]:
+    if case.prim.variadic:
+        return [f"{name.lstrip('*')}{i}" for i, name in enumerate(case.names)]
+    return list(case.names)
+
+
+def _small_case(row: Primitive) -> Case | None:
+    """The row's first sample of a few numbers, but more than one; otherwise its smallest."""
+    try:
+        cases = [Case(row, sample) for sample in samples_of(row)]
+    except ValueError:
+        return None
+    full = [case for case in cases if all(np.size(x) for x in case.operands)]
+    few = [case for case in full if max(map(np.size, case.operands)) > 1 and _size(case) <= 24]
+    return few[0] if few else min(full, key=_size, default=None)
+
+
+def _size(case: Case) -> int:
+    return sum(map(np.size, case.operands))
+
+
+def _numbers(x: Any) -> str:
+    if not isinstance(x, (np.ndarray, np.generic)):
+        return repr(x)
+    x = np.asarray(x)
+    return np.array2string(x, precision=4, separator=", ", threshold=24, max_line_width=60)

@@ -1,0 +1,138 @@
+"""The loops of one call, while they are put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.compiling.iteration import (
+    Axis,
+    Layout,
+    Shape,
+    broadcast_strides,
+    dense_strides,
+    is_run,
+    merged_axes,
+    one_run,
+    size,
+    sorted_axes,
+)
+from chainrule._src.compiling.layout import Value
+from chainrule._src.compiling.loops import READ, WRITE, Loop, Operand, Template, Unlowered, own_loop
+from chainrule._src.interpreters.traced import Var
+
+#: elements of a row, and bytes that rows may go through again and again
+SHORT, CACHED = 8, 1 << 19
+
+
+class CallLoops:
+    """What a call reads and writes, and the loops that it was found to be so far.
+
+    Args:
+        given, made: the Values that the call reads, and those that it makes.
+
+    Attributes:
+        template: the loops; reads, writes: the arrays as operands of loops.
+    """
+
+    def __init__(self, given: list[Value], made: list[Value]) -> None:
+        self.template = Template()
+        self.reads = [Operand((READ, i), v.shape, v.strides, v.dtype) for i, v in enumerate(given)]
+        self.writes = [Operand((WRITE, i), v.shape, v.strides, v.dtype) for i, v in enumerate(made)]
+
+    def arguments(self, args: tuple[Any, ...]) -> list[Any]:
+        """Arguments with Operands in the place of Vars."""
+        reads = iter(self.reads)
+        return [next(reads) if type(x) is Var else x for x in args]
+
+    def converted(self, x: Any, dtype: np.dtype[Any]) -> Operand:
+        """An argument in the dtype of the loop."""
+        if not isinstance(x, Operand):
+            try:
+                number = np.asarray(x, dtype)
+            except (OverflowError, TypeError, ValueError):
+                raise Unlowered from None
+            if number.shape:
+                raise Unlowered
+            return Operand(self.template.number(number), (), (), dtype)
+        if x.dtype == dtype:
+            return x
+        shape = x.layout.shape
+        order = sorted_axes([list(x.layout.strides)], len(shape))
+        strides = dense_strides(shape, order, dtype.itemsize)
+        cast = Operand(self.template.temporary(size(shape) * dtype.itemsize), shape, strides, dtype)
+        self.copy(x, cast)
+        return cast
+
+    def copy(self, x: Operand, out: Operand) -> None:
+        """Copy, broadcast and cast an array into another one."""
+        if x.dtype == out.dtype:
+            name = f"copy{x.dtype.itemsize}"
+        else:
+            name = f"cast_{x.dtype.str[1:]}_{out.dtype.str[1:]}"
+        self.elementwise(name, own_loop(name), [x], [out], exact=True)
+
+    def elementwise(
+        self, name: str, found: tuple[int, int], inputs: list[Operand], outputs: list[Operand], exact: bool
+    ) -> None:
+        """A loop over the broadcast elements of some operands.
+
+        NumPy's iterator copies operands that one stride does not go through, so that it can call the loop for more elements at
+        once. If the loop is exact, its results can't depend on that; if not, the same copies are made.
+        """
+        shape = outputs[0].layout.shape
+        if size(shape) == 0:
+            return
+        every = inputs + outputs
+        run = one_run([x.layout for x in every], len(inputs), shape)
+        if run is not None:
+            axes = [run]
+        else:
+            axes, order = iteration([x.layout for x in inputs], [x.layout for x in every], shape)
+            if len(axes) > 1 and not exact:
+                inputs = [self._as_run(x, shape, order) for x in inputs]
+                every = inputs + outputs
+                axes, _ = iteration([x.layout for x in inputs], [x.layout for x in every], shape)
+                if len(axes) > 1:
+                    raise Unlowered
+            if exact:
+                axes = _with_longer_rows(axes)
+        args = [(x.slot, x.offset) for x in every]
+        itemsizes = [x.dtype.itemsize for x in every]
+        self.template.loops.append(Loop(name, found, axes, args, itemsizes, len(outputs), True, exact))
+
+    def _as_run(self, x: Operand, shape: Shape, order: list[int]) -> Operand:
+        """A copy of an operand, broadcast, in the order of the iteration; single numbers stay."""
+        if size(x.layout.shape) == 1:
+            return x
+        strides = dense_strides(shape, order, x.dtype.itemsize)
+        copy = Operand(self.template.temporary(size(shape) * x.dtype.itemsize), shape, strides, x.dtype)
+        if tuple(broadcast_strides(x.layout, shape)) == strides:
+            return x
+        self.copy(x, copy)
+        return copy
+
+
+def in_one_line(x: Operand) -> Operand:
+    """An array in C order as one of one dimension."""
+    if not is_run(x.layout, reversed(range(len(x.layout.shape)))):
+        raise Unlowered
+    return Operand(x.slot, (size(x.layout.shape),), (x.dtype.itemsize,), x.dtype, x.offset)
+
+
+def _with_longer_rows(axes: list[Axis]) -> list[Axis]:
+    """The axes with another one innermost, where rows are so short that calling a loop for each is most of the time."""
+    if len(axes) < 2 or axes[0].length >= SHORT:
+        return axes
+    k = max(range(len(axes)), key=lambda k: axes[k].length)
+    if axes[k].length * max(map(abs, axes[k].strides)) > CACHED:
+        return axes
+    return [axes[k], *axes[:k], *axes[k + 1 :]]
+
+
+def iteration(deciding: list[Layout], every: list[Layout], shape: Shape) -> tuple[list[Axis], list[int]]:
+    """The merged axes of an iteration, and the order of those of the shape."""
+    strides = [broadcast_strides(layout, shape) for layout in every]
+    order = sorted_axes(strides[: len(deciding)], len(shape))
+    return merged_axes(list(shape), strides, order), order

@@ -1,0 +1,537 @@
+"""``scan``, ``fori_loop`` and ``while_loop``: loops as functions, with the signatures that ``jax.lax`` gives them.
+
+A body that can be recorded is recorded once and run as a plan (:mod:`chainrule._src.compiling.loop_body`): the loop is one operation then,
+one node on the tape and one call of a recording. Any other body (Python branches on values, random numbers, ``vmap`` and ``jvp``
+around the loop) is called for each iteration, which gives the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import Array, array_of
+from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
+from chainrule._src.compiling.loop_body import Body, record_body, run_body
+from chainrule._src.compiling.state.frames import occupied
+from chainrule._src.compiling.state.log import Refused
+from chainrule._src.interpreters.batched import Batched
+from chainrule._src.interpreters.traced import Recorder, Traced
+from chainrule._src.messages import errors
+from chainrule._src.ops.creation import tensor as new_tensor
+from chainrule._src.ops.joining import stack
+from chainrule._src.ops.random import default_generator
+from chainrule._src.tape.levels import STACK
+from chainrule._src.tape.modes import LOCAL, SPECIAL, grad_mode
+from chainrule._src.tape.modes import recording as records
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.transforms.arguments import is_array, without_objects
+from chainrule._src.transforms.function import Function
+
+__all__ = ["fori_loop", "scan", "while_loop"]
+
+ndarray = np.ndarray
+Leaves = list[Any]
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    *,
+    checkpoint: bool = False,
+) -> tuple[Any, Any]:
+    """A loop over the first axis of arrays that carries values along: ``carry, y = f(carry, x)`` for each ``x`` of ``xs``.
+
+    Args:
+        f: from ``(carry, x)`` to ``(carry, y)``. It is recorded in the first iteration, and replayed as a plan; if it cannot be
+            (it branches on values, draws random numbers), it is called for each one.
+        init: the first carry: an array (tensor, number), or containers of them. Its structure, shapes and dtypes are those of every
+            carry; a number of Python's takes the dtype that f gives it, which is called once more to know.
+        xs: arrays ``(n, ...)``, or containers of them; f gets ``x[i]`` of each. None: there is nothing to go over.
+        length: n, where ``xs`` does not say.
+        reverse: begin with the last.
+        unroll: accepted; it changes nothing.
+        checkpoint: keep for the gradient what about √n iterations began with, and compute the others again: memory by √n, for
+            about the time of another forward pass.
+
+    Returns:
+        ``(carry, ys)``: the last carry, and the y of all iterations, stacked along a new first axis.
+
+    Raises:
+        TypeError: f returns no pair; or another structure, shape or dtype for the carry: the message names the leaf and both.
+        ValueError: the arrays have different lengths, or nothing says how many iterations there are.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> cr.scan(lambda total, x: (total + x, total * x), 0.0, np.array([1., 2., 3.]))
+    (array(6.), array([0., 2., 9.]))
+    >>> decay = lambda k: cr.scan(lambda y, _: (y - 0.01 * k * y, None), 1.0, length=100)[0]
+    >>> cr.grad(decay)(2.0)
+    array(-0.13532608)
+    """
+    errors.check_function("scan", f)
+    if isinstance(unroll, int) and unroll < 0:
+        raise ValueError(f"scan: unroll is a number of iterations, or a bool, got {unroll}")
+    loop = _Loop(f, init, xs, length, reverse)
+    if checkpoint and loop.length > 3:
+        return _checkpointed(f, loop)
+    return loop.run()
+
+
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
+) -> Any:
+    """``val = body_fun(i, val)`` for i from ``lower`` to ``upper - 1``: a :func:`scan` that gives the last value.
+
+    Args:
+        lower, upper: integers. None of an empty range is gone through.
+        body_fun: from ``(i, val)`` to the next ``val``; i is an int64 array without axes.
+        init_val: the first value: an array, or containers of them, whose structure, shapes and dtypes stay.
+        unroll: accepted; it changes nothing.
+
+    Raises:
+        TypeError: the value changes its structure, a shape or a dtype: the message names the leaf and both.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> cr.fori_loop(1, 5, lambda i, product: product * i, 1.0)
+    array(24.)
+    """
+    errors.check_function("fori_loop", body_fun)
+    numbers = np.arange(_index("lower", lower), _index("upper", upper))
+    return _Loop(
+        lambda val, i: (body_fun(i, val), None), init_val, numbers, None, False, "fori_loop", "the value"
+    ).run()[0]
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """``val = body_fun(val)`` as long as ``cond_fun(val)``.
+
+    How often is not known before, so nothing is kept for a gradient: forward mode (``jvp``) goes through it, reverse mode does not,
+    as in jax. A :func:`scan` of a given length has gradients, and so does Python's own ``while``.
+
+    Args:
+        cond_fun: from a value to a boolean without axes. Under ``vmap`` the loop goes on until it is false for all examples; those
+            for which it is false keep their value.
+        body_fun: from a value to the next.
+        init_val: the first value: an array, or containers of them, whose structure, shapes and dtypes stay.
+
+    Raises:
+        TypeError: the value changes its structure, a shape or a dtype; or ``cond_fun`` gives an array with axes.
+        RuntimeError: a backward pass comes to the result.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> root = lambda a: cr.while_loop(lambda x: np.abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, 1.0)
+    >>> root(2.0)
+    array(1.41421356)
+    >>> cr.jvp(root, (2.0,), (1.0,))[1]         # 1 / (2 √2)
+    array(0.35355339)
+    """
+    errors.check_function("while_loop", cond_fun)
+    errors.check_function("while_loop", body_fun)
+    loop = _Loop(lambda val, _: (body_fun(val), None), init_val, None, 1, False, "while_loop", "the value")
+    return loop.run_while(cond_fun)
+
+
+def _index(name: str, x: Any) -> int:
+    try:
+        return x.__index__()  # type: ignore[no-any-return]
+    except AttributeError:
+        raise TypeError(f"fori_loop: {name} must be an integer, got {type(x).__name__}") from None
+
+
+class _Loop:
+    """A loop over leaves.
+
+    Attributes:
+        function: ``(carry, x) -> (carry, y)``.
+        carry, carry_spec: the leaves of the first carry, and their structure; ``paths``: how each is reached.
+        xs, xs_spec: what is gone over.
+        length, reverse: how many iterations there are, and whether the last comes first.
+        weak: the numbers of Python's that are carried, which take the dtype of what they meet.
+    """
+
+    def __init__(
+        self, function: Any, init: Any, xs: Any, length: Any, reverse: bool, api: str = "scan", what: str = "the carry"
+    ) -> None:
+        self.function, self.api, self.what = function, api, what
+        self.reverse = bool(reverse)
+        carry, self.carry_spec = tree_flatten(init)
+        mapped, self.xs_spec = tree_flatten(xs)
+        self.tensors = any([isinstance(x, Tensor) for x in (*carry, *mapped)])
+        self.weak = {k: x for k, x in enumerate(carry) if type(x) in (int, float, complex)}
+        self.paths = leaf_paths(self.carry_spec)
+        self.carry = [self._leaf(x, f"{what}{path}") for x, path in zip(carry, self.paths, strict=True)]
+        names = leaf_paths(self.xs_spec)
+        self.xs = [self._leaf(x, f"xs{path}") for x, path in zip(mapped, names, strict=True)]
+        self.length = self._length(names, length)
+        self.spec = tree_flatten(((init, xs), {}))[1]
+
+    def _leaf(self, x: Any, name: str) -> Any:
+        if isinstance(x, (Tensor, ndarray)) or type(x) is Array:
+            if type(x) is ndarray and x.dtype.kind not in "fciub":
+                raise TypeError(f"{self.api}: {name} is an array of {x.dtype}: it must be of numbers")
+            return x
+        if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
+            return new_tensor(x) if self.tensors else np.asarray(x)
+        if isinstance(x, np.generic) or is_array(x):
+            return np.asarray(x) if isinstance(x, np.generic) else x
+        raise TypeError(f"{self.api}: {name} must be an array, a tensor or a number, got {type(x).__name__}")
+
+    def _length(self, names: list[str], length: Any) -> int:
+        found: int | None = None
+        if length is not None:
+            try:
+                found = length.__index__()
+            except AttributeError:
+                raise TypeError(f"{self.api}: length must be an integer, got {type(length).__name__}") from None
+        told = "length"
+        for x, name in zip(self.xs, names, strict=True):
+            if not x.shape:
+                raise ValueError(f"{self.api}: xs{name} has no axis to go over: its shape is ()")
+            if found is not None and x.shape[0] != found:
+                raise ValueError(
+                    f"{self.api}: xs{name} has {x.shape[0]} elements along its first axis, and {told} is {found}: they must agree"
+                )
+            if found is None:
+                found, told = x.shape[0], f"the length of xs{name}"
+        if found is None:
+            raise ValueError(f"{self.api}: there are no xs: say by length= how many iterations there are")
+        if found < 0:
+            raise ValueError(f"{self.api}: length is a number of iterations, got {found}")
+        return found
+
+    # -- one iteration -----------------------------------------------------------------------------------------------
+
+    def iteration(self, carry: Any, x: Any) -> tuple[Any, Any]:
+        """Call the body, and look at what it returns: the carry's leaves as arrays, and y."""
+        result = without_objects(self.function(carry, x))
+        if type(result) is not tuple or len(result) != 2:
+            got = f"{len(result)} values" if type(result) is tuple else type(result).__name__
+            raise TypeError(f"{self.api}: the body must return a pair (carry, y), and it returned {got}")
+        carry, y = result
+        leaves, spec = tree_flatten(carry)
+        if spec != self.carry_spec:
+            raise TypeError(
+                f"{self.api}: {self.what} changes its structure in the body, from {_text(self.carry_spec)} to {_text(spec)}: it must "
+                "have the same containers in every iteration"
+            )
+        for k, (old, new) in enumerate(zip(self.carry, leaves, strict=True)):
+            leaves[k] = self._checked(k, old, new)
+        return tree_unflatten(leaves, spec), y
+
+    def _checked(self, k: int, old: Any, new: Any) -> Any:
+        """A leaf of the body's carry, which has the shape and dtype of the one that it was given."""
+        dtype = _dtype(old)
+        if type(new) in (bool, int, float, complex) and np.result_type(dtype, new) == dtype:
+            new = np.asarray(new, dtype)
+            return wrap(new) if isinstance(old, Tensor) else new
+        new = self._leaf(new, f"{self.what}{self.paths[k]}")
+        if tuple(new.shape) != tuple(old.shape) or _dtype(new) != dtype:
+            raise TypeError(
+                f"{self.api}: {self.what}{self.paths[k]} changes in the body, from {_kind(old)} to {_kind(new)}: it must have the same "
+                f"shape and dtype in every iteration{_advice(old, new)}"
+            )
+        return new
+
+    # -- all of them -------------------------------------------------------------------------------------------------
+
+    def run(self) -> tuple[Any, Any]:
+        """The last carry, and the ys."""
+        if self.weak:
+            self._give_dtypes()
+        if not self.length:
+            return self._empty()
+        body = self.body()
+        if body is None:
+            return self._called(self.carry, self.xs)
+        results = self._recorded(body)
+        carry, y = tree_unflatten(results, body.spec)
+        return carry, y
+
+    def _give_dtypes(self) -> None:
+        """Let numbers of Python's that are carried have the dtypes that they take in the body: those that it gives them in a trial."""
+        recorder, state = LOCAL.recorder, default_generator._get_state()
+        calls, guards = (len(recorder.calls), len(recorder.guards)) if recorder is not None else (0, 0)
+        first = -1 if self.reverse else 0
+        xs = [x[first, ...] for x in self.xs] if self.length else [_zeros(x) for x in self.xs]
+        carry = [self.weak.get(k, x) for k, x in enumerate(self.carry)]
+        try:
+            with grad_mode(False):
+                result = without_objects(self.function(self._tree(carry), tree_unflatten(xs, self.xs_spec)))
+            leaves, spec = tree_flatten(result[0])
+        except Exception:  # which the loop will come to
+            return
+        finally:
+            default_generator._set_state(state)
+            if recorder is not None and len(recorder.guards) == guards:
+                recorder.drop(calls)
+        if spec == self.carry_spec:
+            for k in self.weak:
+                dtype = _dtype(leaves[k]) if hasattr(leaves[k], "dtype") else np.asarray(leaves[k]).dtype
+                if np.can_cast(np.min_scalar_type(self.weak[k]), dtype, "same_kind"):
+                    self.carry[k] = _as_dtype(self.carry[k], dtype)
+
+    def _empty(self) -> tuple[Any, Any]:
+        """No iterations: what y would be like is what the body gives for zeros."""
+        x = [_zeros(leaf) for leaf in self.xs]
+        with grad_mode(False):
+            _, y = self.iteration(self._tree(self.carry), tree_unflatten(x, self.xs_spec))
+        leaves, spec = tree_flatten(y)
+        empty = [_faced_like(np.zeros((0, *np.shape(leaf)), _dtype(self._leaf(leaf, "y"))), leaf) for leaf in leaves]
+        return self._tree(self.carry), tree_unflatten(empty, spec)
+
+    def _tree(self, leaves: Leaves) -> Any:
+        return tree_unflatten(leaves, self.carry_spec)
+
+    def _called(self, carry: Leaves, xs: Leaves) -> tuple[Any, Any]:
+        """Call the body for each iteration."""
+        tree = self._tree([x.copy() if type(x) is ndarray else x for x in carry])
+        ys: list[Leaves] = []
+        spec: Any = None
+        order = range(self.length - 1, -1, -1) if self.reverse else range(self.length)
+        for i in order:
+            tree, y = self.iteration(tree, tree_unflatten([x[i, ...] for x in xs], self.xs_spec))
+            leaves, found = tree_flatten(y)
+            if spec is not None and found != spec:
+                raise TypeError(
+                    f"{self.api}: y changes its structure between iterations, from {_text(spec)} to {_text(found)}"
+                )
+            spec = found
+            ys.append(leaves)
+        if self.reverse:
+            ys.reverse()
+        return tree, tree_unflatten([self._stacked(k, parts) for k, parts in enumerate(zip(*ys, strict=True))], spec)
+
+    def _stacked(self, k: int, parts: Any) -> Any:
+        """The ys of all iterations, of one leaf."""
+        kinds = {(tuple(np.shape(x)), _dtype(x)) for x in parts if hasattr(x, "dtype")}
+        if len(kinds) > 1:
+            raise TypeError(
+                f"{self.api}: y is not the same in all iterations: leaf {k} is {' and '.join(map(str, kinds))}"
+            )
+        return stack(list(parts)) if any([isinstance(x, Tensor) for x in parts]) else np.stack(parts)
+
+    # -- recorded ----------------------------------------------------------------------------------------------------
+
+    lean = False
+
+    def body(self) -> Body | None:
+        """The recorded body; None: it cannot be recorded, here or at all."""
+        outer = LOCAL.recorder
+        if STACK.levels and (not isinstance(outer, Recorder) or STACK.levels[-1] is not outer.level):
+            return None
+        if outer is None and (occupied() or (SPECIAL and LOCAL.watch is not None)):
+            return None
+        carry, xs = [_given(x, outer) for x in self.carry], [_given(x, outer) for x in self.xs]
+        if any([x is None for x in (*carry, *xs)]):
+            return None
+        first = -1 if self.reverse else 0
+        begin = [(np.array(x, order="C"), isinstance(leaf, Tensor)) for x, leaf in zip(carry, self.carry, strict=True)]
+        slices = [
+            (np.require(x[first, ...], None, ["C", "A"]), isinstance(leaf, Tensor))
+            for x, leaf in zip(xs, self.xs, strict=True)
+        ]
+        mapped = [_has_history(x) for x in self.xs]
+        flows = any(mapped) or any(map(_has_history, self.carry))
+        body = self._record(begin, slices, mapped, flows)
+        if body is not None and body.differentiable and not flows:  # by what it uses from around it
+            body = self._record(begin, slices, mapped, True)
+        return body
+
+    def _record(self, carry: Leaves, xs: Leaves, mapped: list[bool], flows: bool) -> Body | None:
+        live = [*[flows and x.dtype.kind in "fc" for x, _ in carry], *mapped]
+        try:
+            return record_body(self.iteration, carry, xs, live, self.spec, self.lean)
+        except Refused:
+            raise
+        except Exception:  # each iteration by itself says what is wrong, if anything is
+            return None
+
+    def _recorded(self, body: Body) -> Leaves:
+        """The results of the loop as one operation."""
+        operands = [_tensor(x) for x in (*self.carry, *self.xs, *body.outside)]
+
+        def again(operands: Any) -> Leaves:
+            inputs = (*self.carry, *self.xs)
+            leaves = [_faced_like(t, like) for t, like in zip(operands, inputs, strict=False)]
+            count = len(self.carry)
+            return [_tensor(x) for x in tree_flatten(self._called(leaves[:count], leaves[count:]))[0]]
+
+        made = run_body(body, operands, self.length, self.reverse, again)
+        faces = [isinstance(x, Tensor) for x in self.carry]
+        faces += [r.face == "tensor" if r.var is not None else self.tensors for r in body.results[len(faces) :]]
+        return [t if face else _plain(t) for t, face in zip(made, faces, strict=True)]
+
+    # -- as long as --------------------------------------------------------------------------------------------------
+
+    def run_while(self, condition: Callable[[Any], Any]) -> Any:
+        """The value for which the condition is false."""
+        if self.weak:
+            self._give_dtypes()
+        value = self._tree([x.copy() if type(x) is ndarray else x for x in self.carry])
+        linked: Leaves = []
+        while True:
+            wanted, some = _goes_on(condition(value))
+            if not some:
+                break
+            leaves = tree_flatten(self.iteration(value, None)[0])[0]
+            if wanted is not None:  # examples of vmap
+                before = tree_flatten(value)[0]
+                leaves = [_chosen(wanted, new, old) for new, old in zip(leaves, before, strict=True)]
+            linked = [x for x in leaves if _has_history(x)] or linked
+            last, leaves = leaves, [_cut(x) for x in leaves]
+            value = self._tree(leaves)
+        if not linked:
+            return value
+        made = Irreversible.apply(len(last), *[_tensor(x) for x in (*last, *linked)])
+        return self._tree([_faced_like(t, x) for t, x in zip(made, last, strict=True)])
+
+
+class Irreversible(Function):
+    """What a ``while_loop`` gave: no gradient comes through."""
+
+    @staticmethod
+    def forward(ctx: Any, count: int, *values: Any) -> Any:
+        ctx.count = count
+        return tuple([x.clone() for x in values[:count]])
+
+    @staticmethod
+    def backward(ctx: Any, *gs: Any) -> Any:
+        raise RuntimeError(
+            "while_loop: a backward pass comes to its result, and nothing is kept of its iterations, whose number is not known before. "
+            "Use scan or fori_loop for a number that is known, Python's while, or forward mode (jvp, jacfwd)"
+        )
+
+    @staticmethod
+    def jvp(ctx: Any, count: Any, *tangents: Any) -> Any:
+        return tuple(tangents[: ctx.count])
+
+
+def _checkpointed(f: Callable[..., Any], loop: _Loop) -> tuple[Any, Any]:
+    """A loop over loops of about √n iterations each, of which only what each began with is kept; and the rest."""
+    n, reverse = loop.length, loop.reverse
+    inner = math.isqrt(n)
+    outer = n // inner
+    rest = n - inner * outer  # these come last
+
+    def part(x: Any, last: bool) -> Any:
+        if reverse:
+            return x[:rest] if last else x[rest:].reshape((outer, inner, *x.shape[1:]))
+        return x[n - rest :] if last else x[: n - rest].reshape((outer, inner, *x.shape[1:]))
+
+    def segment(carry: Any, x: Any) -> Any:
+        return scan(f, carry, x, length=inner, reverse=reverse)
+
+    if loop.weak:
+        loop._give_dtypes()
+    init = loop._tree(loop.carry)
+    first = _Loop(segment, init, tree_unflatten([part(x, False) for x in loop.xs], loop.xs_spec), outer, reverse)
+    first.lean = True
+    carry, ys = first.run()
+    leaves, spec = tree_flatten(ys)
+    leaves = [y.reshape((n - rest, *y.shape[2:])) for y in leaves]
+    if rest:
+        xs = tree_unflatten([part(x, True) for x in loop.xs], loop.xs_spec)
+        carry, others = scan(f, carry, xs, length=rest, reverse=reverse)
+        more = tree_flatten(others)[0]
+        pairs = zip(more, leaves, strict=True) if reverse else zip(leaves, more, strict=True)
+        leaves = [np.concatenate(pair) for pair in pairs]
+    return carry, tree_unflatten(leaves, spec)
+
+
+# -- leaves ------------------------------------------------------------------------------------------------------------
+
+
+def _tensor(x: Any) -> Tensor:
+    return x if isinstance(x, Tensor) else x._tensor if type(x) is Array else wrap(np.asarray(x))
+
+
+def _has_history(x: Any) -> bool:
+    tensor = x._tensor if type(x) is Array else x
+    return isinstance(tensor, Tensor) and tensor._edge is not None and records()
+
+
+def _given(x: Any, outer: Any) -> Any:
+    """The array of a leaf; None if it is a value of a transformation that the loop is inside of."""
+    raw = _tensor(x)._raw
+    if type(raw) is Traced and outer is not None and raw.level is outer.level:
+        return raw.var.array
+    return raw if type(raw) is ndarray else None
+
+
+def _plain(t: Tensor) -> Any:
+    """A result in NumPy's face: an array, if nothing else is known of it."""
+    if type(t._raw) is Traced:
+        t._raw.recorder.keep_array(t._raw)  # and no scalar, if it has no axes
+    return t._raw if t._edge is None and type(t._raw) is ndarray else array_of(t)
+
+
+def _faced_like(x: Any, like: Any) -> Any:
+    """An array or tensor in the face of another."""
+    if isinstance(like, Tensor):
+        return x if isinstance(x, Tensor) else wrap(x)
+    return _plain(x) if isinstance(x, Tensor) else x
+
+
+def _cut(x: Any) -> Any:
+    """A leaf without its place on the tape; a tangent stays."""
+    if not _has_history(x):
+        return x
+    return _faced_like(wrap(_tensor(x)._raw), x)
+
+
+def _zeros(x: Any) -> Any:
+    return _faced_like(np.zeros(tuple(x.shape)[1:], _dtype(x)), x)
+
+
+def _dtype(x: Any) -> np.dtype[Any]:
+    return (
+        x._raw.dtype if isinstance(x, Tensor) else np.asarray(x).dtype if not hasattr(x, "dtype") else np.dtype(x.dtype)
+    )  # type: ignore[no-any-return]
+
+
+def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
+    return wrap(x._raw.astype(dtype)) if isinstance(x, Tensor) else x.astype(dtype)
+
+
+def _kind(x: Any) -> str:
+    return f"{_dtype(x)}{list(x.shape)}"
+
+
+def _advice(old: Any, new: Any) -> str:
+    if tuple(old.shape) == tuple(new.shape):
+        return f". Begin with one of {_dtype(new)}, or convert what the body returns to {_dtype(old)}"
+    return ""
+
+
+def _text(spec: TreeSpec) -> str:
+    return repr(spec).removeprefix("TreeSpec(")[:-1]
+
+
+def _goes_on(answer: Any) -> tuple[Any, bool]:
+    """What a condition says: for which examples (None: there is but one), and whether it is true of any."""
+    if np.shape(answer) != ():
+        raise TypeError(
+            f"while_loop: the condition must give one boolean, not an array of shape {tuple(np.shape(answer))}: use np.any or np.all"
+        )
+    raw = getattr(getattr(answer, "_tensor", answer), "_raw", None)
+    if type(raw) is not Batched:
+        return None, bool(answer)
+    inside: Any = raw
+    while not isinstance(inside, ndarray):
+        inside = inside._raw if isinstance(inside, Tensor) else inside.inside
+    return answer, bool(inside.any())
+
+
+def _chosen(wanted: Any, new: Any, old: Any) -> Any:
+    """The new value where the condition is true."""
+    return np.where(wanted, new, old)

@@ -1,0 +1,143 @@
+"""A replayed call on the tape: gradients flow through it by the recorded backward computation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from chainrule._src.api.grad_mode import enable_grad
+from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.arrays.tree import tree_leaves
+from chainrule._src.compiling.iteration import Shape
+from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.recording import LOCK, Backward, Recording
+from chainrule._src.interpreters.traced import Program
+from chainrule._src.table.shape import alias
+from chainrule._src.tape.modes import recording as records
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.transforms.backward import grad
+from chainrule._src.transforms.function import Function
+
+
+class Replay:
+    """One call, for the tape.
+
+    Attributes:
+        recording: what was replayed.
+        results: the arrays of the results that have gradients.
+        residuals: what the backward computation needs of the forward one.
+        again: computes the results as eager does, as tensors with a history.
+    """
+
+    def __init__(
+        self, recording: Recording, results: list[Any], residuals: list[Any], again: Callable[[], Any]
+    ) -> None:
+        self.recording = recording
+        self.results = results
+        self.residuals = residuals
+        self.again = again
+
+    @property
+    def backward(self) -> Backward:
+        assert self.recording.backward is not None
+        return self.recording.backward
+
+    def tensors(self, leaves: list[Any]) -> tuple[Tensor, ...]:
+        """Those that gradients flow to."""
+        return tuple([leaf.tensor(leaves) for leaf in self.backward.leaves])
+
+    def gradients(self, cotangents: list[Any], residuals: list[Any]) -> list[Any]:
+        """What arrives at the tensors."""
+        backward = self.backward
+        with LOCK:
+            if backward.plan is None:
+                backward.planned(plan_of(self.recording))
+        given = zip([*cotangents, *residuals], backward.plan.inputs, strict=True)
+        found = iter(backward.plan.run([_laid_out(array, value.strides) for array, value in given]))
+        return [None if var is None else next(found) for var in backward.grads]
+
+    def same_in_order(self, cotangents: list[Any]) -> bool:
+        """Whether gradients have the bits of eager's if cotangents are brought to C order, in which they were recorded."""
+        recording = self.recording
+        if all([g.flags.c_contiguous for g in cotangents]) or recording.drawn or recording.effects or recording.writes:
+            return True  # or what was done cannot be done again
+        return all(map(_is_repeated, cotangents)) and self.backward.takes_repeated
+
+
+def _laid_out(array: Any, strides: Shape) -> Any:
+    """An array with these strides."""
+    fits = all([n < 2 or a == b for n, a, b in zip(array.shape, array.strides, strides, strict=True)])
+    return array if fits and array.flags.aligned else with_strides(array, strides)
+
+
+def _is_repeated(array: Any) -> bool:
+    """Whether an array is one in C order, broadcast: what the gradient of a sum is."""
+    part = array[tuple([slice(None) if stride else slice(1) for stride in array.strides])]
+    return bool(part.flags.c_contiguous)
+
+
+def plan_of(recording: Recording) -> Plan:
+    """The plan of a backward computation: of cotangents, then residuals."""
+    backward = recording.backward
+    assert backward is not None
+    made = [var for var in backward.grads if var is not None]
+    return Plan(Program([*backward.cotangents, *backward.residuals], recording.constants, backward.calls, made, []))
+
+
+def start_of(x: Tensor) -> Tensor:
+    """A place on the tape of its own for an operand: one may have been computed from another."""
+    if not x.requires_grad:
+        return x
+    start: Tensor = alias(x)
+    start._view = None
+    return start
+
+
+@contextmanager
+def starting_at(tensors: list[Any], starts: list[Tensor]) -> Iterator[None]:
+    """Within the block tensors from outside are on the tape where these are."""
+    before = [(x, x._edge) for x in tensors if isinstance(x, Tensor)]
+    try:
+        for x, start in zip(tensors, starts, strict=True):
+            if isinstance(x, Tensor):
+                x._edge = start._edge
+        yield
+    finally:
+        for x, edge in before:
+            x._edge = edge
+
+
+class CompiledFunction(Function):
+    """The results of a replayed call as functions of the tensors that gradients flow to."""
+
+    @staticmethod
+    def forward(ctx: Any, replay: Replay, *tensors: Tensor) -> Any:
+        ctx.replay, ctx.tensors = replay, tensors
+        ctx.save_for_backward(*[wrap(array) for array in replay.residuals], *tensors)
+        replay.residuals = []
+        return tuple([wrap(array) for array in replay.results])
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        replay = ctx.replay
+        saved = ctx.saved_tensors
+        count = len(replay.backward.residuals)
+        tensors = saved[count:]
+        if not records():
+            arrays = [g.numpy() for g in cotangents]
+            if replay.same_in_order(arrays):
+                found = replay.gradients(arrays, [t.numpy() for t in saved[:count]])
+                return None, *[None if g is None else wrap(g) for g in found]
+        if replay.recording.drawn:
+            raise RuntimeError(
+                "compile: the gradient of a gradient through a function that draws random numbers takes the same numbers twice. "
+                "Compile the function that takes the gradients instead"
+            )
+        create_graph = records()
+        with enable_grad():
+            starts = [start_of(x) for x in tensors]
+            with starting_at(ctx.tensors, starts):
+                results = tree_leaves(replay.again())
+        outputs = [results[i] for i in replay.backward.results]
+        return None, *grad(outputs, starts, cotangents, create_graph=create_graph, allow_unused=True)

@@ -1,0 +1,150 @@
+"""LU factors that several steps of a plan share: which loops do, and the memory that holds the factors.
+
+A loop of ``np.linalg`` that factors its matrix has another one that looks first whether a matrix with these bits was factored before
+(`native/factors.c`). It takes its place where several steps of a plan read the same matrix.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.compiling.call_loops import CallLoops
+from chainrule._src.compiling.grouping import Argument, Work
+from chainrule._src.compiling.iteration import Axis
+from chainrule._src.compiling.layout import ARENA, Buffer, Value
+from chainrule._src.compiling.loops import MEMORY, READ, Loop, Operand, own_loop
+from chainrule._src.compiling.products import along_cores
+from chainrule._src.compiling.steps import Step
+from chainrule._src.interpreters.traced import same_bits
+from chainrule._src.native import OWN, execute, use_lapack
+from chainrule._src.native.blas import blas_function
+from chainrule._src.native.code import FIRST_INPUT, loop_step, program
+
+ndarray = np.ndarray
+DOUBLE, WORD = np.dtype(np.float64), 8
+#: matrices up to which two factorizations are remembered; of larger ones the last
+SMALL = 64
+
+
+def add_shared(loops: CallLoops, name: str, reads: list[Operand], writes: list[Operand]) -> None:
+    """Note for the loop that was added last which one takes its place where factors are shared."""
+    if any([x.dtype != DOUBLE for x in reads + writes]) or len(reads[0].layout.shape) != 2 or not available():
+        return
+    plain, n = loops.template.loops.pop(), reads[0].layout.shape[0]
+    cores = {"inv": [["m", "m"]] * 2, "slogdet": [["m", "m"], [], []], "det": [["m", "m"], []]}.get(name)
+    sides = n
+    if cores is None:
+        name, cores = "solve", [["m", "m"], ["m", "n"], ["m", "n"]]
+        reads, writes = [reads[0], _columns(reads[1])], [_columns(writes[0])]
+        sides = reads[1].layout.shape[-1]
+    if any([len(x.layout.shape) > 2 for x in reads + writes]):
+        loops.template.loops.append(plain)
+        return
+    more = [Operand((MEMORY, n), (), (), DOUBLE)]
+    if name in ("solve", "inv"):
+        more.insert(0, Operand(loops.template.temporary(n * sides * WORD), (), (), DOUBLE))
+    found = OWN[f"shared_{name}"], _entries(n)
+    along_cores(loops, name, [*cores, *[[]] * len(more)], found, reads, [*writes, *more], plain.checked)
+    plain.shared = loops.template.loops.pop()
+    loops.template.loops.append(plain)
+
+
+def _columns(x: Operand) -> Operand:
+    """A vector as a matrix of one column."""
+    if len(x.layout.shape) != 1:
+        return x
+    return Operand(x.slot, (*x.layout.shape, 1), (*x.layout.strides, 0), x.dtype, x.offset)
+
+
+def _entries(n: int) -> int:
+    return 2 if n <= SMALL else 1
+
+
+def _nbytes(n: int) -> int:
+    return WORD * (2 + _entries(n) * (2 + 2 * n * n + n))
+
+
+class Memories:
+    """The memories of a plan's factors, one for each size of matrices.
+
+    Args:
+        steps: those of the plan.
+    """
+
+    def __init__(self, steps: list[Step]) -> None:
+        self._buffers: dict[int, Buffer] = {}
+        read = Counter([place for step in steps if step.template for place in _matrices(step)])
+        self._several = {place for place, count in read.items() if count > 1}
+
+    def chosen(self, loop: Loop, reads: list[Value], works: list[Work]) -> Loop:
+        """The loop of a step that is to be run; the memory that it uses first is cleared by another one."""
+        if loop.shared is None or _matrix(loop, reads) not in self._several:
+            return loop
+        n = next(at for (kind, at), _ in loop.shared.args if kind == MEMORY)
+        if n not in self._buffers:
+            buffer = self._buffers[n] = Buffer(ARENA, _nbytes(n))
+            args: list[Argument] = [(None, 0, np.zeros((), np.int64)), (buffer, 0, None)]
+            slots = [((READ, 0), 0), ((READ, 0), 0)]
+            works.append(Work(Loop("copy", own_loop("copy8"), [Axis(1, (0, WORD))], slots, [WORD, WORD]), args))
+        return loop.shared
+
+    def buffer(self, n: int) -> Buffer:
+        return self._buffers[n]
+
+
+def _matrices(step: Step) -> list[Any]:
+    return [_matrix(loop, step.reads) for loop in step.template.loops if loop.shared is not None]
+
+
+def _matrix(loop: Loop, reads: list[Value]) -> tuple[Any, int]:
+    """Where the matrix is that a loop factors; its transpose is there, too."""
+    (kind, i), offset = loop.args[0]
+    value = reads[i] if kind == READ else None
+    return (None, id(loop)) if value is None else (value.buffer, value.offset + offset)
+
+
+# -- whether it gives what NumPy gives -------------------------------------------------------------------------------
+
+
+@functools.cache
+def available() -> bool:
+    """Whether NumPy's LAPACK is found, and the loops that share factors give what NumPy's gufuncs give."""
+    getrf, getrs, gesv = [blas_function(name) for name in ("dgetrf_", "dgetrs_", "dgesv_")]
+    if getrf is None or getrs is None or gesv is None or not {"shared_solve", "shared_inv"} <= OWN.keys():
+        return False
+    threads = blas_function("openblas_get_num_threads")
+    use_lapack(getrf.address, getrs.address, gesv.address, threads.address if threads else 0, getrf.bits)
+    numbers = np.random.default_rng(0)
+    try:
+        return all(
+            [_agrees(np.round(numbers.standard_normal((n, n)), digits)) for n in (1, 2, 3, 7, 20) for digits in (0, 9)]
+        )
+    except np.linalg.LinAlgError:
+        return False
+
+
+def _agrees(x: np.ndarray[Any, Any]) -> bool:
+    n = len(x)
+    if not np.linalg.det(x):
+        return True
+    with np.errstate(all="ignore"):
+        expected = [np.linalg.solve(x, x[:, :1] + 1), np.linalg.inv(x), *np.linalg.slogdet(x), np.linalg.det(x)]
+    memory, scratch = np.zeros(_nbytes(n), np.uint8), np.empty(n * n)
+    square = (x.strides[0], x.strides[1])
+    side, out = x[:, :1] + 1, [np.empty((n, 1)), np.empty((n, n)), np.empty(()), np.empty(()), np.empty(())]
+    calls = [
+        ("solve", [x, side, out[0], scratch, memory], (n, 1), (*square, WORD, 0, WORD, 0)),
+        ("inv", [x, out[1], scratch, memory], (n,), square * 2),
+        ("slogdet", [x, out[2], out[3], memory], (n,), square),
+        ("det", [x, out[4], memory], (n,), square),
+    ]
+    for name, arrays, core, strides in calls:
+        args = [(FIRST_INPUT + i, 0) for i in range(len(arrays))]
+        step = loop_step(OWN[f"shared_{name}"], _entries(n), 1, args, (*[0] * len(args), *strides), core=core)
+        code = program([step])
+        execute(code, 0, code.size, np.array([0, 0, *[array.ctypes.data for array in arrays]], np.intp))
+    return all([same_bits(np.asarray(a), np.asarray(b)) for a, b in zip(out, expected, strict=True)])

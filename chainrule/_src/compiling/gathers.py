@@ -1,0 +1,148 @@
+"""``np.take``, indexing with one array, and ``np.add.reduceat``, by positions that never change, as loops of our own.
+
+Whether positions are within bounds is looked at once, when the plan is made: so only constants are taken this way. Others are
+operands (:mod:`chainrule._src.compiling.indexed`).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src.compiling import indexed
+from chainrule._src.compiling.call_loops import CallLoops
+from chainrule._src.compiling.iteration import Axis, Layout, Shape, is_run, merged_axes, sorted_axes
+from chainrule._src.compiling.layout import Value
+from chainrule._src.compiling.loops import Loop, Operand, Unlowered, own_loop
+from chainrule._src.interpreters.traced import Call, Var
+
+BLOCK = 16384  # elements
+FUNCTIONS: frozenset[Any] = frozenset({np.take, operator.getitem})
+#: whether NumPy's sums begin with -0.0, which changes nothing that is added to it
+_BEGINS_WITH_NOTHING = bool(np.signbit(np.add.reduceat(np.array([-0.0, -0.0]), np.array([0])))[0])
+
+
+def reads_positions(call: Call) -> bool:
+    """Whether what a call comes to depends on the content of an array of positions."""
+    return call.function in FUNCTIONS or (call.method == "reduceat" and call.function is np.add)
+
+
+def by_positions(loops: CallLoops, call: Call, reads: list[Value]) -> None:
+    """The loops of such a call."""
+    if call.method == "reduceat":
+        segments(loops, call, reads)
+        return
+    try:
+        gathered(loops, call, reads)
+    except Unlowered:
+        indexed.element_of(loops, call)
+
+
+class Gather(NamedTuple):
+    """``x[..., positions, ...]``, with the positions along an axis of an array of this layout."""
+
+    layout: Layout
+    axis: int
+
+
+def gathered(loops: CallLoops, call: Call, reads: list[Value]) -> None:
+    """A loop over the elements of the result, each at its position."""
+    if len(loops.reads) != 2 or loops.reads[1].dtype != np.intp:
+        raise Unlowered
+    (x, positions), (out,) = loops.reads, loops.writes
+    layout, axis = _taken(call, x.layout) if call.function is np.take else _indexed(call, x.layout)
+    if not _within(reads[1].array, layout.shape[axis]) or x.dtype != out.dtype:
+        raise Unlowered
+    shape, along = out.layout.shape, positions.layout
+    strides_of_x = [*layout.strides[:axis], *[0] * len(along.shape), *layout.strides[axis + 1 :]]
+    strides_of_positions = [*[0] * axis, *along.strides, *[0] * (len(layout.shape) - axis - 1)]
+    strides = [strides_of_x, strides_of_positions, list(out.layout.strides)]
+    if not len(shape) == len(strides_of_x) == len(strides_of_positions):
+        raise Unlowered
+    if math.prod(shape) == 0:
+        return
+    address, _ = own_loop(f"gather{out.dtype.itemsize}")
+    itemsizes = [operand.dtype.itemsize for operand in (x, positions, out)]
+    for axes, offsets in _in_blocks(merged_axes(list(shape), strides, sorted_axes(strides[2:], len(shape)))):
+        args = [(part.slot, part.offset + offset) for part, offset in zip((x, positions, out), offsets, strict=True)]
+        loops.template.loops.append(Loop("take", (address, layout.strides[axis]), axes, args, itemsizes))
+
+
+def _in_blocks(axes: list[Axis]) -> list[tuple[list[Axis], Shape]]:
+    """A long run as blocks, which threads can share, and what is left: the axes of each part, and where it begins."""
+    (length, strides), *outer = axes
+    if outer or length < 2 * BLOCK:
+        return [(axes, (0, 0, 0))]
+    count, rest = divmod(length, BLOCK)
+    steps = tuple([stride * BLOCK for stride in strides])
+    parts: list[tuple[list[Axis], Shape]] = [([Axis(BLOCK, strides), Axis(count, steps)], (0, 0, 0))]
+    if rest:
+        parts.append(([Axis(rest, strides)], tuple([step * count for step in steps])))
+    return parts
+
+
+def segments(loops: CallLoops, call: Call, reads: list[Value]) -> None:
+    """Sums of stretches of an array, each from its position to the next."""
+    if len(loops.reads) != 2 or call.kwargs or len(call.args) != 2 or not _BEGINS_WITH_NOTHING:
+        raise Unlowered
+    (x, begins), (out,) = loops.reads, loops.writes
+    dtype = x.dtype.str[1:]
+    if begins.dtype != np.intp or x.dtype != out.dtype or not (_is_line(x) and _is_line(begins) and _is_line(out)):
+        raise Unlowered
+    positions, length = reads[1].array, x.layout.shape[0]
+    if not _within(positions, length) or not (positions[1:] > positions[:-1]).all():  # type: ignore[index]
+        raise Unlowered
+    count = len(positions)  # type: ignore[arg-type]
+    address, _ = own_loop(f"segments_{dtype}")
+    itemsizes = [operand.dtype.itemsize for operand in (x, begins, out)]
+    for first, n, last in ((0, count - 1, 0), (count - 1, 1, length)):
+        if n > 0:
+            args = [(x.slot, x.offset)]
+            args += [(part.slot, part.offset + first * part.dtype.itemsize) for part in (begins, out)]
+            axes = [Axis(n, (0, itemsizes[1], itemsizes[2]))]
+            for part, offsets in _in_blocks(axes):
+                placed = [(slot, at + offset) for (slot, at), offset in zip(args, offsets, strict=True)]
+                loops.template.loops.append(Loop("add.reduceat", (address, last), part, placed, itemsizes))
+
+
+def _is_line(x: Operand) -> bool:
+    """Whether elements lie side by side along one axis."""
+    return len(x.layout.shape) == 1 and is_run(x.layout, (0,))
+
+
+def _taken(call: Call, x: Layout) -> Gather:
+    """The arguments of ``np.take``."""
+    given = dict(zip(("a", "indices", "axis"), call.args, strict=False)) | call.kwargs
+    if len(call.args) > 3 or not set(given) <= {"a", "indices", "axis"}:
+        raise Unlowered
+    axis = given.get("axis")
+    if type(given["a"]) is not Var or type(given["indices"]) is not Var:
+        raise Unlowered
+    if type(axis) is int and -len(x.shape) <= axis < len(x.shape):
+        return Gather(x, axis % len(x.shape))
+    if axis is not None or not is_run(x, reversed(range(len(x.shape)))):
+        raise Unlowered
+    return Gather(Layout((math.prod(x.shape),), (x.itemsize,), x.itemsize), 0)
+
+
+def _indexed(call: Call, x: Layout) -> Gather:
+    """``x[index]`` with one array, and besides it an ellipsis and whole axes alone."""
+    index = call.args[1] if type(call.args[1]) is tuple else (call.args[1],)
+    places = [i for i, item in enumerate(index) if type(item) is Var]
+    others = [item for item in index if type(item) is not Var]
+    if type(call.args[0]) is not Var or len(places) != 1:
+        raise Unlowered
+    if not all([item is Ellipsis or (type(item) is slice and item == slice(None)) for item in others]):
+        raise Unlowered
+    after_ellipsis = Ellipsis in index[: places[0]]
+    return Gather(x, len(x.shape) - (len(index) - places[0]) if after_ellipsis else places[0])
+
+
+def _within(positions: np.ndarray[Any, Any] | None, length: int) -> bool:
+    """Whether positions are known, and count from the front."""
+    return positions is not None and (
+        not positions.size or (int(positions.min()) >= 0 and int(positions.max()) < length)
+    )

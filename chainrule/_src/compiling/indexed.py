@@ -1,0 +1,336 @@
+"""Elements at arrays of positions, read and written by loops of our own.
+
+Positions are operands like others: whether they are within bounds is looked at in each call. Such a loop is `checked`, and eager
+says which position was none.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src.compiling.call_loops import CallLoops, in_one_line
+from chainrule._src.compiling.iteration import Shape, broadcast_strides, is_run, merged_axes, sorted_axes
+from chainrule._src.compiling.loops import Loop, Operand, Unlowered, own_loop
+from chainrule._src.interpreters.rebuilt import Place, Rebuilt
+from chainrule._src.interpreters.traced import Call, Var
+
+ndarray = np.ndarray
+INTEGER = np.dtype(np.intp)
+#: axes that may have arrays of positions
+MOST = 30
+
+
+class Region(NamedTuple):
+    """The elements of an array at an index, as axes of the result.
+
+    Attributes:
+        offset: of the element at the first positions, in bytes; shape, strides: of the result, 0 along the axes of positions.
+        positions: the arrays of positions, with strides along the axes of the result.
+        lengths, steps: of the axes that they count along.
+    """
+
+    offset: int
+    shape: Shape
+    strides: list[int]
+    positions: list[tuple[Operand, list[int]]]
+    lengths: Shape
+    steps: Shape
+
+
+def region(loops: CallLoops, x: Operand, index: tuple[Any, ...]) -> Region:
+    """What an index of integers, slices, None, Ellipsis and arrays (Operands, or plain ones) names."""
+    items = _for_every_axis(loops, index, len(x.layout.shape))
+    among = [k for k, item in enumerate(items) if type(item) is int or isinstance(item, Operand)]
+    together = not among or among[-1] - among[0] == len(among) - 1
+    arrays = [item for item in items if isinstance(item, Operand)]
+    if len(arrays) > MOST:
+        raise Unlowered
+    common = np.broadcast_shapes(*[item.layout.shape for item in arrays])
+    axes: list[tuple[int, int]] = []
+    offset, place = x.offset, 0
+    lengths, steps = [], []
+    of_x = iter(zip(x.layout.shape, x.layout.strides, strict=True))
+    for k, item in enumerate(items):
+        if among and k == among[0] and together:
+            place = len(axes)
+        if item is None:
+            axes.append((1, 0))
+            continue
+        n, stride = next(of_x)
+        if type(item) is int:
+            if not -n <= item < n:
+                raise Unlowered
+            offset += item % n * stride
+        elif type(item) is slice:
+            start, _, step = item.indices(n)
+            length = len(range(*item.indices(n)))
+            offset += start * stride if length else 0
+            axes.append((length, step * stride))
+        else:
+            lengths.append(n)
+            steps.append(stride)
+    shape = (*[n for n, _ in axes[:place]], *common, *[n for n, _ in axes[place:]])
+    strides = [*[step for _, step in axes[:place]], *[0] * len(common), *[step for _, step in axes[place:]]]
+    after = len(axes) - place
+    positions = [(item, [0] * place + broadcast_strides(item.layout, common) + [0] * after) for item in arrays]
+    return Region(offset, shape, strides, positions, tuple(lengths), tuple(steps))
+
+
+def _for_every_axis(loops: CallLoops, index: tuple[Any, ...], ndim: int) -> list[Any]:
+    """An index that names every axis, with Operands in the place of arrays."""
+    items: list[Any] = []
+    for item in index:
+        if isinstance(item, np.generic | list) or type(item) is bool:
+            raise Unlowered
+        if type(item) is ndarray and item.dtype == bool:
+            items += [_positions(loops, part) for part in item.nonzero()]
+        elif isinstance(item, ndarray | Operand):
+            items.append(_positions(loops, item))
+        elif item is None or item is Ellipsis or type(item) in (int, slice):
+            items.append(item)
+        else:
+            raise Unlowered
+    if any([type(item) is slice and not _is_plain(item) for item in items]):
+        raise Unlowered
+    missing = ndim - sum([item is not None and item is not Ellipsis for item in items])
+    end = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
+    if missing < 0:
+        raise Unlowered
+    return [*items[:end], *[slice(None)] * missing, *items[end + 1 :]]
+
+
+def _is_plain(item: slice) -> bool:
+    return all([part is None or type(part) is int for part in (item.start, item.stop, item.step)])
+
+
+def _positions(loops: CallLoops, item: Any) -> Operand:
+    """An array of positions as an operand."""
+    if item.dtype.kind not in "iu" or (item.dtype.kind == "u" and item.dtype.itemsize == INTEGER.itemsize):
+        raise Unlowered
+    if isinstance(item, Operand):
+        return loops.converted(item, INTEGER)
+    array = np.array(item, INTEGER, order="C")
+    return Operand(loops.template.number(array), array.shape, array.strides, INTEGER)
+
+
+def _run(loops: CallLoops, name: str, of: Region, array: Operand, other: Operand, first: bool, in_order: bool) -> None:
+    """Go through the elements of a region: ``array`` has them, ``other`` has one for each.
+
+    Args:
+        first: whether the region's array is the first argument of the loop, which reads it; else the last, which it writes.
+        in_order: whether elements that meet at one place have to come in the order of the positions.
+    """
+    if math.prod(of.shape) == 0:
+        if any([0 not in part.layout.shape for part, _ in of.positions]):
+            raise Unlowered  # NumPy looks at the positions
+        return
+    ndim = len(of.shape)
+    every = [of.strides, *[steps for _, steps in of.positions], broadcast_strides(other.layout, of.shape)]
+    args = [
+        (array.slot, of.offset),
+        *[(part.slot, part.offset) for part, _ in of.positions],
+        (other.slot, other.offset),
+    ]
+    itemsizes = [array.dtype.itemsize, *[INTEGER.itemsize] * len(of.positions), other.dtype.itemsize]
+    order = list(range(ndim - 1, -1, -1)) if in_order else sorted_axes([every[-1]], ndim)
+    if not first:
+        every[0], every[-1], args[0], args[-1] = every[-1], every[0], args[-1], args[0]
+    address, _ = own_loop(name)
+    loops.template.loops.append(
+        Loop(
+            name,
+            (address, len(of.positions)),
+            merged_axes(list(of.shape), every, order),
+            args,
+            itemsizes,
+            core=of.lengths,
+            core_strides=of.steps,
+            checked=True,
+        )
+    )
+
+
+def read(loops: CallLoops, x: Operand, index: tuple[Any, ...], out: Operand) -> None:
+    """``x[index]``."""
+    of = region(loops, x, index)
+    if not of.positions or of.shape != out.layout.shape or x.dtype != out.dtype:
+        raise Unlowered
+    _run(loops, f"elements{out.dtype.itemsize}", of, x, out, True, False)
+
+
+def write(loops: CallLoops, out: Operand, index: tuple[Any, ...], values: Operand, accumulate: bool) -> None:
+    """``out[index] = values``, or ``np.add.at(out, index, values)``."""
+    of = region(loops, out, index)
+    if values.dtype != out.dtype or np.broadcast_shapes(of.shape, values.layout.shape) != of.shape:
+        raise Unlowered
+    if not of.positions and not accumulate:
+        loops.copy(values, Operand(out.slot, of.shape, tuple(of.strides), out.dtype, of.offset))
+        return
+    if not of.positions or not all([_in_c_order(part) for part, _ in of.positions]):
+        raise Unlowered  # NumPy may go through them in another order
+    name = f"add_{out.dtype.str[1:]}" if accumulate else f"put{out.dtype.itemsize}"
+    _run(loops, name, of, out, values, False, True)
+
+
+def _in_c_order(x: Operand) -> bool:
+    """Whether NumPy goes through positions in C's order, whatever the layout of the values."""
+    shape, strides, _ = x.layout
+    return is_run(x.layout, reversed(range(len(shape)))) or (len(shape) == 1 and strides[0] > 0)
+
+
+def _zeros(loops: CallLoops, out: Operand) -> None:
+    loops.copy(Operand(loops.template.number(np.zeros((), out.dtype)), (), (), out.dtype), out)
+
+
+# -- calls -----------------------------------------------------------------------------------------------------------
+
+
+def element_of(loops: CallLoops, call: Call) -> None:
+    """``np.take`` and ``x[index]``."""
+    given = dict(zip(("a", "indices", "axis"), call.args, strict=False)) | call.kwargs
+    if call.function is np.take:
+        if (
+            not set(given) <= {"a", "indices", "axis"}
+            or type(given["a"]) is not Var
+            or type(given["indices"]) is not Var
+        ):
+            raise Unlowered
+        x, positions = loops.reads
+        taken_along(loops, x, positions, given.get("axis"), loops.writes[0])
+        return
+    reads: Iterator[Operand] = iter(loops.reads)
+    x = next(reads)
+    items = call.args[1] if type(call.args[1]) is tuple else (call.args[1],)
+    read(loops, x, tuple([next(reads) if type(item) is Var else item for item in items]), loops.writes[0])
+
+
+def taken_along(loops: CallLoops, x: Operand, positions: Operand, axis: Any, out: Operand) -> None:
+    if axis is None:
+        x, axis = in_one_line(x), 0
+    if type(axis) is not int:
+        raise Unlowered
+    read(loops, x, (*[slice(None)] * (axis % max(len(x.layout.shape), 1)), positions), out)
+
+
+def along_axis(loops: CallLoops, call: Call) -> None:
+    """``np.take_along_axis``."""
+    given = dict(zip(("arr", "indices", "axis"), call.args, strict=False)) | call.kwargs
+    if len(loops.reads) != 2 or type(given.get("axis")) is not int or type(given["arr"]) is not Var:
+        raise Unlowered
+    gather(loops, given["axis"])
+
+
+def gather(loops: CallLoops, axis: int) -> None:
+    (x, positions), (out,) = loops.reads, loops.writes
+    of = _grid(loops, x, positions, axis)
+    if of.shape != out.layout.shape or x.dtype != out.dtype:
+        raise Unlowered
+    _run(loops, f"elements{out.dtype.itemsize}", of, x, out, True, False)
+
+
+def _grid(loops: CallLoops, x: Operand, positions: Operand, axis: int) -> Region:
+    """One element of x for each position, along an axis."""
+    positions = _positions(loops, positions)
+    (lengths, strides, _), (shape, _, _) = x.layout, positions.layout
+    if len(lengths) != len(shape) or not lengths:
+        raise Unlowered
+    axis %= len(lengths)
+    if any([n > m for k, (n, m) in enumerate(zip(shape, lengths, strict=True)) if k != axis]):
+        raise Unlowered
+    along = [0 if k == axis or shape[k] == 1 else step for k, step in enumerate(strides)]
+    if any([n == 1 < m for k, (n, m) in enumerate(zip(shape, lengths, strict=True)) if k != axis]):
+        raise Unlowered  # which is all along that axis, or its beginning
+    pairs = [(positions, broadcast_strides(positions.layout, shape))]
+    return Region(x.offset, shape, along, pairs, (lengths[axis],), (strides[axis],))
+
+
+def scattered(loops: CallLoops, axis: int, accumulate: bool) -> None:
+    """A copy of an array with values added, or written, at positions along an axis."""
+    (x, positions, values), (out,) = loops.reads, loops.writes
+    loops.copy(x, out)
+    of = _grid(loops, out, positions, axis)
+    if values.dtype != out.dtype or x.dtype != out.dtype or not _in_c_order(of.positions[0][0]):
+        raise Unlowered
+    name = f"add_{out.dtype.str[1:]}" if accumulate else f"put{out.dtype.itemsize}"
+    _run(loops, name, of, out, values, False, True)
+
+
+def take_add(loops: CallLoops, axis: int, length: int) -> None:
+    """Zeros with values added at positions along an axis."""
+    (values, positions), (out,) = loops.reads, loops.writes
+    _zeros(loops, out)
+    write(loops, out, (*[slice(None)] * (axis % len(out.layout.shape)), positions), values, True)
+
+
+def add_at(loops: CallLoops, shape: Shape, index: tuple[Any, ...]) -> None:
+    """Zeros with values added at an index."""
+    (values,), (out,) = loops.reads, loops.writes
+    _zeros(loops, out)
+    write(loops, out, index, values, True)
+
+
+def index_of(loops: CallLoops, index: tuple[Any, ...], order: str = "C") -> None:
+    """``x[index]``, which lies in memory as it was recorded, whatever the order."""
+    read(loops, loops.reads[0], index, loops.writes[0])
+
+
+def put(loops: CallLoops, index: tuple[Any, ...], accumulate: bool) -> None:
+    """A copy of an array with values written, or added, at an index."""
+    (x, values), (out,) = loops.reads, loops.writes
+    loops.copy(x, out)
+    write(loops, out, index, values, accumulate)
+
+
+def written(loops: CallLoops, call: Rebuilt) -> None:
+    """``x[index] = values``, ``np.add.at(x, index, values)`` and ``np.put(x, positions, values)``, into a copy of x."""
+    accumulate = getattr(call.function, "__self__", None) is np.add and call.function.__name__ == "at"
+    if not accumulate and call.function not in (np.put, operator.setitem):
+        raise Unlowered
+    if call.kwargs or call.floats or len(call.args) != 3 or call.written != (getattr(call.args[0], "at", None),):
+        raise Unlowered
+    x, values, (out,) = _operand(loops, call.args[0]), _operand(loops, call.args[2]), loops.writes
+    index = call.args[1] if type(call.args[1]) is tuple else (call.args[1],)
+    index = tuple([_operand(loops, item) if type(item) is Place else item for item in index])
+    loops.copy(x, out)
+    if accumulate or call.function is operator.setitem:
+        write(loops, out, index, values, accumulate)
+        return
+    if len(index) != 1 or not isinstance(index[0], Operand) or values.layout.shape != index[0].layout.shape:
+        raise Unlowered
+    write(loops, in_one_line(out), index, values, False)
+
+
+def _operand(loops: CallLoops, x: Any) -> Operand:
+    if type(x) is not Place:
+        raise Unlowered
+    return loops.reads[x.at]
+
+
+def _take(loops: CallLoops, axis: int) -> None:
+    x, positions = loops.reads
+    taken_along(loops, x, positions, axis, loops.writes[0])
+
+
+def _scatter_add(loops: CallLoops, axis: int) -> None:
+    scattered(loops, axis, True)
+
+
+def _scatter(loops: CallLoops, axis: int) -> None:
+    scattered(loops, axis, False)
+
+
+#: rows that are recorded as one call
+ROWS: dict[str, Callable[..., None]] = {
+    "index": index_of,
+    "add_at": add_at,
+    "take_add": take_add,
+    "gather": gather,
+    "take": _take,
+    "scatter_add": _scatter_add,
+    "scatter": _scatter,
+}

@@ -1,0 +1,103 @@
+"""What a compiled function says about itself: the plan of one call, and an account of all recordings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from chainrule._src.compiling.tree import Segment, Tree
+from chainrule._src.messages.places import Where
+from chainrule._src.native import AVAILABLE, why_not
+
+EXECUTOR = "native" if AVAILABLE else f"python ({why_not})"
+
+
+class PlanOfCall:
+    """What is computed in one call: the plans of its segments, and what Python reads between them.
+
+    ``print`` it to see one line for each step.
+
+    Attributes:
+        plans: one for each segment.
+        memory: bytes of buffers that the call needs besides its outputs.
+        executor: "native", "python", or "mixed".
+    """
+
+    def __init__(self, path: list[Segment]) -> None:
+        self._path = path
+        self.plans = [segment.plan for segment in path]
+        self.memory = sum(plan.memory for plan in self.plans)
+        kinds = {plan.executor for plan in self.plans if plan.steps}
+        self.executor = kinds.pop() if len(kinds) == 1 else "mixed" if kinds else "native"
+
+    @property
+    def steps(self) -> list[Any]:
+        """The steps of all segments."""
+        return [step for plan in self.plans for step in plan.steps]
+
+    def __str__(self) -> str:
+        parts = []
+        for segment in self._path:
+            parts.append(str(segment.plan))
+            if segment.guard is not None:
+                parts.append(f"Python reads {segment.guard.var!r}{_at(segment.guard)}: one of {len(segment.branches)}")
+        return "\n\n".join(parts)
+
+    __repr__ = __str__
+
+
+def account(name: str, trees: Iterable[Tree], eager: Iterable[str]) -> str:
+    """A text about all recordings: how many steps are native, what they hold for, what they read, and what is not recorded."""
+    lines = []
+    counted = Counter[bool]()
+    for tree in trees:
+        for path in tree.paths():
+            plan, recording = PlanOfCall(path), path[-1].recording
+            assert recording is not None
+            here = Counter([step.template is not None for step in plan.steps if not step.view])
+            counted += here
+            lines.append(f"- {recording.describe()}: {_native(here)}, {plan.memory} bytes")
+            lines += [f"    reads {_quoted(guard)}" for guard in recording.guards]
+            lines += [f"    calls {text}" for text in _by_python(plan)]
+    lines += [f"- not recorded: {reason}" for reason in eager]
+    return "\n".join([f"compiled {name}: executor {EXECUTOR}; {_native(counted)}", *lines])
+
+
+def _native(steps: Counter[bool]) -> str:
+    return f"{steps[True]:,} of {steps.total():,} steps native"
+
+
+#: one step of a plan: what it calls, by the names of rows, and the place in the user's program
+Called = tuple[str, Any, int]
+
+
+def python_steps(steps: Iterable[Any]) -> Counter[Called]:
+    """The calls that Python makes, and how often."""
+    found = Counter[Called]()
+    for step in steps:
+        if step.template is None and not step.view:
+            call = step.call
+            found[("copy", None, -1) if call is None else (call.row or step.name, call.code, call.lasti)] += 1
+    return found
+
+
+def _by_python(plan: PlanOfCall) -> list[str]:
+    """The steps that Python runs, where others are native."""
+    if plan.executor == "python":
+        return []
+    lines = []
+    for (name, code, lasti), count in python_steps(plan.steps).most_common():
+        where = Where(code, lasti)
+        times = f", {count:,} times" if count > 1 else ""
+        lines.append(f"{name} by Python{times}" + (f": {where.quoted or where}" if where else ""))
+    return lines
+
+
+def _at(guard: Any) -> str:
+    where = Where(guard.code, guard.lasti)
+    return f" ({where})" if where else ""
+
+
+def _quoted(guard: Any) -> str:
+    return Where(guard.code, guard.lasti).quoted or "a value"

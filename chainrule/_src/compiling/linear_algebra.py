@@ -1,0 +1,174 @@
+"""NumPy's linear algebra as inner loops: the gufuncs of ``np.linalg``, which call LAPACK, and what NumPy does around them.
+
+NumPy computes in float64 or complex128 and converts the results back. A matrix for which there is no result leaves an "invalid"
+exception, and nothing else that is met counts: such a loop is `checked`, and eager raises what there is to raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.compiling.call_loops import CallLoops
+from chainrule._src.compiling.factors import add_shared
+from chainrule._src.compiling.iteration import dense_strides, size
+from chainrule._src.compiling.loops import Operand, Unlowered, loop_of, own_loop
+from chainrule._src.compiling.products import along_cores, core_names
+from chainrule._src.interpreters.traced import Call, Var
+
+DOUBLE, COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
+_GUFUNCS: Any = getattr(np.linalg, "_umath_linalg", None)
+
+
+def _gufunc(name: str, operands: list[Operand]) -> tuple[np.ufunc, tuple[np.dtype[Any], ...], tuple[int, int]]:
+    """A gufunc of ``np.linalg``: its dtypes for these operands, and its loop."""
+    ufunc = getattr(_GUFUNCS, name, None)
+    if not isinstance(ufunc, np.ufunc) or any(x.dtype.char not in "fdFD" or 0 in x.layout.shape for x in operands):
+        raise Unlowered
+    char = "D" if any(x.dtype.kind == "c" for x in operands) else "d"
+    for types in ufunc.types:
+        if types.startswith(char * ufunc.nin + "->"):
+            dtypes = tuple(map(np.dtype, types.replace("->", "")))
+            return ufunc, dtypes, loop_of(ufunc, dtypes)
+    raise Unlowered
+
+
+def _run(loops: CallLoops, name: str, reads: list[Operand], writes: list[Operand], checked: bool) -> None:
+    """Call a gufunc in the dtype that NumPy computes in."""
+    ufunc, dtypes, found = _gufunc(name, reads)
+    given = [loops.converted(x, dtype) for x, dtype in zip(reads, dtypes, strict=False)]
+    made = [_like(loops, out, dtype) for out, dtype in zip(writes, dtypes[ufunc.nin :], strict=True)]
+    along_cores(loops, name, core_names(ufunc), found, given, made, checked)
+    if name in ("solve", "solve1", "inv", "det", "slogdet") and len(loops.template.loops) and given[0] is reads[0]:
+        add_shared(loops, name, given, made)
+    for x, out in zip(made, writes, strict=True):
+        if x is not out:
+            loops.copy(x, out)
+
+
+def _like(loops: CallLoops, out: Operand, dtype: np.dtype[Any]) -> Operand:
+    """A result, or memory of its shape in the dtype that it is computed in."""
+    return out if out.dtype == dtype else _memory(loops, out.layout.shape, dtype)
+
+
+def _memory(loops: CallLoops, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Operand:
+    strides = dense_strides(shape, list(range(len(shape) - 1, -1, -1)), dtype.itemsize)
+    return Operand(loops.template.temporary(size(shape) * dtype.itemsize), shape, strides, dtype)
+
+
+def _arguments(loops: CallLoops, call: Call, count: int, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a call whose first ``count`` arguments are its only arrays."""
+    given = options | dict(zip(options, call.args[count:], strict=False)) | call.kwargs
+    if len(loops.reads) != count or len(given) != len(options) or len(call.args) > count + len(options):
+        raise Unlowered
+    if not all([type(x) is Var for x in call.args[:count]]):
+        raise Unlowered
+    return given
+
+
+def solve(loops: CallLoops, call: Call) -> None:
+    _arguments(loops, call, 2, {})
+    name = "solve1" if len(loops.reads[1].layout.shape) == 1 else "solve"
+    _run(loops, name, loops.reads, loops.writes, True)
+
+
+def inv(loops: CallLoops, call: Call) -> None:
+    _arguments(loops, call, 1, {})
+    _run(loops, "inv", loops.reads, loops.writes, True)
+
+
+def det(loops: CallLoops, call: Call) -> None:
+    _arguments(loops, call, 1, {})
+    _run(loops, "det", loops.reads, loops.writes, False)
+
+
+def slogdet(loops: CallLoops, call: Call) -> None:
+    _arguments(loops, call, 1, {})
+    _run(loops, "slogdet", loops.reads, loops.writes, False)
+
+
+def cholesky(loops: CallLoops, call: Call) -> None:
+    upper = _arguments(loops, call, 1, {"upper": False})["upper"]
+    _run(loops, "cholesky_up" if upper else "cholesky_lo", loops.reads, loops.writes, True)
+
+
+def eigh(loops: CallLoops, call: Call) -> None:
+    triangle = _arguments(loops, call, 1, {"UPLO": "L"})["UPLO"]
+    _run(loops, "eigh_lo" if triangle in ("L", "l") else "eigh_up", loops.reads, loops.writes, True)
+
+
+def eigvalsh(loops: CallLoops, call: Call) -> None:
+    triangle = _arguments(loops, call, 1, {"UPLO": "L"})["UPLO"]
+    _run(loops, "eigvalsh_lo" if triangle in ("L", "l") else "eigvalsh_up", loops.reads, loops.writes, True)
+
+
+def svd(loops: CallLoops, call: Call) -> None:
+    given = _arguments(loops, call, 1, {"full_matrices": True, "compute_uv": True, "hermitian": False})
+    if given["hermitian"]:
+        raise Unlowered
+    name = ("svd_f" if given["full_matrices"] else "svd_s") if given["compute_uv"] else "svd"
+    _run(loops, name, loops.reads, loops.writes, True)
+
+
+def qr(loops: CallLoops, call: Call) -> None:
+    """Householder's vectors take the place of a copy of the matrix; the triangle above them is R."""
+    mode = _arguments(loops, call, 1, {"mode": "reduced"})["mode"]
+    if mode not in ("reduced", "complete", "r"):
+        raise Unlowered
+    (x,) = loops.reads
+    *stack, m, n = x.layout.shape
+    ufunc, dtypes, found = _gufunc("qr_r_raw", [x])
+    vectors = _memory(loops, x.layout.shape, dtypes[0])
+    loops.copy(x, vectors)
+    scales = _memory(loops, (*stack, min(m, n)), dtypes[1])
+    along_cores(loops, "qr_r_raw", core_names(ufunc), found, [vectors], [scales], True, outputs=2)
+    if mode != "r":
+        ufunc, dtypes, found = _gufunc(
+            "qr_complete" if mode == "complete" and m > n else "qr_reduced", [vectors, scales]
+        )
+        made = _like(loops, loops.writes[0], dtypes[2])
+        along_cores(loops, "qr", core_names(ufunc), found, [vectors, scales], [made], True)
+        if made is not loops.writes[0]:
+            loops.copy(made, loops.writes[0])
+    out = loops.writes[-1]
+    r = _like(loops, out, dtypes[0])
+    top = Operand(vectors.slot, out.layout.shape, vectors.layout.strides, vectors.dtype)
+    triangle(loops, top, r, 0, True)
+    if r is not out:
+        loops.copy(r, out)
+
+
+def triangle(loops: CallLoops, x: Operand, out: Operand, k: int, upper: bool) -> None:
+    """The triangle of matrices that a diagonal ends."""
+    shape, itemsize = out.layout.shape, out.dtype.itemsize
+    if x.layout.shape != shape or x.dtype != out.dtype or len(shape) < 2:
+        raise Unlowered
+    if size(shape) == 0:
+        return
+    address, _ = own_loop(f"triangle{itemsize}")
+    along_cores(loops, "triu" if upper else "tril", [["m", "n"], ["m", "n"]], (address, 2 * k + upper), [x], [out])
+
+
+def _triangle(loops: CallLoops, call: Call) -> None:
+    given = dict(zip(("m", "k"), call.args, strict=False)) | call.kwargs
+    if len(loops.reads) != 1 or len(loops.reads[0].layout.shape) < 2 or type(given.get("k", 0)) is not int:
+        raise Unlowered
+    triangle(loops, loops.reads[0], loops.writes[0], given.get("k", 0), call.function is np.triu)
+
+
+#: NumPy's functions, and what finds their loops
+FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
+    np.linalg.solve: solve,
+    np.linalg.inv: inv,
+    np.linalg.det: det,
+    np.linalg.slogdet: slogdet,
+    np.linalg.cholesky: cholesky,
+    np.linalg.eigh: eigh,
+    np.linalg.eigvalsh: eigvalsh,
+    np.linalg.svd: svd,
+    np.linalg.qr: qr,
+    np.tril: _triangle,
+    np.triu: _triangle,
+}

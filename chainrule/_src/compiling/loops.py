@@ -1,0 +1,233 @@
+"""Inner loops: the C functions that NumPy runs for its ufuncs, and how a call goes through its arrays with them."""
+
+from __future__ import annotations
+
+import functools
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.compiling.iteration import Axis, Layout, Shape, size
+from chainrule._src.native import OWN, loop
+from chainrule._src.native.code import loop_step
+
+READ, WRITE, TEMPORARY, NUMBER, MEMORY = range(5)
+#: what an argument of a loop is, and which one: of the memories of factors, that of matrices of this size
+Slot = tuple[int, int]
+#: elements that blocks are a multiple of, so that vectors end where they end in one long run; and the most that whole rows of
+#: such a multiple may have
+ROUND, LONGEST_ROWS = 64, 1 << 16
+#: dtypes that loops are looked up for
+KINDS = "fciub"
+
+
+class Loop:
+    """One inner loop, called along the first axis for every index of the others.
+
+    Attributes:
+        name: of the function.
+        address, data: where the C function and its data are.
+        axes: innermost first; the strides are those of each argument.
+        args: (slot, offset in bytes) of each argument.
+        core, core_strides: of a gufunc.
+        outputs: how many arguments, the last ones, are written.
+        elementwise: whether every element of the outputs is written once, from elements at the same index.
+        in_place: whether the result may take the place of an operand: the loop does the same for one array as for two.
+        checked: whether it may fail: an "invalid" exception that it leaves says that it did.
+        shared: a loop that does the same with factors that it shares, if there is one.
+        itemsizes: of each argument's elements.
+        total, row: how many elements it goes through, if it may be in a group, else 0; the length of a row, 0 if any will do.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        found: tuple[int, int],
+        axes: list[Axis],
+        args: list[tuple[Slot, int]],
+        itemsizes: list[int],
+        outputs: int = 1,
+        elementwise: bool = False,
+        in_place: bool = False,
+        core: Shape = (),
+        core_strides: Shape = (),
+        checked: bool = False,
+    ) -> None:
+        self.name = name
+        self.address, self.data = found
+        self.axes = axes
+        self.args = args
+        self.itemsizes = itemsizes
+        self.outputs = outputs
+        self.elementwise = elementwise
+        self.in_place = in_place and outputs == 1 and len(set(itemsizes)) == 1
+        self.core = core
+        self.core_strides = core_strides
+        self.checked = checked
+        self.shared: Loop | None = None
+        self.total = self.row = 0
+        if elementwise and len(axes) <= 2:
+            row = axes[0].length if len(axes) == 2 else 0
+            if lcm(row, ROUND) <= LONGEST_ROWS:
+                self.row = row
+                self.total = size(tuple([axis.length for axis in axes]))
+
+    @functools.cached_property
+    def words(self) -> tuple[list[int], list[int]]:
+        """The words of the loop before and after the places of its arguments."""
+        inner, *outer = self.axes
+        count = len(self.args)
+        shared = bool(outer) and all(outer[-1].strides[count - self.outputs :])
+        words = loop_step(
+            self.address,
+            self.data,
+            inner.length,
+            [(0, 0)] * count,
+            (*inner.strides, *self.core_strides),
+            core=self.core,
+            outer=outer[::-1],
+            split=shared and not self.checked,
+            checked=self.checked,
+        )
+        end = len(words) - len(outer) * (1 + count)
+        return words[: end - 2 * count], words[end:]
+
+
+class Template:
+    """The loops of a call.
+
+    Attributes:
+        loops: in order.
+        temporaries: bytes of each.
+        numbers: constants of no dimension.
+    """
+
+    __slots__ = ("loops", "numbers", "temporaries")
+
+    def __init__(self) -> None:
+        self.loops: list[Loop] = []
+        self.temporaries: list[int] = []
+        self.numbers: list[np.ndarray[Any, Any]] = []
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether there may be no result for some operands."""
+        return any([loop.checked for loop in self.loops])
+
+    def temporary(self, nbytes: int) -> Slot:
+        self.temporaries.append(nbytes)
+        return TEMPORARY, len(self.temporaries) - 1
+
+    def number(self, array: np.ndarray[Any, Any]) -> Slot:
+        self.numbers.append(array)
+        return NUMBER, len(self.numbers) - 1
+
+
+class Operand:
+    """An array, or a part of one, that a loop is to go through."""
+
+    __slots__ = ("dtype", "layout", "offset", "slot")
+
+    def __init__(self, slot: Slot, shape: Shape, strides: Shape, dtype: np.dtype[Any], offset: int = 0) -> None:
+        self.slot = slot
+        self.layout = Layout(shape, strides, dtype.itemsize)
+        self.dtype = dtype
+        self.offset = offset
+
+
+class Unlowered(Exception):
+    """A call that has no loops that are known to do the same."""
+
+
+# -- the loops of ufuncs -----------------------------------------------------------------------------------------------
+
+
+def type_of(x: Any) -> Any:
+    """What decides about an argument's part in type resolution: a dtype, or the type of a Python number."""
+    if isinstance(x, Operand):
+        return x.dtype
+    if type(x) in (int, float, complex):
+        return type(x)
+    if type(x) is bool:
+        return np.dtype(bool)
+    if isinstance(x, np.generic) and x.dtype.kind in KINDS:
+        return x.dtype
+    raise Unlowered
+
+
+_LOOPS: dict[Any, Any] = {}
+
+
+def ufunc_loop(ufunc: np.ufunc, types: list[Any]) -> tuple[tuple[np.dtype[Any], ...], tuple[int, int]]:
+    """The dtypes that a ufunc computes in, and the address of that loop."""
+    key = (ufunc, *types)
+    known = _LOOPS.get(key)
+    if known is None:
+        dtypes = resolved_dtypes(ufunc, (*types, *[None] * ufunc.nout), False)
+        known = _LOOPS[key] = dtypes, loop_of(ufunc, dtypes)
+    return known  # type: ignore[no-any-return]
+
+
+def resolved_dtypes(ufunc: np.ufunc, types: tuple[Any, ...], reduction: bool) -> tuple[np.dtype[Any], ...]:
+    try:
+        return ufunc.resolve_dtypes(types, reduction=reduction)  # type: ignore[no-any-return, attr-defined, call-arg]
+    except (TypeError, ValueError):
+        raise Unlowered from None
+
+
+def loop_of(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> tuple[int, int]:
+    """The address of the loop for these dtypes, and of its data."""
+    if any(dtype.kind not in KINDS or not dtype.isnative for dtype in dtypes) or _raises(ufunc, dtypes):
+        raise Unlowered
+    chars = [dtype.char for dtype in dtypes]
+    types = "".join(chars[: ufunc.nin]) + "->" + "".join(chars[ufunc.nin :])
+    if types not in ufunc.types:
+        raise Unlowered
+    found = loop(ufunc, ufunc.types.index(types))
+    if found is None:
+        raise Unlowered
+    return found
+
+
+def is_exact(ufunc: np.ufunc, dtype: np.dtype[Any]) -> bool:
+    """Whether a loop gives the one right result for each element, wherever the elements lie."""
+    return ufunc in EXACT and (dtype.kind != "c" or ufunc in _EXACT_COMPLEX)
+
+
+def _raises(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> bool:
+    """Whether a loop may set an exception."""
+    return ufunc is np.power and dtypes[0].kind in "iu"
+
+
+def own_loop(name: str) -> tuple[int, int]:
+    address = OWN.get(name)
+    if address is None:
+        raise Unlowered
+    return address, 0
+
+
+def initial_of(ufunc: np.ufunc, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+    """What NumPy starts a reduction with; None: with the first elements."""
+    if ufunc.identity is None:
+        return None
+    if ufunc is np.add and dtype.kind in "fc":  # it is -0.0 in some versions
+        return np.asarray(np.add.reduce(np.array([-0.0], dtype)))
+    return np.asarray(ufunc.identity, dtype) if ufunc.identity != -1 else np.asarray(ufunc.reduce(np.empty(0, dtype)))
+
+
+def _known(names: str) -> frozenset[Any]:
+    return frozenset(getattr(np, name) for name in names.split() if hasattr(np, name))
+
+
+#: ufuncs whose loops have for real numbers nothing to choose (as maximum has of 0.0 and -0.0), and those of complex ones
+EXACT = _known(
+    """
+    add subtract multiply divide true_divide negative positive absolute fabs sqrt square reciprocal sign signbit copysign
+    equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not logical_xor bitwise_and bitwise_or
+    bitwise_xor invert isnan isinf isfinite floor ceil trunc rint conjugate floor_divide
+    """
+)
+_EXACT_COMPLEX = _known("add subtract negative positive conjugate equal not_equal isnan isinf isfinite")
+#: gufuncs whose loops need nothing but their operands
+GENERALIZED = _known("matmul vecdot matvec vecmat")

@@ -1,0 +1,67 @@
+"""Compiled functions as C functions, which SciPy calls without Python in between."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.recording import Argument, Recording
+from chainrule._src.compiling.tree import Tree
+from chainrule._src.messages import errors
+from chainrule._src.native import AVAILABLE, why_not
+
+if TYPE_CHECKING:
+    from scipy import LowLevelCallable
+
+DOUBLE = np.dtype(np.float64)
+
+
+def arguments_of(name: str, examples: tuple[Any, ...]) -> tuple[np.ndarray[Any, Any], ...]:
+    """Arrays like those that the function is to be called with: numbers, or one array of one dimension."""
+    arrays = tuple([np.array(x, DOUBLE) for x in examples])
+    if not arrays or not (all([x.ndim == 0 for x in arrays]) or (len(arrays) == 1 and arrays[0].ndim == 1)):
+        raise errors.compile_low_level_arguments(name, [x.shape for x in arrays])
+    return arrays
+
+
+def low_level_callable(name: str, tree: Tree, arguments: tuple[np.ndarray[Any, Any], ...]) -> LowLevelCallable:
+    """The C function of a recording, which calls with these arguments take."""
+    from scipy import LowLevelCallable
+
+    if not AVAILABLE:
+        raise errors.compile_not_low_level(name, why_not)
+    recording = tree.root.recording
+    if recording is None:
+        assert tree.root.guard is not None
+        raise errors.compile_not_low_level(name, "Python reads a value in it; np.where chooses without")
+    plan = tree.root.plan
+    if reason := _why_not(recording, plan):
+        raise errors.compile_not_low_level(name, reason)
+    entry = plan.entry(None)
+    if entry is None:
+        raise errors.compile_not_low_level(name, "its result is an argument, or one of its steps is Python's")
+    scalar = not recording.results[0].var.shape  # type: ignore[union-attr]
+    kind = "integrand" if not arguments[0].shape else "filter" if scalar else "line_filter"
+    sources = [tree.sources[number] for number in tree.root.takes]
+    given = [source.at if type(source) is Argument else source.array((), ()) for source in sources]
+    return LowLevelCallable(entry[0].low_level(kind, len(arguments), given))
+
+
+def _why_not(recording: Recording, plan: Plan) -> str:
+    """Why a recording can't be a C function; "" if it can."""
+    if recording.drawn:
+        return "it draws random numbers"
+    if recording.effects or recording.writes or recording.states or recording.backward is not None:
+        return "it changes tensors from outside, or gradients flow through it"
+    out = recording.results[0].var if len(recording.results) == 1 else None
+    if out is None:
+        return "it has to return one array"
+    if out.dtype != DOUBLE or len(out.shape) > 1:
+        return f"it returns {out.dtype}{list(out.shape)}, and SciPy takes float64[] or float64[n]"
+    python = [step.name for step in plan.steps if step.template is None and not step.view]
+    if python:
+        return f"{', '.join(dict.fromkeys(python))} is a step that Python runs"
+    failing = [step.name for step in plan.steps if step.template is not None and step.template.may_fail]
+    return f"{', '.join(dict.fromkeys(failing))} may raise an error, which SciPy does not look for" if failing else ""

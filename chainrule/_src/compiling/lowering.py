@@ -1,0 +1,223 @@
+"""Calls as inner loops, in the order in which NumPy runs them.
+
+What a call lowers to depends on its function and the layouts of its arrays only, so it is worked out once for calls that are
+alike. The result is a :class:`~chainrule._src.compiling.loops.Template`, whose operands are slots: what the call reads, what it
+writes, temporaries, numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.compiling import gathers, indexed, linear_algebra, moves, ordering, products, reductions
+from chainrule._src.compiling.call_loops import CallLoops
+from chainrule._src.compiling.layout import ARENA, Buffer, Value
+from chainrule._src.compiling.loops import KINDS, Operand, Template, Unlowered, is_exact, type_of, ufunc_loop
+from chainrule._src.compiling.steps import Made
+from chainrule._src.compiling.trials import power
+from chainrule._src.interpreters.rebuilt import Rebuilt
+from chainrule._src.interpreters.traced import Call, Var, Whole, scalar_pow
+
+#: calls that are remembered
+MOST = 20_000
+
+
+class LoopLowerer:
+    """Finds the loops of calls, and remembers them by function, arguments and layouts of arrays."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+        self._layouts: dict[Any, int] = {}
+        self._numbers = itertools.count(1)
+
+    def known(self, call: Call, reads: list[Value]) -> tuple[Template, list[Made]] | None:
+        """The loops of a call, and what its results are like; None if it has no loops.
+
+        Args:
+            reads: the Values of the Vars among its arguments.
+        """
+        function = call.function
+        if gathers.reads_positions(call):
+            return self._lower(call, reads)  # what it comes to depends on the content of an array, too
+        if type(function) is Rebuilt:
+            return self._lower(call, reads)
+        if not (isinstance(function, np.ufunc) or function in FUNCTIONS or type(function) is Whole):
+            return None  # nor is it remembered, and so kept
+        values = iter(reads)
+        try:
+            parts: list[Any] = [self._function(call.function), call.method]
+            for x in call.args:
+                if type(x) is Var:
+                    value = next(values)
+                    parts.append(value.layout or self._layout(value))
+                else:
+                    parts.append(self._part(x, values))
+            for name, x in call.kwargs.items():
+                parts.append((name, self._part(x, values)))
+            key = tuple(parts)
+            found = self._known.get(key, self)
+        except TypeError:  # an argument that has no hash
+            return self._lower(call, reads)
+        if found is self:
+            if len(self._known) > MOST:
+                self._known.clear()
+            found = self._known[key] = self._lower(call, reads)
+        return found  # type: ignore[return-value]
+
+    def copy(self, value: Value, target: Value) -> Template | None:
+        """The loops that copy a value to another one; None for what is no number."""
+        if not _is_number(value.dtype) or not _is_number(target.dtype):
+            return None
+        key = (None, self._layout(value), self._layout(target))
+        found = self._known.get(key, self)
+        if found is self:
+            loops = CallLoops([value], [target])
+            try:
+                loops.copy(loops.reads[0], loops.writes[0])
+                found = loops.template
+            except Unlowered:
+                found = None
+            self._known[key] = found
+        return found  # type: ignore[return-value]
+
+    def _part(self, x: Any, values: Iterator[Value]) -> Any:
+        """An argument as a part of a key: of an array the layout alone."""
+        kind = type(x)
+        if kind is Var:
+            value = next(values)
+            return value.layout or self._layout(value)
+        if kind is tuple or kind is list:
+            return (kind, *[self._part(item, values) for item in x])
+        if kind is float or kind is complex or isinstance(x, np.generic):
+            return (kind, repr(x))
+        if kind is dict:
+            return (kind, *[(name, self._part(item, values)) for name, item in x.items()])
+        if kind is slice:
+            return (kind, self._part(x.start, values), self._part(x.stop, values), self._part(x.step, values))
+        return (kind, x)
+
+    def _function(self, function: Any) -> Any:
+        """A function as a part of a key: of a row its parameters, too."""
+        if type(function) is not Whole:
+            return function
+        return (function.prim, *[(name, self._part(x, iter(()))) for name, x in function.params.items()])
+
+    def _layout(self, value: Value) -> int:
+        if not value.layout:
+            key = value.shape, value.strides, value.dtype
+            value.layout = self._layouts.setdefault(key, next(self._numbers))
+        return value.layout
+
+    def _lower(self, call: Call, reads: list[Value]) -> tuple[Template, list[Made]] | None:
+        if not all([_is_number(value.dtype) for value in reads]) or not all(
+            [_is_number(v.dtype) for v in call.results]
+        ):
+            return None
+        arrays = [var.array for var in call.results]
+        made = [Value(0, Buffer(ARENA, 0), 0, x.shape, x.strides, x.dtype) for x in arrays]
+        loops = CallLoops(reads, made)
+        try:
+            if gathers.reads_positions(call):
+                gathers.by_positions(loops, call, reads)
+            else:
+                add(loops, call)
+        except Unlowered:
+            return None
+        return loops.template, [Made(x.shape, x.strides, x.dtype, self._layout(x)) for x in made]
+
+
+def _is_number(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in KINDS and dtype.isnative
+
+
+def add(loops: CallLoops, call: Call) -> None:
+    """Find the loops of a call."""
+    function = call.function
+    if isinstance(function, np.ufunc):
+        _ufunc(loops, call, function)
+    elif function in FUNCTIONS:
+        FUNCTIONS[function](loops, call)
+    elif type(function) is Whole and function.prim.name in moves.ROWS:
+        moves.ROWS[function.prim.name](loops, **function.params)
+    elif type(function) is Rebuilt:
+        indexed.written(loops, function)
+    else:
+        raise Unlowered
+
+
+def _ufunc(loops: CallLoops, call: Call, function: np.ufunc) -> None:
+    if call.method == "reduce":
+        names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
+        reductions.reduction(loops, function, dict(zip(names, call.args, strict=False)) | call.kwargs, 0)
+    elif call.method == "accumulate":
+        reductions.accumulation(
+            loops, function, dict(zip(("array", "axis", "dtype"), call.args, strict=False)) | call.kwargs
+        )
+    elif call.method != "__call__" or call.kwargs or len(call.args) != function.nin:
+        raise Unlowered
+    elif function.signature is not None:
+        products.generalized(loops, call, function)
+    else:
+        _elementwise(loops, call, function)
+
+
+def _elementwise(loops: CallLoops, call: Call, function: np.ufunc) -> None:
+    arguments = loops.arguments(call.args)
+    dtypes, found = ufunc_loop(function, [type_of(x) for x in arguments])
+    inputs = [loops.converted(x, dtype) for x, dtype in zip(arguments, dtypes, strict=False)]
+    if [x.dtype for x in loops.writes] != list(dtypes[function.nin :]):
+        raise Unlowered
+    loops.elementwise(function.__name__, found, inputs, loops.writes, is_exact(function, dtypes[0]))
+
+
+def _clip(loops: CallLoops, call: Call) -> None:
+    """``np.clip`` with both bounds is a ufunc that has no name among NumPy's functions."""
+    ufunc = getattr(getattr(getattr(np, "_core", None), "umath", None), "clip", None)
+    if not isinstance(ufunc, np.ufunc) or len(call.args) != 3 or call.kwargs or any(x is None for x in call.args):
+        raise Unlowered
+    _elementwise(loops, call, ufunc)
+
+
+def _power(loops: CallLoops, call: Call) -> None:
+    """``x ** n``: NumPy has other functions for a few n, and `power` for the others."""
+    x, n = loops.arguments(call.args)
+    if not isinstance(x, Operand) or x.dtype.kind not in "fc" or call.kwargs:
+        raise Unlowered
+    if isinstance(n, Operand) or type(n) not in (int, float) or n in (-1, 0, 0.5, 1, 2):
+        raise Unlowered
+    dtypes, found = ufunc_loop(np.power, [x.dtype, type(n)])
+    if [out.dtype for out in loops.writes] != [dtypes[2]]:
+        raise Unlowered
+    loops.elementwise(
+        "power", found, [loops.converted(x, dtypes[0]), loops.converted(n, dtypes[1])], loops.writes, False
+    )
+
+
+def _scalar_power(loops: CallLoops, call: Call) -> None:
+    """``x ** y`` of NumPy's scalars."""
+    (out,) = loops.writes
+    arguments = loops.arguments(call.args)
+    if out.dtype.char not in "fd" or any([x.dtype != out.dtype for x in loops.reads]):
+        raise Unlowered
+    if not all([isinstance(x, Operand) or type(x) in (int, float) for x in arguments]):
+        raise Unlowered
+    inputs = [loops.converted(x, out.dtype) for x in arguments]
+    loops.elementwise("power", power(out.dtype), inputs, [out], exact=False)
+
+
+#: NumPy's functions, and what finds their loops
+FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
+    operator.pow: _power,
+    scalar_pow: _scalar_power,
+    np.clip: _clip,
+    np.searchsorted: ordering.searchsorted,
+    **reductions.FUNCTIONS,
+    **products.FUNCTIONS,
+    **moves.FUNCTIONS,
+    **linear_algebra.FUNCTIONS,
+}

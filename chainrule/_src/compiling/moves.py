@@ -1,0 +1,231 @@
+"""Copies, choices and arrays of one number as inner loops of our own."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.compiling import indexed, ordering
+from chainrule._src.compiling.call_loops import CallLoops
+from chainrule._src.compiling.iteration import (
+    Shape,
+    dense_strides,
+    is_run,
+)
+from chainrule._src.compiling.layout import address
+from chainrule._src.compiling.loops import (
+    Operand,
+    Unlowered,
+    own_loop,
+)
+from chainrule._src.compiling.steps import element
+from chainrule._src.interpreters.traced import Call, Var
+
+ndarray = np.ndarray
+
+
+def where(loops: CallLoops, call: Call) -> None:
+    if len(call.args) != 3 or call.kwargs:
+        raise Unlowered
+    condition, x, y = loops.arguments(call.args)
+    (out,) = loops.writes
+    if not isinstance(condition, Operand) or condition.dtype != np.bool_:
+        raise Unlowered
+    if np.result_type(_example(x), _example(y)) != out.dtype:
+        raise Unlowered
+    inputs = [condition, loops.converted(x, out.dtype), loops.converted(y, out.dtype)]
+    name = f"select{out.dtype.itemsize}"
+    loops.elementwise("where", own_loop(name), inputs, [out], exact=True)
+
+
+def cast(loops: CallLoops, call: Call) -> None:
+    if len(loops.reads) != 1 or type(call.args[0]) is not Var or not set(call.kwargs) <= {"copy", "order"}:
+        raise Unlowered
+    loops.copy(loops.reads[0], loops.writes[0])
+
+
+def laid(loops: CallLoops, call: Call) -> None:
+    """A copy with other strides."""
+    loops.copy(loops.reads[0], loops.writes[0])
+
+
+def reshaped(loops: CallLoops, call: Call) -> None:
+    """A reshape that copies: elements in C order."""
+    orders = call.args[1 if call.function is np.ravel else 2 :]
+    if len(loops.reads) != 1 or any([order != "C" for order in (*orders, call.kwargs.get("order", "C"))]):
+        raise Unlowered
+    (x,), (out,) = loops.reads, loops.writes
+    shape, itemsize = x.layout.shape, x.dtype.itemsize
+    if x.dtype != out.dtype or not is_run(out.layout, reversed(range(len(out.layout.shape)))):
+        raise Unlowered
+    order = list(range(len(shape) - 1, -1, -1))
+    loops.copy(x, Operand(out.slot, shape, dense_strides(shape, order, itemsize), x.dtype))
+
+
+def joined(loops: CallLoops, call: Call) -> None:
+    """Concatenation and stacking: every array is copied to its place."""
+    arrays, axis = _two(call, ("arrays", "axis"), 0)
+    (out,) = loops.writes
+    ndim = len(out.layout.shape)
+    stacked = call.function is np.stack
+    if type(arrays) not in (list, tuple) or type(axis) is not int:
+        raise Unlowered
+    if not all([type(x) is Var or (stacked and isinstance(x, (float, np.generic))) for x in arrays]):
+        raise Unlowered
+    axis %= ndim
+    offset = 0
+    reads = iter(loops.reads)
+    for item in arrays:
+        x = next(reads) if type(item) is Var else loops.converted(item, out.dtype)
+        shape, strides, _ = x.layout
+        if stacked:
+            shape, strides = (*shape[:axis], 1, *shape[axis:]), (*strides[:axis], 0, *strides[axis:])
+        part = Operand(out.slot, shape, out.layout.strides, out.dtype, offset)
+        loops.copy(Operand(x.slot, shape, strides, x.dtype, x.offset), part)
+        offset += shape[axis] * out.layout.strides[axis]
+
+
+def rolled(loops: CallLoops, call: Call) -> None:
+    """Elements go along their axes, and from the ends to the beginnings: every part is copied to its place."""
+    given = dict(zip(("a", "shift", "axis"), call.args, strict=False)) | call.kwargs
+    (x,), (out,) = loops.reads, loops.writes
+    shape = x.layout.shape
+    axes = given.get("axis")
+    if axes is None and len(shape) == 1:
+        axes = 0
+    shifts, axes = (item if type(item) is tuple else (item,) for item in (given["shift"], axes))
+    if not all([type(item) is int for item in (*shifts, *axes)]) or len(shifts) != len(axes) or x.dtype != out.dtype:
+        raise Unlowered
+    total = [0] * len(shape)
+    for shift, axis in zip(shifts, axes, strict=True):
+        total[axis] += shift
+    every = [_rolled_parts(length, shift) for length, shift in zip(shape, total, strict=True)]
+    for parts in itertools.product(*every):
+        lengths = tuple([length for _, _, length in parts])
+        before = sum([start * stride for (start, _, _), stride in zip(parts, x.layout.strides, strict=True)])
+        after = sum([start * stride for (_, start, _), stride in zip(parts, out.layout.strides, strict=True)])
+        loops.copy(
+            Operand(x.slot, lengths, x.layout.strides, x.dtype, x.offset + before),
+            Operand(out.slot, lengths, out.layout.strides, out.dtype, out.offset + after),
+        )
+
+
+def _rolled_parts(length: int, shift: int) -> list[tuple[int, int, int]]:
+    """The parts of an axis: where each begins, where it goes, and its length."""
+    shift = shift % length if length else 0
+    return [part for part in ((0, shift, length - shift), (length - shift, 0, shift)) if part[2] or not length]
+
+
+def filled(loops: CallLoops, call: Call) -> None:
+    """An array of one number."""
+    (out,) = loops.writes
+    if call.function in (np.full, np.full_like):
+        fill = call.args[1] if len(call.args) == 2 else None
+        if type(fill) not in (bool, int, float, complex):
+            raise Unlowered
+    else:
+        fill = 0 if call.function in (np.zeros, np.zeros_like) else 1
+    loops.copy(loops.converted(fill, out.dtype), out)
+
+
+def embedded(loops: CallLoops, shape: Shape, index: tuple[Any, ...]) -> None:
+    """Zeros with an array at a basic index."""
+    (x,), (out,) = loops.reads, loops.writes
+    loops.copy(Operand(loops.template.number(np.zeros((), out.dtype)), (), (), out.dtype), out)
+    _write(loops, x, out, lambda array: element(array, index) if _is_basic(index) else None)
+
+
+def undiagonal(loops: CallLoops, offset: int, axis1: int, axis2: int, sizes: Shape) -> None:
+    """Zeros with an array on a diagonal."""
+    (x,), (out,) = loops.reads, loops.writes
+    loops.copy(Operand(loops.template.number(np.zeros((), out.dtype)), (), (), out.dtype), out)
+    _write(loops, x, out, lambda array: np.diagonal(array, offset, axis1, axis2))
+
+
+def put(loops: CallLoops, index: tuple[Any, ...], accumulate: bool) -> None:
+    """An array with values at an index."""
+    if accumulate or not _is_basic(index):
+        indexed.put(loops, index, accumulate)
+        return
+    base, values = loops.reads
+    loops.copy(base, loops.writes[0])
+    _write(loops, values, loops.writes[0], lambda array: element(array, index))
+
+
+def put_view(loops: CallLoops, steps: Any) -> None:
+    """An array with values where a view of it is."""
+    base, values = loops.reads
+    loops.copy(base, loops.writes[0])
+    _write(loops, values, loops.writes[0], lambda array: functools.reduce(_after_step, steps, array))
+
+
+def _write(loops: CallLoops, values: Operand, out: Operand, view: Callable[[Any], Any]) -> None:
+    """Copy values to where a view of the result is."""
+    memory = with_strides(np.zeros(out.layout.shape, out.dtype), out.layout.strides)
+    region = view(memory)
+    if type(region) is not ndarray or region.dtype != values.dtype:
+        raise Unlowered
+    if region.size == 0:
+        return
+    if not np.may_share_memory(memory, region):
+        raise Unlowered  # it is no view, but a copy
+    offset = address(region) - address(memory)
+    loops.copy(values, Operand(out.slot, region.shape, region.strides, region.dtype, offset))
+
+
+def _is_basic(index: tuple[Any, ...]) -> bool:
+    return all([type(item) in (int, slice) or item is None or item is Ellipsis for item in index])
+
+
+def _after_step(array: Any, step: tuple[Any, dict[str, Any]]) -> Any:
+    row, params = step
+    return row(array, **params)
+
+
+def _example(x: Any) -> Any:
+    return x.dtype if isinstance(x, Operand) else x
+
+
+def _two(call: Call, names: tuple[str, str], default: Any) -> tuple[Any, Any]:
+    """The two arguments of a function."""
+    given = dict(zip(names, call.args, strict=False)) | call.kwargs
+    if len(call.args) > 2 or not set(given) <= set(names):
+        raise Unlowered
+    return given[names[0]], given.get(names[1], default)
+
+
+#: NumPy's functions, and what finds their loops
+FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
+    np.zeros: filled,
+    np.zeros_like: filled,
+    np.ones: filled,
+    np.ones_like: filled,
+    np.full: filled,
+    np.full_like: filled,
+    with_strides: laid,
+    np.where: where,
+    np.copy: cast,
+    np.reshape: reshaped,
+    np.ravel: reshaped,
+    np.concatenate: joined,
+    np.stack: joined,
+    np.roll: rolled,
+    np.take_along_axis: indexed.along_axis,
+    **ordering.FUNCTIONS,
+}
+if hasattr(np, "astype"):
+    FUNCTIONS[np.astype] = cast
+#: rows that are recorded as one call
+ROWS: dict[str, Callable[..., None]] = {
+    "embed": embedded,
+    "index_put": put,
+    "copy_slices": put_view,
+    "undiagonal": undiagonal,
+    **indexed.ROWS,
+    "inserted": ordering.inserted,
+}

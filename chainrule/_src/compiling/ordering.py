@@ -1,0 +1,139 @@
+"""``np.sort``, ``np.argsort``, ``np.argmax`` and ``np.argmin`` as inner loops: the functions that NumPy publishes for each dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.compiling.call_loops import CallLoops, in_one_line
+from chainrule._src.compiling.iteration import dense_strides, is_run, size
+from chainrule._src.compiling.loops import Operand, Unlowered, own_loop
+from chainrule._src.compiling.products import along_cores
+from chainrule._src.interpreters.traced import Call, Var
+from chainrule._src.native import orders
+
+_KINDS = {None: 0, "quicksort": 0, "stable": 2, "mergesort": 2}
+
+
+def sort(loops: CallLoops, call: Call) -> None:
+    axis, kind = _options(loops, call)
+    x, out, given = _along(loops, axis)
+    address = _of(x.dtype)[0][kind]
+    found = own_loop(f"sort{x.dtype.itemsize}")[0], _there(address)
+    along_cores(loops, "sort", [["n"], ["n"]], found, [x], [given], True)
+    if given is not out:
+        loops.copy(given, out)
+
+
+def argsort(loops: CallLoops, call: Call) -> None:
+    axis, kind = _options(loops, call)
+    x, out, given = _along(loops, axis)
+    address = _of(x.dtype)[1][kind]
+    along_cores(loops, "argsort", [["n"], ["n"]], (own_loop("argsort")[0], _there(address)), [x], [given], True)
+    if given is not out:
+        loops.copy(given, out)
+
+
+def _options(loops: CallLoops, call: Call) -> tuple[int, int]:
+    """The axis, and which of NumPy's ways to sort."""
+    given = dict(zip(("a", "axis", "kind", "order"), call.args, strict=False)) | call.kwargs
+    axis, kind = given.get("axis", -1), given.get("kind")
+    if len(loops.reads) != 1 or type(given["a"]) is not Var or type(axis) is not int or not loops.reads[0].layout.shape:
+        raise Unlowered
+    if given.get("order") is not None or kind not in _KINDS or given.get("stable") is False:
+        raise Unlowered
+    return axis % len(loops.reads[0].layout.shape), 2 if given.get("stable") else _KINDS[kind]
+
+
+def _along(loops: CallLoops, axis: int) -> tuple[Operand, Operand, Operand]:
+    """The operand and the result with an axis last, and what takes its place where elements do not lie side by side along it."""
+    x, out = _last(loops.reads[0], axis), _last(loops.writes[0], axis)
+    made = out if out.layout.strides[-1] == out.dtype.itemsize else _memory(loops, out)
+    return _dense(loops, x), out, made
+
+
+def _last(x: Operand, axis: int) -> Operand:
+    shape, strides, _ = x.layout
+    order = [*[k for k in range(len(shape)) if k != axis], axis]
+    return Operand(x.slot, tuple([shape[k] for k in order]), tuple([strides[k] for k in order]), x.dtype, x.offset)
+
+
+def _memory(loops: CallLoops, like: Operand) -> Operand:
+    shape, itemsize = like.layout.shape, like.dtype.itemsize
+    strides = dense_strides(shape, list(range(len(shape) - 1, -1, -1)), itemsize)
+    return Operand(loops.template.temporary(size(shape) * itemsize), shape, strides, like.dtype)
+
+
+def _dense(loops: CallLoops, x: Operand) -> Operand:
+    """An array whose elements lie side by side along its last axis."""
+    if not size(x.layout.shape) or x.dtype.kind not in "fiu":
+        raise Unlowered
+    if x.layout.strides[-1] == x.dtype.itemsize:
+        return x
+    copy = _memory(loops, x)
+    loops.copy(x, copy)
+    return copy
+
+
+def best(loops: CallLoops, call: Call) -> None:
+    """The position of the largest or smallest element."""
+    given = dict(zip(("a", "axis"), call.args, strict=False)) | call.kwargs
+    axis = given.get("axis")
+    if (
+        len(loops.reads) != 1
+        or len(call.args) > 2
+        or not set(given) <= {"a", "axis", "keepdims"}
+        or given.get("keepdims")
+    ):
+        raise Unlowered
+    (x,), (out,) = loops.reads, loops.writes
+    if axis is None:
+        x, axis = x if len(x.layout.shape) == 1 else in_one_line(x), 0
+    if type(axis) is not int or not x.layout.shape or out.dtype != np.intp:
+        raise Unlowered
+    x = _dense(loops, _last(x, axis % len(x.layout.shape)))
+    address = _of(x.dtype)[2 if call.function is np.argmax else 3]
+    along_cores(loops, call.function.__name__, [["n"], []], (own_loop("argbest")[0], _there(address)), [x], [out], True)
+
+
+def searchsorted(loops: CallLoops, call: Call) -> None:
+    """Where each number would go in a sorted array."""
+    given = dict(zip(("a", "v", "side"), call.args, strict=False)) | call.kwargs
+    if len(loops.reads) != 2 or not set(given) <= {"a", "v", "side"} or type(given["a"]) is not Var:
+        raise Unlowered
+    inserted(loops, given.get("side", "left"))
+
+
+def inserted(loops: CallLoops, side: str) -> None:
+    (x, keys), (out,) = loops.reads, loops.writes
+    if side not in ("left", "right") or x.dtype != keys.dtype or out.dtype != np.intp or len(x.layout.shape) != 1:
+        raise Unlowered
+    x, found = _dense(loops, x), own_loop(f"search_{x.dtype.str[1:]}")
+    if not size(out.layout.shape) or not is_run(keys.layout, reversed(range(len(keys.layout.shape)))):
+        raise Unlowered
+    keys, out = [Operand(z.slot, (size(z.layout.shape),), (z.dtype.itemsize,), z.dtype, z.offset) for z in (keys, out)]
+    along_cores(loops, "searchsorted", [["n"], ["m"], ["m"]], (found[0], int(side == "right")), [x, keys], [out], True)
+
+
+def _of(dtype: np.dtype[Any]) -> Any:
+    found = orders(dtype)
+    if found is None:
+        raise Unlowered
+    return found
+
+
+def _there(address: int) -> int:
+    if not address:
+        raise Unlowered
+    return address
+
+
+#: NumPy's functions, and what finds their loops
+FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
+    np.sort: sort,
+    np.argsort: argsort,
+    np.argmax: best,
+    np.argmin: best,
+}

@@ -1,0 +1,140 @@
+"""A plan as a table: one line a step, in the row's names, with where it is computed and the line of the user's program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.compiling.grouping import Group
+from chainrule._src.compiling.layout import ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, Value, in_stack
+from chainrule._src.compiling.steps import Step
+from chainrule._src.interpreters.traced import Var
+from chainrule._src.messages.places import Where
+
+LONGEST = 40  # characters of the arguments that are quoted
+
+
+def table(plan: Any) -> str:
+    """The steps of a plan, and what it needs."""
+    groups = {buffer: k for k, group in enumerate(plan.groups, 1) for buffer in group.written}
+    rows = [
+        ("", "operation", "operands", "result", "memory", "line"),
+        *[_row(step, groups, plan) for step in plan.steps],
+    ]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([_inputs(plan), *lines, _footer(plan)])
+
+
+def _row(step: Step, groups: dict[Buffer, int], plan: Any) -> tuple[str, ...]:
+    numbers = ", ".join(map(str, step.writes))
+    kinds = " ".join(_kind(value) for value in step.writes)
+    group = next((groups[value.buffer] for value in step.writes if value.buffer in groups), None)
+    memory = "view" if step.view else ", ".join(_memory(value, plan) for value in step.writes)
+    if group is not None and not step.view:
+        memory = f"block {group}" if step.writes[0].buffer in plan.private else f"{memory}, block {group}"
+    if step.template is None and not step.view and plan.executor != "python":
+        memory += ", by Python"
+    return numbers, _operation(step), _arguments(step), kinds, memory, _line(step)
+
+
+def _operation(step: Step) -> str:
+    """The row's name, and NumPy's where it is another one."""
+    row = "" if step.call is None else step.call.row
+    return step.name if row in ("", step.name) else f"{row}: {step.name}"
+
+
+def _kind(value: Value) -> str:
+    """A dtype and shape: ``f4[8, 16]``."""
+    return f"{value.dtype.str.lstrip('<>=|')}{list(value.shape)}"
+
+
+def _memory(value: Value, plan: Any) -> str:
+    """Where a value lies, and how many bytes it has there."""
+    buffer = value.buffer
+    if buffer.kind == ARENA:
+        whole, at = in_stack(buffer)
+        return (
+            f"{buffer.nbytes:,} at {whole.offset + at:,}"
+            if whole is buffer
+            else f"{buffer.nbytes:,} of {whole.nbytes:,} at {whole.offset + at:,}"
+        )
+    if buffer.kind == OUTPUT:
+        return f"output {buffer.index}"
+    if buffer.kind == INPUT:
+        return f"input {buffer.index}"
+    return "an array of its own" if buffer.kind == LOOSE else "constant"
+
+
+def _arguments(step: Step) -> str:
+    if step.call is None:
+        return str(step.reads[0])
+    values = iter(step.reads)
+    parts = [_quoted(x, values) for x in step.call.args]
+    parts += [f"{name}={_quoted(x, values)}" for name, x in step.call.kwargs.items()]
+    text = ", ".join(parts)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _quoted(x: Any, values: Iterator[Value]) -> str:
+    """An argument in few words, with the numbers of arrays."""
+    kind = type(x)
+    if kind is Var:
+        return str(next(values))
+    if kind is tuple or kind is list:
+        inner = ", ".join(_quoted(item, values) for item in x)
+        return f"[{inner}]" if kind is list else f"({inner}{',' * (len(x) == 1)})"
+    if kind is slice:
+        first, last, step = (_quoted(part, values) if part is not None else "" for part in (x.start, x.stop, x.step))
+        return f"{first}:{last}" + (f":{step}" if step else "")
+    if x is Ellipsis:
+        return "..."
+    if isinstance(x, np.dtype):
+        return str(x)
+    return getattr(x, "__name__", None) or repr(x)
+
+
+def _line(step: Step) -> str:
+    call = step.call
+    return str(Where(call.code, call.lasti)) if call is not None and call.code is not None else ""
+
+
+def _inputs(plan: Any) -> str:
+    """What is given, and the constants that are used."""
+    constants = {value for step in plan.steps for value in step.reads if value.buffer.kind == CONSTANT}
+    given = ", ".join(f"{value} {_kind(value)}" for value in plan.inputs) or "none"
+    fixed = ", ".join(f"{value} {_kind(value)}" for value in sorted(constants, key=lambda value: value.number))
+    return f"inputs: {given}" + (f"; constants: {fixed}" if fixed else "")
+
+
+def _footer(plan: Any) -> str:
+    loops = sum(len(step.template.loops) for step in plan.steps if step.template is not None)
+    by_python = sum(step.template is None and not step.view for step in plan.steps)
+    how = {
+        "native": f"{loops} native loops, one call",
+        "mixed": f"{loops} native loops, {by_python} calls by Python",
+        "python": f"{by_python} calls by Python",
+    }[plan.executor]
+    left_out = [
+        f"{count} {word}"
+        for count, word in ((plan.dropped, "not needed"), (plan.merged, "equal to another"), (plan.folded, "constant"))
+        if count
+    ]
+    lines = [f"outputs: {', '.join(map(str, plan.outputs)) or 'none'}"]
+    lines += [_loop(k, *loop) for k, loop in enumerate(plan.loops, 1)]
+    lines += [f"block {k}: {_group(group)}" for k, group in enumerate(plan.groups, 1)]
+    lines.append(f"{how}; {plan.memory:,} bytes" + (f"; calls left out: {', '.join(left_out)}" if left_out else ""))
+    return "\n".join(lines)
+
+
+def _loop(k: int, first: Step, last: Step, count: int) -> str:
+    begin, end = (next(iter(map(str, step.writes)), "") for step in (first, last))
+    return f"loop {k}: {begin} to {end}, {count:,} times"
+
+
+def _group(group: Group) -> str:
+    rows = f"{group.total // group.row:,} rows of {group.row:,}" if group.row else f"{group.total:,}"
+    count = len(group.works)
+    return f"{count} loop{'s' * (count > 1)} over {rows} elements, block by block"

@@ -1,0 +1,77 @@
+"""A recording in short.
+
+Once it is planned, what was recorded is not needed any more: only whether another recording is the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.interpreters.rebuilt import Rebuilt
+from chainrule._src.interpreters.traced import AsArray, Call, Var, Whole
+
+ndarray = np.ndarray
+
+
+class Prints:
+    """The calls of a recording in short, to tell whether those of another one, whose arrays are numbered alike, do the same.
+
+    Args:
+        calls: in order.
+    """
+
+    __slots__ = ("_alive", "_numbers")
+
+    def __init__(self, calls: list[Call]) -> None:
+        self._alive: dict[int, Any] = {}  # what is told by where it is
+        self._numbers = np.array([self._of_call(call) for call in calls], np.int64)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Prints) and np.array_equal(self._numbers, other._numbers)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _of_call(self, call: Call) -> int:
+        numbers = tuple([var.number for var in call.results])
+        kwargs = self._of(call.kwargs) if call.kwargs else None
+        return hash((self._of_function(call.function), call.method, numbers, self._of(call.args), kwargs))
+
+    def _of_function(self, function: Any) -> Any:
+        kind = type(function)
+        if kind is AsArray:
+            return "array", self._of_function(function.function)
+        if kind is Whole:
+            return self._held(function.prim), self._of(function.params)
+        if kind is Rebuilt:
+            parts = function.args, function.kwargs, function.floats, function.scalars, function.written
+            return self._of_function(function.function), *[self._of(part) for part in parts]
+        # of functions made inside the recorded one: what they close over is not looked at
+        code = getattr(function, "__code__", None)
+        if code is not None:
+            return self._held(code)
+        try:
+            return hash(self._alive.setdefault(id(function), function))
+        except TypeError:
+            return self._held(function)
+
+    def _held(self, x: Any) -> int:
+        """Where something is, which stays there."""
+        self._alive[id(x)] = x
+        return id(x)
+
+    def _of(self, x: Any) -> Any:
+        kind = type(x)
+        if kind is Var:
+            return x.number  # other numbers are told by how they are written
+        if kind is tuple or kind is list:
+            return kind.__name__, *[self._of(item) for item in x]
+        if kind is dict:
+            return "dict", *[(str(key), self._of(item)) for key, item in x.items()]
+        if kind is ndarray:
+            return x.shape, x.dtype.str, x.tobytes()
+        return kind.__name__, repr(x)

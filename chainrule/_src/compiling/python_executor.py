@@ -1,0 +1,384 @@
+"""Runs a plan with Python's calls of NumPy.
+
+A workspace is the arena and, for every step, the arguments it is called with: arrays of the arena are made once, and what is
+different in each call (inputs, outputs, arrays that a function returned) is put into its places. Nobody else has a workspace
+while a call runs, so a plan can run in several threads, and within itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.compiling.layout import ALIGNMENT, ARENA, CONSTANT, Value, address
+from chainrule._src.compiling.steps import Lowering, Step
+from chainrule._src.interpreters.traced import FLOATING_POINT, same_bits
+
+ndarray = np.ndarray
+#: an argument list, list or dict of a step, and a position in it
+Place = tuple[Any, Any]
+Report = Callable[[set[str]], None]
+
+
+#: how the caller treats floating-point exceptions, while a plan collects them
+_CALLERS: ContextVar[Any] = ContextVar("callers", default=None)
+
+
+class Changed(Exception):
+    """A function returned arrays of another shape or dtype than when it was recorded."""
+
+
+class Executor:
+    """The steps of a plan, and what they run on.
+
+    Args:
+        lowering: what the steps are of.
+        memory: bytes of the arena.
+        steps, commits: what is run, and then what writes to inputs.
+    """
+
+    def __init__(self, lowering: Lowering, memory: int, steps: list[Step], commits: list[Step]) -> None:
+        self.inputs = lowering.inputs
+        self.outputs = lowering.outputs
+        self.owners = [value.buffer.root for value in lowering.owners]
+        self.makers = [maker(value) for value in self.owners]
+        self.memory = memory
+        self.steps = steps
+        self.commits = commits
+        self._idle: list[Workspace] = []
+
+    def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
+        """The outputs at these inputs. Floating-point exceptions are reported once, before inputs are written."""
+        try:
+            space = self._idle.pop()
+        except IndexError:
+            space = Workspace(self)
+        try:
+            space.fill(arrays, [make() for make in self.makers])
+            self._watched(space, report)
+            space.run(space.commits)
+            return list(space.results)
+        finally:
+            space.clear()
+            self._idle.append(space)
+
+    def _watched(self, space: Workspace, report: Report | None) -> None:
+        """Run the steps, and report what floating-point exceptions they meet."""
+        kept = np.geterr()
+        handled = getattr(report, "handled", ())
+        watched: Any = {name: "call" for name, way in kept.items() if way != "ignore" or name in handled}
+        if report is None or not watched:
+            space.run(space.calls)
+            return
+        token = _CALLERS.set((kept, np.geterrcall()))
+        try:
+            with np.errstate(call=space.noted, **watched):
+                space.run(space.calls)
+        finally:
+            _CALLERS.reset(token)
+        found = space.noted.found & watched.keys()
+        if found:
+            report(found)
+
+    def replay(
+        self, arrays: list[np.ndarray[Any, Any]], recorded: dict[Value, np.ndarray[Any, Any]]
+    ) -> list[np.ndarray[Any, Any]]:
+        """The outputs, where functions that return arrays are not called, but returned what was recorded.
+
+        There are none if such a function would have been called with other arrays than it was.
+        """
+        space = Workspace(self, recorded)
+        space.fill(arrays, [make() for make in self.makers])
+        with np.errstate(all="ignore"):
+            space.run(space.calls)
+        return list(space.results) if space.faithful else []
+
+
+#: the bit of loops that can say that they failed
+FAILED = 16
+_BITS = {1: "divide", 2: "over", 4: "under", 8: "invalid"}
+
+
+class Failed(np.linalg.LinAlgError):
+    """A native loop has no result for its operands; eager says why, and where."""
+
+    def __init__(self) -> None:
+        super().__init__("a matrix is singular, not positive definite, or its decomposition does not converge")
+
+
+def named(mask: int) -> set[str]:
+    """The names of floating-point exceptions, from NumPy's bits.
+
+    Raises:
+        Failed: a loop says that it did.
+    """
+    if mask & FAILED:
+        raise Failed
+    return {name for bit, name in _BITS.items() if mask & bit}
+
+
+class _Standin:
+    """Stands for something that each workspace has its own of."""
+
+
+#: what stands for the arena among arguments, and for what is called with floating-point exceptions
+ARENA_OF_CALL: Any = _Standin()
+NOTE: Any = _Standin()
+
+
+class _Noted:
+    """The floating-point exceptions that were met: it is called with what NumPy calls them, or with native code's bits."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def __call__(self, kind: Any, flag: Any = 0) -> None:
+        if type(kind) is int:
+            self.found |= named(kind)
+        else:
+            self.found.add(FLOATING_POINT[kind])
+
+
+class Workspace:
+    """The arena and the arguments of all steps, for one call at a time."""
+
+    def __init__(self, executor: Executor, recorded: dict[Value, np.ndarray[Any, Any]] | None = None) -> None:
+        memory = np.empty(executor.memory + ALIGNMENT, np.uint8)
+        start = -address(memory) % ALIGNMENT
+        self._memory = memory
+        self._start = start
+        self._arena = memory[start : start + executor.memory]
+        self._recorded = recorded
+        self._arrays: dict[Value, np.ndarray[Any, Any]] = {}
+        self._places: dict[Value, list[Place]] = {}
+        self.noted = _Noted()
+        self.faithful = True
+        self.results: list[Any] = [None] * len(executor.outputs)
+        uses = _uses(executor)
+        self.calls = [self._call(step) for step in executor.steps if _is_needed(step, uses)]
+        self.commits = [self._call(step) for step in executor.commits]
+        for i, value in enumerate(executor.outputs):
+            self._put(self.results, i, value)
+        self._inputs = [self._places.get(value, []) for value in executor.inputs]
+        self._owners = [self._places.get(value, []) for value in executor.owners]
+        self._changing = [place for places in self._places.values() for place in places]
+
+    def run(self, calls: list[Any]) -> None:
+        for function, args, kwargs, sink in calls:
+            result = function(*args) if kwargs is None else function(*args, **kwargs)
+            if sink is not None:
+                sink(result)
+
+    def fill(self, arrays: list[np.ndarray[Any, Any]], made: list[np.ndarray[Any, Any]]) -> None:
+        """Put the arrays of a call into their places."""
+        for array, places in zip(arrays, self._inputs, strict=True):
+            for container, key in places:
+                container[key] = array
+        for array, places in zip(made, self._owners, strict=True):
+            for container, key in places:
+                container[key] = array
+
+    def clear(self) -> None:
+        """Hold nothing of the caller's."""
+        self.noted.found.clear()
+        for container, key in self._changing:
+            container[key] = None
+
+    def _call(self, step: Step) -> tuple[Any, list[Any], Any, Any]:
+        function = step.function
+        if step.call is not None and not step.call.pure:
+            function = _Unwatched(function)
+        args = [None] * len(step.args)
+        frozen = False
+        for i, x in enumerate(step.args):
+            frozen |= self._put(args, i, x)
+        kwargs: Any = {name: None for name in step.kwargs} or None
+        for name, x in step.kwargs.items():
+            frozen |= self._put(kwargs, name, x)
+        if frozen:
+            function = _Freezing(function)
+        if step.loose and self._recorded is not None:
+            args = [None] * len(step.reads)
+            for i, value in enumerate(step.reads):
+                self._put(args, i, value)
+            function, kwargs = self._returns([self._recorded[value] for value in step.writes], step.reads), None
+        sink = None
+        if step.loose or step.view:
+            sink = _Sink(step, [self._places.setdefault(value, []) for value in step.writes], self._memory)
+        return function, args, kwargs, sink
+
+    def _returns(self, known: list[np.ndarray[Any, Any]], reads: list[Value]) -> Callable[..., Any]:
+        """What stands for a function that was called: it looks at what it is given, and returns what was returned."""
+        assert self._recorded is not None
+        wanted = [self._recorded.get(value) for value in reads]
+
+        def recorded(*given: Any) -> Any:
+            pairs = zip(given, wanted, strict=True)
+            self.faithful = self.faithful and all([x is None or y is None or same_bits(x, y) for x, y in pairs])
+            return tuple(known)
+
+        return recorded
+
+    def _put(self, container: Any, key: Any, x: Any) -> bool:
+        """Put an argument into its place, or remember the place; whether a tuple or slice was put there as a list."""
+        kind = type(x)
+        if kind is Value:
+            array = self._known(x)
+            container[key] = array
+            if array is None:
+                self._places.setdefault(x, []).append((container, key))
+            return False
+        if x is ARENA_OF_CALL:
+            container[key] = self._arena
+            return False
+        if x is NOTE:
+            container[key] = self.noted
+            return False
+        if kind is list:
+            parts: list[Any] = [None] * len(x)
+            container[key] = parts
+            return any([self._put(parts, i, item) for i, item in enumerate(x)])
+        if (kind is tuple or kind is slice) and _has_values(x):
+            items = x if kind is tuple else (x.start, x.stop, x.step)
+            thawed = _Tuple([None] * len(items)) if kind is tuple else _Slice([None] * len(items))
+            container[key] = thawed
+            for i, item in enumerate(items):
+                self._put(thawed, i, item)
+            return True
+        if kind is dict:
+            container[key] = inner = {name: None for name in x}
+            return any([self._put(inner, name, item) for name, item in x.items()])
+        container[key] = x
+        return False
+
+    def _known(self, value: Value) -> np.ndarray[Any, Any] | None:
+        """The array of a value that is the same in each call; None for others."""
+        kind = value.buffer.kind
+        if kind == CONSTANT:
+            return value.array
+        if kind != ARENA:
+            return None
+        array = self._arrays.get(value)
+        if array is None:
+            offset = self._start + value.buffer.offset + value.offset
+            array = ndarray(value.shape, value.dtype, self._memory, offset, value.strides)
+            self._arrays[value] = array
+        return array
+
+
+def _is_needed(step: Step, uses: set[Value]) -> bool:
+    """Whether a step is more than a view that is known, or that nobody uses."""
+    return not step.view or not (step.writes[0].buffer.kind == ARENA or uses.isdisjoint(step.writes))
+
+
+def _uses(executor: Executor) -> set[Value]:
+    """The values that steps and outputs need as arrays."""
+    found = set(executor.outputs)
+    for step in executor.steps + executor.commits:
+        found.update(step.reads)
+        if not step.view:
+            found.update(step.writes)
+    return found
+
+
+def maker(value: Value) -> Callable[[], np.ndarray[Any, Any]]:
+    """What makes a new array with the layout of a value."""
+    shape, dtype, strides = value.shape, value.dtype, value.strides
+    if 0 in shape or strides == np.empty(shape, dtype).strides:
+        return lambda: np.empty(shape, dtype)
+    return lambda: ndarray(shape, dtype, None, 0, strides)
+
+
+class _Sink:
+    """Takes what a function returned to where it is used."""
+
+    __slots__ = ("_memory", "_places", "_step")
+
+    def __init__(self, step: Step, places: list[list[Place]], memory: np.ndarray[Any, Any]) -> None:
+        self._step = step
+        self._places = places
+        self._memory = memory
+
+    def __call__(self, result: Any) -> None:
+        step = self._step
+        parts = result if isinstance(result, (tuple, list)) else (result,)
+        if len(parts) != len(step.writes):
+            raise Changed(
+                f"{step.name} returned {len(parts)} arrays; when it was recorded, it returned {len(step.writes)}"
+            )
+        for part, value, places in zip(parts, step.writes, self._places, strict=True):
+            array = part if step.view else self._kept(part, value)
+            for container, key in places:
+                container[key] = array
+
+    def _kept(self, result: Any, value: Value) -> np.ndarray[Any, Any]:
+        """A result as an array with the layout that was recorded, which nothing writes until the call ends."""
+        array = np.asarray(result)
+        if array.shape != value.shape or array.dtype != value.dtype:
+            raise Changed(
+                f"{self._step.name} returned an array of shape {array.shape} and dtype {array.dtype}; when it was recorded, "
+                f"{value.shape} and {value.dtype}"
+            )
+        pure = self._step.call is None or self._step.call.pure
+        loose = array.base is None or not np.may_share_memory(array, self._memory)
+        if pure and loose and array.strides == value.strides:
+            return array
+        return with_strides(array, value.strides)
+
+
+class _Unwatched:
+    """A function of the user's: floating-point exceptions in it are treated as the caller says."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        callers = _CALLERS.get()
+        if callers is None:
+            return self._function(*args, **kwargs)
+        with np.errstate(call=callers[1], **callers[0]):
+            return self._function(*args, **kwargs)
+
+
+class _Tuple(list):  # type: ignore[type-arg]
+    """A tuple of arguments whose arrays change."""
+
+
+class _Slice(list):  # type: ignore[type-arg]
+    """A slice whose bounds are arrays that change."""
+
+
+class _Freezing:
+    """A function that is called with tuples and slices in the place of what stands for them."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*[_frozen(x) for x in args], **{name: _frozen(x) for name, x in kwargs.items()})
+
+
+def _frozen(x: Any) -> Any:
+    kind = type(x)
+    if kind is _Tuple:
+        return tuple([_frozen(item) for item in x])
+    if kind is _Slice:
+        return slice(*[_frozen(item) for item in x])
+    if kind is list:
+        return [_frozen(item) for item in x]
+    return x
+
+
+def _has_values(x: Any) -> bool:
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return any([_has_values(item) for item in x])
+    if kind is slice:
+        return _has_values((x.start, x.stop, x.step))
+    if kind is dict:
+        return any([_has_values(item) for item in x.values()])
+    return kind is Value

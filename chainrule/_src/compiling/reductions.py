@@ -1,0 +1,246 @@
+"""Reductions and accumulations as inner loops, which have the result as their first operand, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.compiling.call_loops import CallLoops, in_one_line
+from chainrule._src.compiling.iteration import (
+    Axis,
+    Layout,
+    broadcast_strides,
+    merged_axes,
+    size,
+    sorted_axes,
+)
+from chainrule._src.compiling.loops import (
+    Loop,
+    Operand,
+    Unlowered,
+    initial_of,
+    is_exact,
+    loop_of,
+    resolved_dtypes,
+    ufunc_loop,
+)
+from chainrule._src.compiling.steps import REDUCTIONS
+from chainrule._src.interpreters.traced import Call
+
+ndarray = np.ndarray
+SUMS_IN_PIECES = np.lib.NumpyVersion(np.__version__) < "2.3.0"
+
+
+def named_reduction(loops: CallLoops, call: Call) -> None:
+    """``np.sum`` and its like."""
+    ufunc = REDUCTIONS[call.function]
+    names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
+    if len(call.args) > (3 if ufunc in (np.add, np.multiply) else 2):
+        raise Unlowered
+    kwargs = {"array" if name == "a" else name: x for name, x in call.kwargs.items()}
+    reduction(loops, ufunc, dict(zip(names, call.args, strict=False)) | kwargs, None)
+
+
+def reduction(loops: CallLoops, ufunc: np.ufunc, given: dict[str, Any], axis: Any) -> None:
+    """The loop of a reduction is called with the result as the first operand, too."""
+    known = {"array", "axis", "dtype", "keepdims", "initial"}
+    if len(loops.reads) != 1 or not set(given) <= known or given.get("dtype") is not None:
+        raise Unlowered
+    (x,), (out,) = loops.reads, loops.writes
+    reduced = _normal_axes(given.get("axis", axis), len(x.layout.shape))
+    if reduced is None or x.dtype.char == "e" or type(given.get("initial", 0)) not in (int, float):
+        raise Unlowered
+    _reduce_to(loops, ufunc, x, out, reduced, bool(given.get("keepdims")), given.get("initial"))
+
+
+def _reduce_to(
+    loops: CallLoops,
+    ufunc: np.ufunc,
+    x: Operand,
+    out: Operand,
+    reduced: tuple[int, ...],
+    keepdims: bool,
+    start: float | None = None,
+) -> None:
+    """Reduce an array into another one.
+
+    Args:
+        start: the number to start with; None: what NumPy starts with.
+    """
+    if x.dtype != out.dtype:
+        if out.dtype.kind not in "iub":  # numbers whose order makes no difference can be converted first
+            raise Unlowered
+        x = loops.converted(x, out.dtype)
+    dtypes = resolved_dtypes(ufunc, (None, x.dtype, None), True)
+    if any(dtype != x.dtype for dtype in dtypes):
+        raise Unlowered
+    steps = _steps_of_result(out.layout, reduced, len(x.layout.shape), keepdims)
+    initial = initial_of(ufunc, x.dtype) if start is None else np.asarray(start, x.dtype)
+    _reduce(loops, ufunc, loop_of(ufunc, dtypes), x, out, steps, initial)
+
+
+def mean(loops: CallLoops, call: Call) -> None:
+    """A sum, which is divided by a NumPy integer, and converted back."""
+    given = dict(zip(("a", "axis"), call.args, strict=False)) | call.kwargs
+    if len(loops.reads) != 1 or len(call.args) > 2 or not set(given) <= {"a", "axis", "keepdims"}:
+        raise Unlowered
+    (x,), (out,) = loops.reads, loops.writes
+    shape = x.layout.shape
+    reduced = _normal_axes(given.get("axis"), len(shape))
+    keepdims = given.get("keepdims", False)
+    if reduced is None or x.dtype != out.dtype or x.dtype.char == "e" or type(keepdims) is not bool or size(shape) == 0:
+        raise Unlowered
+    total = Operand(loops.template.temporary(size(out.layout.shape) * out.dtype.itemsize), *out.layout[:2], out.dtype)
+    _reduce_to(loops, np.add, x, total, reduced, keepdims)
+    count = np.intp(size(tuple([shape[axis] for axis in reduced])))
+    dtypes, found = ufunc_loop(np.true_divide, [x.dtype, count.dtype])
+    inputs = [loops.converted(total, dtypes[0]), loops.converted(count, dtypes[1])]
+    nbytes = size(out.layout.shape) * dtypes[2].itemsize
+    quotient = out
+    if dtypes[2] != out.dtype:
+        layout = inputs[0].layout
+        quotient = Operand(loops.template.temporary(nbytes), layout.shape, layout.strides, dtypes[2])
+    loops.elementwise("divide", found, inputs, [quotient], is_exact(np.true_divide, dtypes[0]))
+    if quotient is not out:
+        loops.copy(quotient, out)
+
+
+def accumulation(loops: CallLoops, ufunc: np.ufunc, given: dict[str, Any]) -> None:
+    """The loop of an accumulation adds each element to the result before it."""
+    if len(loops.reads) != 1 or not set(given) <= {"array", "axis", "dtype"} or given.get("dtype") is not None:
+        raise Unlowered
+    (x,), (out,) = loops.reads, loops.writes
+    shape, axis = x.layout.shape, given.get("axis", 0)
+    if type(axis) is not int or not shape or x.dtype != out.dtype or x.layout.shape != out.layout.shape:
+        raise Unlowered
+    axis %= len(shape)
+    dtypes = resolved_dtypes(ufunc, (None, x.dtype, None), True)
+    if any(dtype != x.dtype for dtype in dtypes):
+        raise Unlowered
+    found = loop_of(ufunc, dtypes)
+    if size(shape) == 0:
+        return
+    first = tuple([1 if k == axis else length for k, length in enumerate(shape)])
+    loops.copy(
+        Operand(x.slot, first, x.layout.strides, x.dtype, x.offset),
+        Operand(out.slot, first, out.layout.strides, out.dtype, out.offset),
+    )
+    if shape[axis] == 1:
+        return
+    sx, so = x.layout.strides, out.layout.strides
+    along = Axis(shape[axis] - 1, (so[axis], sx[axis], so[axis]))
+    others = [Axis(shape[k], (so[k], sx[k], so[k])) for k in reversed(range(len(shape))) if k != axis and shape[k] > 1]
+    args = [(out.slot, out.offset), (x.slot, x.offset + sx[axis]), (out.slot, out.offset + so[axis])]
+    itemsizes = [x.dtype.itemsize] * 3
+    loops.template.loops.append(Loop(f"{ufunc.__name__}.accumulate", found, [along, *others], args, itemsizes))
+
+
+def cumulative(loops: CallLoops, call: Call) -> None:
+    given = dict(zip(("array", "axis", "dtype"), call.args, strict=False)) | call.kwargs
+    given = {"array" if name == "a" else name: x for name, x in given.items()}
+    if "dtype" in given and given["dtype"] is loops.reads[0].dtype:
+        del given["dtype"]
+    if given.get("axis") is None:
+        loops.reads = [x if len(x.layout.shape) == 1 else in_one_line(x) for x in loops.reads]
+        given["axis"] = 0
+    accumulation(loops, np.add if call.function is np.cumsum else np.multiply, given)
+
+
+def _reduce(
+    loops: CallLoops,
+    ufunc: np.ufunc,
+    found: tuple[int, int],
+    x: Operand,
+    out: Operand,
+    steps: list[int],
+    initial: np.ndarray[Any, Any] | None,
+) -> None:
+    """The result starts with a number, or with the first elements; then loops add what is left.
+
+    Args:
+        steps: the strides of the result along the axes of x, 0 for those that are reduced.
+    """
+    shape = x.layout.shape
+    strides = broadcast_strides(x.layout, shape)
+    steps = [0 if length == 1 else step for length, step in zip(shape, steps, strict=True)]
+    axes = merged_axes(list(shape), [steps, strides, steps], sorted_axes([strides], len(shape)))
+    reduced = [k for k, axis in enumerate(axes) if axis.strides[0] == 0 and axis.length > 1]
+    if reduced[:2] == [0, 1]:
+        raise Unlowered  # the iterator might copy x, and so sum more elements at once
+    if reduced[:1] not in ([0], [1]) and not is_exact(ufunc, x.dtype):
+        raise Unlowered  # the iterator might copy x, and so call the loop for more elements at once
+    offset = x.offset
+    if initial is not None:
+        loops.copy(Operand(loops.template.number(initial), (), (), x.dtype), out)
+    else:
+        if 0 in shape or len(reduced) > 1:
+            raise Unlowered
+        first = [axis for k, axis in enumerate(axes) if k not in reduced]
+        lengths = tuple([axis.length for axis in first])
+        loops.copy(
+            Operand(x.slot, lengths, tuple([axis.strides[1] for axis in first]), x.dtype, x.offset),
+            Operand(out.slot, lengths, tuple([axis.strides[0] for axis in first]), out.dtype, out.offset),
+        )
+        if not reduced:
+            return
+        (k,) = reduced
+        axes[k] = Axis(axes[k].length - 1, axes[k].strides)
+        offset += axes[k].strides[1]
+    if size(shape) == 0:
+        return
+    rows = [(axes, 0)]
+    if ufunc is np.add and x.dtype.kind in "fc" and reduced[:1] == [0]:
+        rows = _pieces(axes, len(reduced))
+    for part, start in rows:
+        args = [(out.slot, out.offset), (x.slot, offset + start), (out.slot, out.offset)]
+        loops.template.loops.append(Loop(f"{ufunc.__name__}.reduce", found, part, args, [x.dtype.itemsize] * 3))
+
+
+def _pieces(axes: list[Axis], reduced: int) -> list[tuple[list[Axis], int]]:
+    """The rows that are added up at once, and where they start: before NumPy 2.3 those that fill the iterator's buffer."""
+    row, *others = axes
+    count, left = divmod(row.length, np.getbufsize())
+    if not SUMS_IN_PIECES or count + (left > 0) < 2:
+        return [(axes, 0)]
+    if reduced > 1:
+        raise Unlowered
+    result, step, _ = row.strides
+    size = np.getbufsize()
+    pieces = [([Axis(size, row.strides), Axis(count, (result, size * step, result)), *others], 0)]
+    if left:
+        pieces.append(([Axis(left, row.strides), *others], count * size * step))
+    return pieces
+
+
+def _normal_axes(axis: Any, ndim: int) -> tuple[int, ...] | None:
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if type(axis) is tuple else (axis,)
+    if not all(type(k) is int for k in axes):
+        return None
+    return tuple([k % ndim for k in axes]) if ndim else ()
+
+
+def _steps_of_result(out: Layout, reduced: tuple[int, ...], ndim: int, keepdims: bool) -> list[int]:
+    """The strides of a reduction's result along the axes of what is reduced."""
+    strides = iter(out.strides)
+    steps = []
+    for axis in range(ndim):
+        if axis in reduced:
+            steps.append(0)
+            if keepdims:
+                next(strides)
+        else:
+            steps.append(next(strides))
+    return steps
+
+
+#: NumPy's functions, and what finds their loops
+FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
+    **dict.fromkeys(REDUCTIONS, named_reduction),
+    np.mean: mean,
+    np.cumsum: cumulative,
+    np.cumprod: cumulative,
+}

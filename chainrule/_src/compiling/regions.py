@@ -1,0 +1,146 @@
+"""Elementwise regions of backward passes as native loops.
+
+The rules of a region's nodes are recorded once, on a sample of its arrays, and the calls become one group of loops, which is done
+block by block on both cores. Nothing in a group depends on how many elements there are, so it serves arrays of any shape.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.functions import call_instead
+from chainrule._src.compiling.grouping import Group, Work
+from chainrule._src.compiling.layout import CONSTANT
+from chainrule._src.compiling.lowering import LoopLowerer
+from chainrule._src.compiling.native_executor import Native
+from chainrule._src.compiling.simplify import Simplified
+from chainrule._src.compiling.steps import Lowering
+from chainrule._src.interpreters.traced import Program, Recorder, Traced, same_bits
+from chainrule._src.native import AVAILABLE, Runner, SharedUfunc
+from chainrule._src.native.code import GROUP_ROWS
+from chainrule._src.tape import regions
+from chainrule._src.tape.levels import open_level
+from chainrule._src.tape.regions import Arrays, Region
+
+#: elements that rules are recorded on: so many that their loops become a group
+SAMPLE = 4096
+_FLAGS = {"divide": 1, "over": 2, "under": 4, "invalid": 8}
+_SPECIAL = np.array([0.0, np.nan, 1.0, -0.0, np.inf, -1.0, -np.inf, 2.0, 1e-45, -1e-39, 3e38, 0.5, -90.0, 88.0])
+
+
+class RegionProgram:
+    """What leaves a region, computed from the arrays that its rules read.
+
+    Args:
+        native: the recorded rules, as one group of loops.
+        lowering: where that has its inputs and outputs.
+    """
+
+    def __init__(self, native: Native, lowering: Lowering) -> None:
+        words = native.words()
+        self._code, self._constants = np.array(words.code, np.intp), words.constants()
+        self._inputs = [value.dtype for value in lowering.inputs]
+        self._made = [value.dtype for value in lowering.owners]
+        self._outputs = [lowering.owners.index(value) for value in lowering.outputs]
+
+    def __call__(self, arrays: Arrays) -> Arrays | None:
+        """The arrays; None if Python is to do it: there is something that NumPy warns of."""
+        met: list[int] = []
+        made = self._runner(arrays[0].shape)(arrays, met.append)
+        if made is None or (
+            met and met[0] & sum([_FLAGS[kind] for kind, way in np.geterr().items() if way != "ignore"])
+        ):
+            return None
+        if len(made) < len(self._outputs):  # two edges that get the same
+            return [made[i].copy() if i in self._outputs[:k] else made[i] for k, i in enumerate(self._outputs)]
+        return [made[i] for i in self._outputs]
+
+    @functools.lru_cache(maxsize=64)  # noqa: B019 -- of all programs together, which are few
+    def _runner(self, shape: tuple[int, ...]) -> Any:
+        """What runs the group on arrays of a shape."""
+        code = self._code.copy()
+        code[GROUP_ROWS] = size = math.prod(shape)
+        if size >= regions.SINGLE:
+            _share_ufuncs()
+        inputs, made = [
+            [(shape, dtype, np.empty(shape, dtype).strides) for dtype in dtypes]
+            for dtypes in (self._inputs, self._made)
+        ]
+        return Runner(code, 0, inputs, self._constants, made)
+
+
+def program(region: Region) -> RegionProgram | None:
+    """The region's rules as native loops; None where these would not give the same bits."""
+    if not AVAILABLE or region.dtype.char not in "fd":
+        return None
+    leaving = region.leaving()
+    samples = [_sample(array, k) for k, array in enumerate(region.arrays)]
+    with np.errstate(all="ignore"):
+        recorded = _recorded(region, samples, leaving)
+        found = None if recorded is None else _compiled(recorded)
+        if found is None:
+            return None
+        outputs, expected = found(samples), region.rules(samples, leaving)
+    if outputs is None or not all(same_bits(x, y) for x, y in zip(outputs, expected, strict=True)):
+        return None
+    return found
+
+
+@functools.cache
+def _share_ufuncs() -> None:
+    """From now on threads share large operations, too."""
+    call_instead(SharedUfunc)
+
+
+def _sample(array: np.ndarray[Any, Any], k: int) -> np.ndarray[Any, Any]:
+    """Some elements of an array, with special values among them that meet those of other arrays."""
+    sample = np.resize(array.reshape(-1)[:SAMPLE], SAMPLE)
+    places = sample[k % 7 :: 7 + 2 * k]
+    places[...] = np.resize(_SPECIAL, places.shape)
+    return sample
+
+
+def _recorded(region: Region, samples: Arrays, leaving: list[Any]) -> Program | None:
+    recorder = Recorder()
+    with open_level("compile", Traced) as level:
+        recorder.level = level
+        level.recorder = recorder
+        with recorder:
+            inputs = [Traced(recorder.var_of(sample), level) for sample in samples]
+            try:
+                outputs = [recorder.traced(out).var for out in region.rules(inputs, leaving)]
+            except Exception:  # a rule that needs arrays
+                return None
+    if recorder.guards:
+        return None
+    given = [traced.var for traced in inputs]
+    constants = [var for var in recorder.roots() if var not in given]
+    return Program(given, constants, recorder.calls, outputs, [])
+
+
+def _compiled(recorded: Program) -> RegionProgram | None:
+    """The program, if it is one group of loops that go through whole arrays, element by element."""
+    lowering = Lowering(recorded, Simplified(recorded), LoopLowerer())
+    native = Native(lowering)
+    segments = native.segments
+    if native.memory or len(segments) != 1 or len(native.units) != 1 or len(segments[0].items) != 1:
+        return None
+    (group,) = segments[0].items
+    if type(group) is not Group or not all([_is_plain(work, k) for work in group.works for k in range(len(work.args))]):
+        return None
+    return RegionProgram(native, lowering)
+
+
+def _is_plain(work: Work, k: int) -> bool:
+    """Whether an argument of a loop is a number, or the same element of an array as the others are."""
+    buffer, itemsize = work.args[k][0], work.loop.itemsizes[k]
+    if buffer is None or buffer.kind == CONSTANT:
+        return work.pattern(k)[1:] == (0, 0, 0)
+    return work.pattern(k) == (0, itemsize, 0, 0) and buffer.nbytes == itemsize * SAMPLE
+
+
+regions.COMPILE = program if AVAILABLE else None

@@ -1,0 +1,168 @@
+"""What of a recorded program has to be computed.
+
+Calls whose results nobody needs are dropped, equal calls are made once, and calls on constants alone are constants
+themselves. None of it changes a bit of what is left.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.compiling.layout import same_memory
+from chainrule._src.interpreters.traced import Call, Var
+
+ndarray = np.ndarray
+
+#: bytes up to which the result of a call on constants is kept instead of computed
+FOLDED = 1 << 16
+
+
+class Simplified:
+    """A program without needless calls.
+
+    Attributes:
+        calls: what is left, in order, each with the Vars among its arguments.
+        same: for a Var whose call was merged with an equal one, the Var that stands for it.
+        constants: all Vars whose content does not depend on the inputs, with that content.
+        dropped, merged, folded: how many calls were.
+    """
+
+    __slots__ = ("calls", "constants", "dropped", "folded", "merged", "same")
+
+    def __init__(self, program: Any) -> None:
+        self.same: dict[Var, Var] = {}
+        self.constants: dict[Var, np.ndarray[Any, Any]] = {var: var.array for var in program.constants}
+        self.merged = self.folded = 0
+        live = _live(program)
+        self.dropped = len(program.calls) - len(live)
+        self.calls: list[tuple[Call, list[Var]]] = []
+        seen: dict[Any, tuple[Var, ...]] = {}
+        for call, used in live:
+            if not call.pure or not (self._fold(call, used) or self._merge(call, seen)):
+                self.calls.append((call, used))
+
+    def _fold(self, call: Call, used: list[Var]) -> bool:
+        """Make the results of a call on constants alone constants."""
+        constants = self.constants
+        for var in used:
+            if var not in constants:
+                return False
+        if not used and call.function not in CREATORS:
+            return False
+        kept = []
+        for var in call.results:
+            array = var.array
+            if not any([same_memory(array, constants[x]) for x in used]):
+                if any([same_memory(array, x.array) for x in used]):
+                    return False  # a view of what was copied here: it stays one
+                if array.nbytes > FOLDED:
+                    return False
+                if array.dtype.kind in "fc" and not np.isfinite(array).all():
+                    return False  # there may be a floating-point exception on the way to it
+                array = with_strides(array, array.strides)  # the recorded one may be in somebody's hands
+            kept.append(array)
+        constants.update(zip(call.results, kept, strict=True))
+        self.folded += 1
+        return True
+
+    def _merge(self, call: Call, seen: dict[Any, tuple[Var, ...]]) -> bool:
+        """Have the results of an equal call stand for those of this one."""
+        try:
+            key = (
+                call.function,
+                call.method,
+                self._frozen(call.args),
+                self._frozen(call.kwargs) if call.kwargs else (),
+            )
+            known = seen.get(key)
+        except TypeError:  # an argument that has no hash
+            return False
+        if known is None:
+            seen[key] = call.results
+            return False
+        self.same.update(zip(call.results, known, strict=True))
+        self.merged += 1
+        return True
+
+    def _frozen(self, x: Any) -> Any:
+        """Arguments as a key: equal keys are equal arguments, to the sign of a zero."""
+        kind = type(x)
+        if kind is tuple or kind is list:
+            same, parts = self.same, []
+            for item in x:
+                parts.append(same.get(item, item) if type(item) is Var else self._frozen(item))
+            return (kind, *parts)
+        if kind is Var:
+            return self.same.get(x, x)
+        if kind is int or x is None or kind is str or kind is bool:
+            return (kind, x)
+        if kind is float or kind is complex or isinstance(x, np.generic):
+            return (kind, repr(x))
+        if kind is slice:
+            return (kind, self._frozen(x.start), self._frozen(x.stop), self._frozen(x.step))
+        if kind is dict:
+            return tuple([(name, self._frozen(item)) for name, item in x.items()])
+        return x
+
+    def of(self, var: Var) -> Var:
+        return self.same.get(var, var)
+
+
+def operands(call: Call) -> list[Var]:
+    """The Vars among the arguments of a call, as often as they are there."""
+    found: list[Var] = []
+    for x in call.args:
+        if type(x) is Var:
+            found.append(x)
+        elif type(x) in _CONTAINERS:
+            _collect(x, found)
+    if call.kwargs:
+        _collect(call.kwargs, found)
+    return found
+
+
+_CONTAINERS = frozenset({tuple, list, slice, dict})
+
+
+def _collect(x: Any, found: list[Var]) -> None:
+    kind = type(x)
+    if kind is Var:
+        found.append(x)
+    elif kind is tuple or kind is list:
+        for item in x:
+            _collect(item, found)
+    elif kind is dict:
+        for item in x.values():
+            _collect(item, found)
+    elif kind is slice:
+        _collect((x.start, x.stop, x.step), found)
+
+
+def _live(program: Any) -> list[tuple[Call, list[Var]]]:
+    """The calls that outputs, writes or effects need, with the Vars among their arguments."""
+    needed: set[Var] = set(program.outputs)
+    needed.update(value for _, value in program.writes)
+    live = []
+    for call in reversed(program.calls):
+        if not call.pure or call.kept or not needed.isdisjoint(call.results):
+            used = [] if _needs_shape_only(call) else operands(call)
+            live.append((call, used))
+            needed.update(used)
+    live.reverse()
+    return live
+
+
+def _needs_shape_only(call: Call) -> bool:
+    """Whether a call makes a small array of one number that is as large as another array."""
+    if call.function not in LIKE or sum(var.array.nbytes for var in call.results) > FOLDED:
+        return False
+    return len(operands(call)) == 1 and type(call.args[0]) is Var
+
+
+#: functions that fill an array like another one
+LIKE: frozenset[Any] = frozenset({np.zeros_like, np.ones_like, np.full_like})
+#: functions whose result depends on no array's content
+CREATORS: frozenset[Any] = LIKE | {np.zeros, np.ones, np.full, np.arange, np.eye, np.identity, np.linspace}

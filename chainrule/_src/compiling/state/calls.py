@@ -1,0 +1,359 @@
+"""What a call is about to do, as far as it can be known."""
+
+from __future__ import annotations
+
+import collections
+import contextvars
+import functools
+import operator
+import types
+import weakref
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.compiling.state.frames import Stack
+from chainrule._src.compiling.state.guards import IMMUTABLE, lookup
+from chainrule._src.compiling.state.known import (
+    BUFFERS,
+    CONSTANT,
+    CONTAINERS,
+    HEAP_TYPE,
+    IMPURE,
+    ITERATOR_MAKERS,
+    MAKERS,
+    ORDERED_VIEWS,
+    READING,
+    VIEWS,
+    WRITERS,
+    changes,
+    has_numbers,
+    is_library,
+    is_library_class,
+    is_lock,
+    is_pure,
+    module_of_code,
+)
+from chainrule._src.compiling.state.log import INSTEAD
+from chainrule._src.compiling.state.objects import (
+    OURS,
+    VALUES,
+    called_again,
+    context_value,
+    flat,
+    is_iterator,
+    is_python,
+    isa,
+    layout,
+    module_of,
+    random_types,
+)
+from chainrule._src.compiling.state.reads import Reads
+from chainrule._src.tape.numbers import ASKED, number
+
+ndarray = np.ndarray
+_STATELESS = frozenset(
+    {"_ArrayFunctionDispatcher", "cython_function_or_method", "fused_cython_function"}
+)  # functions of NumPy's
+
+
+_OF_CLOCKS = frozenset({"now", "today"})
+DRAW = (
+    "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or pass the numbers as "
+    "an argument"
+)
+
+
+def _asked(holder: Any, function: Any, args: tuple[Any, ...]) -> Any:
+    return function(holder, *args)
+
+
+def _is_ours(stack: Stack) -> bool:
+    """Whether code of ours runs, which tells parameters apart by ``id``: they are the same in each call."""
+    return module_of_code(stack.frame.f_code, stack.frame.f_globals).startswith("chainrule.")
+
+
+class Calls(Reads):
+    """A log of reads that knows what functions do."""
+
+    def computes(self, stack: Stack, operands: list[Any], each: Any = None) -> None:
+        """An instruction is about to compute with these."""
+        arrays: list[Any] = []
+        each = self.operand if each is None else each
+        for x in operands:
+            if type(x) not in IMMUTABLE:
+                each(x, arrays)
+        if arrays:
+            mixed = any(isa(x, VALUES) for x in flat(operands))
+            stack.pending = arrays, mixed, False
+
+    def calls(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+        """A call is about to happen."""
+        kind = type(function)
+        if kind is MethodType:
+            self.calls(stack, function.__func__, [function.__self__, *args], keywords)
+        elif kind is FunctionType:
+            module = module_of_code(function.__code__, function.__globals__)
+            if module == "warnings":
+                self.refuse("it warns, or changes how warnings are shown, which no recording repeats")
+            if function is number:
+                return  # which the recording reads in each call
+            if function in ASKED:
+                again = functools.partial(_asked, function=function, args=tuple(args[1:]))
+                self.looked_up(args[0], again, repr((function.__name__, args[1:])))
+                return
+            if is_library(module):
+                self._check_pure(function)
+                self.computes(stack, [*args, *keywords.values()], each=self.handed)
+            else:
+                stack.pending = [], False, bool(function.__code__.co_flags & 0x20)
+        elif isa(function, functools.partial):
+            self.calls(stack, function.func, [*function.args, *args], {**function.keywords, **keywords})
+        elif isa(function, type):
+            self._make(stack, function, args, keywords)
+        elif isa(function, np.ufunc) or module_of(function).partition(".")[0] in (
+            "numpy",
+            "scipy",
+            "pandas",
+            "chainrule",
+        ):
+            self._call_library(stack, function, args, keywords)
+        elif isa(function, BuiltinFunctionType) or kind in (types.MethodWrapperType, functools._lru_cache_wrapper):
+            self._call_builtin(stack, function, args, keywords)
+        elif isa(function, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
+            if args:
+                self._method(stack, function, args[0], function.__name__, args[1:], keywords)
+        elif kind is weakref.ref:
+            self.looked_up(function, operator.call, "referent")
+        elif is_python(function, "__call__"):
+            self.attribute(function, "__call__")
+        elif isa(lookup(kind, "__call__"), FunctionType):
+            self.computes(stack, [function, *args, *keywords.values()], each=self.handed)
+        elif kind in (operator.itemgetter, operator.attrgetter, operator.methodcaller):
+            self._by_getter(stack, function, args)
+        elif not is_lock(function):
+            self.refuse(f"it calls {_called(function)}, of which it is not known what it depends on")
+
+    def _check_pure(self, function: Any) -> None:
+        """Refuse functions of libraries that read files, write them, or change settings."""
+        if getattr(function, "__name__", "") in IMPURE:
+            self.refuse(f"it calls {_called(function)}, which reads or changes what is outside of it: {INSTEAD}")
+
+    def _by_getter(self, stack: Stack, function: Any, args: list[Any]) -> None:
+        if isa(function, operator.attrgetter) and args:
+            at = args[0]
+            for name in function.__reduce__()[1]:
+                for part in name.split("."):
+                    self.attribute(at, part)
+                    at = getattr(at, part, None)
+        else:
+            self.computes(stack, args)
+
+    def _make(self, stack: Stack, cls: type, args: list[Any], keywords: dict[str, Any]) -> None:
+        given = [*args, *keywords.values()]
+        if cls.__module__ == "warnings" or (cls is np.datetime64 and not _OF_CLOCKS.isdisjoint(map(str, given))):
+            self.refuse(f"it makes a {cls.__name__}, which depends on, or changes, what no recording sees")
+        if cls in ITERATOR_MAKERS or cls.__module__ == "itertools":
+            for x in given:
+                self.iterated(x)
+            stack.pending = [], False, True
+        elif cls.__module__ == "numpy.random" or issubclass(cls, random_types()):
+            self._random(stack, given)
+        elif cls in MAKERS or cls.__module__ in ("builtins", "collections", "functools", "operator", "types"):
+            if cls is type and len(args) == 1:
+                self.check_type(args[0], lambda stands_for: False)
+                return
+            self.computes(stack, given)
+        elif issubclass(cls, BaseException):
+            return
+        elif cls.__module__.partition(".")[0] in ("numpy", "scipy", "pandas", "chainrule"):
+            self.computes(stack, given, each=self.handed)
+        elif not cls.__flags__ & HEAP_TYPE:
+            self.refuse(f"it makes a {cls.__name__}, of which it is not known what it depends on")
+        elif not is_library_class(cls):
+            self.of_class(cls, "__init__")
+            self.of_class(cls, "__new__")
+
+    def _random(self, stack: Stack, given: list[Any]) -> None:
+        if not given or not all(isa(x, (int, np.integer)) for x in flat(given)):
+            self.refuse(DRAW)  # it starts from the system's entropy
+        stack.pending = [], False, True
+
+    def _call_library(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+        self._check_pure(function)
+        receiver = getattr(function, "__self__", None)
+        if args and isa(args[0], random_types()):  # a method of Cython's, which is not bound
+            receiver = args[0]
+        if isa(receiver, random_types()) or module_of(function).startswith("numpy.random"):
+            if getattr(function, "__name__", "") == "default_rng":
+                self._random(stack, [*args, *keywords.values()])
+            elif receiver is None or id(receiver) not in self.made:
+                self.refuse(DRAW)
+            return
+        if isa(receiver, ndarray):
+            self._method(stack, function, receiver, function.__name__, args, keywords)
+            return
+        outs: Any = keywords.get("out")
+        targets = list(outs) if isa(outs, tuple) else [outs]
+        if isa(function, np.ufunc):
+            targets += args[function.nin :]
+        if any(function is writer for writer in WRITERS) or getattr(function, "__name__", "") in ("at", "shuffle"):
+            targets.append(args[0] if args else keywords.get("a"))
+        self._written(targets)
+        inner = [] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver]
+        kind = type(function)
+        ours = kind.__module__.startswith("chainrule.") and not has_numbers(kind)
+        if not ours and kind.__name__ not in _STATELESS and not isa(function, (np.ufunc, BuiltinFunctionType)):
+            inner.append(function)
+        self.computes(stack, [*inner, *args, *keywords.values()], each=self.handed)
+
+    def _written(self, targets: list[Any]) -> None:
+        for x in targets:
+            if type(x) is ndarray:
+                self.changed_container(x)
+
+    def _call_builtin(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+        receiver, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+        if isa(function, functools._lru_cache_wrapper):
+            if not any(isa(x, OURS) for x in flat([*args, *keywords.values()])):
+                again = functools.partial(called_again, args=tuple(args), keywords=keywords)
+                self.looked_up(function, again, repr((args, keywords)))  # which finds it there, as the function would
+            return
+        if receiver is not None and not isa(receiver, (ModuleType, type)):
+            self._method(stack, function, receiver, name, args, keywords)
+            return
+        if not is_pure(function) and not (function is id and _is_ours(stack)):
+            if module_of(function) in ("_heapq", "_bisect") and args:
+                self.changed_container(args[0])
+                return
+            self.refuse(
+                f"it calls {_called(function)}, which depends on, or changes, more than its arguments: {INSTEAD}"
+            )
+        builtin = module_of(function) == "builtins"
+        if builtin and name in ("getattr", "hasattr") and len(args) > 1 and isa(args[1], str):
+            self.attribute(args[0], args[1])
+        elif builtin and name in ("setattr", "delattr") and len(args) > 1:
+            self.changed_attribute(args[0], args[1])
+        elif builtin and name == "vars" and args:
+            return  # what is read of it is seen
+        elif builtin and name == "len" and args:
+            x = args[0].mapping if isa(args[0], (*VIEWS, *ORDERED_VIEWS)) else args[0]
+            if type(x) is ndarray:
+                self.looked_up(x, layout, "layout")
+            self.length(x)
+        elif builtin and name in ("iter", "next", "sorted", "list"):
+            for x in args[:1]:
+                self.iterated(x)
+            makes = name == "iter" and bool(args) and not is_iterator(args[0])
+            stack.pending = [], False, makes
+        elif builtin and name == "isinstance" and len(args) == 2:
+            self.check_type(
+                args[0], lambda stands_for: not issubclass(type(args[0]), args[1]) or issubclass(stands_for, args[1])
+            )
+        elif builtin and name in (
+            "isinstance",
+            "issubclass",
+            "callable",
+            "globals",
+            "locals",
+            "eval",
+            "exec",
+            "dir",
+            "__build_class__",
+        ):
+            return
+        else:
+            self.computes(stack, [*args, *keywords.values()])
+
+    def _method(
+        self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: dict[str, Any]
+    ) -> None:
+        """A method of C's is about to be called."""
+        if type(x) is ndarray:
+            if changes(x, name):
+                self._written([x])
+            self._written([keywords.get("out")])
+            self.computes(stack, [x, *args, *keywords.values()], each=self.handed)
+        elif isa(x, ndarray):
+            if changes(x, name):
+                self.refuse(f"it writes into a {type(x).__name__}, which no recording repeats")
+            self.computes(stack, [x, *args, *keywords.values()], each=self.handed)
+        elif isa(x, OURS):
+            self.computes(stack, [*args, *keywords.values()], each=self.handed)
+        elif name in ("__getattribute__", "__getattr__") and args:
+            self.attribute(x, args[0])
+        elif name in ("__setattr__", "__delattr__") and args:
+            self.changed_attribute(x, args[0])
+        elif name in ("__init__", "__init_subclass__", "__new__", "__class_getitem__", "__subclasshook__", "mro"):
+            if isa(x, CONTAINERS) and (args or keywords):
+                self.changed_container(x)
+            self.computes(stack, [*args, *keywords.values()])
+        elif isa(x, (list, dict, set, collections.deque)):
+            self._method_of_container(stack, x, name, args, keywords)
+        elif isa(x, type) and not is_pure(function) and not is_library_class(x):
+            self.computes(stack, [*args, *keywords.values()])
+        elif isa(x, (*CONSTANT, *CONTAINERS, *VIEWS, *ORDERED_VIEWS)):
+            if isa(x, type) and not is_pure(function) and isa(function, BuiltinFunctionType):
+                self.refuse(f"it calls {_called(function)}, which depends on more than its arguments: {INSTEAD}")
+            self.computes(stack, [x, *args, *keywords.values()])
+        elif is_iterator(x):
+            self.iterator(x)
+        elif isa(x, contextvars.ContextVar):
+            if name != "get":
+                self.refuse("it sets a ContextVar, which no recording repeats")
+            self.looked_up(x, context_value, "value")
+        elif is_lock(x) or name in (
+            "__eq__",
+            "__ne__",
+            "__hash__",
+            "__repr__",
+            "__str__",
+            "__format__",
+            "__dir__",
+            "__sizeof__",
+            "__reduce_ex__",
+        ):
+            return
+        elif isa(x, BUFFERS):
+            if name not in READING:
+                self.refuse(
+                    f"it may write into a {type(x).__name__} ({name}), which no recording repeats: use an array of NumPy's"
+                )
+            self.looked_up(x, bytes, "whole")
+        elif isa(x, random_types()):
+            if id(x) not in self.made:
+                self.refuse(DRAW)
+        else:
+            self.refuse(
+                f"it calls {type(x).__name__}.{name}, which depends on, or changes, what no recording sees: {INSTEAD}"
+            )
+
+    def _method_of_container(self, stack: Stack, x: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> None:
+        if changes(x, name):
+            if name in ("pop", "setdefault", "popitem", "popleft", "remove"):
+                self.whole(x)
+            self.changed_container(x)
+            for each in args:
+                if isa(each, CONTAINERS) and name in ("extend", "update", "extendleft", "__ior__", "__iadd__"):
+                    self.whole(each)
+                elif is_iterator(each) and name in ("extend", "update", "extendleft"):
+                    self.iterator(each)
+            return
+        if (isa(x, dict) and name in ("get", "__getitem__", "__contains__", "__missing__") and args) or (
+            isa(x, list) and name == "__getitem__" and args
+        ):
+            self.element(x, args[0])
+        elif name == "__len__":
+            self.length(x)
+        else:
+            self.whole(x)
+            if name in ("index", "count", "__contains__", "__eq__"):
+                self.computes(stack, [x, *args])
+            elif name == "__iter__" or name == "__reversed__":
+                stack.pending = [], False, True
+
+
+def _called(function: Any) -> str:
+    module = module_of(function)
+    return f"{module + '.' if module and module != 'builtins' else ''}{getattr(function, '__name__', type(function).__name__)}"

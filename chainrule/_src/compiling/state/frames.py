@@ -1,0 +1,345 @@
+"""Watching Python run: every instruction of chosen functions, with what lies on the evaluation stack.
+
+Tracebacks, debuggers and coverage see lines; what an instruction is about to read (``LOAD_ATTR`` of which object?) is on the
+stack of the frame, which Python has no name for. Its place in memory is known for each version of CPython (``LAYOUTS``), and its
+height before each instruction follows from the code. The first use tries both (``why_not``).
+
+Instructions are reported by ``sys.settrace`` before Python 3.12, and by ``sys.monitoring`` from there on.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from chainrule._src import native
+
+try:
+    import ctypes
+except ImportError:  # a Python built without it
+    ctypes = None  # type: ignore[assignment]
+
+#: called before an instruction: the frame, the stack, and the instruction
+Look = Callable[["Stack", "Instruction"], None]
+
+_WORD = 8
+#: where a frame's function and its first local lie, in words from the beginning of its record
+LAYOUTS = {(3, 11): (0, 9), (3, 12): (2, 9), (3, 13): (2, 9), (3, 14): (2, 10)}
+_TAGS = 3 if sys.version_info >= (3, 14) else 0  # bits of a reference that are no part of the address
+_NULL: Any = type("Null", (), {"__repr__": lambda self: "<NULL>"})()
+_ENDS = frozenset(
+    {
+        "RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS", "JUMP_FORWARD", "JUMP_BACKWARD",
+        "JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT",
+    }
+)  # fmt: skip
+
+
+class Instruction(NamedTuple):
+    """One instruction of a code object.
+
+    Attributes:
+        name, arg, value: as ``dis`` has them.
+        height: of the stack before it; None where no path leads.
+        keywords: the names of the keyword arguments of a call.
+    """
+
+    name: str
+    arg: int
+    value: Any
+    height: int | None
+    keywords: tuple[str, ...]
+
+
+class Stack:
+    """The locals and the evaluation stack of a frame that runs."""
+
+    __slots__ = ("_base", "_objects", "_words", "frame", "height", "pending")
+
+    frame: FrameType
+    pending: Any
+
+    def __init__(self, frame: FrameType) -> None:
+        code = frame.f_code
+        self.frame = frame
+        self._base = _count_locals(code)
+        self._words = _words(frame, LAYOUTS[sys.version_info[:2]][1], self._base + code.co_stacksize)
+        self._objects = None if _TAGS else (ctypes.py_object * len(self._words)).from_buffer(self._words)
+        self.height = 0
+        self.pending = None  # what an onlooker waits for
+
+    def top(self, depth: int = 1) -> Any:
+        """What lies ``depth`` deep, 1 being the top; ``NULL`` where the interpreter has nothing."""
+        if self._objects is None:
+            return self.slot(self._base + self.height - depth)
+        try:
+            return self._objects[self._base + self.height - depth]
+        except ValueError:  # no reference
+            return _NULL
+
+    def cell(self, index: int) -> Any:
+        """The cell of a variable of an enclosing function."""
+        return self.slot(self._base - len(self.frame.f_code.co_freevars) + index)
+
+    def end(self) -> None:
+        """Let go of the frame, which refers to this as well."""
+        self.pending = self.frame = None  # type: ignore[assignment]
+
+    def slot(self, index: int) -> Any:
+        """A local, a cell, or a place of the stack, counted from the first local."""
+        return _object(self._words[index])
+
+    @staticmethod
+    def is_null(x: Any) -> bool:
+        return x is _NULL
+
+
+def function_of(frame: FrameType) -> Any:
+    """The function that a frame runs; None for what is no function's."""
+    found = _object(_words(frame, LAYOUTS[sys.version_info[:2]][0], 1)[0])
+    return None if found is _NULL else found
+
+
+def _words(frame: FrameType, first: int, count: int) -> Any:
+    """The references in the record of a frame."""
+    record = ctypes.c_void_p.from_address(id(frame) + object.__basicsize__ + _WORD).value
+    assert record is not None
+    return (ctypes.c_void_p * count).from_address(record + first * _WORD)
+
+
+def _object(reference: int | None) -> Any:
+    """What a reference refers to; ``NULL`` for none, and for a number that is none."""
+    if reference is None or reference & _TAGS == 3:
+        return _NULL
+    address = reference & ~_TAGS
+    return ctypes.cast(address, ctypes.py_object).value if address else _NULL
+
+
+@functools.lru_cache(maxsize=4096)
+def _count_locals(code: CodeType) -> int:
+    return len(code.co_varnames) + len(code.co_freevars) + len(set(code.co_cellvars) - set(code.co_varnames))
+
+
+@functools.lru_cache(maxsize=4096)
+def instructions(code: CodeType) -> dict[int, Instruction]:
+    """The instructions of a code object by their offsets; a prefix stands for what it belongs to."""
+    found = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
+    heights = _heights(code, found)
+    table: dict[int, Instruction] = {}
+    keywords: tuple[str, ...] = ()
+    prefixes: list[int] = []
+    for i in found:
+        if i.opname == "EXTENDED_ARG":
+            prefixes.append(i.offset)
+            continue
+        if i.opname == "KW_NAMES":
+            keywords = code.co_consts[i.arg or 0]
+        one = Instruction(i.opname, i.arg or 0, i.argval, heights.get(i.offset), keywords)
+        for offset in (*prefixes, i.offset):
+            table[offset] = one
+        prefixes = []
+        if i.opname == "CALL":
+            keywords = ()
+    return table
+
+
+def _heights(code: CodeType, found: list[dis.Instruction]) -> dict[int, int]:
+    """How high the stack is before each instruction that can be reached."""
+    index = {i.offset: k for k, i in enumerate(found)}
+    heights: dict[int, int] = {}
+    handlers = [(e.target, e.depth + 1 + bool(e.lasti)) for e in dis._parse_exception_table(code)]  # type: ignore[attr-defined]
+    todo = [(0, 0), *handlers]
+    while todo:
+        offset, height = todo.pop()
+        k = index[offset]
+        while k < len(found) and found[k].offset not in heights:
+            i = found[k]
+            heights[i.offset] = height
+            arg = i.arg if i.opcode >= dis.HAVE_ARGUMENT else None
+            if i.opcode in dis.hasjrel or i.opcode in dis.hasjabs:
+                todo.append((i.argval, height + dis.stack_effect(i.opcode, arg, jump=True)))
+            if i.opname in _ENDS:
+                break
+            if i.opname == "RETURN_GENERATOR":
+                height = 1  # what the first next() sends; stack_effect has other things to say in each version
+            elif i.opname != "EXTENDED_ARG":
+                height += dis.stack_effect(i.opcode, arg, jump=False)
+            k += 1
+    return heights
+
+
+# -- being told ----------------------------------------------------------------------------------------------------------
+
+
+def watched(
+    call: Callable[[], Any], enter: Callable[[FrameType], Any], look: Look, leave: Callable[[Stack], None]
+) -> Any:
+    """Call something, and be told what this thread does meanwhile.
+
+    Args:
+        enter: called with each frame that begins, or goes on; whether its instructions are to be looked at. None: those of its
+            code never are.
+        look: called before each instruction of such frames.
+        leave: called when such a frame ends, or waits.
+    """
+    return (_monitored if hasattr(sys, "monitoring") else _traced)(call, enter, look, leave)
+
+
+def _traced(
+    call: Callable[[], Any], enter: Callable[[FrameType], Any], look: Look, leave: Callable[[Stack], None]
+) -> Any:
+    loops = native.loops()
+
+    def begin(frame: FrameType, event: str, arg: Any) -> Any:
+        if event != "call":
+            return None
+        wanted = enter(frame)
+        if not wanted:
+            if wanted is None and loops is not None:
+                loops.mark_quiet(frame.f_code)
+            return None
+        table = instructions(frame.f_code)
+        stack = Stack(frame)
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+
+        def inside(frame: FrameType, event: str, arg: Any) -> Any:
+            if event == "opcode":
+                instruction = table[frame.f_lasti]
+                if instruction.height is not None:
+                    stack.height = instruction.height
+                    look(stack, instruction)
+            elif event == "return":
+                leave(stack)
+                stack.end()
+            return inside
+
+        return inside
+
+    sys.settrace(begin)
+    quieter = loops is not None and loops.quieten(True)
+    try:
+        return call()
+    finally:
+        sys.settrace(None)
+        if quieter:
+            loops.quieten(False)
+
+
+def _monitored(
+    call: Callable[[], Any], enter: Callable[[FrameType], Any], look: Look, leave: Callable[[Stack], None]
+) -> Any:
+    monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
+    events = monitoring.events
+    tool = next((n for n in (4, 3, 5) if monitoring.get_tool(n) is None), None)
+    if tool is None:
+        raise RuntimeError("all numbers of sys.monitoring's tools are taken")
+    thread = threading.get_ident()
+    stacks: dict[int, tuple[FrameType, Stack | None]] = {}
+    codes: set[CodeType] = set()
+
+    def begin(code: CodeType, offset: int, *_: Any) -> Any:
+        if threading.get_ident() != thread:
+            return None
+        frame = sys._getframe(1 if code is sys._getframe(1).f_code else 2)
+        wanted = enter(frame)
+        if wanted is None:
+            return monitoring.DISABLE
+        if wanted:
+            stacks[id(frame)] = frame, Stack(frame)
+            if code not in codes:
+                codes.add(code)
+                monitoring.set_local_events(tool, code, events.INSTRUCTION)
+        return None
+
+    def thrown(code: CodeType, offset: int, *_: Any) -> None:
+        begin(code, offset)  # of such events no code can be left out
+
+    def inside(code: CodeType, offset: int) -> Any:
+        if threading.get_ident() != thread:
+            return None
+        frame = sys._getframe(1)
+        known = stacks.get(id(frame))
+        if known is not None and known[1] is not None:
+            instruction = instructions(code)[offset]
+            if instruction.height is not None:
+                known[1].height = instruction.height
+                look(known[1], instruction)
+        return None
+
+    def end(code: CodeType, offset: int, *_: Any) -> Any:
+        if threading.get_ident() == thread:
+            known = stacks.pop(id(sys._getframe(1)), None)
+            if known is not None and known[1] is not None:
+                leave(known[1])
+                known[1].end()
+        return None
+
+    monitoring.use_tool_id(tool, "chainrule")
+    monitoring.restart_events()  # what was never to be looked at may be another's, by now
+    handlers = {
+        events.PY_START: begin, events.PY_RESUME: begin, events.PY_THROW: thrown, events.INSTRUCTION: inside,
+        events.PY_RETURN: end, events.PY_YIELD: end, events.PY_UNWIND: end,
+    }  # fmt: skip
+    for event, handler in handlers.items():
+        monitoring.register_callback(tool, event, handler)
+    monitoring.set_events(tool, sum(event for event in handlers if event != events.INSTRUCTION))
+    try:
+        return call()
+    finally:
+        monitoring.set_events(tool, 0)
+        for code in codes:
+            monitoring.set_local_events(tool, code, 0)
+        for event in handlers:
+            monitoring.register_callback(tool, event, None)
+        monitoring.free_tool_id(tool)
+        stacks.clear()
+
+
+def occupied() -> bool:
+    """Whether a debugger, or what measures coverage, is told of this thread's instructions now."""
+    return not hasattr(sys, "monitoring") and sys.gettrace() is not None
+
+
+# -- whether it works ----------------------------------------------------------------------------------------------------
+
+
+def _sample(things: Any, key: Any) -> Any:
+    """What is tried: a subscript, an attribute of a global, a call with a keyword, a loop."""
+    try:
+        return [[*sorted(x, reverse=True), things[key], Stack.top] for x in things[0]][5]
+    except IndexError:
+        return dict(a=things[key])
+
+
+@functools.cache
+def why_not() -> str:
+    """Why instructions cannot be watched here; "" if they can."""
+    if ctypes is None or sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != _WORD:
+        return "it takes CPython of 64 bits, with ctypes"
+    if sys.version_info[:2] not in LAYOUTS:
+        return f"the frames of Python {sys.version_info[0]}.{sys.version_info[1]} are not known"
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return "Python runs without its lock"
+    things, seen, functions = ([[3, 4]], object()), [], []
+
+    def enter(frame: FrameType) -> bool:
+        functions.append(function_of(frame))
+        return frame.f_code.co_name in ("_sample", "<listcomp>")
+
+    def look(stack: Stack, i: Instruction) -> None:
+        if i.name == "BINARY_SUBSCR" or (i.name, i.arg) == ("BINARY_OP", 26):
+            seen.append((stack.top(2), stack.top()))
+        elif i.name == "LOAD_ATTR":
+            seen.append((stack.top(), i.value))
+
+    watched(lambda: _sample(things, 1), enter, look, lambda stack: None)
+    wanted = [(things, 0), (things, 1), (Stack, "top")]
+    found = [pair for pair in seen if pair[0] is things or pair[0] is Stack]
+    if [(id(a), b) for a, b in found[:3]] != [(id(a), b) for a, b in wanted] or _sample not in functions:
+        return f"instructions of Python {sys.version.split()[0]} have other operands than expected"
+    return ""

@@ -1,0 +1,211 @@
+"""What a recording read of Python's state, looked at again in each call.
+
+A :class:`Guard` is one read: of a name, an attribute, an element, the contents of a container or an array. It holds for as long
+as the same object is there, or a number or text of the same type and value.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from types import CellType, MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src import native
+
+ndarray = np.ndarray
+#: what is read where there is nothing
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
+IMMUTABLE = frozenset({bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range})
+_MOST = 8  # sets of guards that one recording holds under
+
+
+class Copy:
+    """Base of what stands for the content of an object, and is equal to another of the same content."""
+
+
+class Kind:
+    """The kinds of guards, with the numbers that native code knows them by."""
+
+    ITEM, INSTANCE, CELL, TYPE, CLASS, ELEMENTS, LENGTH, FUNCTION, CONTENT, CHECK = range(10)
+
+
+class Guard(NamedTuple):
+    """One read.
+
+    Attributes:
+        kind: of :class:`Kind`.
+        thing: what was read: a dictionary, an object, a cell, a class, a list, an array.
+        key: which part of it; None: the whole.
+        value: what was there. Of a list the tuple of its elements, of an array its :func:`content`.
+    """
+
+    kind: int
+    thing: Any
+    key: Any
+    value: Any
+
+    def now(self) -> Any:
+        """What is there now."""
+        return _NOW[self.kind](self.thing, self.key)
+
+    def holds(self) -> bool:
+        """Whether the same is there."""
+        return same_value(self.value, self.now())
+
+
+def elements(x: Any) -> tuple[Any, ...]:
+    """What is in a container, one after the other: of a dictionary keys and values."""
+    if isinstance(x, (dict, MappingProxyType)):
+        return tuple([part for item in x.items() for part in item])
+    if isinstance(x, (set, frozenset)):
+        return tuple(sorted(set.__iter__(x) if isinstance(x, set) else frozenset.__iter__(x), key=id))
+    return tuple(list.__iter__(x) if isinstance(x, list) else deque.__iter__(x) if isinstance(x, deque) else x)
+
+
+def attributes_of(x: Any) -> Any:
+    """The attributes of an object itself, without running code of its class; None if it has none."""
+    try:
+        return object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return None
+
+
+def _instance(thing: Any, key: str) -> Any:
+    inside = attributes_of(thing)
+    return MISSING if inside is None else inside.get(key, MISSING)
+
+
+def lookup(cls: type, name: str) -> Any:
+    """What a class or one of its bases has under a name, as it stands there."""
+    for base in cls.__mro__:
+        found = base.__dict__.get(name, MISSING)
+        if found is not MISSING:
+            return found
+    return MISSING
+
+
+def cell_content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def function_parts(x: Any) -> tuple[Any, ...]:
+    """What a function runs, and with which defaults."""
+    return x.__code__, x.__defaults__, x.__kwdefaults__
+
+
+#: by kind, what reads again
+_NOW: tuple[Callable[[Any, Any], Any], ...] = (
+    lambda thing, key: dict.get(thing, key, MISSING),
+    _instance,
+    lambda thing, key: cell_content(thing),
+    lookup,
+    lambda thing, key: type(thing),
+    lambda thing, key: elements(thing),
+    lambda thing, key: len(thing),
+    lambda thing, key: function_parts(thing),
+    lambda thing, key: content(thing),
+    lambda thing, key: key(thing),
+)
+
+
+def same_value(x: Any, y: Any) -> bool:
+    """Whether two objects are one, or numbers or texts of one type and value, or tuples of such."""
+    if x is y:
+        return True
+    kind = type(x)
+    if kind is not type(y):
+        return False
+    if kind is tuple:
+        return len(x) == len(y) and all(map(same_value, x, y))
+    if issubclass(kind, Copy):
+        return bool(x == y)
+    if kind in IMMUTABLE or issubclass(kind, (np.generic, np.dtype)):
+        return bool(x == y and repr(x) == repr(y))
+    return False
+
+
+def content(x: Any) -> tuple[bytes, Any, Any, Any]:
+    """The bytes of an array, and how it lies in memory."""
+    return x.tobytes("A"), x.shape, x.dtype, x.strides
+
+
+class References:
+    """The guards of a recording.
+
+    Several sets of them where the recording was made again, and came to the same, after some had not held.
+    """
+
+    __slots__ = ("_sets",)
+
+    def __init__(self, guards: list[Guard]) -> None:
+        self._sets = [tuple(guards)]
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """Those of the first set."""
+        return self._sets[0]
+
+    @property
+    def arrays(self) -> list[ndarray]:
+        """The plain arrays whose numbers were read."""
+        return [guard.thing for guard in self.guards if issubclass(type(guard.thing), ndarray)]
+
+    def hold(self) -> bool:
+        """Whether all that was read is as it was."""
+        for k, guards in enumerate(self._sets):
+            at = _first_broken(guards, 0, MISSING)
+            if at < 0 or self._renewed(k, at):
+                return True
+        return False
+
+    def _renewed(self, k: int, at: int) -> bool:
+        """Take equal numbers and texts, which are other objects now, for what was read; False if anything else differs."""
+        guards = self._sets[k]
+        while at >= 0:
+            guard = guards[at]
+            try:
+                now = guard.now()
+            except Exception:  # what was read is no more
+                return False
+            if not same_value(guard.value, now):
+                return False
+            if guard.kind < Kind.FUNCTION and now is not guard.value:
+                guards = (*guards[:at], guard._replace(value=now), *guards[at + 1 :])
+            at = _first_broken(guards, at + 1, MISSING)
+        self._sets[k] = guards
+        return True
+
+    def extend(self, new: References) -> None:
+        """Hold only where another recording does, too."""
+        self._sets = [
+            guards + tuple([g for g in new.guards if not any(_is_same(g, h) for h in guards)]) for guards in self._sets
+        ]
+
+    def adopt(self, new: References) -> None:
+        """Hold where another recording that came to the same does, too."""
+        self._sets = [*new._sets, *self._sets][:_MOST]
+
+
+def _is_same(x: Guard, y: Guard) -> bool:
+    return x.kind == y.kind and x.thing is y.thing and x.key is y.key
+
+
+def _first_broken_in_python(guards: tuple[Guard, ...], begin: int, missing: Any) -> int:
+    for k in range(begin, len(guards)):
+        guard = guards[k]
+        try:
+            if not guard.holds():
+                return k
+        except Exception:  # what was read is no more
+            return k
+    return -1
+
+
+#: the position of the first guard, from one on, that finds another object than was read; -1 if there is none
+_first_broken = native.first_broken if native.AVAILABLE else _first_broken_in_python

@@ -1,0 +1,254 @@
+"""What each instruction of Python's is about to read, change and call."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.compiling.state.calls import Calls
+from chainrule._src.compiling.state.frames import Instruction, Stack
+from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, Kind, cell_content
+from chainrule._src.compiling.state.known import CONSTANT, CONTAINERS, is_constant_module, is_lock, module_of_code
+from chainrule._src.compiling.state.objects import OURS, array_value, is_iterator, is_python, isa
+
+ndarray = np.ndarray
+Handler = Callable[[Calls, Stack, Instruction], None]
+_ELEMENTS = 64  # of one array that are looked at one by one; beyond, all of it is
+
+
+_SUBSCRIPT = 26  # of BINARY_OP, since Python 3.14
+_IN_PLACE = 13  # the first number of BINARY_OP that is an in-place operator
+
+
+def _global(reads: Calls, stack: Stack, i: Instruction) -> None:
+    names = stack.frame.f_globals
+    if not is_constant_module(module_of_code(stack.frame.f_code, names)):
+        reads.item(names, i.value)
+
+
+def _name(reads: Calls, stack: Stack, i: Instruction) -> None:
+    if stack.frame.f_locals is stack.frame.f_globals or i.value not in stack.frame.f_locals:
+        _global(reads, stack, i)
+
+
+def _free(stack: Stack, i: Instruction) -> Any:
+    """The cell of a variable of an enclosing function; None for one of this function's."""
+    code = stack.frame.f_code
+    if i.value not in code.co_freevars:
+        return None
+    return stack.cell(code.co_freevars.index(i.value))
+
+
+def _deref(reads: Calls, stack: Stack, i: Instruction) -> None:
+    cell = _free(stack, i)
+    if cell is not None and not is_constant_module(module_of_code(stack.frame.f_code, stack.frame.f_globals)):
+        reads.guard(Kind.CELL, cell, None, cell_content(cell))
+
+
+def _attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.attribute(stack.top(), i.value)
+
+
+def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
+    x, key = stack.top(2), stack.top()
+    if type(x) is ndarray:
+        if not isa(key, OURS):
+            _array_element(reads, stack, x, key)
+    elif isa(x, (dict, list, collections.deque, types.MappingProxyType)):
+        if type(key) in IMMUTABLE or not isa(x, (list, collections.deque)):
+            reads.element(x, key)
+        else:
+            reads.computes(stack, [x, key])
+    elif not isa(x, (*CONSTANT, tuple)):
+        reads.computes(stack, [x, key])
+
+
+def _array_element(reads: Calls, stack: Stack, x: Any, key: Any) -> None:
+    whole = key if type(key) is tuple else (key,)
+    if x.ndim == len(whole) and all(type(k) is int for k in whole):
+        guards = reads.thing_of(x).guards
+        if sum(type(name) is tuple and name[0] == "element" for name in guards) < _ELEMENTS:
+            at = functools.partial(array_value, key=whole)
+            with_value = at(x)
+            if with_value is not MISSING:
+                reads.check_not_written(x)
+                reads.guard(Kind.CHECK, x, at, with_value, ("element", whole))
+            return
+    reads.computes(stack, [x, key])
+
+
+def _operands(count: int) -> Handler:
+    def look(reads: Calls, stack: Stack, i: Instruction) -> None:
+        reads.computes(stack, [stack.top(k) for k in range(count, 0, -1)])
+
+    return look
+
+
+def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
+    x, y = stack.top(2), stack.top()
+    if i.arg == _SUBSCRIPT:
+        _reads_element(reads, stack, i)
+        return
+    writes = i.arg >= _IN_PLACE and (
+        isa(x, (list, set, dict, collections.deque)) or (isa(x, ndarray) and not isa(y, OURS))
+    )
+    if writes and not isa(x, OURS):
+        reads.changed_container(x)
+    reads.computes(stack, [x, y])
+
+
+def _handles(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.recorder.handles(stack.top())
+
+
+def _truth(reads: Calls, stack: Stack, i: Instruction) -> None:
+    x = stack.top()
+    if isa(x, CONTAINERS):
+        reads.length(x)
+    elif type(x) is ndarray:
+        reads.consumed(x)
+    elif type(x) not in IMMUTABLE:
+        reads.operand(x, [])
+
+
+def _goes_through(reads: Calls, stack: Stack, i: Instruction) -> None:
+    x = stack.top()
+    reads.iterated(x)
+    if i.name == "GET_ITER" and not is_iterator(x):
+        stack.pending = [], False, True
+
+
+def _stores_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.changed_attribute(stack.top(), i.value)
+
+
+def _stores_item(depth: int) -> Handler:
+    def look(reads: Calls, stack: Stack, i: Instruction) -> None:
+        reads.changed_container(stack.top(depth))
+
+    return look
+
+
+def _stores_global(reads: Calls, stack: Stack, i: Instruction) -> None:
+    if i.name.endswith("GLOBAL") or stack.frame.f_locals is stack.frame.f_globals:
+        reads.changed_name(stack.frame.f_globals, i.value)
+
+
+def _stores_free(reads: Calls, stack: Stack, i: Instruction) -> None:
+    cell = _free(stack, i)
+    if cell is not None:
+        reads.changed_cell(cell)
+
+
+def _call(reads: Calls, stack: Stack, i: Instruction) -> None:
+    if i.name == "CALL" and CALLS_TWICE:
+        return
+    extra = i.name == "CALL_KW"
+    count = i.arg + extra
+    names = stack.top() if extra else i.keywords
+    below = [stack.top(count + 2), stack.top(count + 1)]
+    args = [stack.top(k) for k in range(count, int(extra), -1)]
+    if _CALLABLE_FIRST:
+        function, receiver = below
+    else:
+        function, receiver = below if not Stack.is_null(below[0]) else below[::-1]
+    if not Stack.is_null(receiver):
+        args = [receiver, *args]
+    positional = args[: len(args) - len(names)]
+    reads.calls(stack, function, positional, dict(zip(names, args[len(positional) :], strict=True)))
+
+
+def _call_unpacked(reads: Calls, stack: Stack, i: Instruction) -> None:
+    keywords = stack.top() if i.arg & 1 or _KEYWORDS_ALWAYS else {}
+    depth = 1 + (i.arg & 1 or _KEYWORDS_ALWAYS)
+    keywords = {} if Stack.is_null(keywords) else keywords
+    given = stack.top(depth)
+    function = stack.top(depth + (2 if _CALLABLE_FIRST else 1))
+    if isa(given, CONTAINERS):
+        reads.whole(given)
+    else:
+        reads.iterated(given)
+    if isa(keywords, dict) and keywords:
+        reads.whole(keywords)
+    reads.calls(stack, function, list(given) if isa(given, CONTAINERS) else [], dict(keywords))
+
+
+def _formatted(reads: Calls, stack: Stack, i: Instruction) -> None:
+    deeper = i.name == "FORMAT_WITH_SPEC" or (i.name == "FORMAT_VALUE" and i.arg & 4)
+    reads.computes(stack, [stack.top(2 if deeper else 1)])
+
+
+def _imports(reads: Calls, stack: Stack, i: Instruction) -> None:
+    if i.value.partition(".")[0] not in sys.modules and not i.value.startswith("."):
+        refusal = "it imports a module that is not loaded yet"
+        reads.later = True
+        reads.refuse(refusal)
+
+
+def _enters(reads: Calls, stack: Stack, i: Instruction) -> None:
+    x = stack.top()
+    if not (is_lock(x) or is_python(x, "__enter__") or type(x).__module__.startswith(("numpy", "chainrule"))):
+        reads.refuse(f"it enters a {type(x).__name__}, of which it is not known what it changes")
+
+
+def _super_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.attribute(super(stack.top(2), stack.top()), i.value)
+
+
+def unknown(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.refuse(f"it runs the instruction {i.name}, of which it is not known what it reads")
+
+
+CALLS_TWICE = sys.version_info < (3, 12)  # PRECALL comes before CALL, and has all operands
+
+
+_KEYWORDS_ALWAYS = sys.version_info >= (3, 14)  # of CALL_FUNCTION_EX, though there be none
+_CALLABLE_FIRST = sys.version_info >= (3, 13)
+
+
+_HARMLESS = """
+    NOP RESUME CACHE EXTENDED_ARG POP_TOP PUSH_NULL COPY SWAP LOAD_CONST LOAD_FAST LOAD_FAST_CHECK LOAD_FAST_AND_CLEAR
+    LOAD_FAST_LOAD_FAST LOAD_FAST_BORROW LOAD_FAST_BORROW_LOAD_FAST_BORROW LOAD_SMALL_INT LOAD_COMMON_CONSTANT
+    STORE_FAST STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST STORE_FAST_MAYBE_NULL DELETE_FAST LOAD_CLOSURE MAKE_CELL COPY_FREE_VARS
+    MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE BUILD_TUPLE BUILD_LIST BUILD_SET BUILD_MAP BUILD_CONST_KEY_MAP BUILD_SLICE BUILD_STRING
+    LIST_APPEND SET_ADD MAP_ADD LIST_TO_TUPLE FOR_ITER END_FOR POP_ITER IS_OP KW_NAMES
+    RETURN_VALUE RETURN_CONST RETURN_GENERATOR YIELD_VALUE GEN_START SEND END_SEND ASYNC_GEN_WRAP
+    JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT JUMP POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE
+    POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE
+    POP_EXCEPT RERAISE RAISE_VARARGS CHECK_EXC_MATCH WITH_EXCEPT_START LOAD_ASSERTION_ERROR CLEANUP_THROW
+    LOAD_BUILD_CLASS LOAD_LOCALS SETUP_ANNOTATIONS CALL_INTRINSIC_1 CALL_INTRINSIC_2 MATCH_SEQUENCE MATCH_MAPPING
+    NOT_TAKEN EXIT_INIT_CHECK INTERPRETER_EXIT
+"""
+
+
+_JUMPS = """
+    POP_JUMP_IF_TRUE POP_JUMP_IF_FALSE POP_JUMP_FORWARD_IF_TRUE POP_JUMP_FORWARD_IF_FALSE POP_JUMP_BACKWARD_IF_TRUE
+    POP_JUMP_BACKWARD_IF_FALSE JUMP_IF_TRUE_OR_POP JUMP_IF_FALSE_OR_POP TO_BOOL UNARY_NOT
+"""
+
+
+#: what is done before an instruction; None: nothing
+HANDLERS: dict[str, Handler | None] = {
+    **dict.fromkeys(_HARMLESS.split()),
+    **dict.fromkeys(_JUMPS.split(), _truth),
+    "LOAD_GLOBAL": _global, "LOAD_NAME": _name, "LOAD_DEREF": _deref, "LOAD_CLASSDEREF": _deref, "LOAD_FROM_DICT_OR_DEREF": _deref,
+    "LOAD_FROM_DICT_OR_GLOBALS": _name, "LOAD_ATTR": _attribute, "LOAD_METHOD": _attribute, "IMPORT_FROM": _attribute,
+    "LOAD_SUPER_ATTR": _super_attribute, "BINARY_SUBSCR": _reads_element, "BINARY_SLICE": _operands(3), "BINARY_OP": _binary,
+    "COMPARE_OP": _operands(2), "CONTAINS_OP": _operands(2), "UNARY_NEGATIVE": _operands(1), "UNARY_INVERT": _operands(1),
+    "UNARY_POSITIVE": _operands(1), "GET_ITER": _goes_through,
+    "GET_YIELD_FROM_ITER": _goes_through, "UNPACK_SEQUENCE": _goes_through, "UNPACK_EX": _goes_through,
+    "LIST_EXTEND": _goes_through, "SET_UPDATE": _goes_through, "DICT_UPDATE": _goes_through, "DICT_MERGE": _goes_through,
+    "PUSH_EXC_INFO": _handles, "GET_LEN": _truth, "MATCH_KEYS": _operands(2), "MATCH_CLASS": _operands(3), "STORE_ATTR": _stores_attribute,
+    "DELETE_ATTR": _stores_attribute, "STORE_SUBSCR": _stores_item(2), "DELETE_SUBSCR": _stores_item(2),
+    "STORE_SLICE": _stores_item(3), "STORE_GLOBAL": _stores_global, "STORE_NAME": _stores_global, "DELETE_GLOBAL": _stores_global,
+    "DELETE_NAME": _stores_global, "STORE_DEREF": _stores_free, "DELETE_DEREF": _stores_free, "PRECALL": _call, "CALL": _call,
+    "CALL_KW": _call, "CALL_FUNCTION_EX": _call_unpacked, "FORMAT_VALUE": _formatted, "FORMAT_SIMPLE": _formatted,
+    "FORMAT_WITH_SPEC": _formatted, "CONVERT_VALUE": _formatted, "IMPORT_NAME": _imports, "BEFORE_WITH": _enters,
+    "LOAD_SPECIAL": _enters,
+}  # fmt: skip

@@ -1,0 +1,308 @@
+"""What was read and changed of Python's objects, until it is known which of them the function made itself."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import gc
+import sys
+import types
+from collections.abc import Callable
+from types import CellType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import Array
+from chainrule._src.arrays import dtypes
+from chainrule._src.compiling.state.frames import Stack
+from chainrule._src.compiling.state.guards import (
+    MISSING,
+    Guard,
+    Kind,
+    attributes_of,
+    cell_content,
+    content,
+    elements,
+    lookup,
+)
+from chainrule._src.compiling.state.known import CONTAINERS, is_constant_module, is_library, module_of_code
+from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, is_python, isa
+from chainrule._src.compiling.state.undo import (
+    put_array,
+    put_attribute,
+    put_cell,
+    put_dict,
+    put_item,
+    put_list,
+    put_set,
+)
+from chainrule._src.interpreters.traced import ByValue, Recorder, Unrecordable, Var
+from chainrule._src.messages.places import Where
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.tape.versions import owner
+
+ndarray = np.ndarray
+_COPIED = 1 << 24  # bytes up to which an array that plain code writes is kept, to be put back
+INSTEAD = "pass what it gives as an argument, or leave it out of the compiled function"
+#: stands for the thing itself in guards that are not final yet: a reference would keep it
+_Of: Any = object()
+
+
+class Refused(BaseException):
+    """Stops a recording, right before what it cannot repeat; no ``except Exception`` of the function's catches it."""
+
+
+class Thing:
+    """A container, object, cell, function or array whose state was read or changed.
+
+    Attributes:
+        guards: what was read of it, by kind and key.
+        undo: what puts back, last first, what was there before the function changed it.
+        what, where: what was changed, for a message.
+    """
+
+    __slots__ = ("guards", "thing", "undo", "what", "where")
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+        self.guards: dict[Any, Guard] = {}
+        self.undo: list[Callable[[Any], None]] = []
+        self.what = ""
+        self.where: Where | None = None
+
+
+class Log:
+    """What a function read and changed.
+
+    Args:
+        recorder: of the arrays.
+
+    Attributes:
+        reason: why the function is not recorded; None: nothing spoke against it. ``later``: it may be in a later call;
+            ``by_value``: it may be with the numbers among its arguments as they are.
+        now: the stack of the instruction that runs.
+        made: iterators and generators of random numbers that the function made.
+        given: the containers among its arguments, by identity: copies, so that what is put into them is lost.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.reason: str | None = None
+        self.later = self.by_value = False
+        self._things: dict[int, Thing] = {}
+        self.made: dict[int, Any] = {}
+        self._order: list[Thing] = []  # that it changed
+        self.given: set[int] = set()
+        self.now: Stack | None = None
+
+    def refuse(self, what: str) -> None:
+        """Stop: the function does, or is about to do, what no recording repeats."""
+        where = self._where()
+        self.reason = f"{what} ({where.quoted})" if where else what
+        raise Refused(self.reason)
+
+    def check_type(self, x: Any, same: Callable[[type], bool]) -> None:
+        """Stop if something about a value's type is not so for that of what it stands for in plain code.
+
+        A number among the arguments is then recorded as itself.
+        """
+        stands_for = self.recorder.stands_for(x._tensor._raw) if type(x) is Array else None
+        if stands_for is not None and not same(stands_for):
+            self.by_value = True
+            self.refuse(
+                f"it asks for the type of what is a {stands_for.__name__}, and stands for one here: use isinstance()"
+            )
+
+    def check_holder(self, x: Any, does: str) -> None:
+        """Stop at an array of objects that holds what numbers are in plain code, where its dtype matters."""
+        if (
+            type(x) is ndarray
+            and x.dtype.kind == "O"
+            and self.recorder.plain
+            and any([type(e) is Array for e in x.flat])
+        ):
+            self.refuse(f"it {does} np.array([...]) of its values: np.stack([...]) has them in one array")
+
+    def _where(self) -> Where | None:
+        frame: Any = None if self.now is None else self.now.frame
+        while frame is not None and is_constant_module(module_of_code(frame.f_code, frame.f_globals)):
+            frame = frame.f_back  # in a module of ours, or Python's: the user's line is further out
+        where = None if frame is None else Where(frame.f_code, frame.f_lasti)
+        return where if where else None
+
+    def undo(self) -> None:
+        """Have everything as it was before."""
+        for thing in reversed(self._order):
+            for put_back in reversed(thing.undo):
+                put_back(thing.thing)
+        self._order.clear()
+
+    def check(self) -> None:
+        """Raise if the function refused, though something caught that."""
+        if self.reason is not None:
+            refusal = (ByValue if self.by_value else Unrecordable)(self.reason)
+            refusal.perhaps_later = self.later
+            raise refusal
+
+    def arrays(self) -> list[Any]:
+        """The arrays that it refers to, once the function has returned, and what else it made itself is forgotten."""
+        self.made.clear()
+        self.now = None
+        self._drop_what_is_alone()
+        return [thing.thing for thing in self._things.values() if isa(thing.thing, ndarray)]
+
+    def guards(self, constants: list[Var]) -> list[Guard]:
+        """What is to be looked at again: nothing that the function made itself.
+
+        Args:
+            constants: arrays that nobody but the recording has.
+
+        Raises:
+            Unrecordable: it changes what others have.
+        """
+        self.check()
+        own = {id(owner(var.array)) for var in constants}
+        for key in [key for key, t in self._things.items() if isa(t.thing, ndarray) and id(owner(t.thing)) in own]:
+            del self._things[key]
+        self.guard(Kind.ITEM, vars(dtypes), "_default", dtypes.default_dtype())  # which tensors of Python's floats get
+        if any(thing.undo for thing in self._things.values()):
+            gc.collect()  # what the function made may refer to itself: a hook to its list, and a tensor to its hook
+            self._drop_what_is_alone()
+        things = self._things.values()
+        for thing in things:
+            if thing.undo:
+                here = f" ({thing.where.quoted})" if thing.where else ""
+                refusal = Unrecordable(
+                    f"it changes {thing.what}, which is Python's{here}: what is to last from call to call can be a tensor that "
+                    "is written in place (t.add_(1), w.copy_(...)), or an argument and a result"
+                )
+                refusal.perhaps_later = True
+                raise refusal
+        found = [guard._replace(thing=thing.thing) for thing in things for guard in thing.guards.values()]
+        found = [g._replace(value=content(g.thing)) if g.kind == Kind.CONTENT else g for g in found]
+        for guard in found:
+            if not _still_holds(guard):
+                raise Unrecordable(f"{_named(guard)} changes while it runs, and nothing shows why: {INSTEAD}")
+        return found
+
+    def _drop_what_is_alone(self) -> None:
+        """Forget what nobody else has: the function made it."""
+        things = self._things
+        settled = False
+        while not settled:
+            settled = True
+            known: collections.Counter[int] = collections.Counter()  # references to arrays: ours, and our arrays'
+            for thing in things.values():
+                if isa(thing.thing, ndarray):
+                    known.update([id(thing.thing), id(thing.thing.base)])
+            for key in list(things):
+                if _is_alone(things[key], known):
+                    self._order = [thing for thing in self._order if thing is not things[key]]
+                    del things[key]
+                    settled = False
+
+    def thing_of(self, x: Any) -> Thing:
+        found = self._things.get(id(x))
+        if found is None:
+            found = self._things[id(x)] = Thing(x)
+        return found
+
+    def guard(self, kind: int, x: Any, key: Any, value: Any, name: Any = None) -> None:
+        guards = self.thing_of(x).guards
+        name = (kind, key) if name is None else name
+        if name not in guards:
+            guards[name] = Guard(kind, _Of, key, value)
+
+    def changed(self, x: Any, what: str, put_back: Callable[[Any], None]) -> None:
+        """Something is about to be changed."""
+        thing = self.thing_of(x)
+        if not thing.undo:
+            thing.what, thing.where = what, self._where()
+            self._order.append(thing)
+        thing.undo.append(put_back)
+
+    def changed_container(self, x: Any) -> None:
+        """Elements are about to be put into something, or taken out."""
+        self.check_holder(x, "writes into")
+        if id(x) in self.given:
+            self.refuse(f"it changes a {type(x).__name__} among its arguments: return what is new")
+        if id(x) in self._things and self._things[id(x)].undo and isa(x, (ndarray, *CONTAINERS)):
+            return
+        if type(x) is ndarray:
+            if x.nbytes > _COPIED:
+                self.refuse("it writes a large array of NumPy's in place, which no recording repeats: use a tensor")
+            what = "a plain array, where none of its own values takes part"
+            self.changed(x, what, functools.partial(put_array, values=x.copy()))
+        elif isa(x, (list, collections.deque)):
+            self.changed(x, "a list or dictionary", functools.partial(put_list, values=list(elements(x))))
+        elif isa(x, dict):
+            self.changed(x, "a list or dictionary", functools.partial(put_dict, values=list(dict.items(x))))
+        elif isa(x, set):
+            self.changed(x, "a set", functools.partial(put_set, values=elements(x)))
+        elif not isa(x, OURS) and not is_python(x, "__setitem__"):
+            self.refuse(f"it writes into a {type(x).__name__}, which no recording repeats")
+
+    def changed_attribute(self, x: Any, name: str) -> None:
+        """An attribute is about to be set or deleted."""
+        kind = type(x)
+        if isa(x, ModuleType):
+            self.changed(vars(x), name, functools.partial(put_item, key=name, value=vars(x).get(name, MISSING)))
+        elif isa(x, type):
+            self.changed(x, name, functools.partial(put_attribute, name=name, value=x.__dict__.get(name, MISSING)))
+        elif isa(x, Tensor) and not hasattr(type(lookup(kind, name)), "__set__"):
+            self.refuse(f"it sets an attribute of its own, {name}, on a tensor, which no recording repeats")
+        elif not isa(x, OURS) and not (kind.__module__.startswith("chainrule.") and is_library(kind.__module__)):
+            found = lookup(kind, name)
+            if is_python(x, "__setattr__") or isa(found, property) or is_python(found, "__set__"):
+                return  # whose instructions are looked at
+            inside = attributes_of(x)
+            now = inside.get(name, MISSING) if type(inside) is dict else MISSING
+            if isa(found, types.MemberDescriptorType):
+                now = attribute_or_missing(x, name)
+            self.changed(x, name, functools.partial(put_attribute, name=name, value=now))
+
+    def changed_name(self, names: dict[str, Any], name: str) -> None:
+        self.changed(names, name, functools.partial(put_item, key=name, value=names.get(name, MISSING)))
+
+    def changed_cell(self, cell: CellType) -> None:
+        self.changed(
+            cell, "a variable of the enclosing function", functools.partial(put_cell, value=cell_content(cell))
+        )
+
+
+def _references(holder: list[Any]) -> int:
+    """How many references there are to what a list holds, apart from the list's."""
+    x = holder.pop()
+    count = sys.getrefcount(x)
+    holder.append(x)
+    return count - _OWN
+
+
+_OWN = 0
+_OWN = _references([object()])  # those of ``_references`` itself, which differ between versions of Python
+
+
+def _is_alone(thing: Thing, known: collections.Counter[int]) -> bool:
+    """Whether nobody has something but its record, and an array's memory but its record and those of its views."""
+    holder = [thing.thing]
+    thing.thing = None
+    alone = _references(holder) == 0
+    (thing.thing,) = holder
+    if alone and isa(thing.thing, ndarray) and thing.thing.base is not None:
+        base = [thing.thing.base]
+        alone = type(base[0]) is ndarray and _references(base) <= known[id(base[0])]
+    return alone
+
+
+def _still_holds(guard: Guard) -> bool:
+    try:
+        return guard.holds()
+    except Exception:
+        return False
+
+
+def _named(guard: Guard) -> str:
+    """What a guard looks at, in words."""
+    name = guard.key if type(guard.key) is str else ""
+    return name or f"a {type(guard.thing).__name__} that it reads"

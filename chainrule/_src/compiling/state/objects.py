@@ -1,0 +1,124 @@
+"""Questions about objects that run none of their code, and what guards ask them again."""
+
+from __future__ import annotations
+
+import contextvars
+import random
+import sys
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any
+
+from chainrule._src.api.array import Array
+from chainrule._src.compiling.state.guards import MISSING, elements, lookup
+from chainrule._src.compiling.state.known import CONTAINERS, has_numbers, is_library, module_of_code
+from chainrule._src.ops.random import Generator
+from chainrule._src.tape.node import Node
+from chainrule._src.tape.protocol import ArrayLike
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.transforms.context import FunctionCtx
+
+VALUES = (Tensor, Array, ArrayLike)
+OURS = (*VALUES, Node, FunctionCtx, Generator)
+
+
+def isa(x: Any, kinds: Any) -> bool:
+    """Whether an object's class is one of these: ``isinstance`` may run code of the object's."""
+    return issubclass(type(x), kinds)
+
+
+def is_python(x: Any, method: str) -> bool:
+    """Whether a method of an object's class is Python that is looked at."""
+    function = lookup(type(x), method)
+    return isa(function, FunctionType) and not is_library(module_of_code(function.__code__, function.__globals__))
+
+
+def is_iterator(x: Any) -> bool:
+    kind = type(x)
+    return hasattr(kind, "__next__") and not isa(lookup(kind, "__next__"), FunctionType)
+
+
+def is_called(x: Any) -> bool:
+    """Whether something is there to be called, in Python that is looked at, or of ours."""
+    function = lookup(type(x), "__call__")
+    if not isa(function, FunctionType):
+        return False
+    module = module_of_code(function.__code__, function.__globals__)
+    return not is_library(module) or (module.startswith("chainrule.") and not has_numbers(type(x)))
+
+
+def is_library_context(x: Any) -> bool:
+    """Whether something is a context manager of a library's: ``np.errstate``, ``cr.no_grad``."""
+    return hasattr(type(x), "__enter__") and type(x).__module__.partition(".")[0] in ("numpy", "chainrule")
+
+
+def module_of(function: Any) -> str:
+    module: Any = getattr(function, "__module__", None) or getattr(type(function), "__module__", None)
+    return module if isa(module, str) else ""
+
+
+def random_types() -> tuple[type, ...]:
+    """Generators of random numbers; NumPy's once they are loaded."""
+    loaded = sys.modules.get("numpy.random")
+    if loaded is None:
+        return (random.Random,)
+    return random.Random, loaded.Generator, loaded.RandomState, loaded.BitGenerator, loaded.SeedSequence
+
+
+def flat(x: Any, depth: int = 3) -> Iterator[Any]:
+    for each in x:
+        if isa(each, dict):
+            each = list(each.values())
+        if isa(each, (list, tuple)) and depth:
+            yield from flat(each, depth - 1)
+        else:
+            yield each
+
+
+def containers_in(x: Any) -> Iterator[Any]:
+    """The containers in a container."""
+    for part in elements(x):
+        if isa(part, CONTAINERS):
+            yield part
+            yield from containers_in(part)
+
+
+# -- what guards ask -----------------------------------------------------------------------------------------------------
+
+
+def layout(x: Any) -> Any:
+    return x.shape, x.dtype, x.strides
+
+
+def attribute_or_missing(x: Any, name: str) -> Any:
+    try:
+        return getattr(x, name)
+    except AttributeError:
+        return MISSING
+
+
+def has_itself(name: str, cls: type) -> bool:
+    return name in cls.__dict__
+
+
+def called_again(function: Any, args: Any, keywords: Any) -> Any:
+    return function(*args, **keywords)
+
+
+def context_value(x: contextvars.ContextVar[Any]) -> Any:
+    return x.get(MISSING)
+
+
+def get_or_missing(x: Any, key: Any) -> Any:
+    return x.get(key, MISSING)
+
+
+def element_or_missing(x: Any, key: int) -> Any:
+    return x[key] if -len(x) <= key < len(x) else MISSING
+
+
+def array_value(x: Any, key: Any) -> Any:
+    try:
+        return x[key]
+    except IndexError:
+        return MISSING

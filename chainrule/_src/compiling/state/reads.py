@@ -1,0 +1,258 @@
+"""What becomes of each read of an object: a guard, nothing, or a refusal."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import types
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import has_attribute
+from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, Kind, attributes_of, elements, lookup
+from chainrule._src.compiling.state.known import (
+    BUFFERS,
+    CONSTANT,
+    CONTAINERS,
+    ORDERED_VIEWS,
+    VIEWS,
+    has_numbers,
+    is_constant_module,
+    is_library,
+    is_library_class,
+    is_opaque,
+)
+from chainrule._src.compiling.state.log import Log
+from chainrule._src.compiling.state.objects import (
+    OURS,
+    VALUES,
+    attribute_or_missing,
+    element_or_missing,
+    get_or_missing,
+    has_itself,
+    is_called,
+    is_iterator,
+    is_library_context,
+    is_python,
+    isa,
+    layout,
+    random_types,
+)
+from chainrule._src.compiling.state.snapshots import Unknown, snapshot
+
+ndarray = np.ndarray
+
+
+class Reads(Log):
+    """A log of reads, by what Python does: attributes, elements, operands, arguments of code that is not looked into."""
+
+    def item(self, x: dict[Any, Any], key: Any) -> Any:
+        """What a dictionary has under a key."""
+        found = dict.get(x, key, MISSING)
+        self.guard(Kind.ITEM, x, key, found, (Kind.ITEM, type(key), key))
+        return found
+
+    def whole(self, x: Any) -> None:
+        """All elements of a container."""
+        if type(x) is not tuple:
+            self.guard(Kind.ELEMENTS, x, None, elements(x))
+
+    def length(self, x: Any) -> None:
+        if isa(x, CONTAINERS) and not isa(x, (tuple, frozenset)):
+            self.guard(Kind.LENGTH, x, None, len(x))
+
+    def of_class(self, cls: type, name: str) -> Any:
+        """What a class, or one of its bases, has under a name."""
+        found = lookup(cls, name)
+        if not is_library_class(cls):
+            self.guard(Kind.TYPE, cls, name, found)
+        return found
+
+    def looked_up(self, x: Any, key: Callable[[Any], Any], name: str) -> None:
+        """What a function without effects says of an object."""
+        self.guard(Kind.CHECK, x, key, key(x), (Kind.CHECK, name))
+
+    def attribute(self, x: Any, name: str) -> None:
+        """An attribute that code asks for."""
+        kind = type(x)
+        if isa(x, ModuleType):
+            found = vars(x).get(name, MISSING)
+            constant = is_constant_module(x.__name__) and (found is MISSING or isa(found, CONSTANT) or callable(found))
+            if not constant:
+                self.item(vars(x), name)
+        elif isa(x, type):
+            self._of_type(x, name)
+        elif kind is MethodType:
+            self.attribute(x.__func__, name)
+        elif isa(x, super):
+            self._of_super(x, name)
+        elif isa(x, VALUES):
+            self.check_type(x, lambda stands_for: has_attribute(name) == hasattr(stands_for, name))
+            inside = attributes_of(x)
+            if type(inside) is dict and name in inside:
+                self.guard(Kind.INSTANCE, x, name, inside[name])
+        elif isa(x, ndarray) and not (inside := attributes_of(x)):
+            if name in ("dtype", "itemsize", "nbytes", "strides", "flags"):
+                self.check_holder(x, "asks how numbers are kept in")
+            if name in ("shape", "size", "ndim", "dtype", "strides", "flags", "nbytes", "itemsize"):
+                self.looked_up(x, layout, "layout")
+        elif not isa(x, OURS) and not (isa(x, CONSTANT) and kind.__dictoffset__ == 0):
+            self._of_instance(x, kind, name)
+
+    def _of_type(self, x: type, name: str) -> None:
+        meta = type(x)
+        if meta is not type and not is_library_class(meta):
+            self.of_class(meta, name)
+        self.of_class(x, name)
+
+    def _of_super(self, x: Any, name: str) -> None:
+        mro = list(x.__self_class__.__mro__)
+        for cls in mro[mro.index(x.__thisclass__) + 1 :]:
+            if name in cls.__dict__:
+                self.of_class(cls, name)
+                return
+            if not is_library_class(cls):
+                self.looked_up(cls, functools.partial(has_itself, name), name)
+
+    def _of_instance(self, x: Any, kind: type, name: str) -> None:
+        if isa(x, random_types()):
+            return  # of which every call is looked at
+        if has_numbers(kind):
+            self.handed(x, [])  # whose attributes come about in code that is not looked into
+            return
+        if kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__):
+            return  # contexts of backward functions, handles
+        found = self.of_class(kind, name)
+        if not is_library_class(kind):
+            self.guard(Kind.CLASS, x, None, kind)
+        if is_library_class(kind) and isa(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+            return
+        if lookup(kind, "__getattribute__") is not object.__getattribute__ and not isa(
+            x, (FunctionType, BuiltinFunctionType, functools.partial, *CONTAINERS)
+        ):
+            if is_python(x, "__getattribute__"):
+                return  # whose instructions are looked at
+            self._by_asking(x, name)
+            return
+        if isa(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+            if name != "__dict__":
+                self._by_asking(x, name)
+        elif found is MISSING or not hasattr(type(found), "__set__"):
+            inside = attributes_of(x)
+            if type(inside) is dict:
+                value = inside.get(name, MISSING)
+                self.guard(Kind.INSTANCE, x, name, value)
+                if value is MISSING and found is MISSING:
+                    self.of_class(kind, "__getattr__")
+        elif not isa(found, property) and is_library_class(type(found)) and not is_python(found, "__get__"):
+            self._by_asking(x, name)
+
+    def _by_asking(self, x: Any, name: str) -> None:
+        """An attribute that C computes: it is asked for again, if that has a meaning."""
+        self.guard(
+            Kind.CHECK, x, functools.partial(attribute_or_missing, name=name), attribute_or_missing(x, name), name
+        )
+
+    def operand(self, x: Any, arrays: list[Any], seen: set[int] | None = None) -> None:
+        """Something that an operator or function of Python's computes with: containers as a whole, plain arrays noted."""
+        if type(x) is ndarray:
+            arrays.append(x)
+        elif isa(x, CONTAINERS):
+            self._deep(x, arrays, self.operand, seen)
+        elif isa(x, (*VIEWS, *ORDERED_VIEWS)):
+            self._deep(x.mapping, arrays, self.operand, seen)
+        elif isa(x, BUFFERS):
+            self.looked_up(x, bytes, "whole")
+        elif is_iterator(x):
+            self.iterator(x)
+        elif isa(x, (*CONSTANT, *OURS)):
+            return
+        elif isa(x, ndarray) or is_opaque(type(x)) or (type(x).__module__ != "builtins" and is_library_class(type(x))):
+            self.handed(x, arrays, seen)
+
+    def handed(self, x: Any, arrays: list[Any], seen: set[int] | None = None) -> None:
+        """Something that code is given which is not looked into."""
+        if type(x) is ndarray:
+            arrays.append(x)
+        elif isa(x, BUFFERS):
+            self.looked_up(x, bytes, "whole")
+        elif isa(x, functools.partial):
+            for part in (*x.args, *x.keywords.values()):
+                self.handed(part, arrays, seen)
+        elif isa(x, CONTAINERS):
+            self._deep(x, arrays, self.handed, seen)
+        elif isa(x, (*VIEWS, *ORDERED_VIEWS)):
+            self._deep(x.mapping, arrays, self.handed, seen)
+        elif isa(x, (*CONSTANT, *OURS, FunctionType, MethodType)) or is_library_context(x):
+            return
+        elif is_iterator(x):
+            self.iterator(x)
+        elif not is_called(x):
+            try:
+                self.guard(Kind.CHECK, x, snapshot, snapshot(x), "whole")
+            except Unknown as unknown:
+                self.refuse(f"it uses a {unknown}, whose state is not known: pass what it needs as arrays and numbers")
+
+    def _deep(self, x: Any, arrays: list[Any], each: Callable[..., None], seen: set[int] | None) -> None:
+        seen = set() if seen is None else seen
+        if id(x) not in seen:
+            seen.add(id(x))
+            self.whole(x)
+            for part in elements(x):
+                if type(part) not in IMMUTABLE:
+                    each(part, arrays, seen)
+
+    def iterator(self, x: Any) -> None:
+        """Something that is used up."""
+        if id(x) not in self.made and not isa(x, OURS):
+            self.refuse(
+                "it goes on with an iterator that was made outside of it: pass a list, or make the iterator inside"
+            )
+
+    def consumed(self, x: Any) -> None:
+        """A plain array whose numbers code computed with, unrecorded."""
+        self.check_not_written(x)
+        self.guard(Kind.CONTENT, x, None, None)
+
+    def check_not_written(self, x: Any) -> None:
+        for _, var in self.recorder.written.values():
+            if np.may_share_memory(var.array, x):
+                self.refuse(
+                    "it writes memory, and reads it as an array that is none of its values: use one name for both"
+                )
+
+    def iterated(self, x: Any) -> None:
+        """Something whose elements code goes through."""
+        if isa(x, (*VIEWS, *ORDERED_VIEWS)):
+            x = x.mapping
+        if isa(x, CONTAINERS):
+            self.whole(x)
+        elif type(x) is ndarray:
+            self.consumed(x)
+        elif is_iterator(x):
+            self.iterator(x)
+        elif not isa(x, (*CONSTANT, *OURS)) and is_library_class(type(x)) and type(x).__module__ != "builtins":
+            self.handed(x, [])
+
+    def element(self, x: Any, key: Any) -> None:
+        """An element is read."""
+        if isa(x, dict):
+            try:
+                hash(key)
+            except TypeError:  # which Python says itself
+                return
+            found = self.item(x, key)
+            if found is MISSING and isa(x, collections.defaultdict):
+                self.changed_container(x)
+        elif isa(x, types.MappingProxyType):
+            self.looked_up(x, functools.partial(get_or_missing, key=key), repr(key))
+        elif isa(x, (list, collections.deque)):
+            if type(key) is int and len(x) > 64:
+                self.guard(
+                    Kind.CHECK, x, functools.partial(element_or_missing, key=key), element_or_missing(x, key), key
+                )
+            else:
+                self.whole(x)

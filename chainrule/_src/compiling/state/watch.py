@@ -1,0 +1,171 @@
+"""What a function reads of Python's state while it is recorded, seen instruction by instruction.
+
+Each read is one of three. It can be *looked at again*: it becomes a :class:`~chainrule._src.compiling.state.guards.Guard`. It *cannot
+change*: numbers, code, what a library defines. Or it is *not known to be either*, and then the function is not recorded.
+
+What the function itself makes, and nobody else has when it ends, is looked at by nobody: it is made again in each call. That is
+told by counting references once the function has returned.
+
+The Python of NumPy, SciPy and of ours is not looked into. What it is handed is looked at as a whole instead.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from types import FrameType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import Array
+from chainrule._src.compiling.state import frames
+from chainrule._src.compiling.state.calls import Calls
+from chainrule._src.compiling.state.frames import Instruction, Stack
+from chainrule._src.compiling.state.guards import Kind, function_parts
+from chainrule._src.compiling.state.instructions import CALLS_TWICE, HANDLERS, unknown
+from chainrule._src.compiling.state.known import is_constant_module, is_library, is_library_class, module_of_code
+from chainrule._src.compiling.state.objects import containers_in, isa
+from chainrule._src.interpreters.traced import Recorder, Whole
+
+ndarray = np.ndarray
+_ASIDE = frozenset(
+    {("warnings", "_showwarnmsg"), ("importlib._bootstrap", "_find_and_load"), ("_frozen_importlib", "_find_and_load")}
+)
+
+
+#: what a plan calls again in each call
+_STEPS = frozenset({Whole.__call__.__code__})
+
+
+_COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
+
+
+class Watch(Calls):
+    """Sees what a function does with Python's objects, from its call on until it ends."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__(recorder)
+        self._aside: FrameType | None = None  # of Python's, that shows a warning, loads a module, or is a step
+
+    def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a function, and see what it does."""
+        self.given = {id(x) for x in containers_in((*args, kwargs))}
+        return frames.watched(functools.partial(function, *args, **kwargs), self._enter, self._look, self._leave)
+
+    def _enter(self, frame: FrameType) -> bool | None:
+        code = frame.f_code
+        module = module_of_code(code, frame.f_globals)
+        aside = (module, code.co_name) in _ASIDE or code in _STEPS
+        if not aside and is_library(module):
+            return None
+        if self._is_aside(frame):
+            return False
+        if aside:
+            self._aside = frame
+            return False
+        if self.reason is not None:
+            return False
+        if (is_constant_module(module) or module.startswith("namedtuple_")) and self._within_library(frame):
+            return False
+        if code.co_name in _COMPREHENSIONS:
+            return True
+        function = frames.function_of(frame)
+        if type(function) is FunctionType and not is_constant_module(module):
+            self.guard(Kind.FUNCTION, function, None, function_parts(function))
+            if function.__kwdefaults__:
+                self.whole(function.__kwdefaults__)
+            if code.co_argcount:
+                receiver: Any = frame.f_locals.get(code.co_varnames[0])
+                self._method_runs(receiver if isa(receiver, type) else type(receiver), code)
+        return True
+
+    def _method_runs(self, cls: type, code: types.CodeType) -> None:
+        """A function has begun whose first argument is of this class, or this class: it may be what an operator found there."""
+        if is_library_class(cls):
+            return
+        for base in cls.__mro__:
+            for name, found in base.__dict__.items():
+                if getattr(getattr(found, "__func__", found), "__code__", None) is code and type(name) is str:
+                    self.of_class(cls, name)
+
+    def _is_aside(self, frame: FrameType | None) -> bool:
+        """Whether a frame belongs to what shows a warning, loads a module, or is called again in each call."""
+        while self._aside is not None and frame is not None:
+            if frame is self._aside:
+                return True
+            frame = frame.f_back
+        self._aside = None
+        return False
+
+    @staticmethod
+    def _within_library(frame: FrameType) -> bool:
+        """Whether Python's own code works for a library."""
+        outer = frame.f_back
+        while outer is not None:
+            module = module_of_code(outer.f_code, outer.f_globals)
+            if is_library(module) or not is_constant_module(module):
+                return is_library(module)
+            outer = outer.f_back
+        return False
+
+    def _leave(self, stack: Stack) -> None:
+        self.settle(stack, None)
+        self.now = None
+
+    def _look(self, stack: Stack, i: Instruction) -> None:
+        if self.reason is not None:
+            return
+        self.now = stack
+        if stack.pending is not None and not (CALLS_TWICE and i.name == "CALL"):
+            self.settle(stack, stack.top() if i.height else None)
+        handler = HANDLERS.get(i.name, unknown)
+        if handler is not None:
+            handler(self, stack, i)
+
+    def settle(self, stack: Stack, result: Any) -> None:
+        """What became of the last instruction's plain arrays: what gave a view of them was not computed with."""
+        pending, stack.pending = stack.pending, None
+        if pending is None:
+            return
+        arrays, mixed, makes = pending
+        if makes and result is not None:
+            self.made[id(result)] = result
+        for x in arrays:
+            if type(result) is ndarray and np.may_share_memory(result, x):
+                continue
+            data = mixed and x.dtype.kind in "fc"  # rules look at what is in indices and masks
+            if data and self.recorder.reads(x):
+                continue  # an operand of what is recorded, which reads it where it lies
+            self.consumed(x)
+
+
+class TypeWatch(Watch):
+    """Sees only what a function asks of the types of values, of which no word of the caller's can make something else."""
+
+    def _enter(self, frame: FrameType) -> bool | None:
+        module = module_of_code(frame.f_code, frame.f_globals)
+        if is_library(module):
+            return None
+        return not is_constant_module(module) and self.reason is None
+
+    def _look(self, stack: Stack, i: Instruction) -> None:
+        if self.reason is None and i.name in _ASKING:
+            self.now = stack
+            HANDLERS[i.name](self, stack, i)  # type: ignore[misc]
+
+    def calls(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+        if (
+            args
+            and type(args[0]) is Array
+            and any(function is asking for asking in (type, isinstance, getattr, hasattr))
+        ):
+            super().calls(stack, function, args, keywords)
+
+    def attribute(self, x: Any, name: str) -> None:
+        if type(x) is Array:
+            super().attribute(x, name)
+
+
+_ASKING = frozenset({"PUSH_EXC_INFO", "PRECALL", "CALL", "CALL_KW", "LOAD_ATTR", "LOAD_METHOD"})

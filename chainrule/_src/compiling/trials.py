@@ -1,0 +1,76 @@
+"""Loops of our own that do what others' code does in C: tried with numbers of all kinds before anything relies on them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.compiling.layout import address
+from chainrule._src.compiling.loops import Unlowered, own_loop
+from chainrule._src.interpreters.traced import same_bits
+from chainrule._src.native import execute
+from chainrule._src.native.blas import blas_function
+from chainrule._src.native.code import FIRST_INPUT, loop_step, program
+
+Array = np.ndarray[Any, Any]
+
+
+def multiple(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """The loop that does what ``np.dot`` does with an array of one number: BLAS adds a multiple of the other to zeros."""
+    function = blas_function(f"cblas_{'d' if dtype.itemsize == 8 else 's'}axpy")
+    if function is None:
+        raise Unlowered
+    found = own_loop(f"multiple{function.bits}_{dtype.str[1:]}")[0], function.address
+    return _tried(found, dtype, lambda x, y: np.dot(x[:, None], y[None, None])[:, 0])
+
+
+def power(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """The loop of ``**`` of NumPy's scalars."""
+    return _tried(
+        own_loop(f"power_{dtype.str[1:]}"), dtype, lambda x, y: np.array([operator.pow(each, y) for each in x])
+    )
+
+
+_AGREE: dict[tuple[int, int], bool] = {}
+
+
+def _tried(found: tuple[int, int], dtype: np.dtype[Any], expected: Callable[[Array, Any], Array]) -> tuple[int, int]:
+    """A loop, if it gives what is expected of it for an array and each of many numbers."""
+    if found not in _AGREE:
+        special = [
+            0.0,
+            -0.0,
+            np.inf,
+            -np.inf,
+            np.nan,
+            1e-40,
+            -3e-310,
+            1.0,
+            2.0,
+            3.0,
+            -1.0,
+            0.5,
+            -2.5,
+            1 / 3,
+            1e30,
+            -7e300,
+        ]
+        with np.errstate(all="ignore"):
+            x = np.concatenate([special, np.random.default_rng(0).standard_normal(9)]).astype(dtype)
+            alike = [same_bits(_applied(found, part, y), expected(part, y)) for y in x for part in (x, x[::2])]
+        _AGREE[found] = all(alike)
+    if not _AGREE[found]:
+        raise Unlowered
+    return found
+
+
+def _applied(found: tuple[int, int], x: Array, y: Any) -> Array:
+    """What a loop makes of an array and a number."""
+    arrays = [x, np.asarray(y), np.empty(x.shape, x.dtype)]
+    args = [(FIRST_INPUT + i, 0) for i in range(3)]
+    code = program([loop_step(*found, x.size, args, (*x.strides, 0, x.itemsize))])
+    execute(code, 0, code.size, np.array([0, 0, *map(address, arrays)], np.intp))
+    return arrays[2]

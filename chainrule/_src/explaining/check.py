@@ -1,0 +1,75 @@
+"""The whole Jacobian, contracted with the given gradient, against what the steps computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.tape.engine import reachable
+from chainrule._src.transforms.jacobian import jacobian
+
+_LIMIT = 10**6  # numbers in one Jacobian
+
+
+class Check:
+    """The result of ``explanation.check()``: true unless something disagrees. Printed, it says what was compared."""
+
+    def __init__(self, ok: bool, text: str) -> None:
+        self.ok = ok
+        self.text = text
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<check: {self.text}>"
+
+
+def checked(e: Any) -> Check:
+    """Compare Σ G·∂Y/∂x with the gradient of every x."""
+    found = [_one(e, tensor, value) for tensor, value in zip(e._wanted, e.wrt)]
+    return Check(all(ok for ok, _ in found), "\n".join(line for _, line in found) or "nothing to check")
+
+
+def _one(e: Any, tensor: Any, value: Any) -> tuple[bool, str]:
+    size = sum(t.numel() for t in e._tensors) * tensor.numel()
+    if size > _LIMIT:
+        return True, f"{value.name}: not checked, its Jacobian has {size:,} numbers (at most {_LIMIT:,} are built)"
+    if value.gradient is None:
+        return True, f"{value.name}: no path leads to it, its gradient is 0"
+    hooks = (edge.hooks for edge in reachable([t._edge for t in e._tensors]) if edge.hooks is not None)
+    if any(h.tensor or h.pre or getattr(h, "post", None) for h in hooks):
+        return True, f"{value.name}: not checked, because hooks change gradients on the way"
+    try:
+        total = sum(_contracted(g, jacobian(y, tensor)._raw, value.dtype) for y, g in zip(e._tensors, e.seeds))
+    except Exception as error:  # a rule without derivatives of batches, or a hook that wants more than it gets
+        return True, f"{value.name}: not checked, its Jacobian cannot be built ({str(error).splitlines()[0]})"
+    said = f"Σ tensordot(Yˉ, ∂Y/∂{value.name}) over all outputs Y = {value.bar}"
+    if len(e.outputs) == 1:
+        y = e.outputs[0]
+        said = f"tensordot({y.bar}, ∂{y.name}/∂{value.name}, {e.seeds[0].ndim}) = {value.bar}"
+    if _agree(total, value.gradient):
+        return True, f"{said} ✓"
+    with np.errstate(all="ignore"):
+        return False, f"{said} ✗: they differ by up to {float(np.nanmax(np.abs(total - value.gradient))):.6g}"
+
+
+def _agree(total: Any, gradient: Any) -> bool:
+    single = gradient.dtype.itemsize <= (8 if gradient.dtype.kind == "c" else 4)
+    with np.errstate(all="ignore"):
+        scale = np.max(np.abs(gradient), initial=0.0, where=np.isfinite(gradient))
+        rtol, atol = (1e-3, 1e-5 * scale) if single else (1e-7, 1e-10 * scale)
+        return bool(np.allclose(total, gradient, rtol=rtol, atol=atol, equal_nan=True))
+
+
+def _contracted(seed: Any, whole: Any, dtype: Any) -> Any:
+    """Σ G·∂Y/∂x, in the convention of gradients of complex numbers."""
+    with np.errstate(all="ignore"):
+        if seed.dtype.kind != "c":
+            return np.tensordot(seed, whole, seed.ndim)
+        total = np.tensordot(seed, np.conj(whole), seed.ndim)
+        return total if np.dtype(dtype).kind == "c" else np.real(total)

@@ -1,0 +1,395 @@
+"""Where a gradient comes from: parts that it is the sum of, by the terms of a loss, the lines of a program, or its modules.
+
+A backward pass is linear in what it starts from, and a sum at each value that is used more than once. So a gradient is divided
+exactly: by where cotangents leave the sum that a loss is (one pass for each term), or by where they enter a leaf.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.explaining.diagnosis.names import place_of
+from chainrule._src.explaining.diagnosis.source import SourceLine, line_of
+from chainrule._src.explaining.exports import one_line, short
+from chainrule._src.explaining.markup import escape
+from chainrule._src.explaining.sections import scrolling
+from chainrule._src.explaining.text import WIDTH, pad, width
+from chainrule._src.explaining.values import outputs_of
+from chainrule._src.messages import errors
+from chainrule._src.rules import kinds
+from chainrule.nn.parameter import Parameter
+
+WAYS = ("term", "line", "module")
+DEFINITION = "share = ⟨part, gradient⟩ / ⟨gradient, gradient⟩, and the shares add up to 1"
+_MOST = 40  # parts that are told apart
+_ROWS = 12  # of a leaf, in text
+_LEAVES = 6  # besides all of them together, in text
+_COLUMNS = 24  # leaves, in a table of a page
+_NAME = 30  # characters of a part's name
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a gradient.
+
+    Attributes:
+        name: a term's variable or expression, a line's place, a module's name.
+        gradients: by a leaf's name, what of its gradient is this part; leaves that it does not reach are missing.
+        line: the line of the program, if it has one.
+        count: how many terms it is made of (the same expression in a loop, say).
+    """
+
+    name: str
+    gradients: dict[str, Any]
+    line: SourceLine | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What a part has to do with the gradient of a leaf (or of all leaves together: then ``leaf`` is "").
+
+    Attributes:
+        leaf, part: their names.
+        norm: of the part.
+        share: ⟨part, gradient⟩ / ⟨gradient, gradient⟩: how much of the gradient it is, less than 0 if it pulls the other way. The
+            shares of a leaf add up to 1; nan where the gradient is 0.
+        cosine: of the angle between part and gradient; nan where one of them is 0.
+    """
+
+    leaf: str
+    part: str
+    norm: float
+    share: float
+    cosine: float
+
+
+class Contributions:
+    """The parts of the gradients of a pass, which add up to them. ``explain(loss, by=...)`` makes it; printed, it is a table.
+
+    Attributes:
+        by: "term", "line" or "module".
+        title: what is differentiated.
+        parts: a :class:`Part` for each.
+        gradients: by the leaf's name, the whole gradient.
+        table: a :class:`Contribution` for each part, first of all leaves together (""), then of each leaf that it reaches.
+    """
+
+    def __init__(self, by: str, title: str, parts: Sequence[Part], gradients: dict[str, Any]) -> None:
+        self.by, self.title, self.gradients = by, title, gradients
+        self.parts = [*parts, *_rest(parts, gradients)]
+        everywhere = [(part, _contribution("", part, part.gradients, gradients)) for part in self.parts]
+        self.table = [row for _, row in everywhere]
+        for leaf, g in gradients.items():
+            for part in self.parts:
+                if leaf in part.gradients:
+                    self.table.append(_contribution(leaf, part, {leaf: part.gradients[leaf]}, {leaf: g}))
+
+    def rows(self, leaf: str = "") -> list[Contribution]:
+        """The contributions to the gradient of a leaf; without one to that of all leaves together."""
+        return [row for row in self.table if row.leaf == leaf]
+
+    def norm(self, leaf: str = "") -> float:
+        """The norm of a leaf's gradient, or of all together."""
+        return _norm(self.gradients.values() if not leaf else [self.gradients[leaf]])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Names and numbers as plain values, for JSON; what JSON has no number for is None."""
+        return {
+            "by": self.by,
+            "title": self.title,
+            "parts": [
+                {"name": p.name, "count": p.count, "line": None if p.line is None else p.line._asdict()}
+                for p in self.parts
+            ],
+            "norms": {leaf: _finite(self.norm(leaf)) for leaf in ["", *self.gradients]},
+            "table": [
+                {"leaf": r.leaf, "part": r.part, **{k: _finite(getattr(r, k)) for k in ("norm", "share", "cosine")}}
+                for r in self.table
+            ],
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(_text(self))
+
+    def __repr__(self) -> str:
+        return f"<contributions to the gradient of {self.title} by {self.by}: {len(self.parts)} parts>"
+
+    def _repr_html_(self) -> str:
+        return table_html(self.to_dict(), style=True)
+
+
+def _contribution(leaf: str, part: Part, parts: dict[str, Any], wholes: dict[str, Any]) -> Contribution:
+    size, whole = _norm(parts.values()), _norm(wholes.values())
+    dot = sum(_inner(parts[name], g) for name, g in wholes.items() if name in parts)
+    with np.errstate(all="ignore"):
+        return Contribution(
+            leaf, part.name, size, float(np.divide(dot, whole * whole)), float(np.divide(dot, size * whole))
+        )
+
+
+def _inner(x: Any, y: Any) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.real(np.vdot(x, y)).astype(float))
+
+
+def _norm(arrays: Iterable[Any]) -> float:
+    return math.sqrt(sum(_inner(x, x) for x in arrays))
+
+
+def _finite(x: float) -> float | None:
+    return x if math.isfinite(x) else None
+
+
+def _rest(parts: Sequence[Part], gradients: dict[str, Any]) -> Iterator[Part]:
+    """What hooks made of the sums: the difference, where there is more of it than rounding."""
+    found = {}
+    for leaf, g in gradients.items():
+        pieces = [part.gradients[leaf] for part in parts if leaf in part.gradients]
+        with np.errstate(all="ignore"):
+            rest = g - sum(pieces)
+        scale = max([_norm([p]) for p in [g, *pieces]])
+        if _norm([rest]) > 100 * np.finfo(g.dtype).eps * scale:
+            found[leaf] = rest
+    if found:
+        yield Part("changed by hooks", found)
+
+
+# -- dividing ----------------------------------------------------------------------------------------------------------
+
+
+def contributions(e: Any, by: str) -> Contributions:
+    """See ``Explanation.contributions``."""
+    if by not in WAYS:
+        raise errors.explained_by(by, WAYS)
+    gradients = {v.name: v.gradient for v in e.wrt if v.gradient is not None}
+    parts = {"term": _by_term, "line": _by_line, "module": _by_module}[by](e)
+    return Contributions(by, ", ".join(v.name for v in e.outputs), parts, gradients)
+
+
+def _by_line(e: Any) -> list[Part]:
+    """By the line of the operation that read the leaf: what each sent to it."""
+    found: dict[Any, dict[str, Any]] = {}
+    for value in e.wrt:
+        for index, _, g in e.terms_of(value):
+            gradients = found.setdefault(e.steps[index - 1].source_line if index else None, {})
+            gradients[value.name] = gradients[value.name] + g if value.name in gradients else g
+    order = sorted(found, key=lambda line: (line is None, line or ("", 0)))
+    return [Part("elsewhere" if line is None else str(line), found[line], line) for line in order]
+
+
+def _by_module(e: Any) -> list[Part]:
+    """By the module that a leaf is a parameter of; other leaves are parts of their own."""
+    found: dict[str, dict[str, Any]] = {}
+    for tensor, value in zip(e._wanted, e.wrt):
+        if value.gradient is not None:
+            owner = value.name.rpartition(".")[0] if isinstance(tensor, Parameter) else ""
+            found.setdefault(owner or value.name, {})[value.name] = value.gradient
+    return [Part(name, gradients) for name, gradients in found.items()]
+
+
+def _by_term(e: Any) -> list[Part]:
+    """By the terms that the outputs are sums of: a pass from each."""
+    groups: dict[Any, list[tuple[Any, Any]]] = {}
+    for edge, g in terms(e):
+        node = getattr(edge, "node", edge)
+        place = None if e.is_named(e._values.by_edge[edge]) else (node.code, node.lasti)
+        groups.setdefault(place if place is not None and place[0] is not None else edge, []).append((edge, g))
+    members = list(groups.values())
+    parts = []
+    if len(members) > _MOST:
+        others = [one for group in members[_MOST - 1 :] for one in group]
+        members[_MOST - 1 :] = [others]
+    for group in members:
+        name, line = _called(e, group[0][0])
+        parts.append(Part(name, pulled(e, group), line, len(group)))
+    if len(groups) > _MOST:
+        parts[-1] = Part(f"{len(others)} other terms", parts[-1].gradients, None, len(others))
+    names: dict[str, int] = {}
+    for i, part in enumerate(parts):  # two terms may be written alike
+        names[part.name] = names.get(part.name, 0) + 1
+        if names[part.name] > 1:
+            parts[i] = Part(f"{part.name} ({names[part.name]})", part.gradients, part.line, part.count)
+    return parts
+
+
+def _called(e: Any, edge: Any) -> tuple[str, SourceLine | None]:
+    """A term's name: its variable, or its expression in the program."""
+    value, where = e._values.by_edge[edge], place_of(edge)
+    written = "" if where is None or e.is_named(value) else " ".join(where.expression.split())
+    return short(written, _NAME) or value.name, line_of(where)
+
+
+def terms(e: Any) -> list[tuple[Any, Any]]:
+    """The edges that the outputs are a sum of, in the order of the program, each with its cotangent.
+
+    Factors that are constant, means and the like are looked through. A variable of the program is one term, unless it is the
+    only one.
+    """
+    steps = {step.output.edge: step for step in e.steps if len(outputs_of(step.record.node)) == 1}
+    given = [(v.edge, seed) for v, seed in zip(e.outputs, e.seeds)]
+    while True:
+        whole, found, looked = {edge for edge, _ in given}, [], given[::-1]
+        while looked:
+            edge, g = looked.pop()
+            below = []
+            if edge in whole or not e.is_named(e._values.by_edge[edge]):
+                below = _summands(e, steps, edge) or _shifted(steps.get(edge), edge in whole)
+            looked += below[::-1]
+            found += [(edge, g)] * (not below)
+        if len(found) != 1 or found[0][0] in whole:
+            return found
+        given = found
+
+
+def _summands(e: Any, steps: dict[Any, Any], edge: Any) -> list[tuple[Any, Any]]:
+    """What a value is a sum of, but for constant factors: edges with what the pass sends to each; nothing where it is no sum."""
+    first = edge
+    while True:
+        step = steps.get(edge)
+        if step is None or len(step.terms) != 1 or (edge is not first and e.is_named(e._values.by_edge[edge])):
+            return []
+        arrows = step.arrows if _linear(step) else []
+        if len(arrows) != 1:
+            return [(arrow.input.edge, arrow.downstream) for arrow in arrows]
+        edge = arrows[0].input.edge
+
+
+def _shifted(step: Any, whole: bool) -> list[tuple[Any, Any]]:
+    """A term without the constant that is added to it: ``0 + x`` is x."""
+    shifts = not whole and step is not None and len(step.arrows) == 1 and step.prim.name == "add" and _linear(step)
+    return [(step.arrows[0].input.edge, step.arrows[0].downstream)] if shifts and len(step.terms) == 1 else []
+
+
+def _linear(step: Any) -> bool:
+    """Whether an operation is linear in all operands that gradients flow to together."""
+    prim, flows = step.prim, [arrow.position for arrow in step.arrows]
+    if prim.kind == "linear":
+        return True
+    if prim.kind != "elementwise":
+        return False
+    constant = all(isinstance(prim.partials.get(prim.operands[i]), (int, float)) for i in flows)
+    return constant or (prim.name, flows) in (("mul", [0]), ("mul", [1]), ("div", [0]))
+
+
+def pulled(e: Any, starts: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
+    """What arrives at the leaves of an explanation if a pass starts with these cotangents: its rules once more, without hooks."""
+    values, cotangents = e._values.by_edge, dict[Any, Any]()
+
+    def add(edge: Any, g: Any) -> None:
+        shape, dtype = values[edge].shape, values[edge].dtype
+        g = kinds.unbroadcast(np.asarray(g), shape, dtype)
+        cotangents[edge] = cotangents[edge] + g if edge in cotangents else g
+
+    for edge, g in starts:
+        add(edge, g)
+    for step in e.steps:
+        record = step.record
+        edges = outputs_of(record.node)
+        gs = [cotangents.get(edge) for edge in edges]
+        if all(g is None for g in gs):
+            continue
+        g = gs[0]
+        if edges != [record.node]:
+            parts = [None if part is None else np.zeros_like(part) for part in record.g]
+            for edge, one in zip(edges, gs):
+                parts[edge.index] = parts[edge.index] if one is None else one
+            g = tuple(parts)
+        with np.errstate(all="ignore"):
+            grads = record.node.pullback(record.node, g, step.saved(), record.edges)
+        for edge, part in zip(record.edges, grads):
+            if edge is not None and part is not None:
+                add(edge, part)
+    return {v.name: cotangents[v.edge] for v in e.wrt if v.edge in cotangents}
+
+
+# -- showing -----------------------------------------------------------------------------------------------------------
+
+
+def _text(c: Contributions) -> Iterator[str]:
+    yield f"The gradient of {c.title} by {c.by}: {len(c.parts)} part{'s' * (len(c.parts) != 1)}"
+    yield DEFINITION
+    yield ""
+    lines = {part.name: part.line for part in c.parts if part.line is not None}
+    yield f"{pad('', _NAME + 2)}{'norm':>10}{'share':>10}{'cosine':>8}{'  line' * bool(lines)}"
+    titles = {p.name: p.line.text if c.by == "line" and p.line else title(p.name, p.count) for p in c.parts}
+    leaves = sorted(c.gradients, key=c.norm, reverse=True)
+    shown = [leaf for leaf in c.gradients if leaf in leaves[:_LEAVES]] if c.by != "module" else []
+    for leaf in ["", *shown] if len(c.gradients) > 1 or not shown else shown:
+        name = f"{leaf} {tuple(c.gradients[leaf].shape)}" if leaf else f"all {len(c.gradients)} together"
+        yield f"{pad(short(name, _NAME + 2), _NAME + 2)}{c.norm(leaf):>10.4g}"
+        rows = c.rows(leaf)
+        large = sorted(rows, key=lambda row: -abs(row.share))[:_ROWS]
+        for row in rows:
+            if row in large:
+                share = f"{row.share + 0.0:.2%}".replace("-0.00%", "0.00%")
+                line = f"  {pad(short(titles[row.part], _NAME), _NAME)}{row.norm:>10.4g}{share:>10}{row.cosine:>8.2f}"
+                line += f"  {lines[row.part]}" if row.part in lines else ""
+                yield line if width(line) <= WIDTH else line[: WIDTH - 1] + "…"
+        if len(rows) > _ROWS:
+            yield f"  … {len(rows) - _ROWS} more, {sum(r.share for r in rows if r not in large):.2%} together"
+    if len(shown) < len(c.gradients) and c.by != "module":
+        yield f"… and {len(c.gradients) - len(shown)} leaves with smaller gradients (.table has all)"
+
+
+def title(name: str, count: int) -> str:
+    """A part's name, with how often it is there."""
+    return one_line(name if count == 1 or name.endswith(" terms") else f"{count:,} × {name}")
+
+
+def table_html(said: dict[str, Any], *, style: bool = False) -> str:
+    """The table of what ``to_dict`` says: a row for each part, a column for each leaf."""
+    leaves = ["", *sorted(list(said["norms"])[1:], key=lambda leaf: -(said["norms"][leaf] or 0))[:_COLUMNS]]
+    leaves = [leaf for leaf in said["norms"] if leaf in leaves and (leaf or len(said["norms"]) != 2)]
+    leaves = leaves[:1] if said["by"] == "module" else leaves
+    cells = {(row["leaf"], row["part"]): row for row in said["table"]}
+    head = "".join(f"<th scope='col'>{escape(leaf) if leaf else 'all leaves'}</th>" for leaf in leaves)
+    norms = "".join(f"<td>{_number(said['norms'][leaf])}</td>" for leaf in leaves)
+    body = "".join(
+        f"<tr><th scope='row'><span class='part'>{escape(title(part['name'], part['count']))}</span>{_place(part['line'], said['by'])}</th>"
+        + "".join(_cell(cells.get((leaf, part["name"]))) for leaf in leaves)
+        + "</tr>"
+        for part in said["parts"]
+    )
+    caption = f"The gradient of {escape(said['title'])} by {said['by']}: {escape(DEFINITION)}"
+    table = (
+        f"<table class='shares'><caption class='note'>{caption}</caption><thead><tr><td></td>{head}</tr></thead>"
+        f"<tbody>{body}<tr class='whole-norm'><th scope='row'>norm of the gradient</th>{norms}</tr></tbody></table>"
+    )
+    return f"<style>{_STYLE}</style>{table}" if style else scrolling(f"Contributions by {said['by']}", table)
+
+
+def _place(line: dict[str, Any] | None, by: str) -> str:
+    if line is None:
+        return ""
+    return (
+        f" <code>{escape(line['text'])}</code>"
+        if by == "line"
+        else f" <span class='shape'>{escape(SourceLine(**line))}</span>"
+    )
+
+
+def _cell(row: dict[str, Any] | None) -> str:
+    if row is None or row["share"] is None:
+        return "<td>–</td>"
+    share, cosine = row["share"], "–" if row["cosine"] is None else f"{row['cosine']:.2f}"
+    size = min(abs(share), 1.0) * 100
+    bar = f"<i class='{'against' if share < 0 else 'with'}' style='width:{size:.1f}%'></i>"
+    percent = f"{share:.1%}".replace("-0.0%", "0.0%").replace("-", "−")
+    return f"<td title='norm {row['norm']:.4g}, cosine {cosine}'>{percent}<span class='share'>{bar}</span></td>"
+
+
+def _number(x: float | None) -> str:
+    return "–" if x is None else f"{x:.4g}"
+
+
+_STYLE = (
+    "table.shares td,table.shares th{text-align:right}table.shares th[scope=row],table.shares caption{text-align:left}"
+    ".share{display:block;height:3px;min-width:4rem;background:#8884}.share i{display:block;height:3px;background:#3b7dc4}"
+    ".share i.against{background:#c4512f}"
+)

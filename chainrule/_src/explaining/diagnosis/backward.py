@@ -1,0 +1,255 @@
+"""Why a backward pass cannot start or go on: gradients that cannot be made, are of the wrong shape, or reach nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from chainrule._src.explaining.diagnosis.anomalies import warn_detected
+from chainrule._src.explaining.diagnosis.names import Names
+from chainrule._src.explaining.diagnosis.source import loop_around
+from chainrule._src.explaining.diagnosis.tape import (
+    described,
+    leaf_names,
+    leaves,
+    left_graph,
+    named,
+    of_shape,
+    op_at,
+    path,
+    rebound,
+    unmarked,
+    used_data,
+)
+from chainrule._src.messages.places import line_name, user_line, warn, writer
+from chainrule._src.messages.reading import called, expression, out_of_place, receiver, receiver_of_attribute
+from chainrule._src.messages.words import shape_of, tensor_type, torch_size
+from chainrule._src.tape.node import Freed
+
+# -- starting a backward pass -------------------------------------------------------------------------------------------
+
+
+def implicit_scalar(output: Any) -> RuntimeError:
+    text = receiver("backward")
+    y = named(output) or (text if len(text) <= 16 else "") or "y"
+    shape = shape_of(output)
+    known = [leaf for leaf in leaves(output._edge) if named(leaf)] if output._edge is not None else []
+    x, jacobian = (named(known[-1]), (*shape, *shape_of(known[-1]))) if known else ("x", f"(*{y}.shape, *x.shape)")
+    total, weighted = f"{y}.sum().backward()", f"{y}.backward(g)"
+    if _asks_for_grad():
+        total, weighted = f"grad({y}.sum(), {x})", f"grad({y}, {x}, g)"
+    width = min(max(len(total), len(f"jacobian({y}, {x})")) + 2, 40)
+    return RuntimeError(
+        "grad can be implicitly created only for scalar outputs.\n"
+        f"{described(output, y)} has shape {shape}, so it has no one gradient. Choose:\n"
+        f"  {total:{width}} the gradient of the sum of its elements\n"
+        f"  {weighted:{width}} g = ∂L/∂{y}, of shape {shape}; gives Σ g·∂{y}/∂{x}\n"
+        f"  {f'jacobian({y}, {x})':{width}} all of ∂{y}/∂{x}, of shape {jacobian}"
+    )
+
+
+def _asks_for_grad() -> bool:
+    """Whether the user called ``grad`` rather than ``backward``."""
+    func = getattr(expression(), "func", None)
+    return "grad" in (getattr(func, "attr", ""), getattr(func, "id", ""))
+
+
+def gradient_shape(index: int, gradient: Any, output: Any, label: str = "output") -> RuntimeError:
+    given, want = shape_of(gradient), shape_of(output)
+    y = named(output) or "y"
+    x = of_shape(output._edge, given) if output._edge is not None else ""
+    ones = all(bool(v == 1) for v in flat_values(gradient))
+    hint = f" ones_like({y}) gives the gradient of {y}.sum()." if ones else ""
+    if math.prod(want) == 1:
+        hint = " An output of one element needs none: leave it out, or pass one number, tensor(1.)."
+    return RuntimeError(
+        f"Mismatch in shape: grad_output[{index}] has a shape of {torch_size(given)} and {label}[{index}] has a shape of "
+        f"{torch_size(want)}.\n"
+        f"It is ∂L/∂{y}, one number per element of {described(output, y)}, so of shape {want}. You passed {given}"
+        f"{f', the shape of {x}' if x else ''}.{hint}"
+    )
+
+
+def flat_values(tensor: Any) -> list[Any]:
+    try:
+        return list(tensor.detach().flatten()[:64].tolist())
+    except Exception:  # inside a transformation there are no numbers to look at
+        return [None]
+
+
+def gradient_type(value: Any) -> TypeError:
+    fix = " of the output's shape" if isinstance(value, (list, tuple)) else ""
+    return TypeError(
+        f"gradients can be either Tensors or None, but got {type(value).__name__}: wrap it, tensor(...), or pass an array{fix}"
+    )
+
+
+def gradient_numbers(value: Any) -> TypeError:
+    text = repr(value)
+    shown = f" {text}" if len(text) <= 60 else f", which is a {type(value).__name__}"
+    return TypeError(f"explain(): argument 'grad' must be numbers, one per element of the output, not{shown}")
+
+
+def no_grad_fn(index: int, output: Any) -> RuntimeError:
+    y = named(output) or receiver("backward") or "it"
+    numbers = left_graph(output)
+    if output._cut is not None:
+        cause = f"No path leads from {y} to a tensor that requires grad: {output._cut}."
+        if output._cut.of_gradient:
+            cause = f"{y[0].upper() + y[1:] if y == 'it' else y} has no graph: {output._cut}."
+        elif output._cut.kind == "data":
+            cause = (
+                f"No path leads from {y} to a tensor that requires grad: .data{used_data(output)} cut it. Leave it out."
+            )
+    elif numbers:
+        cause = f"{numbers} is a plain number or array, from which no gradient flows back: keep to tensors and np functions."
+    elif output.dtype.kind in "iub":
+        cause = f"{y} has dtype {output.dtype}: integers and booleans have no gradient."
+    else:
+        cause = f"{y} was computed from nothing that requires grad. {_mark(output)}"
+    return RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn.\n{cause}")
+
+
+def _mark(output: Any) -> str:
+    start = unmarked(output)
+    if start is None:
+        return "Mark the inputs you want gradients for before computing with them: x = tensor(..., requires_grad=True)."
+    name, line = start
+    return (
+        f"It comes from {name} ({line}): make that with requires_grad=True, or call {name}.requires_grad_() before "
+        "computing with it."
+    )
+
+
+def input_requires_no_grad(index: int, tensor: Any) -> RuntimeError:
+    x = named(tensor)
+    cause = f" {str(tensor._cut)[0].upper()}{str(tensor._cut)[1:]}." if tensor._cut is not None else ""
+    if tensor.dtype.kind in "iub":
+        cause = f" Its dtype is {tensor.dtype}, and integers have no gradient: convert it with .float()."
+    return RuntimeError(
+        "One of the differentiated Tensors does not require grad.\n"
+        f"It is input {index}{f' ({x})' if x else ''}, of shape {shape_of(tensor)}.{cause} Call "
+        f"{x or 'its '}{'.' if x else ''}requires_grad_() before computing the outputs from it."
+    )
+
+
+def unused_input(index: int, tensor: Any, outputs: Any = ()) -> RuntimeError:
+    x = named(tensor)
+    subject = f"input {index} ({x})" if x else f"input {index}"
+    several = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+    y = next((output for output in several if getattr(output, "_edge", None) is not None), None)
+    lines = [
+        f"The differentiated Tensor at index {index} appears to not have been used in the graph. Set allow_unused=True if "
+        "this is the desired behavior."
+    ]
+    if y is not None:
+        name = named(y) or "the output"
+        lines.append(f"{subject}, of shape {shape_of(tensor)}, does not reach {name}: {name} ← {path(y._edge)}.")
+    node = getattr(tensor, "grad_fn", None)
+    if node is not None and y is not None:
+        old = " or ".join(leaf_names(y._edge)[:2]) or "the tensor that it was computed from, under a name of its own"
+        after = ", computed after it" if node.seq > y._edge.seq else ""
+        lines.append(
+            f"{x or 'It'} is the result of {op_at(node)}, a new tensor{after}: compute {name} from that, or pass {old}."
+        )
+    lines.append("allow_unused=True returns None for it, materialize_grads=True zeros.")
+    return RuntimeError("\n".join(lines))
+
+
+def second_backward(node: Any) -> RuntimeError:
+    words = (
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+        "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+        "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+        "saved tensors after calling backward.\n"
+    )
+    if not hasattr(node, "prim"):  # the ctx of a custom Function, which somebody kept
+        return RuntimeError(f"{words}What {node.name()} had saved was freed.")
+    by, again = _earlier_pass(node)
+    fix = "Compute the output again before the second backward, or pass retain_graph=True to the first."
+    if again:
+        fix = (
+            "Compute what it needs inside the loop, detach() what is carried from round to round, or retain_graph=True."
+        )
+    if called(expression()) == "explain":
+        fix = "Call explain() before backward(), or backward(retain_graph=True), or compute the output again."
+    return RuntimeError(f"{words}What {op_at(node)} had saved ({node.name()}) was freed{by}.\n{fix}")
+
+
+def _earlier_pass(node: Any) -> tuple[str, bool]:
+    """Which backward pass freed a node: `` by `loss.backward()` (t.py:8)``; and whether it was the same in a loop."""
+    where, here = node.saved.where if type(node.saved) is Freed else None, user_line()
+    if not where:
+        return "", False
+    loop = loop_around(where) if here is not None and where.same_line(here) else 0
+    if loop:
+        return f" by this line, in an earlier round of the loop ({line_name(where.file, loop)})", True
+    return f" by {where.quoted}", False
+
+
+def saved_was_written(node: Any, name: str, array: Any, written: Any) -> RuntimeError:
+    prim = node.prim
+    if "traceback_" in node.metadata:  # in anomaly mode
+        warn_detected(node)
+    saved = "the result" if name in prim.outputs else f"operand {prim.aliases.get(name, name)!r}"
+    what = was_overwritten(f"{saved} of {node.name()}", array, written, node.seq)
+    return RuntimeError(f"{what}\n{_overwriter(node, array, written)}")
+
+
+def was_overwritten(what: str, array: Any, written: Any, seq: int) -> str:
+    """PyTorch's words for a saved value that was written to."""
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{tensor_type(array.dtype)} {list(array.shape)}], which is {what}, is at version "
+        f"{written.count}; expected version {written.count - written.since(seq)} instead."
+    )
+
+
+def _overwriter(node: Any, array: Any, written: Any) -> str:
+    op, where = written.last
+    holder = Names().find(array)
+    name = "" if holder is None else holder.name
+    story = f"{op_at(node)} saved {name or 'it'} for its backward rule, and then {writer(op, where)} overwrote it."
+    if holder is not None and getattr(holder.thing, "is_leaf", False):
+        return f"{story}\nCall backward() before you update {name}, or compute the output again after it."
+    fix = out_of_place(where.text if where is not None else "", name)
+    return f"{story}\n{fix or 'Write the change out of place (y = y + 1 instead of y += 1), or change a clone().'}"
+
+
+# -- results that are asked for a gradient -------------------------------------------------------------------------------
+
+
+def warn_non_leaf_grad(tensor: Any) -> None:
+    y = named(tensor) or receiver_of_attribute("grad") or "y"
+    node = tensor.grad_fn
+    text = (
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+        "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+        "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
+        "you access the leaf Tensor instead.\n"
+    )
+    text += _rebound(tensor, y) or (
+        f"{y} is the output of {node.name()}, {op_at(node)}, not a leaf. Call {y}.retain_grad() before backward(), or "
+        f"use grad(L, {y})."
+    )
+    warn(text)
+
+
+def _rebound(tensor: Any, x: str) -> str:
+    """What to say where ``x = x.to(...)`` gave the name of a leaf to what was computed from it."""
+    found = rebound(tensor, x, Names())
+    if found is None:
+        return ""
+    leaf = f", and the leaf that was made on line {found.leaf} has no name any more" if found.leaf is not None else ""
+    advice = "Give the result another name, or make the leaf with the right dtype (and values) at once."
+    if f"{x}.grad" in found.line.text:
+        advice = f"To update a parameter, change it in place: `with no_grad(): {x} -= lr * {x}.grad`."
+    return f"{x} was rebound by `{found.line.text}` ({found.line}){leaf}. {advice}"
+
+
+def function_saved_was_written(node: Any, index: int, array: Any, written: Any) -> RuntimeError:
+    return RuntimeError(
+        f"{was_overwritten(f'saved_tensors[{index}] of {node.name()}', array, written, node.seq)}\n"
+        f"{op_at(node)} saved it for backward, and then {writer(*written.last)} overwrote it. Write the change out "
+        "of place, or save a clone()."
+    )

@@ -1,0 +1,117 @@
+"""What the user's program calls its tensors, and on which lines it made them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from chainrule._src.explaining.diagnosis.source import Assignment, Scope, SourceLine, assignment, line_of
+from chainrule._src.messages.names import inside, scopes
+from chainrule._src.messages.places import Where, user_frame
+from chainrule._src.messages.reading import expression_of, names_in
+from chainrule._src.tape.node import Leaf, Node, Output
+from chainrule._src.tape.tensor import Tensor
+
+
+class Found(NamedTuple):
+    """A tensor or array with its name and the scope of that."""
+
+    name: str
+    thing: Any
+    scope: Scope
+
+
+def place_of(thing: Any) -> Where | None:
+    """Where the value of an edge (or tensor) was made, if that was recorded; for a leaf, where it began to be one."""
+    edge = thing._edge if isinstance(thing, Tensor) else thing
+    node = edge.node if type(edge) is Output else edge
+    noted = isinstance(node, (Node, Leaf)) and node.code is not None
+    return Where(node.code, node.lasti) if noted else None
+
+
+class Names:
+    """The variables of a frame and its callers that hold tensors or arrays.
+
+    Args:
+        frame: where to look; the innermost frame of the user's program by default. Its locals come first, then those of
+            its callers (three frames in all), then their globals. One level of attributes, items and entries is
+            looked through, too: ``model.w``, ``params["w"]``, ``ws[0]``.
+
+    Nothing here raises: what cannot be found is None.
+    """
+
+    def __init__(self, frame: Any = None) -> None:
+        self.found: list[Found] = []
+        self._tensors: dict[int, Found] = {}
+        self._edges: dict[Any, Found] = {}
+        self._arrays: dict[int, Found] = {}
+        frame = user_frame() if frame is None else frame
+        self.here = None if frame is None else SourceLine(frame.f_code.co_filename, frame.f_lineno or 0)
+        known = [(pairs, _scope(frame, whole)) for pairs, frame, whole in scopes(frame)]
+        for pairs, scope in known:
+            self._enter(pairs, scope)
+        for pairs, scope in known:
+            for name, value in pairs:
+                self._enter(inside(name, value), scope)
+
+    def _enter(self, pairs: list[tuple[str, Any]], scope: Scope) -> None:
+        for name, value in pairs:
+            if isinstance(value, Tensor):
+                self._tensor(Found(name, value, scope))
+            elif type(value).__name__ == "ndarray" and id(value) not in self._arrays:
+                self._arrays[id(value)] = Found(name, value, scope)
+                self.found.append(self._arrays[id(value)])
+
+    def _tensor(self, found: Found) -> None:
+        tensor = found.thing
+        if id(tensor) in self._tensors:
+            return
+        self.found.append(found)
+        self._tensors[id(tensor)] = found
+        edge, data = tensor._edge, tensor._raw
+        if edge is not None:
+            self._edges.setdefault(edge, found)
+        before = self._arrays.get(id(data))
+        if before is None or (edge is None and getattr(before.thing, "_edge", None) is not None):
+            self._arrays[id(data)] = found
+
+    def find(self, thing: Any) -> Found | None:
+        """The variable that holds a tensor, the value of an edge, or a raw array."""
+        if isinstance(thing, Tensor):
+            found = self._tensors.get(id(thing))
+            return self._edges.get(thing._edge) if found is None and thing._edge is not None else found
+        if isinstance(thing, (Node, Output, Leaf)):
+            return self._edges.get(thing)
+        return self._arrays.get(id(thing))
+
+    def of(self, thing: Any) -> str | None:
+        """The name of the variable that holds a tensor, the value of an edge (Node, Output, Leaf), or a raw array."""
+        found = self.find(thing)
+        return None if found is None else found.name
+
+    def line(self, thing: Any) -> SourceLine | None:
+        """The line that made the value of an edge (or tensor): the place of its node, or where its variable was assigned."""
+        where = place_of(thing)
+        if where is not None:
+            return line_of(where)
+        found = self.find(thing)
+        one = None if found is None else self.assignment(found)
+        return None if one is None else one.line
+
+    def assignment(self, found: Found, before: int | None = None) -> Assignment | None:
+        """The statement that gave a variable the value it has (or had before a line), as far as the text tells."""
+        return assignment(found.scope, found.name, before)
+
+    def read_at(self, where: Where | None) -> list[Found]:
+        """The variables that the expression at a place reads."""
+        read = names_in(expression_of(where.expression)) if where is not None else []
+        by_name = {found.name.replace('"', "'"): found for found in reversed(self.found)}
+        return list({name: by_name[name] for name in read if name in by_name}.values())
+
+
+def _scope(frame: Any, whole: bool) -> Scope:
+    code = frame.f_code
+    if not whole or code.co_name == "<module>":
+        return Scope(code.co_filename, code.co_name, code.co_firstlineno, frame.f_lineno)
+    while frame is not None and (frame.f_code.co_name, frame.f_code.co_filename) != ("<module>", code.co_filename):
+        frame = frame.f_back
+    return Scope(code.co_filename, "<module>", 1, None if frame is None else frame.f_lineno)

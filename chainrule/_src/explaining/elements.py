@@ -1,0 +1,390 @@
+"""One element of a formula: ``Xˉ[i,k] = Σ_j Zˉ[i,j]·W[k,j]``, with letters or with numbers.
+
+A formula's tree is read from the result's index inwards, and becomes a tree over elements. What cannot be read so raises
+:class:`~chainrule._src.explaining.tree.NoForm`: there is no form then, rather than a wrong one.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.explaining.formula import Formula, broadcast_axes
+from chainrule._src.explaining.notation import TEXT, print_tree
+from chainrule._src.explaining.tree import (
+    Entry,
+    Index,
+    NoForm,
+    Relation,
+    Sigma,
+    accepts,
+    call_name,
+    constant,
+    copy_tree,
+    evaluate,
+    of_numpy,
+    times,
+)
+from chainrule._src.rules.primitive import Primitive
+
+LETTERS = "ijklmnopqrsuvwzacdefh"
+_TERMS = 4  # of a sum of numbers that are written out
+_MOVED = 10**6  # elements of arrays whose movement is looked at
+_MOVES = {"expand_dims", "broadcast_to", "transpose", "swapaxes", "moveaxis", "diagonal"}
+_ELEMENTWISE = {"clip", "real", "imag"}  # besides NumPy's ufuncs and elementwise rows
+
+
+def letters_of(shape: Sequence[int], wanted: str = "") -> Index:
+    """Indices of an array: the wanted letters for its last axes, or i, j, k ...; 0 along axes of length 1."""
+    letters = "bcdef"[: len(shape) - len(wanted)] + wanted if wanted else LETTERS[: len(shape)]
+    if len(letters) < len(shape):
+        raise NoForm
+    return tuple(0 if n == 1 else c for n, c in zip(shape, letters))
+
+
+def broadcast_index(index: Index, shape: tuple[int, ...]) -> Index:
+    """The index of the element that broadcasting puts there."""
+    if len(index) < len(shape):
+        raise NoForm
+    return tuple(0 if n == 1 else i for n, i in zip(shape, index[len(index) - len(shape) :]))
+
+
+def rounded(x: Any) -> ast.expr:
+    """Four digits of a number."""
+    x = np.asarray(x).item()
+    return constant(float(f"{x:.4g}") if isinstance(x, float) else x)
+
+
+class Element:
+    """Reads elements of a formula.
+
+    Args:
+        formula: whose.
+        concrete: indices are numbers, and arrays are read at them.
+        used: letters that are not to be summed over.
+        entry: what stands for a name's element; the formula's own name for it without.
+    """
+
+    def __init__(
+        self,
+        formula: Formula,
+        concrete: bool = False,
+        used: Sequence[Any] = (),
+        entry: Callable[[str, Index], ast.expr] | None = None,
+    ) -> None:
+        self.formula = formula
+        self.concrete = concrete
+        self.entry = entry or (lambda key, index: Entry(formula.names[key], index))
+        self._seen_through = entry is not None
+        self._places: dict[int, list[tuple[int | None, int, int]]] = {}  # by the nodes that move elements
+        self._shapes: dict[int, tuple[int, ...]] = {}
+        self._free = (letter for letter in LETTERS if letter not in used)
+
+    def result(self, index: Index) -> ast.expr:
+        """The element of the operand's cotangent: with the sums that undo broadcasting."""
+        f = self.formula
+        if f.raw_shape and len(f.raw_shape) - len(f.stretched[0]) != len(f.shape):
+            raise NoForm
+        return self._unbroadcast(f.tree, f.raw_shape, f.stretched, index)
+
+    def _unbroadcast(
+        self, array: ast.expr, shape: tuple[int, ...], stretched: tuple[tuple[int, ...], ...], index: Index
+    ) -> ast.expr:
+        added, long = stretched
+        return self._summed(array, shape, (*added, *long), (*(None for _ in added), *index))
+
+    def _summed(self, array: ast.expr, shape: tuple[int, ...], axes: tuple[int, ...], index: Index) -> ast.expr:
+        """The sum over axes of an array, at an index that is theirs for the other axes."""
+
+        def body(bound: Index) -> ast.expr:
+            at = dict(zip(axes, bound))
+            return self.at(array, tuple(at.get(a, i) for a, i in enumerate(index)))
+
+        return self._total([shape[a] for a in axes], body)
+
+    def _total(self, sizes: Sequence[int], body: Callable[[Index], ast.expr]) -> ast.expr:
+        """The sum of ``body`` over indices below ``sizes``."""
+        if not sizes:
+            return body(())
+        if not self.concrete:
+            bound = tuple(next(self._free) for _ in sizes)
+            return Sigma(bound, body(bound))
+        places = itertools.product(*map(range, sizes))
+        terms = [body(at) for at in itertools.islice(places, _TERMS)]
+        if math.prod(sizes) > _TERMS:
+            terms.append(ast.Constant(...))
+        return functools.reduce(lambda a, b: ast.BinOp(a, ast.Add(), b), terms) if terms else ast.Constant(0)
+
+    def at(self, node: ast.expr, index: Index) -> ast.expr:
+        """One element of an expression."""
+        read = getattr(self, "_" + type(node).__name__.lower(), None)
+        if read is None:
+            raise NoForm
+        found: ast.expr = read(node, index)
+        return found
+
+    # -- what is read at its own index
+
+    def _name(self, node: ast.Name, index: Index) -> ast.expr:
+        value = self.formula.values.get(node.id)
+        if not isinstance(value, np.ndarray):
+            return self._single(node)
+        index = broadcast_index(index, value.shape)
+        return rounded(value[index]) if self.concrete else self.entry(node.id, index)
+
+    def _constant(self, node: ast.Constant, index: Index) -> ast.expr:
+        if not isinstance(node.value, (bool, int, float, complex)):
+            raise NoForm
+        return node
+
+    def _single(self, node: ast.expr) -> ast.expr:
+        """What is one number, whatever the index."""
+        value = self._value(node)
+        if np.ndim(value) != 0 or not isinstance(value, (bool, int, float, complex, np.generic)):
+            raise NoForm
+        return constant(np.asarray(value).item())
+
+    def _result(self, node: ast.Call, index: Index) -> ast.expr:
+        """What a function returns for whole arrays: ``softmax(x)[i,j]``; that says nothing where the rule is no more."""
+        shape = self.shape(node)
+        if not shape:
+            return self._single(node)
+        if node is self.formula.tree or self._seen_through or isinstance(node.func, ast.Lambda):
+            raise NoForm
+        if any(k.arg != "axis" for k in node.keywords):
+            raise NoForm
+        index = broadcast_index(index, shape)
+        if self.concrete:
+            return rounded(self._value(node)[index])
+        return Entry(print_tree(self.formula.renamed(node), TEXT), index)
+
+    def _attribute(self, node: ast.Attribute, index: Index) -> ast.expr:
+        if of_numpy(node):
+            value = getattr(np, node.attr)
+            if not isinstance(value, float):
+                raise NoForm
+            return rounded(value) if self.concrete else node
+        return self._moved(node, index, node.value) if node.attr in ("mT", "T") else self._single(node)
+
+    def _unaryop(self, node: ast.UnaryOp, index: Index) -> ast.expr:
+        if not isinstance(node.op, (ast.USub, ast.Invert)):
+            raise NoForm
+        return ast.UnaryOp(node.op, self.at(node.operand, index))
+
+    def _binop(self, node: ast.BinOp, index: Index) -> ast.expr:
+        if isinstance(node.op, ast.MatMult):
+            inner = "k" if len(self.shape(node.right)) == 1 else "kj"
+            return self._product(f"...ik,...{inner}->...i{inner[1:]}", (node.left, node.right), index)
+        if not isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.BitAnd, ast.BitOr)):
+            raise NoForm
+        return ast.BinOp(self.at(node.left, index), node.op, self.at(node.right, index))
+
+    def _compare(self, node: ast.Compare, index: Index) -> ast.expr:
+        if len(node.ops) != 1 or isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
+            raise NoForm
+        return ast.Compare(self.at(node.left, index), node.ops, [self.at(node.comparators[0], index)])
+
+    def _subscript(self, node: ast.Subscript, index: Index) -> ast.expr:
+        split = call_name(node.value) == "split"
+        return self._moved(node, index, node.value.args[0] if split else node.value)  # type: ignore[attr-defined]
+
+    def _moved(self, node: ast.expr, index: Index, array: ast.expr) -> ast.expr:
+        """What moves the elements of an array; how, is read off what it does to coordinates."""
+
+        def move(coordinates: Any) -> Any:
+            return self._value(copy_tree(node, array, ast.Name("moved", ast.Load())), moved=coordinates)
+
+        if id(node) not in self._places:
+            self._places[id(node)] = places(move, self.shape(array))
+        index = broadcast_index(index, self.shape(node))
+        return self.at(array, tuple(_along(index, *place) for place in self._places[id(node)]))
+
+    # -- calls
+
+    def _call(self, node: ast.Call, index: Index) -> ast.expr:
+        name = call_name(node)
+        if name in _MOVES:
+            return self._moved(node, index, node.args[0])
+        special = getattr(self, "_np_" + name, None)
+        if accepts(special, node, index, *node.args):
+            return special(node, index, *node.args)  # type: ignore[no-any-return, misc]
+        if isinstance(node.func, ast.Attribute) and not of_numpy(node.func):
+            method = getattr(self, "_of_" + node.func.attr, None)
+            if method is not None:
+                return method(node, index, node.func.value)  # type: ignore[no-any-return]
+        if self._is_elementwise(name) and not node.keywords:
+            return ast.Call(node.func, [self.at(a, index) for a in node.args], [])
+        return self._result(node, index)
+
+    def _is_elementwise(self, name: str) -> bool:
+        function = self.formula.helpers.get(name) or getattr(np, name, None)
+        elementwise = isinstance(function, Primitive) and function.kind == "elementwise"
+        return elementwise or isinstance(function, np.ufunc) or name in _ELEMENTWISE
+
+    def _np_where(self, node: ast.Call, index: Index, test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.expr:
+        return ast.IfExp(*(self.at(part, index) for part in (test, yes, no)))
+
+    def _np_one_hot(self, node: ast.Call, index: Index, x: ast.expr, n: ast.expr) -> ast.expr:
+        at = ast.Constant(index[-1]) if self.concrete else ast.Name(index[-1], ast.Load())
+        return ast.Compare(self.at(x, index[:-1]), [ast.Eq()], [at])
+
+    def _np_outer(self, node: ast.Call, index: Index, x: ast.expr, y: ast.expr) -> ast.expr:
+        return self._product("i,j->ij", (x, y), index)
+
+    def _np_flip(self, node: ast.Call, index: Index, x: ast.expr, axes: ast.expr) -> ast.expr:
+        if call_name(x) == "cumsum" and call_name(x.args[0]) == "flip":  # type: ignore[attr-defined]
+            return self._from_here_on(x.args[0].args[0], _value(axes), index)  # type: ignore[attr-defined]
+        return self._moved(node, index, x)
+
+    def _from_here_on(self, array: ast.expr, axis: int, index: Index) -> ast.expr:
+        """A sum that runs from an index to the end."""
+        axis, start = axis % len(index), index[axis]
+
+        def at(i: Any) -> ast.expr:
+            return self.at(array, (*index[:axis], i, *index[axis + 1 :]))
+
+        if self.concrete:
+            return self._total([self.shape(array)[axis] - start], lambda bound: at(start + bound[0]))
+        letter = next(self._free)
+        return Sigma((f"{letter}≥{start}",), at(letter))
+
+    def _triangle(self, node: ast.Call, index: Index, x: ast.expr, k: ast.expr | None = None) -> ast.expr:
+        if len(index) < 2 or k is None:
+            raise NoForm
+        shift = _value(k)
+        about = f" + {shift}" if shift > 0 else f" − {-shift}" if shift < 0 else ""
+        sign = "≤" if call_name(node) == "tril" else "≥"
+        return times(self.at(x, index), Relation(f"{index[-1]} {sign} {index[-2]}{about}"))
+
+    _np_tril = _np_triu = _triangle
+
+    def _np_unbroadcast(self, node: ast.Call, index: Index, x: ast.expr, shape: ast.expr, dtype: ast.expr) -> ast.expr:
+        whole = self.shape(x)
+        return self._unbroadcast(x, whole, broadcast_axes(whole, _value(shape)), index)
+
+    def _np_einsum(self, node: ast.Call, index: Index, spec: ast.expr, *arrays: ast.expr) -> ast.expr:
+        return self._product(_value(spec), arrays, index)
+
+    def _product(self, subscripts: str, arrays: Sequence[ast.expr], index: Index) -> ast.expr:
+        inputs, _, out = subscripts.partition("->")
+        parts = inputs.split(",")
+        named = out.replace("...", "")
+        if len(index) < len(named):
+            raise NoForm
+        batch, where = index[: len(index) - len(named)], dict(zip(named, index[len(index) - len(named) :]))
+        sizes: dict[str, int] = {}
+        for part, array in zip(parts, arrays):
+            sizes.update(zip(reversed(part), reversed(self.shape(array))))
+        summed = [c for c in sizes if c not in where and c != "."]
+
+        def body(bound: Index) -> ast.expr:
+            at = {**where, **dict(zip(summed, bound))}
+            factors = [
+                self.at(array, (*(batch if "..." in part else ()), *(at[c] for c in part.replace("...", ""))))
+                for part, array in zip(parts, arrays)
+            ]
+            return functools.reduce(times, factors)
+
+        return self._total([sizes[c] for c in summed], body)
+
+    def _of_sum(self, node: ast.Call, index: Index, array: ast.expr) -> ast.expr:
+        shape = self.shape(array)
+        axes, keepdims = _reduced(node, len(shape))
+        full = list(index[len(index) - len(shape) + (0 if keepdims else len(axes)) :])
+        for axis in () if keepdims else sorted(axes):
+            full.insert(axis, None)
+        return self._summed(array, shape, axes, tuple(full))
+
+    def _of_mean(self, node: ast.Call, index: Index, array: ast.expr) -> ast.expr:
+        shape = self.shape(array)
+        count = math.prod(shape[a] for a in _reduced(node, len(shape))[0])
+        return ast.BinOp(self._of_sum(node, index, array), ast.Div(), ast.Constant(count))
+
+    def _of_reshape(self, node: ast.Call, index: Index, array: ast.expr) -> ast.expr:
+        return self._moved(node, index, array)
+
+    def _of_astype(self, node: ast.Call, index: Index, array: ast.expr) -> ast.expr:
+        return self.at(array, index)
+
+    def _of_conj(self, node: ast.Call, index: Index, array: ast.expr) -> ast.expr:
+        if self.concrete:
+            raise NoForm
+        return ast.Call(ast.Name("conj", ast.Load()), [self.at(array, index)], [])
+
+    def shape(self, node: ast.expr) -> tuple[int, ...]:
+        """The shape of a part of the formula."""
+        if id(node) not in self._shapes:
+            value = self._value(node)
+            if isinstance(value, (tuple, list)):
+                raise NoForm
+            self._shapes[id(node)] = tuple(np.shape(value))
+        return self._shapes[id(node)]
+
+    def _value(self, node: ast.expr, **names: Any) -> Any:
+        try:
+            return evaluate(node, {**self.formula.helpers, **self.formula.values, **names})
+        except Exception:
+            raise NoForm from None
+
+
+def places(move: Callable[[Any], Any], shape: tuple[int, ...]) -> list[tuple[int | None, int, int]]:
+    """Where an array's elements go that ``move`` only moves: for each of its axes the axis of the result it is read along
+    (None: a single place is read), the place it begins at, and the step."""
+    shape = tuple(n or 2 for n in shape)  # what has no elements moves like what has some
+    if math.prod(shape) > _MOVED:
+        raise NoForm
+    found: list[tuple[int | None, int, int]] = []
+    for axis, n in enumerate(shape):
+        along = np.arange(n).reshape([n if a == axis else 1 for a in range(len(shape))])
+        read = np.asarray(move(np.broadcast_to(along, shape)))
+        if not 0 < read.size <= _MOVED:
+            raise NoForm
+        start = int(read.flat[0])
+        for a, m in enumerate(read.shape):
+            line = np.arange(m).reshape([m if b == a else 1 for b in range(read.ndim)])
+            step = int(read.take(m > 1, a).flat[0]) - start
+            if step and (read == start + step * line).all():
+                found.append((a, start, step))
+                break
+        else:
+            if (read != start).any():
+                raise NoForm
+            found.append((None, start, 0))
+    return found
+
+
+def _along(index: Index, axis: int | None, start: int, step: int) -> Any:
+    """The place that is read at an index."""
+    i = 0 if axis is None else index[axis]
+    if isinstance(i, int):
+        return start + step * i
+    if step not in (1, -1):
+        raise NoForm
+    return f"{start}-{i}" if step < 0 else f"{i}+{start}" if start else i
+
+
+def _value(node: ast.expr) -> Any:
+    """What a literal is."""
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise NoForm from None
+
+
+def _reduced(node: ast.Call, ndim: int) -> tuple[tuple[int, ...], bool]:
+    """The axes that a method sums over, and whether it keeps them."""
+    keywords = {k.arg: _value(k.value) for k in node.keywords}
+    axis = _value(node.args[0]) if node.args else keywords.get("axis")
+    return axes_of(axis, ndim), bool(keywords.get("keepdims"))
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes that a parameter ``axis`` means, counted from the front."""
+    axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    return tuple(a % ndim for a in axes) if ndim else ()

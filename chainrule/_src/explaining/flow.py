@@ -1,0 +1,176 @@
+"""An explanation's backward pass as linear maps, so that a page can run it again with another gradient.
+
+Every arrow's local Jacobian becomes a list of its entries. The pass is run here from the gradient that was given, and from
+every unit gradient; what does not come out as recorded (a hook changed it) is not offered for editing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.explaining.tables import flat, is_real
+
+ENTRIES = 60_000  # of all embedded Jacobians together
+WHOLE = 4_096  # numbers of the Jacobian of the whole pass
+UNITS = 256  # output elements for which that Jacobian is made
+
+
+@dataclass(slots=True)
+class Map:
+    """The entries of one Jacobian: output element, input element, value; (out, in) elements in all."""
+
+    outputs: np.ndarray
+    inputs: np.ndarray
+    values: np.ndarray
+    shape: tuple[int, int]
+
+    def pull(self, g: np.ndarray) -> np.ndarray:
+        """gᵀJ, for g of `out` elements or a stack (n, out) of them."""
+        result = np.zeros((*g.shape[:-1], self.shape[1]))
+        with np.errstate(all="ignore"):
+            np.add.at(result.T, self.inputs, (g[..., self.outputs] * self.values).T)
+        return result
+
+    def dense(self) -> np.ndarray:
+        whole = np.zeros(self.shape)
+        whole[self.outputs, self.inputs] = self.values
+        return whole
+
+    def to_json(self) -> dict[str, Any]:
+        values = [item if np.isfinite(item) else str(item) for item in self.values.tolist()]
+        return {"o": self.outputs.tolist(), "i": self.inputs.tolist(), "v": values, "n": list(self.shape)}
+
+    @classmethod
+    def of(cls, dense: np.ndarray) -> Map:
+        outputs, inputs = np.nonzero(dense)
+        return cls(outputs, inputs, dense[outputs, inputs], (dense.shape[0], dense.shape[1]))
+
+
+@dataclass(slots=True)
+class Flow:
+    """What of a pass can be run again: a map or a reason for each (step, arrow)."""
+
+    maps: dict[tuple[int, int], Map] = field(default_factory=dict)
+    why_not: dict[tuple[int, int], str] = field(default_factory=dict)
+    stale: dict[str, str] = field(default_factory=dict)  # value id -> why its cotangent can't be recomputed
+    totals: dict[tuple[str, str], Map] = field(default_factory=dict)  # (output, wrt) -> its Jacobian
+    editable: bool = False
+    off: str = ""
+
+
+def flow_of(plan: dict[str, Any], *, detailed: int) -> Flow:
+    """The maps of a plan (`Explanation.to_dict()`) of at most `detailed` steps."""
+    flow = Flow()
+    if len(plan["steps"]) > detailed:
+        flow.off = f"editing is off: the pass has {len(plan['steps'])} steps, and a page recomputes at most {detailed}"
+        return flow
+    for name, seed in plan["seed"].items():
+        if numbers_of_array(seed) is None:
+            why = "too large to embed" if seed["truncated"] else "complex"
+            flow.off = f"editing is off: the gradient of {plan['values'][name]['name']} is {why}"
+            return flow
+    room = ENTRIES
+    for at, step in enumerate(plan["steps"]):
+        for j, arrow in enumerate(step["arrows"]):
+            found = _local(step, arrow, room)
+            if isinstance(found, Map):
+                room -= len(found.values)
+                flow.maps[at, j] = found
+            else:
+                flow.why_not[at, j] = found
+    _run(plan, flow)
+    flow.editable = any(value not in flow.stale for value in plan["gradients"]) and bool(plan["seed"])
+    if not flow.editable:
+        reasons = [*flow.why_not.values(), *flow.stale.values(), "no number depends on it"]
+        flow.off = f"editing is off: {reasons[0]}"
+    return flow
+
+
+def numbers_of_array(array: dict[str, Any]) -> np.ndarray | None:
+    """An array's numbers, if they are all there and real."""
+    numbers = flat(array["data"])
+    return None if array["truncated"] or not is_real(numbers) else np.array(numbers, dtype=float)
+
+
+def _local(step: dict[str, Any], arrow: dict[str, Any], room: int) -> Map | str:
+    """The map of an arrow, if it gives the recorded numbers; else why there is none."""
+    upstream, downstream = numbers_of_array(step["upstream"]), numbers_of_array(arrow["downstream"])
+    if len(step["outputs"]) > 1:
+        return "its operation has several outputs"
+    if arrow["downstream"]["truncated"]:
+        return "its cotangent is too large to embed"
+    if arrow["jacobian"] is None:
+        return f"its Jacobian has {arrow['jacobian_size']:,} numbers and is not embedded"
+    numbers = flat(arrow["jacobian"])
+    if upstream is None or downstream is None or not is_real(numbers):
+        return "its numbers are complex or too many"
+    found = Map.of(np.array(numbers, dtype=float).reshape(upstream.size, downstream.size))
+    if len(found.values) > room:
+        return "the Jacobians of this pass are too large to embed all of them"
+    if not close(found.pull(upstream), downstream):
+        return "its result is not the Jacobian's alone (a hook changed it, or it rounds)"
+    return found
+
+
+def close(ours: np.ndarray, given: np.ndarray) -> bool:
+    """Whether numbers agree as well as float32 can tell; where one is not finite, the other is not asked."""
+    finite = np.isfinite(ours) & np.isfinite(given)
+    scale = max(np.max(np.abs(given), initial=0, where=finite), 1e-30)
+    return bool(np.all(np.abs(ours[finite] - given[finite]) <= 1e-4 * scale))
+
+
+def _run(plan: dict[str, Any], flow: Flow) -> None:
+    """Pull stacks of gradients through the maps: first what was given, then the units of all outputs."""
+    seeds = {key: flat(seed["data"]) for key, seed in plan["seed"].items()}
+    sizes = {key: len(seed) for key, seed in seeds.items()}
+    units = sum(sizes.values()) if max(sizes.values(), default=0) <= UNITS else 0
+    stacks: dict[str, np.ndarray] = {}
+    rows: dict[str, slice] = {}
+    first = 1
+    for key, seed in seeds.items():
+        stacks[key] = np.zeros((1 + units, sizes[key]))
+        stacks[key][0] = seed
+        rows[key] = slice(first, first + sizes[key] if units else first)
+        stacks[key][rows[key]] = np.eye(sizes[key]) if units else 0
+        first = rows[key].stop
+
+    def compare(key: str, array: dict[str, Any]) -> None:
+        recorded = numbers_of_array(array)
+        if key not in flow.stale and recorded is not None and key in stacks and not close(stacks[key][0], recorded):
+            flow.stale[key] = f"a hook changed the gradient of {plan['values'][key]['name']}"
+
+    for at, step in enumerate(plan["steps"]):
+        compare(step["output"], step["upstream"])
+        before = next((flow.stale[key] for key in step["outputs"] if key in flow.stale), None)
+        for j, arrow in enumerate(step["arrows"]):
+            why = before or flow.why_not.get((at, j))
+            if why is not None:
+                flow.stale.setdefault(arrow["input"], why)
+            elif step["output"] in stacks:
+                part = flow.maps[at, j].pull(stacks[step["output"]])
+                stacks[arrow["input"]] = stacks.get(arrow["input"], 0) + part
+    for key, gradient in plan["gradients"].items():
+        compare(key, gradient)
+        for output in plan["outputs"]:
+            if units and key in stacks and key not in flow.stale and 0 < sizes[output] * stacks[key].shape[1] <= WHOLE:
+                flow.totals[output, key] = Map.of(stacks[key][rows[output]])
+
+
+def keys_of_terms(step: dict[str, Any], plan: dict[str, Any]) -> Iterator[str]:
+    """Where each term of a step's upstream sum is found in the page: the gradient given, or an earlier arrow."""
+    by_index = {other["index"]: other for other in plan["steps"]}
+    for term in step["terms"]:
+        source = by_index.get(term["from"])
+        if source is None:
+            yield f"s.{step['output']}"
+            continue
+        found = [
+            f"a{source['index']}.{j}"
+            for j, arrow in enumerate(source["arrows"])
+            if arrow["input"] == step["output"] and term["operand"] in (arrow["operand"], None)
+        ]
+        yield found[0] if found else ""

@@ -1,0 +1,272 @@
+"""Whole Jacobians in index form: ``∂Y[i,j]/∂X[k,l] = δ[i,k]·Y[i,j]·W[l,j]``, a sum over the paths from Y to X.
+
+A path is walked from the output inwards. Every operation on it must say exactly which element of its operand an element
+of its result reads, and what that is multiplied by; the walk then knows the operand's index in the output's letters. Where
+an operation has no such relation there is no form, rather than a wrong one.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.explaining.elements import LETTERS, Element, axes_of, broadcast_index, places
+from chainrule._src.explaining.notation import LATEX, MATHML, TEXT, Alphabet, print_tree
+from chainrule._src.explaining.simplify import partial
+from chainrule._src.explaining.terms import Bound, Product, Term, combine, delta_term, expression
+from chainrule._src.explaining.tree import Entry, Index, NoForm
+from chainrule._src.explaining.values import Value
+from chainrule._src.rules.structure import structure_of
+
+_PATHS = 64  # that are walked
+_TERMS = 6  # that are shown
+_FACTORS = 12  # in one of them
+Path = tuple[Index, Product]  # where it leads, and the product of the local partials on it
+
+
+class Jacobian:
+    """∂output/∂input in index form.
+
+    Attributes:
+        output, input: the values.
+        paths: how many paths of operations lead from one to the other; the Jacobian is the sum over them.
+    """
+
+    def __init__(self, output: Value, value: Value, paths: int, walked: Callable[[Index], Iterable[Path]]) -> None:
+        self.output = output
+        self.input = value
+        self.paths = paths
+        self._walked = walked
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(*output.shape, *input.shape)``."""
+        return (*self.output.shape, *self.input.shape)
+
+    @functools.cached_property
+    def _letters(self) -> tuple[Index, Index]:
+        """Indices of output and input: 0 along axes of length 1; i, j ... for the one of fewer axes, or the output, first."""
+        out, own = self.output.shape, self.input.shape
+        turned = len(own) < len(out) and own != ()
+        letters = iter(LETTERS)
+        first, second = (
+            tuple(0 if n == 1 else next(letters) for n in shape) for shape in ((own, out) if turned else (out, own))
+        )
+        return (second, first) if turned else (first, second)
+
+    @functools.cached_property
+    def _terms(self) -> list[Term] | None:
+        if self.paths > _PATHS or len(self.shape) > len(LETTERS) // 2:
+            return None
+        out, own = self._letters
+        try:
+            products = [delta_term(product, place, own, self.input.shape) for place, product in self._walked(out)]
+            terms = combine(products, [c for c in LETTERS if c not in (*out, *own)])
+        except NoForm:
+            return None
+        return terms if len(terms) <= _TERMS else None
+
+    def _print(self, to: Alphabet) -> str | None:
+        if self._terms is None:
+            return None
+        top, bottom = (
+            to.indexed(value.identifier, index) for value, index in zip((self.output, self.input), self._letters)
+        )
+        right = print_tree(expression(self._terms), to)
+        return to.put("formula", to.binary(to.put("derivative", top, bottom), "=", right))
+
+    @functools.cached_property
+    def index(self) -> str | None:
+        """One element, as in ``∂y[j,k]/∂x[i] = δ[i,j]·x[k] + δ[i,k]·x[j]``; None where no exact form was found."""
+        return self._print(TEXT)
+
+    @functools.cached_property
+    def latex(self) -> str | None:
+        """The same in LaTeX."""
+        return self._print(LATEX)
+
+    @functools.cached_property
+    def mathml(self) -> str | None:
+        """The same in MathML."""
+        return self._print(MATHML)
+
+    def __repr__(self) -> str:
+        return f"<Jacobian {self.index or f'∂{self.output.name}/∂{self.input.name}'}, shape {self.shape}>"
+
+
+def jacobians_of(explanation: Any) -> list[Jacobian]:
+    """The whole one of every output and every input that was asked for."""
+    walk = Walk(explanation)
+    found = []
+    for output in explanation.outputs:
+        counts = {output.edge: 1}
+        for step in explanation.steps:
+            arriving = sum(counts.get(value.edge, 0) for value in step.outputs)
+            for arrow in step.arrows:
+                counts[arrow.input.edge] = counts.get(arrow.input.edge, 0) + arriving
+        for value in explanation.wrt:
+            walked = functools.partial(walk.paths, output, value)
+            found.append(Jacobian(output, value, counts.get(value.edge, 0), walked))
+    return found
+
+
+class Walk:
+    """Follows the operations of an explanation."""
+
+    def __init__(self, explanation: Any) -> None:
+        self.steps = {value.edge: step for step in explanation.steps for value in step.outputs}
+        self.is_named = explanation.is_named
+
+    def jacobian(self, arrow: Any) -> Jacobian:
+        """The local one of an arrow."""
+        return Jacobian(arrow.step.output, arrow.input, 1, lambda index: [self.local(arrow, index)])
+
+    def paths(self, start: Value, end: Value, index: Index) -> Iterator[Path]:
+        """All paths from one value to another."""
+        ahead = [(start, index, Product())]
+        while ahead:
+            value, index, product = ahead.pop()
+            if value is end:
+                yield index, product
+                continue
+            step = self.steps.get(value.edge)
+            for arrow in reversed(step.arrows if step is not None else ()):
+                place, factors = self.local(arrow, index)
+                if len(product.factors) + len(factors.factors) > _FACTORS:
+                    raise NoForm
+                ahead.append((arrow.input, place, product.times(factors)))
+
+    def local(self, arrow: Any, index: Index) -> Path:
+        """Where an element of a result reads the operand, and the partial derivative there."""
+        step, x = arrow.step, arrow.input
+        prim = step.record.node.prim
+        if prim.kind == "function" or len(prim.outputs) != 1 or arrow._rule.complex or x.dtype.kind == "c":
+            raise NoForm
+        if prim.kind == "elementwise":
+            return broadcast_index(index, x.shape), _partial(arrow, index, functools.partial(self._named, arrow))
+        if prim.name == "cast":
+            return index, Product()
+        if prim.moves:
+            return self._renamed(arrow, index), Product()
+        structure = structure_of(prim, arrow.position, step.params)
+        if structure in ("sum", "mean"):
+            return self._summed(arrow, index)
+        if "->" not in structure:
+            raise NoForm
+        return self._contracted(arrow, structure, index)
+
+    # -- elements
+
+    def _named(self, arrow: Any, key: str, index: Index) -> Entry:
+        """What a formula calls ``key``, at an index of the result."""
+        step, operands = arrow.step, arrow.step.record.node.prim.operands
+        if key == "out":
+            return self._entry(step.output, index)
+        return self._entry(step.operand_values.get(operands.index(key)) if key in operands else None, index)
+
+    def _entry(self, value: Value | None, index: Index) -> Entry:
+        """An element of a value; of one that has no name and only renames another's indices, of that other."""
+        while value is not None:
+            index = broadcast_index(index, value.shape)
+            step = self.steps.get(value.edge)
+            if step is None or self.is_named(value) or not step.record.node.prim.moves or len(step.arrows) != 1:
+                return Entry(value.identifier, index)
+            try:
+                index = self._renamed(step.arrows[0], index)
+            except NoForm:
+                return Entry(value.identifier, index)
+            value = step.arrows[0].input
+        raise NoForm
+
+    # -- movements
+
+    def _renamed(self, arrow: Any, index: Index) -> Index:
+        return tuple(at if axis is None else index[axis] for axis, at in axes_read(arrow))
+
+    # -- sums and products
+
+    def _summed(self, arrow: Any, index: Index) -> Path:
+        params, x, out = arrow.step.params, arrow.input, arrow.step.output
+        summed = set(axes_of(params["axis"], len(x.shape)))
+        kept = iter([i for a, i in enumerate(index) if not params["keepdims"] or a not in summed])
+        place = tuple(_bound(n) if a in summed else next(kept) for a, n in enumerate(x.shape))
+        size, count = int(np.prod(out.shape)), int(np.prod(x.shape))
+        if not count:
+            raise NoForm
+        number = Fraction(size, count) if arrow.step.op == "mean" else Fraction(1)
+        return place, Product(number, bound=_bounds([place[a] for a in sorted(summed)]))
+
+    def _contracted(self, arrow: Any, subscripts: str, index: Index) -> Path:
+        inputs, out = subscripts.split("->")
+        batch, named = index[: len(index) - len(out)], index[len(index) - len(out) :]
+        if arrow.position > 1:  # linear's bias
+            return broadcast_index(index, arrow.input.shape), Product()
+        mine, other = inputs.split(",")[arrow.position], inputs.split(",")[1 - arrow.position]
+        where = dict(zip(out, named))
+        for c, n in zip(mine, arrow.input.shape[len(arrow.input.shape) - len(mine) :]):
+            where.setdefault(c, _bound(n))
+        x, y = arrow.input, arrow.step.operand_values.get(1 - arrow.position)
+        factor = self._entry(y, (*batch, *(where[c] for c in other)))
+        bound = _bounds([where[c] for c in mine if c not in out])
+        return broadcast_index((*batch, *(where[c] for c in mine)), x.shape), Product(above=(factor,), bound=bound)
+
+
+def _bound(size: int) -> Any:
+    """A new index to sum over; 0 where there is nothing else."""
+    return 0 if size == 1 else Bound(size)
+
+
+def _bounds(index: Sequence[Any]) -> tuple[Bound, ...]:
+    return tuple(i for i in index if isinstance(i, Bound))
+
+
+def _partial(arrow: Any, index: Index, entry: Callable[[str, Index], Entry]) -> Product:
+    """A rule without its cotangent, if it is one at these numbers."""
+    formula = arrow._rule.formula
+    if formula is None or not arrow._rule.holds:
+        raise NoForm
+    return _product(partial(formula.tree), Element(formula, entry=entry), index)
+
+
+def _product(node: ast.expr, element: Element, index: Index) -> Product:
+    """An expression, taken apart into numbers and factors."""
+    read = functools.partial(_product, element=element, index=index)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return read(node.left).times(read(node.right))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return read(node.left).times(read(node.right).inverse())
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return read(node.operand).times(Product(Fraction(-1)))
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+        return Product(_fraction(node.value))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and isinstance(node.left, ast.Name):
+        power = getattr(node.right, "value", None)
+        if type(power) is int and 2 <= power <= 4:
+            return functools.reduce(Product.times, [read(node.left)] * power)
+    if isinstance(node, ast.Name) and not isinstance(element.formula.values.get(node.id), np.ndarray):
+        raise NoForm  # a number that is no literal
+    return Product(above=(element.at(node, index),))
+
+
+def _fraction(x: Any) -> Fraction:
+    """A number as it was written: 0.1 is 1/10."""
+    if not np.isfinite(x):
+        raise NoForm
+    return Fraction(int(x)) if isinstance(x, int) else Fraction(repr(float(x)))
+
+
+def axes_read(arrow: Any) -> list[tuple[int | None, int]]:
+    """For each axis of an operand whose elements are only moved: the axis of the result it is read along, or None with the
+    one place that is read."""
+    step = arrow.step
+    if arrow.position != 0 or 0 in arrow.input.shape:
+        raise NoForm
+    found = places(lambda x: step.record.node.prim.value(x, *step.operands[1:], **step.params), arrow.input.shape)
+    if any(axis is not None and (start, step) != (0, 1) for axis, start, step in found):
+        raise NoForm
+    return [(axis, start) for axis, start, _ in found]

@@ -1,0 +1,476 @@
+"""How a structured Jacobian came about: which operation made which of its terms.
+
+Nothing of it is kept while a Jacobian is computed: the function is run again when an explanation is asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_leaves
+from chainrule._src.explaining import jacobian_page, jacobian_text, structure
+from chainrule._src.explaining import jacobian_words as words
+from chainrule._src.explaining.calls import calls_of, named_arguments
+from chainrule._src.explaining.check import Check
+from chainrule._src.explaining.diagnosis.names import Names
+from chainrule._src.explaining.diagnosis.source import SourceLine, assigned_at, line_of, statement_at
+from chainrule._src.explaining.exports import mimebundle
+from chainrule._src.explaining.jacobian_run import Line, Run, Story, parts_of, run
+from chainrule._src.explaining.notation import BAR
+from chainrule._src.interpreters.jac import Jac, Step
+from chainrule._src.jacobians import spy
+from chainrule._src.jacobians.assemble import Pattern, is_plain
+from chainrule._src.jacobians.products import resolve
+from chainrule._src.jacobians.result import Jacobian
+from chainrule._src.jacobians.terms import Term
+from chainrule._src.jacobians.trace import Recipe, of_input
+from chainrule._src.messages import errors
+from chainrule._src.messages.places import Where
+from chainrule._src.messages.reading import expression_of
+from chainrule._src.transforms.arguments import data_of
+from chainrule._src.transforms.grad import vjp
+
+Shape = tuple[int, ...]
+#: names, by variables and origins
+Called = dict[Any, str]
+#: letters of an operation that is quoted as the program has it
+_QUOTED = 30
+#: and of a constant
+_OPERAND = 12
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+
+class JacobianTerm(NamedTuple):
+    """One term of the result.
+
+    Attributes:
+        letter: "A", "B" ...: how pictures call it.
+        variable: the input, or the value that was cut, whose elements its columns are.
+        columns: which of them a row reads: ``u[i+1]``.
+        values: its numbers: the one that all are, or their range.
+        entries: how many.
+        steps: the numbers of the operations it went through.
+    """
+
+    letter: str
+    variable: str
+    columns: str
+    values: str
+    entries: int
+    steps: tuple[int, ...]
+
+
+class JacobianStep(NamedTuple):
+    """One operation of the program, and the Jacobian after it.
+
+    Attributes:
+        number: counted from 1, in the order of the program.
+        op: the row's name.
+        name: what its result is called.
+        text: the operation: as the program has it, where that is short, else ``mul(t1, u)``.
+        line: of the program.
+        local: for each operand that has a Jacobian the structure of the local one: "diagonal", "I ⊗ Wᵀ" ...
+        after: the Jacobian of the result in words: "identity", "u[i], u[i+1]", "12 terms".
+        in_a_row: how many entries its fullest row has.
+        terms: how many terms it has.
+        cut: whether the result becomes a variable of its own here, with respect to which later steps are.
+        merged: whether its terms are put together as rows of entries.
+        of: the letters of the terms of the whole Jacobian that came this way.
+    """
+
+    number: int
+    op: str
+    name: str
+    text: str
+    line: SourceLine | None
+    local: tuple[str, ...]
+    after: str
+    in_a_row: int
+    terms: int
+    cut: bool
+    merged: bool
+    of: str
+
+
+class Factor(NamedTuple):
+    """The Jacobian of a value that was cut, or of the result, with respect to an earlier one.
+
+    Attributes:
+        value, variable: their names.
+        shape: as a matrix.
+        nnz: its entries.
+    """
+
+    value: str
+    variable: str
+    shape: tuple[int, int]
+    nnz: int
+
+
+class JacobianExplanation:
+    """How the structured Jacobian ∂output/∂input came about. Made by :func:`chainrule.explain`.
+
+    Attributes:
+        output, input: names.
+        backward: whether the transpose was carried from the output to the input: then ``start`` and ``end`` are called
+            ``yˉ`` and ``xˉ``, and what is said of a row is said of a column.
+        start, end: what the steps start from, and what they come to.
+        shape: ``(*output's, *input's)``.
+        matrix_shape: as a matrix.
+        strategy: how it was computed.
+        kind: what it is stored as.
+        nnz: how many entries it has.
+        steps: the operations on the way from the input to the output.
+        terms: what it is the sum of, after the last of them.
+        factors: what it is the product of, the last one first, where values were cut; else nothing.
+        entries: the rows and columns of all entries, and for each the number of its term (the last one, if several
+            meet; -1 where there is none).
+    """
+
+    def __init__(self, jacobian: Jacobian, names: Names) -> None:
+        recipe = jacobian.made_by
+        if recipe is None:
+            raise errors.explained_jacobian_unknown(jacobian)
+        if not is_plain(_off_tape(jacobian)):
+            raise errors.explain_inside()
+        self._jacobian = jacobian
+        made = run(recipe)
+        story, result, variable = made.story, made.result, made.variable
+        called = _called(recipe, made, names)
+        self.strategy = recipe.strategy
+        self.backward = made.backward
+        self.start, self.end = called[variable], called[result.origin]
+        self.output, self.input = (self.start, self.end) if made.backward else (self.end, self.start)
+        self.output, self.input = self.output.removesuffix(BAR), self.input.removesuffix(BAR)
+        self.shape = jacobian.shape
+        self.matrix_shape = jacobian.matrix_shape
+        self.kind = jacobian.kind
+        self.nnz = jacobian.nnz
+        self.terms = _terms(story, called, result.shape)
+        self.steps = _steps(made, called, names, self.terms)
+        self.factors = _factors(story, called, result)
+        if made.with_terms:
+            whole = of_input(resolve(story.settled, result.shape), variable, result.dtype.kind == "c")
+            pattern = Pattern.of(whole, result.shape, variable.size)
+            rows, cols = pattern.row_numbers(), pattern.indices
+            if made.backward:
+                rows, cols = cols, rows
+            _check(jacobian, rows, cols, pattern.data(whole))
+            self.entries = (rows, cols, _term_of_each(story, pattern))
+        else:
+            rows, cols, _ = _entries(jacobian)
+            self.entries = (rows, cols, np.full(self.nnz, -1))
+
+    @property
+    def density(self) -> float:
+        """The share of places that have an entry."""
+        m, n = self.matrix_shape
+        return self.nnz / (m * n) if m and n else 0.0
+
+    @property
+    def title(self) -> str:
+        return f"∂{self.output}/∂{self.input}"
+
+    def spy(self) -> str:
+        """A picture of the entries, in characters; of a small Jacobian with the letters of the terms."""
+        rows, cols, term = self.entries
+        return spy.text(rows, cols, self.matrix_shape, term if len(self.terms) > 1 and not self.factors else None)
+
+    def __str__(self) -> str:
+        return jacobian_text.text(self)
+
+    def check(self) -> Check:
+        """Compare a product of a vector with the Jacobian with the one that a backward pass computes.
+
+        Returns:
+            Something that is true if they agree, and says what was compared.
+
+        Raises:
+            Exception: whatever a backward pass of the function raises.
+        """
+        return _checked(self._jacobian)
+
+    def to_html(self, path: Any = None) -> str:
+        """A page that needs nothing else; also written to a file, if ``path`` is given."""
+        page = jacobian_page.to_html(self)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        return page
+
+    def __repr__(self) -> str:
+        return f"<explanation of {self.title}: {len(self.steps)} steps, {len(self.terms)} terms>"
+
+    def _repr_html_(self) -> str:
+        return jacobian_page.fragment(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return mimebundle({"text/plain": self.__str__, "text/html": self._repr_html_}, include, exclude)
+
+
+def _off_tape(jacobian: Jacobian) -> list[Term]:
+    """The terms with the data of tensors in the place of these."""
+    return [Term(t.source, t.cols, data_of(t.vals), t.rows) for t in jacobian.terms]
+
+
+def _entries(jacobian: Jacobian) -> tuple[Any, Any, Any]:
+    """Rows, columns and numbers of a Jacobian, row by row."""
+    terms = _off_tape(jacobian)
+    pattern = Pattern.of(terms, jacobian.out_shape, jacobian.matrix_shape[1])
+    return pattern.row_numbers(), pattern.indices, pattern.data(terms)
+
+
+def _check(jacobian: Jacobian, rows: Any, cols: Any, numbers: Any) -> None:
+    """Raise if another Jacobian would be explained than there is: the function, or what it reads, may have changed.
+
+    Raises:
+        RuntimeError: other entries, or other numbers.
+    """
+    order = np.lexsort((cols, rows))
+    have, found = _entries(jacobian), (rows[order], cols[order], numbers[order])
+    if not all([np.array_equal(a, b) for a, b in zip(have[:2], found[:2], strict=True)]):
+        raise errors.explained_jacobian_changed(
+            f"it has {len(rows):,} entries in the place of {len(have[0]):,}, or others"
+        )
+    near = 1e-4 if numbers.dtype.itemsize < 8 else 1e-8  # sums in another order
+    largest = float(np.abs(have[2]).max(initial=0.0, where=np.isfinite(have[2])))
+    if not np.allclose(found[2], have[2], rtol=near, atol=near * largest, equal_nan=True):
+        raise errors.explained_jacobian_changed("its numbers are others")
+
+
+def _checked(jacobian: Jacobian) -> Check:
+    recipe, J = jacobian.made_by, jacobian.detach()
+    if J.dtype.kind == "c":
+        return Check(True, "not compared: complex")
+    g = np.cos(np.arange(J.matrix_shape[0])).astype(J.dtype)
+    args = recipe.x if type(recipe.x) is tuple else (recipe.x,)
+    _, pull = vjp(lambda *args: tree_leaves(recipe.function(*args))[recipe.output], *args)
+    backward = np.asarray(tree_leaves(pull(g.reshape(J.out_shape)))[recipe.input]).reshape(-1)
+    product = np.asarray(g @ J).reshape(-1)
+    near = 1e-4 if J.dtype.itemsize < 8 else 1e-6  # something between may be float32
+    scale = max(1e-8, float(np.abs(backward).max(initial=0.0, where=np.isfinite(backward))))
+    ok = bool(np.allclose(product, backward, rtol=near, atol=near * scale, equal_nan=True))
+    return Check(ok, f"yˉ @ J = xˉ, as backward computes it {'✓' if ok else '✗'}")
+
+
+def _terms(story: Story, called: Called, shape: Shape) -> list[JacobianTerm]:
+    return [
+        JacobianTerm(
+            spy.letter(k),
+            called[term.source],
+            words.columns(term, shape, called[term.source]),
+            words.values(term),
+            term.cols.size,
+            tuple(sorted(steps)),
+        )
+        for k, (term, steps) in enumerate(zip(story.final, story.lineage, strict=True))
+    ]
+
+
+def _steps(made: Run, called: Called, names: Names, terms: Sequence[JacobianTerm]) -> list[JacobianStep]:
+    story = made.story
+    alone = _alone([line.step for line in story.lines])
+    return [
+        JacobianStep(
+            index,
+            line.step.prim.name,
+            called[line.step, line.output],
+            _text(line.step, line.step in alone and line.step not in made.nodes, called, names),
+            _line(made.place(line.step), names),
+            _local(line, called, names),
+            words.state(line.terms, line.shape, called.__getitem__) if made.with_terms else "",
+            words.entries_in_a_row(line.terms, math.prod(line.shape)),
+            len(line.terms),
+            (line.step, line.output) in story.cuts.values(),
+            (line.step, line.output) in story.merged,
+            "".join([term.letter for term in terms if index in term.steps]),
+        )
+        for index, line in enumerate(story.lines, 1)
+    ]
+
+
+def _line(where: Where, names: Names) -> SourceLine | None:
+    """The line of an operation; none for one that the call of explain itself made, as sums of gradients are."""
+    line = line_of(where)
+    here = names.here
+    return None if line is None or (here is not None and line[:2] == here[:2]) else line
+
+
+def _factors(story: Story, called: Called, result: Jac) -> list[Factor]:
+    """Of the result by the values that were cut, and of these by earlier ones; newest first."""
+    found = []
+    values = [(called[result.origin], result.shape, story.final)]
+    values += [(called[cut], cut.shape, cut.terms or []) for cut in reversed(story.cuts)]
+    for name, shape, terms in values if story.cuts else ():
+        for source in dict.fromkeys([term.source for term in terms if term.source in story.relevant]):
+            own = [term for term in terms if term.source is source]
+            pattern = Pattern.of(own, shape, source.size)
+            found.append(Factor(name, called[source], pattern.shape, pattern.nnz))
+    return found
+
+
+def _term_of_each(story: Story, pattern: Pattern) -> Any:
+    """For each entry of the whole the number of its term; -1 for zeros that came in later, and where it is a product."""
+    numbers = np.full(pattern.nnz, -1)
+    if not story.cuts:
+        for k, term in enumerate(story.final):
+            rows, cols, _ = term.entries()
+            numbers[np.searchsorted(pattern.places, rows * pattern.shape[1] + cols)] = k
+    return numbers
+
+
+# -- names and words ---------------------------------------------------------------------------------------------------
+
+
+def _called(recipe: Recipe, made: Run, names: Names) -> Called:
+    """What values are called: inputs as the function's parameters, others as the variables they are assigned to."""
+    story, result = made.story, made.result
+    called: Called = {None: "a constant"}
+    taken: set[str] = set()
+
+    def enter(key: Any, wanted: str) -> None:
+        found = wanted
+        for k in itertools.count(2):
+            if found not in taken:
+                break
+            found = f"{wanted}_{k}"
+        taken.add(found)
+        called[key] = found
+
+    inputs = _inputs(recipe)
+    keys = [(line.step, line.output) for line in story.lines]
+    assigned = _assigned(made, names)
+    if made.backward:
+        enter(made.variable, ("out" if recipe.name in inputs else recipe.name) + BAR)
+        enter(result.origin, inputs[recipe.input] + BAR)
+    else:
+        for variable, own in zip(made.trace.variables, inputs, strict=True):
+            enter(variable, own)
+            for part, which in zip(parts_of(variable), ("real", "imag"), strict=False):
+                enter(part, f"{own}.{which}")
+    for key, own in zip(keys, assigned, strict=True):
+        if own and key not in called:
+            enter(key, own)
+    if result.origin not in called:
+        enter(result.origin, "out" if recipe.name in taken | set(assigned) else recipe.name)
+    number = 0
+    for key in keys:
+        if key not in called:
+            number += 1
+            enter(key, f"t{number}")
+    for cut, origin in story.cuts.items():
+        called[cut] = called.get(origin, "")
+    return called
+
+
+def _inputs(recipe: Recipe) -> list[str]:
+    """The names of the function's arguments, and what is in them."""
+    args = recipe.x if type(recipe.x) is tuple else (recipe.x,)
+    inputs = []
+    for name, argument in named_arguments(recipe.function, args, {}):
+        _, spec = tree_flatten(argument)
+        inputs += [name + path for path in leaf_paths(spec)]
+    return inputs
+
+
+def _assigned(made: Run, names: Names) -> list[str]:
+    """For each step the variable that its result is assigned to; '' if it is an intermediate one."""
+    steps = [line.step for line in made.story.lines]
+    found = [""] * len(steps)
+    done: dict[Any, set[int]] = {}  # statement -> the places in it, after the last result that was assigned
+    known: dict[Any, tuple[Any, str]] = {}  # place -> its statement, and what that assigns to
+    for call in reversed(calls_of(steps)):
+        last = steps[call.stop - 1]
+        where = Where(last.code, last.lasti)
+        if last in made.nodes or _line(where, names) is None:
+            continue
+        place = last.code, last.lasti
+        if place not in known:
+            known[place] = statement_at(where), assigned_at(where)
+        statement, target = known[place]
+        seen = done.setdefault(statement, set())
+        if target and (not seen or last.lasti in seen):
+            found[call.stop - 1] = target
+            seen.clear()
+        seen.add(last.lasti)
+    return found
+
+
+def _alone(steps: Sequence[Step]) -> set[Step]:
+    """The steps that are all of what the program calls at their place."""
+    return {steps[call.start] for call in calls_of(steps) if call.stop == call.start + 1}
+
+
+def _text(step: Step, alone: bool, called: Called, names: Names) -> str:
+    """An operation as the program has it, if that is short and names all that it reads; else by its operands."""
+    source = Where(step.code, step.lasti).expression if alone else ""
+    tree = expression_of(source)
+    if tree is not None and len(source) <= _QUOTED and "\n" not in source and _is_flat(tree):
+        return source
+    return f"{step.prim.name}({', '.join([_operand(step, i, called, names) for i in range(len(step.operands))])})"
+
+
+def _is_flat(tree: ast.expr) -> bool:
+    """Whether an expression is one operation on variables and numbers."""
+    parts = [node for node in ast.walk(tree) if isinstance(node, (ast.BinOp, ast.Call, ast.Subscript, ast.Compare))]
+    return len(parts) == 1
+
+
+def _operand(step: Step, i: int, called: Called, names: Names) -> str:
+    if step.origins[i] is not None:
+        return called.get(step.origins[i], "…")
+    x = step.operands[i]
+    if isinstance(x, (bool, int, float, complex)) or shape_of(x) == ():
+        return words.number_text(np.asarray(x).item())
+    return names.of(x) or _written(step, i) or "…"
+
+
+def _written(step: Step, i: int) -> str:
+    """The source of an operand, if it is short."""
+    tree = expression_of(Where(step.code, step.lasti).expression)
+    parts = [tree.left, tree.right] if isinstance(tree, ast.BinOp) else tree.args if isinstance(tree, ast.Call) else []
+    text = ast.unparse(parts[i]) if len(parts) == len(step.operands) else ""
+    return text if len(text) <= _OPERAND else ""
+
+
+class _Value(NamedTuple):
+    """A value as ``structure.of`` asks for it."""
+
+    name: str
+    shape: Shape
+
+
+class _Arrow(NamedTuple):
+    """A step's result and one operand, as ``structure.of`` asks for them; the first also stands for the step."""
+
+    prim: Any
+    params: dict[str, Any]
+    output: _Value
+    operand_values: dict[int, _Value]
+    position: int
+
+    @property
+    def step(self) -> _Arrow:
+        return self
+
+    @property
+    def input(self) -> _Value:
+        return self.operand_values[self.position]
+
+
+def _local(line: Line, called: Called, names: Names) -> tuple[str, ...]:
+    """The structures of a step's local Jacobians, each once."""
+    step = line.step
+    output = _Value(called[step, line.output], line.shape)
+    operands = {i: _Value(_operand(step, i, called, names), tuple(shape_of(x))) for i, x in enumerate(step.operands)}
+    arrows = [_Arrow(step.prim, step.params, output, operands, i) for i, terms in enumerate(line.operands) if terms]
+    return tuple(dict.fromkeys([structure.of(arrow)[0] for arrow in arrows]))

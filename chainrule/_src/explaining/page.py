@@ -1,0 +1,311 @@
+"""An explanation as one HTML file that asks nothing of anybody: the answer first, then the graph, every step with its
+numbers, the Jacobian that the pass multiplied by.
+
+All of it is in the markup, so it reads without scripts. Where scripts run, the gradient that was supplied can be edited
+and every number after it is computed again from the Jacobians embedded in the page.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.explaining import sections
+from chainrule._src.explaining.flow import Flow, close, flow_of, numbers_of_array
+from chainrule._src.explaining.graph import MOST_CARDS, Graph
+from chainrule._src.explaining.markup import colours, data, embedded, escape
+from chainrule._src.explaining.notation import derivative_math, name_math
+from chainrule._src.explaining.picture import draw, numbers_of
+from chainrule._src.explaining.tables import flat, is_real, shape_text, table
+from chainrule._src.explaining.to_dict import to_dict
+
+DETAILED = 60  # steps shown whole; more are listed, one line each
+DERIVED = 9  # lines of the derivation beside the answer
+SUMMED = 4  # contributions that are written out as a sum
+INLINE = 6  # numbers that stand in a line of text
+SHORT = 90  # letters of a Jacobian's elements beside the answer
+
+
+def to_html(explanation: Any) -> str:
+    """The page of an explanation, or of the dictionary that its `to_dict()` gives, as the text of one HTML file.
+
+    >>> import chainrule as cr
+    >>> x = cr.tensor([1., 2.], requires_grad=True)
+    >>> page = to_html(cr.explain((x * x).sum()))
+    >>> page.startswith("<!doctype html>"), "http://" in page or "https://" in page
+    (True, False)
+    """
+    plan = explanation if isinstance(explanation, dict) else _plan(explanation)
+    flow = flow_of(plan, detailed=DETAILED)
+    script = "\n" + data("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    fields = {
+        "title": escape(plan["title"]),
+        "csp": f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'",
+        "style": colours(":root") + data("page.css") + data("graph.css"),
+        "answer": _answer(plan, flow),
+        "graph": _graph(plan) if plan["graph"]["nodes"] else "",
+        "steps": sections.steps(plan, flow, detailed=DETAILED),
+        "whole": sections.whole(plan, flow) + _refused(plan),
+        "values": sections.values(plan, detailed=DETAILED),
+        "data": embedded(_numbers(plan, flow)),
+        "script": script,
+    }
+    return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], data("template.html"))
+
+
+def _plan(explanation: Any) -> dict[str, Any]:
+    return to_dict(explanation, DERIVED if len(explanation.steps) > DETAILED else None)
+
+
+def fragment(explanation: Any) -> str:
+    """The page's answer, graph and steps for a notebook: no scripts, and nothing that depends on what stands around it."""
+    plan = _plan(explanation)
+    flow = flow_of(plan, detailed=DETAILED)
+    flow.editable = False
+    style = colours(".chainrule") + inside(data("page.css")) + data("graph.css")
+    body = _answer(plan, flow) + (_graph(plan) if plan["graph"]["nodes"] else "")
+    body += f"<section><h2>Step by step</h2>{sections.steps(plan, flow, detailed=DETAILED)}</section>"
+    body = re.sub(r" (?:id|href|aria-labelledby|tabindex)='[^']*'", "", body)
+    return f"<div class='chainrule'><style>{style}</style><main>{body}</main></div>"
+
+
+def inside(style: str) -> str:
+    """The page's style, for what is inside of a fragment only."""
+    return re.sub(r"/\*.*?\*/|([^{}]+){", lambda found: _inside(found[1] or ""), style)
+
+
+def _inside(selectors: str) -> str:
+    if "@" in selectors or not selectors:
+        return f"{selectors}{{" * bool(selectors)
+    parts = (part.strip() for part in selectors.split(","))
+    return ",".join(".chainrule" if part in ("html", "body") else f".chainrule {part}" for part in parts) + "{"
+
+
+# -- the answer --------------------------------------------------------------------------------------------------------
+
+
+def _answer(plan: dict[str, Any], flow: Flow) -> str:
+    gradients = "".join(_gradient(plan, key) for key in plan["gradients"])
+    derived = "".join(f"<li>{line}</li>" for line in _derivation(plan))
+    return (
+        f"<h1>{_question(plan)}</h1>{_lede(plan)}"
+        f"<div class='hero'><div class='given'><h2>You supplied</h2>{_given(plan, flow)}</div>"
+        f"<div class='derived'><h2>The chain rule, back from the output</h2><ol>{derived}</ol>{_check(plan, flow)}{_elements(plan)}</div>"
+        f"<div class='got'><h2>You get</h2>{gradients}</div></div>"
+    )
+
+
+def _question(plan: dict[str, Any]) -> str:
+    names = [plan["values"][key]["name"] for key in plan["outputs"]]
+    if len(names) == 1 and names[0].isidentifier():
+        given = "" if plan["default_seed"] and not plan["values"][plan["outputs"][0]]["shape"] else "gradient"
+        return f"What <code>{escape(names[0])}.backward({given})</code> computes"
+    return f"What a backward pass from {escape(', '.join(names))} computes"
+
+
+def _names(plan: dict[str, Any], keys: Any, *, bar: bool = False) -> str:
+    return ", ".join(name_math(sections.symbol(plan["values"][key]), bar=bar) for key in keys)
+
+
+def _lede(plan: dict[str, Any]) -> str:
+    outputs, wanted = plan["outputs"], list(plan["gradients"])
+    goal = f"the gradients of {len(wanted)} leaves" if len(wanted) > 4 else _names(plan, wanted, bar=True)
+    end = f"arrives at {goal}" if wanted else "ends there"
+    made, letter = _names(plan, outputs), plan["scalar"]
+    scalar = "" if letter == plan["values"][outputs[0]]["name"] else f", for any scalar {letter} made from {made}"
+    return (
+        f"<p class='lede'>A bar means <em>the gradient of {escape(letter)} by</em>{scalar}. "
+        f"The pass starts with {_names(plan, outputs, bar=True)}, multiplies it by one local Jacobian after another, "
+        f"and {end}.</p>"
+    )
+
+
+def _given(plan: dict[str, Any], flow: Flow) -> str:
+    parts = []
+    for key, seed in plan["seed"].items():
+        value = plan["values"][key]
+        who = f" = <code>{escape(value['name'])}.grad</code>, just as you supplied it"
+        if plan["default_seed"]:
+            who = ": nothing was given, so ones" if seed["shape"] else " = 1: it is the scalar itself"
+        live = flow.editable and not seed["truncated"]
+        caption = name_math(sections.symbol(value), bar=True) + who
+        parts.append(table(seed, caption, key=f"s.{key}", label=f"{value['bar']}, supplied", live=live))
+    if flow.editable:
+        parts.append("<p class='note hint' hidden>Edit a number: everything after it is computed again.</p>")
+    elif flow.off:
+        parts.append(f"<p class='note off'>{escape(flow.off[0].upper() + flow.off[1:])}.</p>")
+    parts += [f"<p class='lesson'>{escape(item['text'])}</p>" for item in plan["lessons"]]
+    return "".join(parts)
+
+
+def _gradient(plan: dict[str, Any], key: str) -> str:
+    value = plan["values"][key]
+    name = name_math(sections.symbol(value), bar=True)
+    caption = f"{name} = <code>{escape(value['name'])}.grad</code>" if value["role"] == "leaf" else name
+    shown = table(plan["gradients"][key], caption, key=f"g.{key}", label=f"{value['bar']}, the gradient")
+    return f"<div class='gradient' id='gradient-{escape(key)}' tabindex='-1'>{shown}</div>"
+
+
+def _derivation(plan: dict[str, Any]) -> Iterator[str]:
+    """The pass as a column of equations; of a long one the first and the last."""
+    arrows = [(step, j, arrow) for step in plan["steps"] for j, arrow in enumerate(step["arrows"])]
+    sums: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for step, j, arrow in arrows:
+        sums.setdefault(arrow["input"], []).append((f"a{step['index']}.{j}", arrow["downstream"]))
+    several = {key: parts for key, parts in sums.items() if len(parts) > 1}
+    room = max(DERIVED - len(plan["seed"]) - min(len(several), 3), 4)
+    for key, seed in plan["seed"].items():
+        bar = name_math(sections.symbol(plan["values"][key]), bar=True)
+        tag = ("ones" if seed["shape"] else "one") if plan["default_seed"] else "you supplied it"
+        yield f"<span class='eq'>{bar}{_inline(seed, f's.{key}')}</span>{_tag(tag)}"
+    hidden = len(arrows) - room + 1 if len(arrows) > room else 0
+    for at, (step, j, arrow) in enumerate(arrows):
+        if hidden and at == room // 2:
+            yield f"<a href='#steps'>… {hidden} more equations, below</a>"
+        if not hidden or not room // 2 <= at < room // 2 + hidden:
+            short = _inline(arrow["downstream"], f"a{step['index']}.{j}")
+            link = f"<a class='tag' href='#step-{step['index']}'>{escape(step['call'] or step['op'])}</a>"
+            yield f"<span class='eq'>{sections.rule(arrow)}{short}</span>{link}"
+    for key in list(several)[:3]:
+        yield _sum_line(plan, key, several[key])
+
+
+def _sum_line(plan: dict[str, Any], key: str, parts: list[tuple[str, dict[str, Any]]]) -> str:
+    value = plan["values"][key]
+    total = plan["gradients"].get(key) or value["gradient"]
+    result = _inline(total, f"g.{key}") if total else ""
+    shown = [_inline(array, at, equals=False) for at, array in parts]
+    said = f"the sum of its {len(parts)} contributions"
+    if all(shown) and result and len(parts) <= SUMMED:
+        said = " + ".join(shown)
+    return f"<span class='eq sum'>{name_math(sections.symbol(value), bar=True)} = {said}{result}</span>{_tag('sum')}"
+
+
+def _tag(text: str) -> str:
+    return f"<span class='tag'>{text}</span>"
+
+
+def _inline(array: dict[str, Any], key: str, *, equals: bool = True) -> str:
+    numbers = flat(array["data"])
+    if array["truncated"] or not 0 < len(numbers) <= INLINE or len(array["shape"]) > 1 or not is_real(numbers):
+        return ""
+    text = ", ".join(map(sections.short, numbers))
+    text = f"[{text}]" if array["shape"] else text
+    sign = " = " if equals else ""
+    return f"{sign}<span class='inline' data-key='{key}' data-inline=''>{text}</span>"
+
+
+def _check(plan: dict[str, Any], flow: Flow) -> str:
+    """The contraction of the whole Jacobian with the gradient given, said and computed."""
+    lines, values = [], plan["values"]
+    several = len(plan["seed"]) > 1 or len(plan["gradients"]) > 1
+    for key, gradient in list(plan["gradients"].items()):
+        found = {output: flow.totals.get((output, key)) for output in plan["seed"]}
+        if not found or any(item is None for item in found.values()):
+            continue
+        products = " + ".join(
+            f"tensordot({name_math(sections.symbol(values[o]), bar=True)}, "
+            f"{derivative_math(sections.symbol(values[o]), sections.symbol(values[key])) if several else '<math><mi>J</mi></math>'}, "
+            f"{len(values[o]['shape'])})"
+            for o in found
+        )
+        ours = sum(item.pull(np.array(flat(plan["seed"][o]["data"]))) for o, item in found.items() if item is not None)
+        ok = close(ours, np.array(flat(gradient["data"])))  # type: ignore[arg-type]
+        mark = f"<output data-check='{escape(key)}' class='{'ok' if ok else 'bad'}'>{'✓' if ok else '✗'}</output>"
+        lines.append(f"{products} = {name_math(sections.symbol(values[key]), bar=True)} {mark}")
+    if not lines and plan.get("check"):
+        lines.append(escape(plan["check"]["text"]))
+    return f"<p class='check'>Check: {'; '.join(lines)}</p>" if lines else ""
+
+
+def _elements(plan: dict[str, Any]) -> str:
+    """The whole Jacobian's elements, where that is short to say."""
+    found = [
+        sections.elements(plan, j["output"], j["input"]) for j in plan["jacobians"] if len(j["index"] or "") <= SHORT
+    ]
+    return "".join(f"<p class='check formula'>{formula}</p>" for formula in found[:2] if formula)
+
+
+# -- the other parts ---------------------------------------------------------------------------------------------------
+
+
+def _graph(plan: dict[str, Any]) -> str:
+    collapsed = " Long runs are folded into one card." if plan["graph"].get("collapsed") else ""
+    return (
+        "<section id='graph' aria-labelledby='graph-head'><h2 id='graph-head'>The graph</h2>"
+        "<p class='legend'><span class='key forward'>forward values</span> flow along the arrows; "
+        f"<span class='key cotangent'>gradients ∂{escape(plan['scalar'])}/∂·</span> flow back against them.{collapsed}</p>"
+        f"<div class='scroll graph-box' role='group' tabindex='0' aria-label='Picture of the graph'>{_picture(plan)}</div>"
+        "</section>"
+    )
+
+
+def _picture(plan: dict[str, Any]) -> str:
+    """The graph, each of its cards leading to where the page speaks of it."""
+    graph = Graph.from_dict(plan["graph"])
+    graph._numbers = numbers_of(graph.nodes, plan["values"] if len(graph.nodes) <= MOST_CARDS else {})
+    places = {key: f"#value-{key}" for key in plan["values"]}
+    places |= {key: f"#gradient-{key}" for key in plan["gradients"]}
+    places |= {key: f"#step-{step['index']}" for step in plan["steps"] for key in step["outputs"]}
+    return draw(graph, links={n.id: places[n.value] for n in graph.nodes if n.value in places}, embedded=True)
+
+
+def _refused(plan: dict[str, Any]) -> str:
+    """Why gradients of another shape are refused, where that was on the way."""
+    wrong = [
+        f"<blockquote>{escape(i['text'])}</blockquote>" for i in plan["lessons"] if i["kind"] == "wrong_shape_would"
+    ]
+    shapes = ", ".join(
+        f"{name_math(plan['values'][key]['name'])} has shape {escape(shape_text(plan['values'][key]['shape']))}"
+        for key in plan["outputs"]
+    )
+    return (
+        f"<aside class='refused'><h3>Why must the gradient have the output's shape?</h3><p>{escape(plan['scalar'])} changes with "
+        f"every element of the output, so there is one number for each: {shapes}. Anything else is refused:</p>"
+        f"{''.join(wrong)}</aside>"
+    ) * bool(wrong)
+
+
+def _numbers(plan: dict[str, Any], flow: Flow) -> dict[str, Any]:
+    """What the script needs to run the pass again."""
+    if not flow.editable:
+        return {"off": flow.off}
+
+    def arrow(at: int, j: int, said: dict[str, Any]) -> dict[str, Any]:
+        found = flow.maps.get((at, j))
+        return {"in": said["input"], "base": _base(said["downstream"]), "map": found.to_json() if found else None}
+
+    return {
+        "values": {
+            key: {
+                **{name: value[name] for name in ("name", "bar", "shape")},
+                "single": value["dtype"] == "float32",
+                "stale": key in flow.stale,
+            }
+            for key, value in plan["values"].items()
+        },
+        "seed": {key: _base(seed) for key, seed in plan["seed"].items()},
+        "steps": [
+            {
+                "index": step["index"],
+                "out": step["output"],
+                "base": _base(step["upstream"]),
+                "arrows": [arrow(at, j, said) for j, said in enumerate(step["arrows"])],
+            }
+            for at, step in enumerate(plan["steps"])
+        ],
+        "gradients": {key: _base(array) for key, array in plan["gradients"].items()},
+        "totals": [{"out": o, "in": i, "map": found.to_json()} for (o, i), found in flow.totals.items()],
+    }
+
+
+def _base(array: dict[str, Any]) -> list[Any] | None:
+    found = numbers_of_array(array)
+    return None if found is None else [item if np.isfinite(item) else str(item) for item in found.tolist()]

@@ -1,0 +1,329 @@
+"""The rule of one arrow, in every form: NumPy, LaTeX, MathML, for one element, with numbers, in words.
+
+``Rule(arrow).formula`` is the tree that all of them are read off; ``numpy``, ``latex``, ``mathml``, ``index`` and ``numbers``
+are strings, or None where the row has no such form.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.explaining.elements import Element, letters_of, rounded
+from chainrule._src.explaining.formula import Formula, formula_text, helper
+from chainrule._src.explaining.notation import LATEX, MATHML, NUMBERS, TEXT, Alphabet, bar, bracket, print_tree
+from chainrule._src.explaining.simplify import cotangent_name, parse, simplify
+from chainrule._src.explaining.tree import NoForm, is_scalar
+from chainrule._src.explaining.values import Value, identifier, operands_of, outputs_of
+from chainrule._src.rules.structure import structure_of
+
+ndarray = np.ndarray
+_SMALL = 4096  # elements of arrays whose numbers are compared at once
+_LONG = 600  # letters: a longer formula of one element helps nobody
+
+
+def operand_names(node: Any) -> tuple[str, ...]:
+    """The row's names for a node's operands; for a custom Function which argument each was."""
+    prim = node.prim
+    if prim.kind == "function":
+        return tuple(f"argument {i}" for i in node.params["at"])
+    if prim.variadic:
+        return tuple(f"{prim.operands[-1].lstrip('*')}[{i}]" for i in range(len(node.edges)))
+    return tuple(prim.operands)
+
+
+def constants(step: Any) -> None:
+    """Find what a step's operands are, and list those that no gradient flows to."""
+    record, node, values = step.record, step.record.node, step.all_values
+    step.operands = operands_of(record, values.known) if node.prim.kind != "function" else [None] * len(node.edges)
+    step.operand_values = {a.position: a.input for a in step.arrows}
+    for i, (edge, data) in enumerate(zip(node.edges, step.operands)):
+        if i in step.operand_values:
+            continue
+        if edge is not None and edge in values.by_edge:
+            step.operand_values[i] = values.by_edge[edge]
+        elif data is not None:
+            why = "requires grad, but wrt does not lead to it" if edge is not None else "does not require grad"
+            if edge is None and getattr(data, "dtype", np.dtype(float)).kind in "iub":
+                why = "integers and booleans have no gradient"
+            value = values.constant(data, why, edge)
+            step.operand_values[i] = value
+            step.constants.append(value)
+
+
+def _called(step: Any, index: int) -> str:
+    """What the program calls an output that no cotangent arrived at."""
+    edge = next((edge for edge in outputs_of(step.record.node) if getattr(edge, "index", 0) == index), None)
+    name = None if edge is None else step.all_values.names.of(edge)
+    return identifier(name or "") or f"{step.record.node.prim.outputs[index]}{step.index}"
+
+
+class Rule:
+    """One arrow's rule."""
+
+    def __init__(self, arrow: Any) -> None:
+        self.arrow = arrow
+        self.prim = arrow.step.record.node.prim
+
+    @functools.cached_property
+    def formula(self) -> Formula | None:
+        text = formula_text(self.prim, self.arrow.position)
+        if text is None:
+            return None
+        try:
+            return self._matching(text)
+        except Exception:  # a user's formula that cannot be read
+            if self.prim.listed:
+                raise
+            return None
+
+    def _matching(self, text: str) -> Formula | None:
+        if not self.complex:
+            return self._build(text, True, ())
+        for conjugated in ((), (*self.prim.operands, *self.prim.outputs), tuple(self.prim.operands)):
+            formula = self._build(text, False, conjugated)
+            if _close(formula, self.arrow.downstream):
+                return formula
+        return None
+
+    @property
+    def complex(self) -> bool:
+        step = self.arrow.step
+        kinds = [self.arrow.downstream, step.upstream, *step.operands]
+        return any(getattr(getattr(x, "dtype", None), "kind", "") == "c" or isinstance(x, complex) for x in kinds)
+
+    def _build(self, text: str, real: bool, conjugated: tuple[str, ...]) -> Formula:
+        step, prim = self.arrow.step, self.prim
+        values, names, fixed = self._names()
+        scalars = {k for k, v in values.items() if is_scalar(v)}
+        tree = simplify(prim, text, fixed, scalars, self.arrow.position, real, conjugated)
+        taken = set(names.values())
+        for key, value in step.params.items():
+            if key not in values:
+                values[key], names[key] = value, key + "_" * (key in taken)
+        down = self.arrow.downstream
+        return Formula(
+            tree, values, names, functools.partial(helper, prim), step.upstream.shape, down.shape, down.dtype,
+            prim.kind == "elementwise",
+        )  # fmt: skip
+
+    def _names(self) -> tuple[dict[str, Any], dict[str, str], dict[str, Any]]:
+        """What the names in a formula stand for, what the user calls that, and what is put in as it is."""
+        step, prim = self.arrow.step, self.prim
+        node, several = step.record.node, len(prim.outputs) > 1
+        values: dict[str, Any] = {}
+        names: dict[str, str] = {}
+        fixed: dict[str, Any] = dict(step.params)
+        gs = step.record.g if several else (step.record.g,)
+        by_index = {getattr(v.edge, "index", 0): v for v in step.outputs}
+        for i, (output, g) in enumerate(zip(prim.outputs, gs)):
+            value = by_index.get(i)
+            name = value.identifier if value is not None else _called(step, i)
+            values[cotangent_name(prim, i)], names[cotangent_name(prim, i)] = g, bar(name)
+            key = output if several else "out"
+            data = self._output(i, value)
+            if data is not None:
+                values[key] = data
+            names[key] = name
+            for key in (output,) if several else (output, "g", "out"):
+                if g is not None:
+                    fixed[key + "_shape"], fixed[key + "_size"] = g.shape, g.size
+        shapes = [self._about(i) for i in range(len(node.edges))]
+        if prim.variadic:
+            name = prim.operands[-1].lstrip("*")
+            fixed[name + "_shape"], fixed[name + "_dtype"] = (tuple(about) for about in zip(*shapes))
+            values[name] = tuple(step.operands)
+            return values, names, fixed
+        for i, name in enumerate(prim.operands[: len(node.edges)]):
+            fixed[name + "_shape"], fixed[name + "_dtype"] = shapes[i]
+            fixed[name + "_size"] = math.prod(shapes[i][0])
+            data, value = step.operands[i], step.operand_values.get(i)
+            if data is None and value is not None:
+                data = step.all_values.known.get(value.edge)
+            single = prim.kind == "elementwise" and type(data) is ndarray and data.ndim == 0
+            unnamed = value is not None and value.role == "constant" and _unnamed(value)
+            if isinstance(data, (bool, int, float)) or (single and unnamed):
+                fixed[name] = data
+            if data is not None:
+                values[name] = step.all_values.copy(data)
+            names[name] = name if value is None else value.identifier
+        return values, names, fixed
+
+    def _output(self, index: int, value: Value | None) -> Any:
+        record, prim = self.arrow.step.record, self.prim
+        name = prim.outputs[index] if len(prim.outputs) > 1 else "out"
+        if name in prim.saves:
+            data = record.saved[prim.saves.index(name)]
+            if data is not None:
+                return self.arrow.step.all_values.copy(data)
+        return None if value is None else value.data
+
+    def _about(self, i: int) -> tuple[Any, Any]:
+        """Shape and dtype of an operand, so far as they are known."""
+        step = self.arrow.step
+        node = step.record.node
+        value = step.operand_values.get(i)
+        if node.in_avals is not None:
+            return node.in_avals[i]  # type: ignore[no-any-return]
+        if value is not None:
+            return value.shape, value.dtype
+        data = step.operands[i]
+        if data is not None:
+            return shape_of(data), getattr(data, "dtype", step.upstream.dtype)
+        return step.upstream.shape, step.upstream.dtype
+
+    @functools.cached_property
+    def exact(self) -> bool:
+        """Whether the formula gives what the rule gave at these numbers (looked at for small arrays only)."""
+        return self.formula is None or self.arrow.downstream.size > _SMALL or self.holds
+
+    @functools.cached_property
+    def holds(self) -> bool:
+        """The same, for arrays of all sizes."""
+        return self.formula is not None and _close(self.formula, self.arrow.downstream)
+
+    @property
+    def left(self) -> str:
+        return bar(self.arrow.input.identifier)
+
+    @functools.cached_property
+    def numpy(self) -> str | None:
+        return None if self.formula is None else self.formula.numpy()
+
+    def environment(self) -> dict[str, Any]:
+        return {} if self.formula is None else self.formula.environment()
+
+    def equation(self, to: Alphabet) -> str | None:
+        """The rule for whole arrays, in an alphabet."""
+        return None if self.formula is None else self.formula.equation(self.left, self.arrow.sign, to)
+
+    @functools.cached_property
+    def latex(self) -> str | None:
+        return self.equation(LATEX)
+
+    @functools.cached_property
+    def mathml(self) -> str | None:
+        return self.equation(MATHML)
+
+    @functools.cached_property
+    def words(self) -> str:
+        if self.prim.kind == "function":
+            return f"{self.prim.name}.backward computes it: your own code, of which there is no formula"
+        if self.formula is None and self.complex:
+            return f"the rule of {self.prim.name} for complex numbers has no formula here: it is code"
+        if self.formula is None:
+            return f"the rule of {self.prim.name} is code, of which there is no formula that can be read"
+        if not self.exact:
+            return "at these numbers the rule takes special care (of a zero, an infinity or a tie) that the formula leaves out"
+        return ""
+
+    @functools.cached_property
+    def _letters(self) -> tuple[Any, ...]:
+        structure = structure_of(self.prim, self.arrow.position, self.arrow.step.params)
+        operands, product, _ = structure.partition("->")
+        mine = operands.split(",")[self.arrow.position] if product else ""
+        return letters_of(self.arrow.input.shape, mine)
+
+    @functools.cached_property
+    def index(self) -> str | None:
+        if self.formula is None or not self.exact:
+            return None
+        try:
+            index = self._letters
+            right = print_tree(Element(self._indexed, used=index).result(index), TEXT)
+            return None if len(right) > _LONG else f"{self.left}{bracket(index)} {self.arrow.sign} {right}"
+        except NoForm:
+            return self._moved()
+
+    @property
+    def _indexed(self) -> Formula:
+        """The formula that the form for one element is read from."""
+        f = self.formula
+        assert f is not None
+        if self.prim.name == "stack_mm" and self.arrow.position == 1 and set(f.values) == {"x", "g"}:
+            many = "abcdefgh"[: f.values["g"].ndim - 1]
+            f = Formula(
+                parse(f"np.einsum('{many}y,{many}z->yz', x, g)"), f.values, f.names, functools.partial(helper, self.prim),
+                self.arrow.step.upstream.shape, f.shape, f.dtype, False,
+            )  # fmt: skip
+        return f
+
+    def _moved(self) -> str | None:
+        """Rows that only move elements: which element of the cotangent comes where."""
+        places = self._places
+        if places is None:
+            return None
+        x, y = self.arrow.input, self.arrow.step.output
+        try:
+            names = letters_of((2,) * (len(x.shape) + len(y.shape)))
+        except NoForm:
+            return None
+        mine, other = names[: len(x.shape)], names[len(x.shape) :]
+        counts = np.bincount(places.reshape(-1), minlength=max(int(np.prod(x.shape)), 1))
+        condition = f"{y.identifier}{bracket(other)} is {x.identifier}{bracket(mine)}"
+        right = f"{bar(y.identifier)}{bracket(other)}"
+        if (counts > 1).any():
+            return f"{self.left}{bracket(mine)} {self.arrow.sign} Σ {right} over all places where {condition}"
+        elsewhere = ", else 0" if (counts == 0).any() else ""
+        return f"{self.left}{bracket(mine)} {self.arrow.sign} {right} where {condition}{elsewhere}"
+
+    @functools.cached_property
+    def _places(self) -> Any:
+        """For each element of the output the position of the one it is; None for other rows."""
+        step, x = self.arrow.step, self.arrow.input
+        if not self.prim.moves or self.arrow.position != 0:
+            return None
+        positions = np.arange(int(np.prod(x.shape))).reshape(x.shape)
+        moved = np.asarray(self.prim.value(positions, *step.operands[1:], **step.params))
+        return moved if moved.shape == step.output.shape else None
+
+    @functools.cached_property
+    def numbers(self) -> str | None:
+        down = self.arrow.downstream
+        if down.size == 0 or self.formula is None or not self.exact:
+            return None
+        at = (0,) * down.ndim
+        left, right = f"{self.left}{bracket(at)}", _four_digits(down[at])
+        try:
+            text = print_tree(Element(self._indexed, True).result(at), NUMBERS)
+        except NoForm:
+            return self._moved_numbers()
+        if len(text) > _LONG:
+            return None
+        left = f"{left} {self.arrow.sign} {text}"
+        return left if text == right else f"{left} = {right}"
+
+    def _moved_numbers(self) -> str | None:
+        places = self._places
+        if places is None or not places.size:
+            return None
+        first = int(places.min())
+        y, down, up = self.arrow.step.output, self.arrow.downstream, self.arrow.step.upstream
+        sources = [tuple(int(i) for i in at) for at in np.argwhere(places == first)[:5]]
+        at = tuple(int(i) for i in np.unravel_index(first, down.shape))
+        terms = " + ".join(f"{bar(y.identifier)}{bracket(s)}" for s in sources[:4]) + " + …" * (len(sources) > 4)
+        several = " + ".join(_four_digits(up[s]) for s in sources[:4]) + " = " if 1 < len(sources) < 5 else ""
+        return f"{self.left}{bracket(at)} {self.arrow.sign} {terms} = {several}{_four_digits(down[at])}"
+
+
+def _four_digits(x: Any) -> str:
+    return print_tree(rounded(x), NUMBERS)
+
+
+def _unnamed(value: Value) -> bool:
+    return not value.identifier or value.identifier.startswith("c_")
+
+
+def _close(formula: Formula, downstream: Any) -> bool:
+    loose = downstream.dtype.itemsize <= (8 if downstream.dtype.kind == "c" else 4)
+    try:
+        with np.errstate(all="ignore"):
+            scale = np.max(np.abs(downstream), initial=0.0, where=np.isfinite(downstream))
+            tolerance = {"rtol": 1e-2 if loose else 1e-7, "atol": (1e-3 if loose else 1e-9) * scale}
+            return bool(np.allclose(formula.value(), downstream, **tolerance, equal_nan=True))
+    except Exception:  # the formula reads a value that is not known: there is nothing to compare
+        return True

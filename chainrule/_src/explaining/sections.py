@@ -1,0 +1,312 @@
+"""The parts of an explanation's page that follow the answer: each step, the Jacobian of the whole pass, the values."""
+
+from __future__ import annotations
+
+import math as arithmetic
+from collections.abc import Sequence
+from typing import Any
+
+from chainrule._src.explaining.flow import Flow, Map, keys_of_terms
+from chainrule._src.explaining.folding import Stretch, fold
+from chainrule._src.explaining.markup import code, escape, math
+from chainrule._src.explaining.notation import BAR, derivative_math, name_math
+from chainrule._src.explaining.tables import decimals, flat, index_text, is_real, shape_text, table, written
+
+OPEN = 8  # steps that are shown whole; more are opened one by one
+FLAT = 400  # numbers of a Jacobian shown as one flattened matrix
+TERMS = 6  # products of a sum written out
+TABLES = 24  # values shown at once; more are opened together
+FOLDS = 40  # rows of a list of steps, before repetitions are folded
+
+
+def symbol(value: dict[str, Any]) -> str:
+    """What a value is called in formulas."""
+    return str(value["bar"]).removesuffix(BAR)
+
+
+def rule(arrow: dict[str, Any], *, display: bool = False) -> str:
+    """An arrow's rule as a formula, or as text where there is none."""
+    said = arrow["rule"]
+    formula = math(said["mathml"], display=display) if said.get("mathml") else None
+    if formula is not None:
+        return formula
+    return code(said["numpy"]) if said.get("numpy") else "<span>a rule without a formula</span>"
+
+
+def contraction(output_shape: Sequence[int], input_shape: Sequence[int]) -> str:
+    """(2, 4) · (2, 4, 2, 3) → (2, 3), the summed axes marked."""
+    summed = [f"<span class='summed'>{n}</span>" for n in output_shape]
+    kept = [f"<span class='kept'>{n}</span>" for n in input_shape]
+    left, both, right = (f"({', '.join(s)}{',' * (len(s) == 1)})" for s in (summed, summed + kept, kept))
+    return f"<span class='contraction'>{left} · {both} → {right}</span>"
+
+
+def line_of(where: dict[str, Any] | None) -> str:
+    if not where:
+        return ""
+    file = str(where["file"]).replace("\\", "/").rsplit("/", 1)[-1]
+    text = f"<code>{escape(where['text'])}</code>" if where.get("text") else ""
+    return f"<p class='line'><span class='where'>{escape(file)}:{escape(where['line'])}</span> {text}</p>"
+
+
+def _folded(head: str, body: str, fold: bool) -> str:
+    """A heading with what it is about, which can be opened where there is too much to show all."""
+    return f"<details><summary>{head}</summary>{body}</details>" if fold else head + body
+
+
+def scrolling(label: str, inside: str) -> str:
+    """A wide part, which can be moved by keys."""
+    return f"<div class='scroll' role='group' tabindex='0' aria-label='{escape(label)}'>{inside}</div>"
+
+
+# -- steps -------------------------------------------------------------------------------------------------------------
+
+
+def steps(plan: dict[str, Any], flow: Flow, *, detailed: int) -> str:
+    """All steps: whole while they are few, to be opened while they are some, else one line each."""
+    if len(plan["steps"]) > detailed:
+        return _listed(plan)
+    return "".join(_step(plan, flow, at, step) for at, step in enumerate(plan["steps"]))
+
+
+def _step(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any]) -> str:
+    output, folded = plan["values"][step["output"]], len(plan["steps"]) > OPEN
+    arrows = "".join(_arrow(plan, flow, at, step, j) for j in range(len(step["arrows"])))
+    constants = ", ".join(
+        f"{name_math(v['name'])} is a constant here{': ' * bool(v['why_constant'])}{escape(v['why_constant'] or '')}"
+        for v in (plan["values"][key] for key in step["constants"])
+    )
+    notes = [f"{constants}."] * bool(constants) + [escape(note) for note in step["notes"]]
+    brief = " ".join(f"<span class='eq'>{rule(arrow)}</span>" for arrow in step["arrows"]) if folded else ""
+    call = f" in <span class='call'>{escape(step['call'])}</span>" if step.get("call") else ""
+    head = (
+        f"<h3 id='head-{step['index']}'><span class='count'>Step {step['index']}</span> back through "
+        f"<span class='op'>{escape(step['op'])}</span>{call} <span class='node-name'>{escape(step['node'])}</span></h3>{brief}"
+    )
+    body = (
+        f"<p class='doc'>{escape(step['doc'])}</p>" * bool(step["doc"])
+        + f"{line_of(step['line'])}{_upstream(plan, step, output)}{arrows}"
+        + "".join(f"<p class='note'>{note}</p>" for note in notes)
+    )
+    return (
+        f"<article class='step' id='step-{step['index']}' tabindex='-1' aria-labelledby='head-{step['index']}'>"
+        f"{_folded(head, body, folded)}</article>"
+    )
+
+
+def _upstream(plan: dict[str, Any], step: dict[str, Any], output: dict[str, Any]) -> str:
+    """What a step's upstream gradient is the sum of."""
+    if len(step["terms"]) < 2:
+        return ""
+    bar, parts = name_math(symbol(output), bar=True), []
+    for key, term in zip(keys_of_terms(step, plan), step["terms"], strict=True):
+        source = "what you supplied" if not term["from"] else f"from step {term['from']}"
+        parts.append(table(term["array"], escape(source), key=key, label=f"{output['bar']} {source}"))
+    total = table(step["upstream"], f"{bar}, their sum", key=f"u{step['index']}", label=f"{output['bar']}, the sum")
+    uses = len(parts)
+    return (
+        f"<p>{name_math(output['name'])} was used {uses} times, so {bar} is the sum of {uses} contributions:</p>"
+        f"<div class='row sum'>{_sign('+').join(parts)}{_sign('=')}{total}</div>"
+    )
+
+
+def _sign(sign: str) -> str:
+    return f"<span class='sign' aria-hidden='true'>{sign}</span>"
+
+
+def _arrow(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any], j: int) -> str:
+    arrow, key = step["arrows"][j], f"a{step['index']}.{j}"
+    output, value = plan["values"][step["output"]], plan["values"][arrow["input"]]
+    up, down = name_math(symbol(output), bar=True), name_math(symbol(value), bar=True)
+    about = (
+        f"{derivative_math(symbol(output), symbol(value))} has shape {escape(shape_text(arrow['jacobian_shape']))}: "
+        f"{_count(arrow['jacobian_size'])}, {escape(arrow['structure_text'] or arrow['structure'])}, never built"
+    )
+    forms = {
+        "by index": code(arrow["rule"]["index"]) if arrow["rule"].get("index") else "",
+        "in NumPy": code(arrow["rule"]["numpy"]) if arrow["rule"].get("numpy") else "",
+        "local Jacobian": about,
+        "its elements": math(arrow["element"]["mathml"] or ""),
+        "shapes": contraction(output["shape"], value["shape"]),
+    }
+    found = flow.maps.get((at, j))
+    upstream = table(step["upstream"], up, key=f"u{step['index']}", label=f"{output['bar']} upstream")
+    result = table(arrow["downstream"], down, key=key, label=f"{value['bar']} downstream")
+    inside = look_inside(found, output, value, key) if found is not None else ""
+    if inside:
+        shape = escape(shape_text([*output["shape"], *value["shape"]]))
+        inside = _folded(f"Look inside the Jacobian {shape}", inside, True)
+    off = flow.why_not.get((at, j)) or (flow.stale.get(step["output"]) and "an earlier step is not recomputed")
+    notes = [arrow["unbroadcast"], f"Not recomputed when you edit: {off}." if off and not flow.off else ""]
+    stretched, stale = (f"<p class='note'>{escape(note)}</p>" if note else "" for note in notes)
+    listed = "".join(f"<dt>{name}</dt><dd>{said}</dd>" for name, said in forms.items() if said)
+    return (
+        f"<div class='arrow'><div class='formula'>{rule(arrow, display=True)}</div><dl class='forms'>{listed}</dl>"
+        f"{stretched}<div class='row'>{upstream}{_sign('⟶')}{result}</div>"
+        f"{_one_element(found, step['upstream'], value, key, arrow)}{inside}{stale}</div>"
+    )
+
+
+def _count(size: int) -> str:
+    return f"{size:,} number{'s' * (size != 1)}"
+
+
+def short(item: float) -> str:
+    return written(item, decimals([item]))
+
+
+def _factor(item: float) -> str:
+    return f"({short(item)})" if item < 0 else short(item)
+
+
+def _one_element(
+    found: Map | None, upstream: dict[str, Any], value: dict[str, Any], key: str, arrow: dict[str, Any]
+) -> str:
+    """The first element of the result with the numbers put in: `X̄[0, 0] = 2 · 3 + 1 · 4 = 10`."""
+    numbers = flat(upstream["data"])
+    if found is None or upstream["truncated"] or not is_real(numbers) or found.shape[1] == 0:
+        return f"<p class='one'><b>One element:</b> <span>{escape(arrow['numbers'])}</span></p>" * bool(
+            arrow["numbers"]
+        )
+    picked = [k for k, i in enumerate(found.inputs.tolist()) if i == 0]
+    factors = [(numbers[found.outputs[k]], float(found.values[k])) for k in picked]
+    products = " + ".join(f"{_factor(g)} · {_factor(v)}" for g, v in factors[:TERMS]) or "0"
+    more = f" + … ({len(picked) - TERMS} more)" if len(picked) > TERMS else ""
+    total = short(sum(g * v for g, v in factors) + 0.0)
+    said = f"{value['bar']}{index_text(0, value['shape'])} = {products}{more} = {total}"
+    return f"<p class='one' data-one='{escape(key)}'><b>One element:</b> <output>{escape(said)}</output></p>"
+
+
+def look_inside(found: Map, output: dict[str, Any], value: dict[str, Any], key: str) -> str:
+    """A Jacobian, one output element at a time, and flattened where it is small."""
+    n, m = found.shape
+    if n * m <= 1:
+        return ""
+    dense = found.dense()
+    what = derivative_math(output["name"] + index_text(0, output["shape"]), value["name"])
+    slice_ = table(
+        {"shape": value["shape"], "data": dense[0].reshape(value["shape"]).tolist(), "truncated": False},
+        f"{what}, a slice",
+        label=f"Slice of the Jacobian of {output['name']} by {value['name']}",
+    )
+    return (
+        f"<div class='picker' data-picker='{escape(key)}'>{slice_}</div>"
+        f"<p class='flat-shapes'>Flattened: <span class='summed'>{n}</span> · <span class='summed'>{n}</span>×"
+        f"<span class='kept'>{m}</span> → <span class='kept'>{m}</span></p>"
+        + (_flattened(dense.tolist(), output, value) if n * m <= FLAT else "")
+    )
+
+
+def _flattened(rows: list[list[float]], output: dict[str, Any], value: dict[str, Any]) -> str:
+    n, m = len(rows), len(rows[0])
+    places = decimals([v for row in rows for v in row])
+    across, down = (
+        [index_text(i, about["shape"]) or escape(about["name"]) for i in range(count)]
+        for about, count in ((value, m), (output, n))
+    )
+    body = "".join(
+        f"<tr><th scope='row'>{name}</th>"
+        + "".join(f"<td>{written(v, places)}</td>" if v else "<td class='zero'>0</td>" for v in row)
+        + "</tr>"
+        for name, row in zip(down, rows)
+    )
+    return scrolling(
+        f"Flattened Jacobian, {n} by {m}",
+        f"<table class='numbers jacobian'><caption>{name_math(output['name'])} by {name_math(value['name'])} "
+        f"<span class='shape'>{n}×{m}</span></caption><thead><tr><td></td>"
+        f"{''.join(f'''<th scope='col'>{name}</th>''' for name in across)}</tr></thead><tbody>{body}</tbody></table>",
+    )
+
+
+def _listed(plan: dict[str, Any]) -> str:
+    """Many steps, one line each; what repeats is opened together."""
+    all_steps = plan["steps"]
+    kinds = [(step["op"], tuple(step["upstream"]["shape"])) for step in all_steps]
+    parts, single = [], []
+    for stretch in [*fold(kinds, FOLDS), Stretch(len(kinds), len(kinds), 0)]:
+        members = all_steps[stretch.start : stretch.stop]
+        if len(members) == 1:
+            single += members
+            continue
+        if single:
+            parts.append(_rows(plan, single))
+            single = []
+        if members:
+            pattern = [step["op"] for step in members[: len(members) // stretch.times]]
+            some = escape(", ".join(pattern[:8])) + ", …" * (len(pattern) > 8)
+            head = f"Steps {members[0]['index']} to {members[-1]['index']}: {f'{stretch.times} × ' * (stretch.times > 1)}({some})"
+            parts.append(_folded(head, _rows(plan, members), True))
+    return f"<p class='note'>All {len(all_steps)} steps, in the order of the pass.</p>{''.join(parts)}"
+
+
+def _rows(plan: dict[str, Any], members: Sequence[dict[str, Any]]) -> str:
+    rows = []
+    for step in members:
+        rules = "; ".join(escape(arrow["rule"].get("numpy") or "a rule without a formula") for arrow in step["arrows"])
+        shapes = "; ".join(escape(shape_text(arrow["downstream"]["shape"])) for arrow in step["arrows"])
+        shape = escape(shape_text(plan["values"][step["output"]]["shape"]))
+        rows.append(
+            f"<tr id='step-{step['index']}'><th scope='row'>{step['index']}</th><td>{escape(step['op'])}</td>"
+            f"<td><code>{rules}</code></td><td>{shape} → {shapes}</td></tr>"
+        )
+    head = "".join(f"<th scope='col'>{name}</th>" for name in ("Step", "Operation", "Rule", "Shapes"))
+    label = f"Steps {members[0]['index']} to {members[-1]['index']}"
+    return scrolling(
+        label, f"<table class='listed'><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+# -- the whole pass ----------------------------------------------------------------------------------------------------
+
+
+def whole(plan: dict[str, Any], flow: Flow) -> str:
+    """The Jacobian of each output by each gradient: what the steps together multiplied by."""
+    pairs = [(output, value) for value in plan["gradients"] for output in plan["outputs"] if output != value]
+    return "".join(_whole(plan, flow, output, value, len(pairs) > 2) for output, value in pairs)
+
+
+def elements(plan: dict[str, Any], output: str, value: str) -> str | None:
+    """The whole Jacobian's elements as a formula, if it has one."""
+    found = next(j for j in plan["jacobians"] if (j["output"], j["input"]) == (output, value))
+    return math(found["mathml"] or "")
+
+
+def _whole(plan: dict[str, Any], flow: Flow, output_id: str, value_id: str, folded: bool) -> str:
+    output, value = plan["values"][output_id], plan["values"][value_id]
+    shape = [*output["shape"], *value["shape"]]
+    size, found = arithmetic.prod(shape), flow.totals.get((output_id, value_id))
+    one = elements(plan, output_id, value_id)
+    inside = f"<p class='formula'>{one}</p>" if one else ""
+    if found is not None:
+        inside += look_inside(found, output, value, f"w.{output_id}.{value_id}")
+    else:
+        why = f"{size:,} numbers." if size > 4096 else "a step's Jacobian is not embedded."
+        inside += f"<p class='note'>Its values are not shown: {why}</p>"
+    how = "along the marked axes, which are summed" if output["shape"] else "as one number"
+    head = f"<h3>{derivative_math(symbol(output), symbol(value))} <span class='shape'>{escape(shape_text(shape))}</span></h3>"
+    body = (
+        f"<p>The pass multiplied {name_math(symbol(output), bar=True)} by this array of {_count(size)} "
+        f"{how}: {contraction(output['shape'], value['shape'])}. It was never built.</p>{inside}"
+    )
+    return f"<article class='whole'>{_folded(head, body, folded)}</article>"
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def values(plan: dict[str, Any], *, detailed: int) -> str:
+    """The forward values, as tables while they are few."""
+    if len(plan["values"]) > 2 * detailed:
+        return f"<p class='note'>{len(plan['values'])} values: too many to show their numbers here.</p>"
+    shown = f"<div class='values'>{''.join(_value(key, value) for key, value in plan['values'].items())}</div>"
+    count = len(plan["values"])
+    return _folded(f"All {count} values", shown, True) if count > TABLES else shown
+
+
+def _value(key: str, value: dict[str, Any]) -> str:
+    about = name_math(value["name"])
+    shown = f"<p>{about} <span class='shape'>{escape(shape_text(value['shape']))}</span></p>"
+    if value["data"] is not None:
+        shown = table(value["data"], about, label=value["name"])
+    kind = f"<p class='line'>{escape(value['role'])}, {escape(value['dtype'])}</p>"
+    return f"<div class='value' id='value-{escape(key)}' tabindex='-1'>{shown}{kind}{line_of(value.get('line'))}</div>"

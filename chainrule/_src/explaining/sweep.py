@@ -1,0 +1,69 @@
+"""One backward pass, watched: what every rule was given, and what it returned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.api.watch import Watch
+from chainrule._src.tape import engine
+from chainrule._src.tape.node import Leaf, Node
+from chainrule._src.tape.saved import Packed, unpack
+
+ndarray = np.ndarray
+
+
+class Record(NamedTuple):
+    """One rule that ran.
+
+    Attributes:
+        node: whose rule.
+        g: the cotangent of its output; a tuple where it has several.
+        saved: what it had kept, unpacked.
+        edges: where its results went; None where nothing was wanted.
+        grads: its results.
+    """
+
+    node: Any
+    g: Any
+    saved: tuple[Any, ...]
+    edges: tuple[Any, ...]
+    grads: tuple[Any, ...]
+
+
+class Recorder(Watch):
+    """Keeps a record of every rule."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        saved = unpack(saved) if type(saved) is Packed else saved
+        grads = super().backward(node, g, saved, edges)
+        self.records.append(
+            Record(node, _arrays(g) if type(g) is tuple else np.asarray(g), saved, edges, _arrays(grads))
+        )
+        return grads
+
+
+def _arrays(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(None if part is None else np.asarray(part) for part in parts)
+
+
+def swept(roots: Sequence[Any], starts: Sequence[Any], targets: Sequence[Any]) -> tuple[list[Record], list[Any]]:
+    """The records of a sweep, in its order, and the targets' cotangents (None where no path leads to one)."""
+    recorder = Recorder()
+    with no_grad(), recorder:
+        found = engine.sweep(
+            roots, starts, targets, retain_graph=True, create_graph=False, accumulate=False, retain_grads=False
+        )
+    return recorder.records, [None if g is None else np.asarray(g) for g in found]
+
+
+def leaves_below(roots: Sequence[Any]) -> list[Leaf]:
+    """The leaves that the roots depend on, in the order in which operations used them."""
+    nodes = (edge for edge in engine.reachable(roots) if isinstance(edge, Node))  # oldest first
+    return [e for e in dict.fromkeys([*(below for node in nodes for below in node.edges), *roots]) if type(e) is Leaf]

@@ -1,0 +1,146 @@
+"""Arrays of an explanation as HTML tables: shapes in the captions, one format for a whole array."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.explaining.markup import escape
+
+MOST_DECIMALS = 4
+FIGURE, POINT = "\u2007", "\u2008"  # spaces as wide as a digit, as a point
+TALL, SHOWN = 16, 8  # rows: of a table that is shown whole, and of others
+
+
+def flat(data: Any) -> list[Any]:
+    """The numbers of a nested list in row-major order; "nan" and "inf" become floats, other text stays text."""
+    if isinstance(data, list):
+        return [number for item in data for number in flat(item)]
+    return [number(data)]
+
+
+def number(item: Any) -> Any:
+    if item is None or isinstance(item, bool):
+        return float(bool(item))
+    if isinstance(item, str):
+        try:
+            return float(item)
+        except ValueError:
+            return item
+    return float(item)
+
+
+def is_real(numbers: Sequence[Any]) -> bool:
+    return all(isinstance(item, float) for item in numbers)
+
+
+def decimals(numbers: Sequence[Any]) -> int:
+    """How many decimals show every number of the array, four at most."""
+    wanted = 0
+    for item in numbers:
+        if not isinstance(item, float) or not math.isfinite(item):
+            continue
+        while wanted < MOST_DECIMALS and abs(round(item, wanted) - item) > 3e-8 * abs(item):
+            wanted += 1
+    return wanted
+
+
+def written(item: Any, places: int, *, single: bool = False) -> str:
+    """A number with so many decimals (fewer, where float32 does not know them), or in powers of ten where they hide it."""
+    if not isinstance(item, float):
+        return str(item)
+    if math.isnan(item):
+        return "nan"
+    if math.isinf(item):
+        return "inf" if item > 0 else "−inf"
+    size = abs(item)
+    if size >= 1e9 or (0 < size < 0.5 * 10.0**-places):
+        mantissa, exponent = f"{item:.3e}".split("e")
+        text = f"{mantissa}e{int(exponent)}"
+    else:
+        known = min(places, max(8 - len(str(int(size))), 0)) if single else places
+        text = f"{item:.{known}f}" + FIGURE * (places - known) + POINT * (places > known == 0)
+    if not float(text):
+        text = text.lstrip("-")
+    return text.replace("-", "−")
+
+
+def cells(array: dict[str, Any]) -> list[str]:
+    """The numbers of an array as text, in one format."""
+    numbers = flat(array["data"])
+    places, single = decimals(numbers), array.get("dtype") == "float32"
+    return [written(item, places, single=single) for item in numbers]
+
+
+def text_rows(array: dict[str, Any]) -> list[str]:
+    """The rows of an array in a monospaced face, its columns below one another."""
+    texts = [cell.replace(FIGURE, " ").replace(POINT, " ") for cell in cells(array)]
+    width = array["shape"][-1] if array["shape"] else 1
+    columns = [max(map(len, texts[j::width])) for j in range(width)]
+    rows = (texts[i : i + width] for i in range(0, len(texts), width))
+    return ["  ".join(cell.rjust(n) for cell, n in zip(row, columns)) for row in rows]
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    return str(tuple(shape))
+
+
+def index_text(flat_index: int, shape: Sequence[int]) -> str:
+    """The index of a position in row-major order, as "[1, 2]"."""
+    return str([int(i) for i in np.unravel_index(flat_index, tuple(shape))]) if shape else ""
+
+
+def table(array: dict[str, Any], caption: str, *, key: str = "", label: str, live: bool = False) -> str:
+    """One array as a table in a box that scrolls by itself; of many rows only the first.
+
+    Args:
+        array: `{"shape", "data", "truncated"}`.
+        caption: markup of the caption, without the shape.
+        key: where a script finds the array's numbers when they change.
+        label: the box's name for a screen reader, as text.
+        live: the cells can be edited where scripts run.
+    """
+    shape, there = array["shape"], _there(array["data"])
+    texts, width = cells(array), there[-1] if there else 1
+    rows = len(texts) // (width or 1)
+    shown = rows if live or rows <= TALL else min(SHOWN, there[-2])
+    marks = f" data-key='{escape(key)}'" if key and not array["truncated"] else ""
+    marks += " data-edit=''" * live + " data-single=''" * (array.get("dtype") == "float32")
+    full = f"{caption} <span class='shape'>{shape_text(shape)}</span>"
+    if array["truncated"] or shown < rows:
+        full += " <span class='note'>the first numbers</span>"
+    body = "<tbody><tr><td class='empty'>no elements</td></tr></tbody>"
+    if texts:
+        body = "".join(_rows(texts, there, shown, width, array["shape"]))
+    return (
+        f"<div class='scroll' role='group' tabindex='0' aria-label='{escape(label)}, shape {shape_text(shape)}'>"
+        f"<table class='numbers'{marks}><caption>{full}</caption>{body}</table></div>"
+    )
+
+
+def _rows(texts: list[str], there: list[int], shown: int, width: int, shape: Sequence[int]) -> Iterator[str]:
+    wider, named = bool(there) and width < shape[-1], len(there) > 1
+    if there:
+        heads = "".join(f"<th scope='col'>{j}</th>" for j in range(width)) + "<th scope='col'>…</th>" * wider
+        yield f"<thead><tr>{'<td></td>' * named}{heads}</tr></thead>"
+    yield "<tbody>"
+    for row in range(shown):
+        line = "".join(f"<td>{escape(cell)}</td>" for cell in texts[row * width : (row + 1) * width])
+        first = len(there) > 2 and row and row % there[-2] == 0
+        head = f"<th scope='row'>{index_text(row, there[:-1])[1:-1]}</th>" if named else ""
+        yield f"<tr{' class=group' * bool(first)}>{head}{line}{'<td class=more>…</td>' * wider}</tr>"
+    if named and shown < math.prod(shape[:-1]):
+        yield f"<tr><th scope='row'>⋮</th><td class='more' colspan='{width + wider}'>…</td></tr>"
+    yield "</tbody>"
+
+
+def _there(data: Any) -> list[int]:
+    """The shape of what is there of an array."""
+    shape = []
+    while isinstance(data, list):
+        shape.append(len(data))
+        data = data[0] if data else None
+    return shape

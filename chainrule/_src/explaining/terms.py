@@ -1,0 +1,150 @@
+"""Sums of products of δ's, numbers and elements of arrays, brought to a short form."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from chainrule._src.explaining.notation import TEXT, print_tree
+from chainrule._src.explaining.tree import Entry, Index, NoForm, Sigma, SubstituteIndices, copy_tree, times
+
+
+class Bound:
+    """An index below ``size`` that is summed over, and has no letter yet."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+
+class Product(NamedTuple):
+    """A number times the factors above, divided by those below, summed over bound indices."""
+
+    number: Fraction = Fraction(1)
+    above: tuple[ast.expr, ...] = ()
+    below: tuple[ast.expr, ...] = ()
+    bound: tuple[Bound, ...] = ()
+
+    @property
+    def factors(self) -> tuple[ast.expr, ...]:
+        return self.above + self.below
+
+    @property
+    def indices(self) -> list[Any]:
+        """All that its factors read, in order."""
+        entries = (n for factor in self.factors for n in ast.walk(factor) if isinstance(n, Entry))
+        return [i for entry in entries for i in entry.index]
+
+    def times(self, other: Product) -> Product:
+        return Product(
+            self.number * other.number, self.above + other.above, self.below + other.below, self.bound + other.bound
+        )
+
+    def inverse(self) -> Product:
+        if self.number == 0:
+            raise NoForm
+        return Product(1 / self.number, self.below, self.above)
+
+    def at(self, letters: Mapping[Any, Any]) -> Product:
+        """With letters in place of indices; sums over an index that no factor reads are done."""
+        above, below = (
+            tuple(SubstituteIndices(letters).visit(copy_tree(f)) for f in part) for part in (self.above, self.below)
+        )
+        found = Product(self.number, above, below)
+        idle = [b.size for b in self.bound if b not in letters and b not in found.indices]
+        kept = tuple(b for b in self.bound if b in found.indices)
+        return found._replace(number=self.number * math.prod(idle), bound=kept)
+
+
+class Term(NamedTuple):
+    """A product with δ's before it, summed over letters."""
+
+    deltas: tuple[tuple[Any, Any], ...]
+    sums: tuple[str, ...]
+    product: Product
+
+
+def delta_term(product: Product, place: Index, own: Index, shape: Sequence[int]) -> Term:
+    """The product times δ's that say: the operand's index ``own`` is ``place``. An index that is summed over goes with its δ."""
+    letters: dict[Any, Any] = {}
+    deltas = []
+    for p, i, n in zip(place, own, shape):
+        if isinstance(p, Bound) and p not in letters:
+            if p.size != n:
+                raise NoForm
+            letters[p] = i
+        elif n != 1:
+            deltas.append((p, i))
+    found = [tuple(sorted((letters.get(p, p), i), key=lambda k: (isinstance(k, int), k))) for p, i in deltas]
+    return Term(tuple(sorted(set(found), key=str)), (), product.at(letters))
+
+
+def combine(terms: Sequence[Term], free: Sequence[str]) -> list[Term]:
+    """Terms with letters for what they sum over, those that differ by a number only made one."""
+    found: dict[Any, Term] = {}
+    for term in terms:
+        term = _name_bounds(term, free)
+        factors = (sorted(print_tree(f, TEXT) for f in part) for part in (term.product.above, term.product.below))
+        key = (term.deltas, term.sums, *map(tuple, factors))
+        if key in found:
+            number = found[key].product.number + term.product.number
+            term = found[key]._replace(product=found[key].product._replace(number=number))
+        found[key] = term
+    return [term for term in found.values() if term.product.number]
+
+
+def _name_bounds(term: Term, free: Sequence[str]) -> Term:
+    bound = dict.fromkeys(i for i in term.product.indices if isinstance(i, Bound))
+    if len(bound) > len(free):
+        raise NoForm
+    letters = dict(zip(bound, free))
+    return term._replace(sums=tuple(letters.values()), product=term.product.at(letters))
+
+
+def expression(terms: Sequence[Term]) -> ast.expr:
+    """The sum of terms as a tree."""
+    total: ast.expr | None = None
+    for term in terms:
+        one, negative = _term(term), term.product.number < 0
+        if total is None:
+            total = ast.UnaryOp(ast.USub(), one) if negative else one
+        else:
+            total = ast.BinOp(total, ast.Sub() if negative else ast.Add(), one)
+    return ast.Constant(0) if total is None else total
+
+
+def _term(term: Term) -> ast.expr:
+    """A term without its sign: δ's, a number, a fraction with what it is summed over before it."""
+    top, bottom = _number(abs(term.product.number))
+    above, below = _powers(term.product.above), [*bottom, *_powers(term.product.below)]
+    before: list[ast.expr] = [Entry("δ", pair) for pair in term.deltas]
+    if term.sums:
+        before += top
+    else:
+        above = [*top, *above]
+    if not above and not term.sums:
+        above, before = before, []
+    body = functools.reduce(times, above) if above else ast.Constant(1)
+    if below:
+        body = ast.BinOp(body, ast.Div(), functools.reduce(times, below))
+    return functools.reduce(times, [*before, Sigma(term.sums, body) if term.sums else body])
+
+
+def _powers(factors: Sequence[ast.expr]) -> list[ast.expr]:
+    """Factors, with a power for one that occurs several times."""
+    texts = [print_tree(f, TEXT) for f in factors]
+    counts = Counter(texts)
+    first = {text: f for text, f in zip(reversed(texts), reversed(factors))}
+    return [ast.BinOp(first[text], ast.Pow(), ast.Constant(n)) if n > 1 else first[text] for text, n in counts.items()]
+
+
+def _number(x: Fraction) -> tuple[list[ast.expr], list[ast.expr]]:
+    """What stands above and below: 3 below for a third, 2.5 above for five halves."""
+    p, q = x.numerator, x.denominator
+    if q > 10**6 or (q == 1 and p >= 10**15) or (p != 1 != q and len(repr(float(x))) <= 8):
+        return [ast.Constant(float(x))], []
+    return [ast.Constant(p)] * (p != 1), [ast.Constant(q)] * (q != 1)

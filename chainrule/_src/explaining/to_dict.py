@@ -1,0 +1,117 @@
+"""An explanation as nested dicts and lists of plain Python values: what pages are made of, and what JSON can hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.explaining.jacobian import Walk
+
+_CELLS = 256  # numbers of an array that are written out; of a larger one only a corner is
+_EDGE = 4
+_JACOBIAN = 4096  # numbers of a local Jacobian that are written out
+_JACOBIANS = 65536  # and of all of them together
+_FORMS = ("index", "latex", "mathml")
+
+
+def to_dict(e: Any, ends: int | None = None) -> dict[str, Any]:
+    """See ``Explanation.to_dict``; with every form of the rules for so many first and last steps only."""
+    budget, walk = [_JACOBIANS], Walk(e)
+    whole = {step.index for part in (e.steps[:ends], e.steps[-ends:] if ends else ()) for step in part}
+    return {
+        "version": 1,
+        "title": e.title,
+        "scalar": e.scalar,
+        "outputs": [v.id for v in e.outputs],
+        "wrt": [v.id for v in e.wrt],
+        "seed": {v.id: array(seed) for v, seed in zip(e.outputs, e.seeds)},
+        "default_seed": e.default_seed,
+        "values": {v.id: value_dict(v) for v in e.values.values()},
+        "steps": [_step(step, budget, walk if step.index in whole else None) for step in e.steps],
+        "gradients": {v.id: array(v.gradient) for v in e.wrt if v.gradient is not None},
+        "jacobians": [_jacobian(j) for j in e.jacobians],
+        "check": {"ok": e.check().ok, "text": e.check().text},
+        "graph": e.graph.to_dict(),
+        "lessons": [lesson._asdict() for lesson in e.lessons],
+    }
+
+
+def array(x: Any) -> dict[str, Any]:
+    """``{"shape", "dtype", "data", "truncated"}``; of a large array only the corner with the lowest indices."""
+    x = np.asarray(x)
+    cut = x.size > _CELLS
+    shown = x[tuple(slice(_EDGE) for _ in x.shape)] if cut else x
+    return {"shape": list(x.shape), "dtype": str(x.dtype), "data": plain(shown), "truncated": cut}
+
+
+def plain(x: Any) -> Any:
+    """Nested lists of numbers; what JSON has no number for (nan, infinities, complex numbers) as text."""
+    if isinstance(x, np.ndarray) and x.ndim:
+        if x.dtype.kind in "biu" or (x.dtype.kind == "f" and bool(np.isfinite(x).all())):
+            return x.tolist()
+        return [plain(part) for part in x]
+    item = x.item() if isinstance(x, (np.ndarray, np.generic)) else x
+    if isinstance(item, float) and not math.isfinite(item):
+        return "nan" if item != item else "inf" if item > 0 else "-inf"
+    if isinstance(item, complex):
+        return f"{item.real:.6g}{item.imag:+.6g}j"
+    return item
+
+
+def _picked(of: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names}
+
+
+def _line(where: Any) -> dict[str, Any] | None:
+    return None if where is None else _picked(where, "file", "line", "text")
+
+
+def value_dict(v: Any) -> dict[str, Any]:
+    """A value, with its numbers and its cotangent's."""
+    return {
+        **_picked(v, "name", "bar", "role", "why_constant"),
+        "shape": list(v.shape),
+        "dtype": str(v.dtype),
+        "data": None if v.data is None else array(v.data),
+        "gradient": None if v.gradient is None else array(v.gradient),
+        "line": _line(v.line),
+    }
+
+
+def _step(step: Any, budget: list[int], walk: Walk | None) -> dict[str, Any]:
+    return {
+        **_picked(step, "index", "op", "call", "doc"),
+        "node": step.node_name,
+        "line": _line(step.source_line),
+        "output": step.output.id,
+        "outputs": [v.id for v in step.outputs],
+        "upstream": array(step.upstream),
+        "upstreams": [array(g) for g in step.upstreams],
+        "terms": [{"from": index, "operand": operand, "array": array(g)} for index, operand, g in step.terms],
+        "arrows": [_arrow(arrow, budget, walk) for arrow in step.arrows],
+        "constants": [v.id for v in step.constants],
+        "notes": list(dict.fromkeys([*step.notes, *(a.words for a in step.arrows if a.words)])),
+    }
+
+
+def _arrow(arrow: Any, budget: list[int], walk: Walk | None) -> dict[str, Any]:
+    jacobian, forms = None, ("numpy", "latex", "mathml", "index")
+    if arrow.jacobian_size <= min(_JACOBIAN, budget[0]):
+        jacobian = arrow.jacobian(_JACOBIAN)
+        budget[0] -= arrow.jacobian_size
+    return {
+        **_picked(arrow, "operand", "jacobian_size", "structure", "structure_text", "built", "unbroadcast"),
+        "numbers": None if walk is None else arrow.numbers,
+        "input": arrow.input.id,
+        "jacobian_shape": list(arrow.jacobian_shape),
+        "rule": {kind: getattr(arrow, f"rule_{kind}") for kind in (forms if walk is not None else forms[:1])},
+        "element": dict.fromkeys(_FORMS) if walk is None else _picked(walk.jacobian(arrow), *_FORMS),
+        "downstream": array(arrow.downstream),
+        "jacobian": None if jacobian is None else plain(jacobian),
+    }
+
+
+def _jacobian(j: Any) -> dict[str, Any]:
+    return {"output": j.output.id, "input": j.input.id, "shape": list(j.shape), **_picked(j, "paths", *_FORMS)}

@@ -1,0 +1,211 @@
+"""The values of an explained graph: what each is called, and its numbers where they are still known.
+
+A node keeps only what its rule reads, so the value of an intermediate result may be gone. It is looked for in the user's
+variables, among what its neighbours saved, and computed again where all that it takes is known.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.explaining.diagnosis.names import Names
+from chainrule._src.explaining.diagnosis.source import SourceLine
+from chainrule._src.explaining.notation import bar
+from chainrule._src.explaining.sweep import Record
+from chainrule._src.tape.node import Leaf, Node
+
+ndarray = np.ndarray
+_KEPT = 64 * 2**20  # bytes of values that are copied, so that later writes do not change an explanation
+_AGAIN = 10**6  # elements up to which a value is computed again
+
+
+class Value:
+    """One array of an explained graph.
+
+    Attributes:
+        id: "v0", "v1" ...: unique in its explanation.
+        name: the user's variable; else "t1", "t2" ... for results, in the order of their creation, "c1" ... for
+            constants, or a number itself.
+        shape, dtype: of the value.
+        data: the value; None where nothing has kept it.
+        role: "output", "leaf", "intermediate" or "constant".
+        gradient: its whole cotangent, ∂L/∂value; None for constants.
+        why_constant: why no gradient flows to it, for a constant.
+        line: where the program made it, if that can be found.
+    """
+
+    def __init__(self, edge: Any, role: str, shape: tuple[int, ...], dtype: Any, data: Any = None) -> None:
+        self.edge = edge
+        self.role = role
+        self.shape = shape
+        self.dtype = np.dtype(dtype)
+        self.data: Any = data
+        self.id = self.name = self.identifier = ""
+        self.gradient: Any = None
+        self.why_constant: str | None = None
+        self.line: SourceLine | None = None
+
+    @property
+    def bar(self) -> str:
+        """What its cotangent is called: its name with a bar; without what an identifier may not have."""
+        return bar(self.identifier)
+
+    def __repr__(self) -> str:
+        return f"<{self.role} {self.name}: {self.dtype} {self.shape}>"
+
+
+class Values:
+    """All values of one explanation: by edge, and constants by what they are."""
+
+    def __init__(self, names: Names, given: dict[Any, str], known: dict[Any, Any]) -> None:
+        self.names = names
+        self.given = given
+        self.known = known  # edge -> data
+        self.by_edge: dict[Any, Value] = {}
+        self.constants: dict[Any, Value] = {}
+        self.copies: dict[int, tuple[Any, Any]] = {}  # id of an array -> itself, its copy
+        self.bytes = 0
+
+    def all(self) -> list[Value]:
+        return [*self.by_edge.values(), *self.constants.values()]
+
+    def at(self, edge: Any, shape: Any = None, dtype: Any = None) -> Value:
+        """The value of an edge; its shape and dtype are those of its cotangent."""
+        value = self.by_edge.get(edge)
+        if value is None:
+            role = "leaf" if type(edge) is Leaf else "intermediate"
+            value = self.by_edge[edge] = Value(edge, role, tuple(shape), dtype)
+        return value
+
+    def constant(self, data: Any, why: str, edge: Any = None) -> Value:
+        """A value to which no gradient flows."""
+        plain = isinstance(data, (bool, int, float, complex))
+        key = edge if edge is not None else (type(data), data) if plain else id(data)
+        if key not in self.constants:
+            dtype = getattr(data, "dtype", None) or np.asarray(data).dtype
+            value = Value(edge, "constant", shape_of(data), dtype, data if plain else self.copy(data))
+            value.why_constant = why
+            name = self.names.of(edge) if edge is not None else None
+            name = name or (None if plain else self.given.get(id(data)) or self.names.of(data))
+            value.name = name or (
+                f"{np.asarray(data).item():.6g}" if value.shape == () and dtype.kind in "biuf" else ""
+            )
+            self.constants[key] = value
+        return self.constants[key]
+
+    def copy(self, data: Any) -> Any:
+        """An array that the user cannot write to any more (itself, where there is too much to copy)."""
+        if type(data) is not ndarray:
+            return data
+        kept = self.copies.get(id(data))
+        if kept is None:
+            if self.bytes + data.nbytes > _KEPT:
+                return data
+            self.bytes += data.nbytes
+            kept = self.copies[id(data)] = (data, data.copy())
+        return kept[1]
+
+    def finish(self, records: Sequence[Record]) -> None:
+        """Find the data, and give every value its id, name and line."""
+        self._recall(records)
+        made = sorted(self.by_edge.values(), key=lambda v: (v.edge.seq, getattr(v.edge, "index", 0)))
+        for value in made:
+            value.name = self.given.get(value.edge) or self.names.of(value.edge) or ""
+            value.line = self.names.line(value.edge)
+        values = [*made, *self.constants.values()]
+        taken, seen = {value.name for value in values}, set[str]()
+        counts = {"t": itertools.count(1), "c": itertools.count(1)}
+        for i, value in enumerate(values):
+            value.id = f"v{i}"
+            letter = "c" if value.role == "constant" else "t"
+            name = value.name or next(n for k in counts[letter] if (n := f"{letter}{k}") not in taken)
+            if name in seen:
+                name = next(n for k in itertools.count(1) if (n := f"{name}_{k}") not in taken | seen)
+            value.name = name
+            value.identifier = identifier(value.name)
+            seen.add(value.name)
+
+    def _recall(self, records: Sequence[Record]) -> None:
+        """What the values are: from the user's variables, from what nodes saved, or computed again."""
+        known = self.known
+        for edge in self.by_edge:
+            found = self.names.find(edge)
+            if found is not None:
+                known.setdefault(edge, found.thing._raw)
+            elif type(edge) is Leaf:
+                known.setdefault(edge, edge.data)
+        for record in records:
+            for edge, data in saved_values(record.node, record.saved):
+                known.setdefault(edge, data)
+        for record in reversed(records):  # oldest first
+            node, size = record.node, getattr(record.g, "size", _AGAIN + 1)
+            single = "_outputs" not in node.params and node.prim.name != "copy_slices"
+            if single and node not in known and size <= _AGAIN:
+                value = computed(node, operands_of(record, known))
+                if value is not None and value.shape == record.g.shape:
+                    known[node] = value.astype(record.g.dtype, copy=False)
+        for edge, value in self.by_edge.items():
+            data = known.get(edge)
+            if type(data) is ndarray and data.shape == value.shape:
+                value.data = self.copy(data)
+
+
+def identifier(name: str) -> str:
+    """A name in a formula, for ``params["w"]`` and the like: ``params_w``."""
+    found = re.sub(r"\W+", "_", name).strip("_")
+    return f"c_{found}" if found[:1].isdigit() else found
+
+
+def saved_operands(node: Any, saved: tuple[Any, ...]) -> dict[int, Any]:
+    """What a node has saved of its operands, by position; nothing where it was freed or keeps other things."""
+    prim = node.prim
+    if prim.kind == "function" or len(saved) != len(prim.saves):
+        return {}
+    found = {at: data for at, data in zip(prim.save_from, saved) if at >= 0 and data is not None}
+    if prim.variadic:
+        found = dict(enumerate(found[0])) if type(found.get(0)) in (tuple, list) else {}
+    return found
+
+
+def saved_values(node: Any, saved: tuple[Any, ...]) -> Iterable[tuple[Any, Any]]:
+    """The edges whose values a node has saved, with these."""
+    yield from ((node.edges[i], data) for i, data in saved_operands(node, saved).items() if node.edges[i] is not None)
+    prim = node.prim
+    if prim.kind != "function" and len(saved) == len(prim.saves):
+        outputs = {prim.outputs[edge.index] if edge is not node else None: edge for edge in outputs_of(node)}
+        for name, at, data in zip(prim.saves, prim.save_from, saved):
+            edge = outputs.get(None) or outputs.get(name)
+            if at < 0 and data is not None and edge is not None:
+                yield edge, data
+
+
+def outputs_of(node: Node) -> list[Any]:
+    """The edges of a node's outputs, as far as there are any."""
+    if "_outputs" not in node.params:
+        return [node]
+    found = [ref() for ref in getattr(node, "outs", {}).values()]
+    return sorted((o for o in found if o is not None), key=lambda o: o.index)
+
+
+def computed(node: Node, operands: Sequence[Any]) -> Any:
+    """A node's value from its operands; None where they are not what it takes, or not known."""
+    if node.prim.kind == "function" or any(x is None for x in operands):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(node.prim.value(*operands, **node.params))
+    except Exception:  # an operand was not what it seemed
+        return None
+
+
+def operands_of(record: Record, known: dict[Any, Any]) -> list[Any]:
+    """A node's operands, None for what is not known."""
+    kept = saved_operands(record.node, record.saved)
+    known_ = (None if edge is None else known.get(edge) for edge in record.node.edges)
+    return [data if kept.get(i) is None else kept[i] for i, data in enumerate(known_)]

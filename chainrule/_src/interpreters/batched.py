@@ -1,0 +1,242 @@
+"""Vectorization: an array-like that hides one axis.
+
+``Batched(payload, level)`` looks like one example while its payload holds all of them along axis 0. An operation on it
+runs once, on the payload, by the row's batching rule. The payload may be an array, a tensor or another array-like of
+a lower level.
+
+A value of the level that is the same for all examples has the payload without the axis, and is ``shared``: operations
+on shared values alone run once, not once for each example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.messages import errors
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.tape.dispatch import INTERPRETERS, bind, rank
+from chainrule._src.tape.inplace import with_numbers
+from chainrule._src.tape.levels import Level, escaped
+from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.protocol import ArrayLike, array_ufunc, detached, on_numbers, strides_of
+from chainrule._src.tape.tensor import Tensor
+
+ndarray = np.ndarray
+
+
+class Batched(ArrayLike):
+    """An array-like with the payload's shape and dtype, less the leading axis."""
+
+    __slots__ = ("dtype", "level", "payload", "shape", "shared")
+
+    def __init__(self, payload: Any, level: int, shared: bool = False) -> None:
+        self.payload = payload
+        self.level = level
+        self.shared = shared
+        shape = payload.shape if type(payload) is ndarray else tuple(shape_of(payload))
+        self.shape = shape if shared else shape[1:]
+        self.dtype = payload.dtype if type(payload) is ndarray else dtype_of(payload)
+
+    @classmethod
+    def constant(cls, data: Any, level: int) -> Batched:
+        """What all examples share."""
+        return cls(data, level, True)
+
+    @property
+    def inside(self) -> Any:
+        return self.payload
+
+    @property
+    def own_strides(self) -> tuple[int, ...]:
+        steps = strides_of(self.payload)
+        if self.shared:
+            return steps
+        between, size = abs(steps[0]), shape_of(self.payload)[0]
+        return tuple(
+            [step // size if size and 0 < between < abs(step) and not step % size else step for step in steps[1:]]
+        )
+
+    def on_numbers(self, function: Callable[[Any], Any]) -> Batched:
+        if escaped(self):
+            raise errors.escaped_tensor(self.level, getattr(function, "__name__", "a function"))
+        return Batched(on_numbers(self.payload, function), self.level, self.shared)
+
+    def detached(self) -> Batched:
+        return Batched(detached(self.payload), self.level, self.shared)
+
+    @classmethod
+    def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Batched:
+        old, new = (y if type(y) is cls and y.level == level else cls(y, level, True) for y in (x, numbers))
+        if old.shared and new.shared:
+            return cls(with_numbers(old.payload, new.payload), level, True)
+        return cls(with_numbers(old.materialize(level.size), new.materialize(level.size)), level)
+
+    def concrete(self) -> Any:
+        data = self._shared_data()
+        return data.concrete() if isinstance(data, ArrayLike) else data
+
+    def read(self) -> Any:
+        data = self._shared_data()
+        return data.read() if isinstance(data, ArrayLike) else data
+
+    @property
+    def readable(self) -> bool:
+        data = self._shared_data()
+        return data.readable if isinstance(data, ArrayLike) else data is not None
+
+    def _shared_data(self) -> Any:
+        """The data that all examples share; None where each has its own."""
+        if not self.shared:
+            return None
+        return self.payload._raw if isinstance(self.payload, Tensor) else self.payload
+
+    def materialize(self, size: int) -> Any:
+        """The payload with the mapped axis, also where all examples share it."""
+        return np.broadcast_to(self.payload, (size, *self.shape)) if self.shared else self.payload
+
+    def __repr__(self) -> str:
+        return f"Batched(level {int(self.level)}, {self.payload!r})"
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Arithmetic of two arrays needs no table: NumPy's function is applied to the payloads."""
+        if out is None and not kwargs and method == "__call__" and ufunc in _DIRECT and len(inputs) == 2:
+            x, y = inputs
+            direct = _direct(ufunc, x, y)
+            if direct is not None:
+                return direct
+        return array_ufunc(self, ufunc, method, *inputs, out=out, **kwargs)
+
+    def __getitem__(self, index: Any) -> Any:
+        payload = self.payload
+        if type(payload) is ndarray and not self.shared and _from_the_end(index):
+            return Batched(payload[index], self.level)
+        return super().__getitem__(index)
+
+
+def _from_the_end(index: Any) -> bool:
+    """Whether an index is an ellipsis and then new axes, slices and numbers: one more axis in front changes nothing."""
+    if type(index) is not tuple or not index or index[0] is not Ellipsis:
+        return False
+    return all(item is None or type(item) is slice or type(item) is int for item in index[1:])
+
+
+_DIRECT = frozenset({np.add, np.subtract, np.multiply, np.true_divide})
+
+
+def _direct(ufunc: np.ufunc, x: Any, y: Any) -> Any:
+    """The result where one payload is an array and the other operand is an array, a number, or the same; else None."""
+    a: Any
+    b: Any
+    if type(x) is Batched:
+        if x.shared or type(x.payload) is not ndarray:
+            return None
+        level, a, n = x.level, x.payload, len(x.shape)
+        if type(y) is ndarray:
+            if y.ndim > n or y.dtype != a.dtype:
+                return None
+            b = y
+        elif type(y) is Batched:
+            b = y.payload
+            if y.level != level or y.shared or type(b) is not ndarray or b.ndim != n + 1 or b.dtype != a.dtype:
+                return None
+        elif type(y) is float or type(y) is int:
+            b = y
+        else:
+            return None
+    elif type(x) is ndarray:
+        if y.shared or type(y.payload) is not ndarray or x.ndim > len(y.shape) or x.dtype != y.dtype:
+            return None
+        level, a, b = y.level, x, y.payload
+    elif type(x) is float or type(x) is int:
+        if y.shared or type(y.payload) is not ndarray:
+            return None
+        level, a, b = y.level, x, y.payload
+    else:
+        return None
+    if type(level) is Level and not level.alive:
+        return None
+    if ufunc is np.multiply and type(a) is ndarray and a.ndim == 3 and _are_columns_and_rows(a, b):
+        return Batched(np.einsum("bi,bj->bij", a[:, :, 0], b[:, 0]), level)
+    return Batched(ufunc(a, b), level)
+
+
+def _are_columns_and_rows(a: Any, b: Any) -> bool:
+    """Whether a product is of large outer products, one for each example."""
+    return (
+        type(b) is ndarray
+        and b.ndim == 3
+        and a.shape[2] == b.shape[1] == 1
+        and a.shape[0] == b.shape[0]
+        and a.size * b.shape[2] > _LARGE
+    )
+
+
+_LARGE = 4096  # elements from which einsum's loops beat those of a broadcast product
+
+
+class _BatchedCall:
+    """An operation on all examples at once, as a watch sees it."""
+
+    __slots__ = ("batched", "prim", "size")
+    kind = "batched"
+
+    def __init__(self, prim: Primitive, batched: list[bool], size: int) -> None:
+        self.prim = prim
+        self.batched = batched
+        self.size = size
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.prim, name)
+
+    def value(self, *payloads: Any, **params: Any) -> Any:
+        return self.prim.batch(self.prim, payloads, self.batched, self.size, params)  # type: ignore[misc]
+
+
+def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:
+    payloads = []
+    batched = []
+    size = -1
+    for x in operands:
+        if type(x) is Batched and x.level == level:
+            payloads.append(x.payload)
+            if x.shared:
+                batched.append(False)
+            else:
+                batched.append(True)
+                if size < 0:
+                    payload = x.payload
+                    size = payload.shape[0] if type(payload) is ndarray else shape_of(payload)[0]
+            own = x.level
+        else:
+            payloads.append(x)
+            batched.append(False)
+    if type(own) is not int and not own.alive:  # type: ignore[attr-defined]
+        raise errors.escaped_tensor(own, prim.name)
+    if size < 0:
+        out = bind(prim, payloads, params)
+    elif prim.kind == "function":
+        out = params["call"].batch(payloads, batched, size, own)
+    elif SPECIAL and LOCAL.watch is not None and not any(isinstance(p, (Tensor, ArrayLike)) for p in payloads):
+        out = LOCAL.watch.forward(_BatchedCall(prim, batched, size), payloads, params)
+    else:
+        out = prim.batch(prim, payloads, batched, size, params)  # type: ignore[misc]
+    if type(out) is ndarray:
+        return Batched(out, own, size < 0)
+    if isinstance(out, tuple):
+        return tuple(_batched(o, own, size < 0) for o in out)
+    return _batched(out, own, size < 0)
+
+
+def _batched(x: Any, level: Any, shared: bool) -> Batched:
+    if type(x) is Batched and x.level == level:  # a custom Function says itself which of its outputs are shared
+        return x
+    return Batched(unscalar(x), level, shared)
+
+
+INTERPRETERS[Batched] = _handle
+__all__ = ["Batched", "rank"]

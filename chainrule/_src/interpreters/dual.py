@@ -1,0 +1,173 @@
+"""Forward mode: a value together with its tangent.
+
+``Dual(primal, tangent, level)`` follows NumPy code and carries the derivative along, with each row's JVP. Primal and
+tangent may be arrays, tensors or other array-likes of lower levels. The tangent is None where it is known to be zero.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.interpreters.primal import WithPrimal
+from chainrule._src.messages import errors
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.tape.dispatch import INTERPRETERS, bind, check_has_derivative
+from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.protocol import detached
+from chainrule._src.tape.tensor import Tensor, hold, wrap, wrapped
+
+ndarray = np.ndarray
+
+
+class Dual(WithPrimal):
+    """An array-like of the primal's shape and dtype that carries a tangent of the same shape."""
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, primal: Any, tangent: Any, level: int) -> None:
+        super().__init__(primal, tangent, level)
+        self.tangent = tangent
+
+    @property
+    def change(self) -> Any:
+        return self.tangent
+
+    @property
+    def recorded(self) -> Any:
+        primal = self.primal
+        if isinstance(primal, Tensor):
+            return primal if primal.requires_grad else None
+        return getattr(primal, "recorded", None)
+
+    def requiring(self, tensor: Any, value: bool) -> bool:
+        if self.level != FORWARD.level:
+            return False
+        primal = detached(self.primal) if isinstance(self.primal, Tensor) else wrap(self.primal)
+        if value is (self.recorded is not None):
+            return True
+        if value:
+            primal.requires_grad_()
+        elif not self.primal.is_leaf:
+            raise errors.non_leaf_flag()
+        hold(tensor, Dual(primal if value else primal._raw, self.tangent, self.level))
+        return True
+
+    notes_holders = True
+
+    def held_by(self, tensor: Any) -> None:
+        if self.level == FORWARD.level:
+            FORWARD.hold(tensor)
+
+    def described(self, suffixes: list[str]) -> str:
+        if self.level != FORWARD.level:
+            return super().described(suffixes)
+        primal = wrapped(self.primal)
+        tangent = [] if self.tangent is None else [f"tangent={format(wrapped(self.tangent))}"]
+        return primal._described([*tangent, *suffixes])
+
+    def __repr__(self) -> str:
+        return f"Dual(level {int(self.level)}, primal={self.primal!r}, tangent={self.tangent!r})"
+
+
+class _Forward(threading.local):
+    """What ``autograd.forward_ad`` has entered in this thread: its level, 0 outside of it.
+
+    Attributes:
+        enabled: whether tangents are computed at all, at this level.
+        tensors: the tensors whose data is a Dual of the level, weakly; they become ordinary ones when it ends.
+    """
+
+    def __init__(self) -> None:
+        self.level: Any = 0
+        self.enabled = True
+        self.tensors: list[weakref.ref[Tensor]] = []
+        self._forget_at = 64
+
+    def hold(self, tensor: Tensor) -> None:
+        self.tensors.append(weakref.ref(tensor))
+        if len(self.tensors) > self._forget_at:
+            self.tensors = [ref for ref in self.tensors if ref() is not None]
+            self._forget_at = max(64, 2 * len(self.tensors))
+
+    def end(self) -> None:
+        """Leave the level: every tensor of it becomes its primal."""
+        number, self.level = self.level, 0
+        tensors, self.tensors = self.tensors, []
+        for ref in tensors:
+            tensor = ref()
+            if tensor is not None and type(tensor._raw) is Dual and tensor._raw.level == number:
+                _become(tensor, tensor._raw.primal)
+
+
+FORWARD = _Forward()
+
+
+def _become(tensor: Tensor, primal: Any) -> None:
+    if not isinstance(primal, Tensor):
+        tensor._raw = primal
+        return
+    tensor._raw = primal._raw
+    tensor._edge = edge = primal._edge
+    tensor._cut = primal._cut
+    tensor._grad = primal._grad
+    if type(edge) is Leaf and edge.tensor() is primal:
+        edge.tensor = weakref.ref(tensor)
+    elif edge is not None and edge.hooks is not None:
+        kept = edge.hooks.retain
+        if kept is not None and kept() is primal:
+            edge.hooks.retain = weakref.ref(tensor)
+
+
+def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:
+    primals = []
+    tangents = []
+    for x in operands:
+        if type(x) is Dual and x.level == level:
+            primals.append(x.primal)
+            tangents.append(x.tangent)
+            own = x.level
+        else:
+            primals.append(x)
+            tangents.append(None)
+    out = bind(prim, primals, params)
+    if type(own) is not int and not own.alive:  # type: ignore[attr-defined]
+        if any(isinstance(part, Tensor) for part in (out if isinstance(out, tuple) else (out,))):
+            raise errors.escaped_tangent(own, prim.name)
+        return out  # its transformation has ended: all that is left is the value
+    if (
+        not prim.differentiable
+        or all(t is None for t in tangents)
+        or (level == FORWARD.level and not (FORWARD.enabled and not LOCAL.mode.inference))
+    ):
+        return _dual(prim, out, None, own)
+    if SPECIAL and LOCAL.watch is not None:
+        tangent = LOCAL.watch.tangent(prim, primals, tangents, out, params)
+    else:
+        tangent = prim.jvp(primals, tangents, out, params)  # type: ignore[misc]
+    return _dual(prim, out, tangent, own)
+
+
+def _dual(prim: Primitive, out: Any, tangent: Any, level: int) -> Any:
+    if isinstance(out, tuple):
+        tangents = (None,) * len(out) if tangent is None else tangent
+        return tuple(_dual(prim, o, t, level) for o, t in zip(out, tangents, strict=True))
+    if type(out) is not ndarray:
+        out = unscalar(out)
+    if tangent is not None:
+        if out.dtype.kind not in "fc":
+            check_has_derivative(prim, out)
+        if type(tangent) is not ndarray:
+            tangent = unscalar(tangent)
+        if tangent.dtype != out.dtype and out.dtype.kind != "c":
+            tangent = np.real(tangent) if tangent.dtype.kind == "c" else tangent
+            tangent = tangent.astype(out.dtype)
+    return Dual(out, tangent if out.dtype.kind in "fc" else None, level)
+
+
+INTERPRETERS[Dual] = _handle

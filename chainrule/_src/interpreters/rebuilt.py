@@ -1,0 +1,130 @@
+"""NumPy calls that are more than a function of arrays: Python's floats stand in them, or memory that they write.
+
+A recording has them as functions of arrays alone, which put all else in its place in each call.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import with_strides
+
+ndarray = np.ndarray
+
+
+class Place:
+    """Stands among arguments for the array at an index."""
+
+    __slots__ = ("at",)
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+    def __repr__(self) -> str:
+        return f"Place({self.at})"
+
+
+class Rebuilt:
+    """A call as a function of its arrays.
+
+    Attributes:
+        function: what is called, with ``args`` and ``kwargs``, where Places stand for arrays.
+        floats: the indices of those that stand for floats of Python's; scalars: for scalars of NumPy's.
+        written: the indices of those that are written: the call gets copies of them, which are its results.
+    """
+
+    __slots__ = ("__name__", "args", "floats", "function", "kwargs", "scalars", "written")
+
+    def __init__(
+        self,
+        function: Any,
+        args: Any,
+        kwargs: dict[str, Any],
+        floats: tuple[int, ...],
+        scalars: tuple[int, ...],
+        written: tuple[int, ...],
+    ) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.floats, self.scalars, self.written = floats, scalars, written
+        self.__name__ = getattr(function, "__name__", "function")
+
+    def __call__(self, *arrays: Any) -> Any:
+        parts = list(arrays)
+        for i in self.floats:
+            parts[i] = parts[i].item()
+        for i in self.scalars:
+            parts[i] = parts[i][()]
+        for i in self.written:
+            parts[i] = with_strides(parts[i], parts[i].strides)
+        out = self.function(*_filled(self.args, parts), **_filled(self.kwargs, parts))
+        if not self.written:
+            return out
+        return parts[self.written[0]] if len(self.written) == 1 else tuple([parts[i] for i in self.written])
+
+
+def _filled(x: Any, parts: list[Any]) -> Any:
+    """Arguments with arrays in the place of Places."""
+    kind = type(x)
+    if kind is Place:
+        return parts[x.at]
+    if kind is tuple or kind is list:
+        return kind([_filled(item, parts) for item in x])
+    if kind is dict:
+        return {name: _filled(item, parts) for name, item in x.items()}
+    return slice(*[_filled(item, parts) for item in (x.start, x.stop, x.step)]) if kind is slice else x
+
+
+class OnFloats:
+    """An operation of Python's on floats, as a function of arrays."""
+
+    __slots__ = ("__name__", "operation")
+
+    def __init__(self, operation: Callable[..., Any]) -> None:
+        self.operation = operation
+        self.__name__ = operation.__name__
+
+    def __call__(self, *operands: Any) -> Any:
+        return self.operation(*[x.item() if isinstance(x, (ndarray, np.generic)) else x for x in operands])
+
+
+_OPERATORS = [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "neg",
+    "pos",
+    "abs",
+    "lt",
+    "le",
+    "eq",
+    "ne",
+    "gt",
+    "ge",
+]
+#: what operators of Python's do with floats
+ARITHMETIC: dict[Any, OnFloats] = {
+    operation: OnFloats(operation) for operation in (*[getattr(operator, name) for name in _OPERATORS], round)
+}
+#: operators that give, of floats, what a ufunc gives
+SAME_AS_UFUNC: dict[Any, np.ufunc] = {
+    operator.add: np.add,
+    operator.sub: np.subtract,
+    operator.mul: np.multiply,
+    operator.neg: np.negative,
+    operator.pos: np.positive,
+    operator.abs: np.absolute,
+    operator.lt: np.less,
+    operator.le: np.less_equal,
+    operator.eq: np.equal,
+    operator.ne: np.not_equal,
+    operator.gt: np.greater,
+    operator.ge: np.greater_equal,
+}

@@ -1,0 +1,263 @@
+"""``jacobian`` and ``hessian``: dense, sparse, or as the structure they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, Never
+
+from chainrule._src.api.array import Array
+from chainrule._src.arrays.tree import tree_leaves, tree_unflatten
+from chainrule._src.jacobians.checking import check as check_terms
+from chainrule._src.jacobians.layouts import SPARSE, blocks, check_dense, matrix
+from chainrule._src.jacobians.operator import operators
+from chainrule._src.jacobians.result import Jacobian
+from chainrule._src.jacobians.strategy import STRATEGIES, Plan
+from chainrule._src.jacobians.trace import JacobianTrace, Recipe
+from chainrule._src.jacobians.ways import Blocks, dense_jacobian, plan_of, terms_by_colours, terms_of
+from chainrule._src.messages import errors
+from chainrule._src.tape.modes import recording
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.transforms import jacobian as dense
+from chainrule._src.transforms.dense import MEMORY
+from chainrule._src.transforms.grad import gradient_function
+from chainrule._src.transforms.jacrev import hessian as hessian_function
+
+LAYOUTS = ("dense", "csr", "csc", "coo", "operator", "structured", "auto")
+
+
+def jacobian(
+    y: Any,
+    x: Any,
+    *more: Never,
+    layout: str = "dense",
+    strategy: str | None = None,
+    create_graph: bool | None = None,
+    hstack: bool = False,
+    mode: str = "auto",
+    chunk_size: int | None = None,
+    sparsity: Any = None,
+    check: bool = False,
+    memory: int = MEMORY,
+) -> Any:
+    """The generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``: of a function, or of tensors already computed.
+
+    Args:
+        y: a function of ``x``; or a tensor that was computed from ``x`` (or a tree of them), whose graph is kept and whose
+            ``.grad`` is left alone.
+        x: with a function: an array, tensor or number, or a tree of them; a tuple holds several arguments. With tensors:
+            one that requires grad, or a tree of them.
+        layout: what the result is, where ``y`` is a function. "dense": an array or tensor. "csr", "csc", "coo": a sparse
+            array of SciPy's, of shape (elements of y, elements of x), with the entries that the program can make nonzero.
+            "structured": a :class:`Jacobian`, which knows how its entries came about and computes with them. "operator":
+            products with vectors alone, nothing else is computed. "auto": "csr" where less than a third are entries,
+            else "dense".
+        strategy: "forward terms", "reverse terms" (structure is carried along the program), "jvps" or "vjps" (column by
+            column, row by row); without it, whatever is expected to cost least.
+        create_graph: record the result, so that it can be differentiated itself. By default a dense one of a function is
+            where ``x``, or anything else that the function uses, is on the tape.
+        hstack: one matrix for all outputs and all inputs, in the order of their leaves, as solvers take it.
+        mode: with ``layout="dense"``: "forward" is column by column, "reverse" row by row, "auto" what there are fewer of.
+        chunk_size: how many rows or columns to compute in one batched pass.
+        sparsity: where the matrix of one output and one input has entries, if you know it: a sparse array, or an array, of
+            shape (elements of y, elements of x). Few products with vectors are computed then, and nothing is asked of the
+            program's structure: for custom functions that are sparse and do not say so.
+        check: compare the result's products with a random vector, from both sides, with a JVP and a VJP.
+        memory: otherwise, as many as keep what one pass produces below this number of bytes. The result itself is extra;
+            a dense one may take 4 GiB, or 16 times as much as this.
+
+    Returns:
+        As ``layout`` says; arrays where a function was given only arrays, else tensors. With several outputs or inputs, in
+        the outputs' tree one Jacobian for each input in the inputs' tree. For complex ``x`` and ``y`` it is the complex
+        derivative, which the function must have; for complex ``x`` and real ``y`` the gradient of each element, as
+        ``backward`` defines it.
+
+    Raises:
+        RuntimeError: ``y`` does not depend on anything that requires grad, or ``x`` does not require grad.
+        TypeError: integers.
+        ValueError: options that do not go together; a dense result that is too large.
+
+    >>> import chainrule as cr
+    >>> b = cr.tensor([4., 5., 6.], requires_grad=True)
+    >>> c = cr.tensor([1., 2., 3.]) * b
+    >>> cr.jacobian(c, b)
+    tensor([[1., 0., 0.],
+            [0., 2., 0.],
+            [0., 0., 3.]])
+    >>> import numpy as np
+    >>> cr.jacobian(lambda x: np.outer(x, x)[0], np.array([1., 2.]))
+    array([[2., 0.],
+           [2., 1.]])
+    >>> J = cr.jacobian(lambda x: np.diff(x) ** 2, np.array([1., 2., 4.]), layout="csr")
+    >>> J.nnz, J.toarray()
+    (4, array([[-2.,  2.,  0.],
+           [ 0., -4.,  4.]]))
+    """
+    if more:
+        raise errors.jacobian_several("jacobian", 1 + len(more))
+    check_layout("jacobian", layout, create_graph)
+    check_strategy("jacobian", strategy)
+    if not isinstance(memory, Real):
+        raise errors.jacobian_memory(memory)
+    if layout != "dense" and (mode != "auto" or chunk_size is not None):
+        raise errors.jacobian_dense_only(layout)
+    if not callable(y) or isinstance(y, Tensor):
+        if layout != "dense" or strategy is not None or sparsity is not None or check:
+            raise errors.jacobian_layout_needs_function(layout)
+        return dense.jacobian(y, x, mode=mode, create_graph=create_graph, chunk_size=chunk_size, memory=memory)
+    plain = sparsity is None and not check
+    if layout == "dense" and strategy in (None, "vjps", "jvps") and not hstack and plain:
+        if strategy is None and mode == "auto" and chunk_size is None and not create_graph:
+            found = dense_jacobian(y, x, memory)
+            if found is not None:
+                return found
+        mode = {"vjps": "reverse", "jvps": "forward"}.get(strategy or "", mode)
+        return dense.jacobian(y, x, mode=mode, create_graph=create_graph, chunk_size=chunk_size, memory=memory)
+    if layout == "operator":
+        return operators(y, x, hstack, create_graph)
+    if layout in SPARSE and create_graph is None:
+        _check_unrecorded("jacobian", layout, x)
+    trace = JacobianTrace(y, x, False if layout in SPARSE else create_graph)
+    if layout == "dense":
+        check_dense(trace.results, trace.variables, hstack, memory)
+    if sparsity is not None:
+        terms = terms_by_colours(trace, y, x, sparsity, memory)
+    else:
+        terms = terms_of(trace, y, x, api="jacobian", memory=memory, strategy=strategy, wants_dense=layout == "dense")
+    if check:
+        check_terms(trace, y, x, terms)
+    return _noted(_laid_out(trace, terms, layout, hstack, memory), trace, y, x, memory, "y")
+
+
+def jacobian_plan(
+    function: Callable[..., Any], x: Any, *, layout: str = "dense", strategy: str | None = None, memory: int = MEMORY
+) -> Plan:
+    """How ``jacobian(function, x, layout=..., strategy=...)`` goes about it, and what other ways would take. Print it.
+
+    The function is called once, for its steps; no derivative is computed.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> plan = cr.jacobian_plan(lambda x: np.diff(x) ** 2, np.ones(1000), layout="csr")
+    >>> plan.strategy, plan.shape, plan.nnz
+    ('forward terms', (999, 1000), 1998.0)
+    """
+    check_layout("jacobian_plan", layout, False)
+    check_strategy("jacobian_plan", strategy)
+    return plan_of(function, x, layout == "dense", strategy, memory)
+
+
+def check_strategy(api: str, strategy: str | None) -> None:
+    """Raise for a strategy that there is none of.
+
+    Raises:
+        ValueError: it is such a one.
+    """
+    if strategy is not None and strategy not in STRATEGIES:
+        raise ValueError(f"{api}(): strategy is one of {', '.join(map(repr, STRATEGIES))}, not {strategy!r}")
+
+
+def check_layout(api: str, layout: str, create_graph: bool | None) -> None:
+    """Raise for a layout that there is none of, or that cannot be recorded.
+
+    Raises:
+        ValueError: it is such a one.
+    """
+    if layout not in LAYOUTS:
+        raise ValueError(f"{api}(): layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
+    if layout in SPARSE and create_graph:
+        raise errors.jacobian_layout_create_graph(api, layout)
+
+
+def _check_unrecorded(api: str, layout: str, x: Any) -> None:
+    """Raise inside a function that is being differentiated, which would take SciPy's arrays for constants."""
+    if recording() and any([type(leaf) is Array and leaf._tensor._edge is not None for leaf in tree_leaves(x)]):
+        raise errors.jacobian_layout_create_graph(api, layout)
+
+
+def _laid_out(
+    trace: JacobianTrace, found: Blocks, layout: str, hstack: bool, memory: int, symmetric: bool = False
+) -> Any:
+    """The Jacobians of a trace in a layout, in the outputs' tree of the inputs' trees; or all as one matrix."""
+    made = (found, trace.results, trace.variables, layout, not trace.arrays, symmetric, memory)
+    if hstack:
+        return matrix(*made)
+    return tree_unflatten([tree_unflatten(row, trace.inner) for row in blocks(*made)], trace.outer)
+
+
+def _noted(made: Any, trace: JacobianTrace, function: Callable[..., Any], x: Any, memory: int, name: str) -> Any:
+    """Jacobians that know where they come from, for who asks how they came about."""
+    found = [J for J in tree_leaves(made) if isinstance(J, Jacobian)]
+    width = len(trace.variables)
+    if len(found) == width * len(trace.results):
+        for k, J in enumerate(found):
+            J.made_by = Recipe(function, x, k // width, k % width, trace.strategy, memory, name)
+    return made
+
+
+def hessian(
+    func: Callable[..., Any],
+    x: Any = 0,
+    *more: Never,
+    argnums: int | tuple[int, ...] | None = None,
+    layout: str = "dense",
+    strategy: str | None = None,
+    create_graph: bool | None = None,
+    hstack: bool = False,
+    sparsity: Any = None,
+    check: bool = False,
+    memory: int = MEMORY,
+) -> Any:
+    """The Hessian of a scalar function at a point; or without a point the function that computes it.
+
+    Args:
+        func: from arrays or tensors (or nested containers of them) to a scalar.
+        x: the point: as for :func:`jacobian`. An int, or a tuple of ints, is ``argnums``.
+        argnums: without a point: which arguments to differentiate with respect to.
+        layout, strategy, create_graph, hstack, sparsity, check, memory: with a point: as for :func:`jacobian` of the gradient.
+
+    Returns:
+        With a point, for a function of one array the Hessian of shape ``(*x.shape, *x.shape)``, exactly symmetric; for a
+        tree of arrays a tree of trees. Without one, ``chainrule.func.hessian(func, argnums)``.
+
+    Raises:
+        RuntimeError: the function's result is not a scalar.
+        ValueError, TypeError: as for :func:`jacobian`.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> cr.hessian(lambda x: (x ** 3).sum(), np.array([1., 2.]))
+    array([[ 6.,  0.],
+           [ 0., 12.]])
+    >>> cr.hessian(lambda x: (np.diff(x) ** 2).sum(), np.ones(1000), layout="csr").nnz
+    2998
+    """
+    if more:
+        raise errors.jacobian_several("hessian", 1 + len(more))
+    if argnums is not None or _says_argnums(x):
+        return hessian_function(func, x if argnums is None else argnums)
+    check_layout("hessian", layout, create_graph)
+    check_strategy("hessian", strategy)
+    several = type(x) is tuple
+    gradient = gradient_function("hessian(f, x)", func, tuple(range(len(x))) if several else 0)
+    if layout == "operator":
+        return operators(gradient, x, hstack, create_graph)
+    if layout in SPARSE and create_graph is None:
+        _check_unrecorded("hessian", layout, x)
+    trace = JacobianTrace(gradient, x, False if layout in SPARSE else create_graph, "hessian")
+    if layout == "dense":
+        check_dense(trace.results, trace.variables, hstack, memory)
+    if sparsity is not None:
+        found = terms_by_colours(trace, gradient, x, sparsity, memory)
+    else:
+        found = terms_of(
+            trace, gradient, x, api="hessian", memory=memory, strategy=strategy, wants_dense=layout == "dense"
+        )
+    if check:
+        check_terms(trace, gradient, x, found)
+    made = _laid_out(trace, found, layout, hstack, memory, symmetric=True)
+    return _noted(made, trace, gradient, x, memory, "gradient")
+
+
+def _says_argnums(x: Any) -> bool:
+    return type(x) is int or (type(x) is tuple and bool(x) and all([type(i) is int for i in x]))

@@ -1,0 +1,280 @@
+"""Matrices from terms: dense ones, and the rows of a sparse one.
+
+A dense Jacobian is zeros that every term is added to. Where the columns of a term are a linear function of its indices,
+so are the places of its entries in the matrix, and the sum is one strided operation; the others go through a ``Pattern``.
+
+A ``Pattern`` is found from the integers of terms alone. It keeps how the numbers in ``vals`` become the entries of a sparse
+matrix: they are laid in one row, each once (the *pool*), and one ``take`` brings them into order. Where entries meet at one
+place, one ``np.add.reduceat`` adds them up. So the numbers can be anything that answers to NumPy, and the same terms with
+other numbers need nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src.arrays.memory import zeros
+from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.jacobians.ordering import Block, entries_in_order
+from chainrule._src.jacobians.terms import Index, Term, Variable, flat
+from chainrule._src.table.indexing import take_add
+from chainrule._src.tape.dispatch import bind
+
+ndarray = np.ndarray
+Matrix = np.ndarray[Any, Any]
+
+_NUMBERS = (int, float, complex, np.generic)
+
+
+# -- the numbers of terms ---------------------------------------------------------------------------------------------
+
+
+def is_plain(terms: Iterable[Term]) -> bool:
+    """Whether all numbers are NumPy's or Python's, so that matrices can be written into."""
+    return all([type(term.vals) is ndarray or isinstance(term.vals, _NUMBERS) for term in terms])
+
+
+def dtype_of_terms(terms: Sequence[Term]) -> np.dtype[Any]:
+    """What the numbers of terms promote to, where Python's numbers are weak."""
+    numbers = [term.vals for term in terms if isinstance(term.vals, (int, float, complex))]
+    found = [dtype_of(term.vals) for term in terms if not isinstance(term.vals, (int, float, complex))]
+    if not found:
+        found = [term.source.dtype for term in terms] or [np.dtype(np.float64)]
+    return np.result_type(*found, *numbers)
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    """An array-like in a dtype that loses nothing but digits.
+
+    Raises:
+        TypeError: complex numbers would become real ones.
+    """
+    have = dtype_of(x)
+    if have == dtype:
+        return x
+    if not np.can_cast(have, dtype, "same_kind"):
+        raise TypeError(f"a Jacobian of {np.dtype(dtype).name} cannot hold derivatives of {have.name}")
+    return np.astype(x, dtype)
+
+
+# -- sparse matrices --------------------------------------------------------------------------------------------------
+
+
+class Sparse(NamedTuple):
+    """A matrix, by its rows, as ``scipy.sparse.csr_array`` has them; the columns of a row ascend, and none comes twice."""
+
+    indptr: Index
+    indices: Index
+    data: Any
+    shape: tuple[int, int]
+
+    @property
+    def nnz(self) -> int:
+        """How many entries are stored; zeros among them count."""
+        return len(self.indices)
+
+    def row_numbers(self) -> Index:
+        """The row of each entry."""
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+
+    @property
+    def places(self) -> Index:
+        """The position of each entry in the flat matrix."""
+        return self.row_numbers() * self.shape[1] + self.indices
+
+    def term(self, source: Variable) -> Term:
+        cols = self.indices[None].astype(np.intp, copy=False)
+        return Term(source, cols, np.reshape(self.data, (1, -1)), self.row_numbers())
+
+    def dense(self) -> Any:
+        m, n = self.shape
+        if type(self.data) is ndarray:
+            J = zeros((m, n), self.data.dtype)
+            J.reshape(-1)[self.places] = self.data
+            return J
+        spread = bind(take_add, (self.data, self.places), {"axis": -1, "length": m * n})
+        return np.reshape(spread, (m, n))
+
+    def transposed(self) -> Sparse:
+        order = self.indices.argsort(kind="stable")
+        indptr: Any = np.zeros(self.shape[1] + 1, self.indptr.dtype)
+        np.cumsum(np.bincount(self.indices, minlength=self.shape[1]), out=indptr[1:])
+        rows = self.row_numbers().take(order).astype(self.indices.dtype)
+        return Sparse(indptr, rows, np.take(self.data, order), self.shape[::-1])
+
+    def symmetrized(self) -> Sparse:
+        """``(A + Aᵀ) / 2``: its entries are where A or Aᵀ has one, and equal in pairs to the last bit."""
+        turned = self.transposed()
+        if np.array_equal(turned.indptr, self.indptr) and np.array_equal(turned.indices, self.indices):
+            return self._replace(data=(self.data + turned.data) / 2)
+        variable = Variable(self.shape[1:], dtype_of(self.data))
+        both = [self.term(variable), turned.term(variable)]
+        found = Pattern.of(both, self.shape[:1], variable.size).matrix(both)
+        return found._replace(data=found.data / 2)
+
+
+def placed(rows: Any, where: Index, count: int) -> Any:
+    """Rows at their places among ``count``; the others are zero."""
+    if len(where) == count and bool((where[1:] > where[:-1]).all()):
+        return rows
+    source = np.full(count, len(where))
+    source[where] = np.arange(len(where))
+    if len(where) < count:
+        rows = np.concatenate([rows, np.zeros((1, *shape_of(rows)[1:]), dtype_of(rows))])
+    return np.take(rows, source, 0)
+
+
+class Pattern:
+    """Where the entries of a sparse matrix are, and how they come from the numbers of terms.
+
+    Attributes:
+        shape: of the matrix.
+        indptr, indices: as in ``scipy.sparse.csr_array``; the columns of a row ascend, and none comes twice.
+        pool: how long the pool of numbers is.
+        order: for each entry, in the order of its place, where in the pool it is; None if they lie in order. Entries
+            that are added up come one after the other.
+        starts: the first of those that are added up, for each entry of the matrix; None if no two entries meet.
+    """
+
+    __slots__ = ("indices", "indptr", "order", "pool", "shape", "starts")
+
+    def __init__(self, blocks: Sequence[Block], shape: tuple[int, int]) -> None:
+        self.shape = shape
+        columns, sources, indptr, self.pool = entries_in_order(blocks, shape)
+        self.starts: Index | None = None
+        first = np.ones(len(columns), bool)
+        np.not_equal(columns[1:], columns[:-1], out=first[1:])
+        if not first.all():
+            first[indptr[:-1][indptr[:-1] < indptr[1:]]] = True
+            if not first.all():
+                self.starts = np.flatnonzero(first)
+                columns, indptr = columns[self.starts], self.starts.searchsorted(indptr).astype(indptr.dtype)
+        self.indptr, self.indices = indptr, columns
+        if sources is not None and self.pool == len(sources) and (sources[1:] > sources[:-1]).all():
+            sources = None
+        self.order = sources
+
+    @classmethod
+    def of(cls, terms: Sequence[Term], out_shape: tuple[int, ...], size: int) -> Pattern:
+        """The pattern of the Jacobian of a value with respect to a variable of ``size`` elements."""
+        m = math.prod(out_shape)
+        return cls([(terms, m, 0, 0)], (m, size))
+
+    @property
+    def nnz(self) -> int:
+        """How many entries are stored; zeros among them count."""
+        return len(self.indices)
+
+    def data(self, terms: Sequence[Term], dtype: Any = None) -> Any:
+        """The entries in the order of ``indices``, from terms with the indices that the pattern was made of.
+
+        Args:
+            terms: all terms of all blocks, one after the other.
+            dtype: of the result; without it, what the numbers promote to.
+
+        Returns:
+            An array of shape ``(nnz,)``, or a tensor or a value of a transformation where terms hold one.
+        """
+        pool = _pool(terms, dtype_of_terms(terms) if dtype is None else np.dtype(dtype))
+        if shape_of(pool) != (self.pool,):
+            raise ValueError(f"the pattern is one of {self.pool} numbers, and these terms have {shape_of(pool)[0]}")
+        ordered = pool if self.order is None else np.take(pool, self.order)
+        data = ordered if self.starts is None else np.add.reduceat(ordered, self.starts)
+        return data.copy() if data is pool and type(pool) is ndarray and len(terms) == 1 else data
+
+    def row_numbers(self) -> Index:
+        """The row of each entry."""
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+
+    @property
+    def places(self) -> Index:
+        """The position of each entry in the flat matrix."""
+        return self.row_numbers() * self.shape[1] + self.indices
+
+    def matrix(self, terms: Sequence[Term], dtype: Any = None) -> Sparse:
+        """The matrix with the numbers of terms. (Arguments: see ``data``.)"""
+        return Sparse(self.indptr, self.indices, self.data(terms, dtype), self.shape)
+
+    def __repr__(self) -> str:
+        return f"<pattern {self.shape[0]} × {self.shape[1]}, {self.nnz} entries>"
+
+
+def _pool(terms: Sequence[Term], dtype: np.dtype[Any]) -> Any:
+    """All numbers of terms in one row, each once."""
+    parts = [_cast(flat(np.asarray(v) if isinstance(v, _NUMBERS) else v), dtype) for v in [t.vals for t in terms]]
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype)
+
+
+# -- dense matrices ---------------------------------------------------------------------------------------------------
+
+
+def dense(terms: Sequence[Term], out_shape: tuple[int, ...], variable_shape: tuple[int, ...], dtype: Any = None) -> Any:
+    """The Jacobian of shape ``(*out_shape, *variable_shape)``.
+
+    Returns:
+        An array of its own, or a tensor or a value of a transformation where terms hold one.
+    """
+    shape = (*out_shape, *variable_shape)
+    m, n = math.prod(out_shape), math.prod(variable_shape)
+    dtype = dtype_of_terms(terms) if dtype is None else np.dtype(dtype)
+    if not is_plain(terms):
+        return np.reshape(Pattern.of(terms, out_shape, n).matrix(terms, dtype).dense(), shape)
+    J = zeros((m, n), dtype)
+    add_into(J, (terms, m, 0, 0))
+    return J.reshape(shape)
+
+
+def add_into(J: Matrix, block: Block) -> None:
+    """Add terms of plain numbers to a contiguous matrix, at a block that is zero."""
+    terms, m, first_row, first_column = block
+    untouched = True
+    others = []
+    for term in terms:
+        view = _places_in(J, term, first_row, first_column)
+        if view is None:
+            others.append(term)
+            continue
+        vals = _cast(np.asarray(term.vals), J.dtype)
+        if view.strides[0] == 0 and term.slots > 1:  # all slots of a row are one place
+            vals = np.add.reduce(np.broadcast_to(vals, term.cols.shape), 0, keepdims=True)
+            view = view[:1]
+        if untouched:
+            view[...] = vals
+        else:
+            view += vals
+        untouched = False
+    if others:
+        pattern = Pattern([(others, m, first_row, first_column)], J.shape)
+        data = pattern.data(others, J.dtype)
+        if untouched:
+            J.reshape(-1)[pattern.places] = data
+        else:
+            J.reshape(-1)[pattern.places] += data
+
+
+def _places_in(J: Matrix, term: Term, first_row: int, first_column: int) -> Matrix | None:
+    """The places of a term's entries as a strided view of the matrix; None where they are not."""
+    cols, rows = term.cols, term.rows
+    if not term.affine or not cols.size:
+        return None
+    if rows is not None:
+        if not _ascends_by_one(rows):
+            return None
+        first_row += int(rows[0])
+    height, width = J.strides
+    corner = first_row * height + (first_column + int(cols[(0,) * cols.ndim])) * width
+    strides = [step // cols.itemsize * width for step in cols.strides]
+    for axis in range(cols.ndim - 1, 0, -1):
+        strides[axis] += height
+        height *= cols.shape[axis]
+    return np.ndarray(cols.shape, J.dtype, J, corner, strides)
+
+
+def _ascends_by_one(rows: Index) -> bool:
+    return bool(rows[-1] - rows[0] == len(rows) - 1) and bool((rows[1:] - rows[:-1] == 1).all())

@@ -1,0 +1,124 @@
+"""A Jacobian against one product from the right and one from the left, with random vectors: a JVP and a VJP of the function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import unfaced
+from chainrule._src.arrays.tree import tree_leaves, tree_unflatten
+from chainrule._src.jacobians.terms import Term
+from chainrule._src.jacobians.trace import JacobianTrace
+from chainrule._src.messages import errors
+from chainrule._src.messages.kinds import NoForwardMode
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.transforms.arguments import data_of, is_array
+from chainrule._src.transforms.grad import vjp
+from chainrule._src.transforms.jvp import jvp
+
+ndarray = np.ndarray
+#: multiples of the machine's precision by which a sum may be off, for the square root of the number of its summands
+TOLERANCE = 1e3
+
+
+def of_leaves(trace: JacobianTrace, function: Callable[..., Any], x: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """A function of the leaves of ``x`` that returns those of the result, and its arguments."""
+
+    def flat(*leaves: Any) -> tuple[Any, ...]:
+        tree = tree_unflatten(leaves, trace.inner)
+        returned = tree_leaves(function(*tree) if type(x) is tuple else function(tree))
+        return tuple([y if is_array(y) else np.asarray(y) for y in returned])
+
+    return flat, [p.detach() if isinstance(p, Tensor) else np.asarray(data_of(unfaced(p))) for p in trace.points]
+
+
+def check(trace: JacobianTrace, function: Callable[..., Any], x: Any, found: Sequence[Sequence[list[Term]]]) -> None:
+    """Raise if a Jacobian does not give the products that the function's rules give.
+
+    Args:
+        found: the terms, for each output, for each input.
+
+    Raises:
+        RuntimeError: it does not: entries are missing, or wrong.
+        ValueError: the function is complex.
+    """
+    shapes = [(tuple(y.shape), y.dtype) for y in trace.results], [(v.shape, v.dtype) for v in trace.variables]
+    if any([dtype.kind == "c" for side in shapes for _, dtype in side]):
+        raise errors.jacobian_check_complex()
+    floor = _floor(trace)
+    r = np.random.default_rng(0)
+    ys, xs = [[r.uniform(0.5, 1.5, shape).astype(dtype) for shape, dtype in side] for side in shapes]
+    flat, points = of_leaves(trace, function, x)
+    try:
+        _, tangents = jvp(flat, tuple(points), tuple(_like(points, xs)))
+    except NoForwardMode:  # a custom function has none, and the VJP sees as much
+        tangents = None
+    if tangents is not None:
+        for i, (wanted, row) in enumerate(zip(tangents, found, strict=True)):
+            parts = [_product(terms, v, ys[i].size) for terms, v in zip(row, xs, strict=True)]
+            _compare(f"output {i}", "JVP", parts, _numbers(wanted), ys[i].shape, floor)
+    outputs, pull = vjp(flat, *points)
+    cotangents = pull(tuple(_like(outputs, ys)))
+    for k, wanted in enumerate(cotangents):
+        parts = [_product(found[i][k], g, xs[k].size, transposed=True) for i, g in enumerate(ys)]
+        _compare(f"input {k}", "VJP", parts, _numbers(wanted), xs[k].shape, floor)
+
+
+def _like(points: Sequence[Any], arrays: list[Any]) -> list[Any]:
+    """Arrays as tensors where these are."""
+    return [wrap(array) if isinstance(point, Tensor) else array for point, array in zip(points, arrays, strict=True)]
+
+
+def _numbers(x: Any) -> Any:
+    return np.asarray(data_of(unfaced(x)))
+
+
+def _product(terms: list[Term], v: Any, size: int, transposed: bool = False) -> tuple[Any, Any]:
+    """The product of a Jacobian and a vector, and the same of their absolute values."""
+    total, scale = np.zeros(size), np.zeros(size)
+    for term in terms:
+        rows, cols, vals = term.entries()
+        own, other = (cols, rows) if transposed else (rows, cols)
+        summands = _numbers(vals) * v.reshape(-1)[other]
+        total += np.bincount(own, summands, size)
+        scale += np.bincount(own, abs(summands), size)
+    return total, scale
+
+
+def _floor(trace: JacobianTrace) -> float:
+    """How large derivatives are, about, before some cancel: the largest summand of a result over the largest argument."""
+    summands, todo, seen = [y.primal for y in trace.results], [y.origin for y in trace.results], set()
+    while todo:
+        origin = todo.pop()
+        if type(origin) is tuple and origin[0].seq not in seen:
+            step = origin[0]
+            seen.add(step.seq)
+            summands += step.outs
+            if step.prim.kind == "linear" or step.prim.name in ("add", "sub"):
+                todo += step.origins
+    point = _largest([data_of(unfaced(p)) for p in trace.points])
+    return _largest(summands) / point if point else 0.0
+
+
+def _largest(arrays: Sequence[Any]) -> float:
+    sizes = [np.abs(x[np.isfinite(x)]).max(initial=0) for x in arrays if type(x) is ndarray and x.dtype.kind in "fc"]
+    return float(max(sizes, default=0))
+
+
+def _compare(
+    where: str, what: str, parts: list[tuple[Any, Any]], wanted: Any, shape: tuple[int, ...], floor: float
+) -> None:
+    found = np.sum([total for total, _ in parts], 0)
+    scale = np.sum([scale for _, scale in parts], 0) + abs(wanted.reshape(-1))
+    expected = wanted.reshape(-1)
+    limits = np.finfo(wanted.dtype)
+    tolerance = TOLERANCE * float(limits.eps) * math.sqrt(max(found.size, 1)) * (scale + floor) + float(limits.tiny)
+    bad = np.flatnonzero(~((abs(found - expected) <= tolerance) | (np.isnan(found) & np.isnan(expected))))
+    if bad.size:
+        place = tuple([int(i) for i in np.unravel_index(bad[0], shape)])
+        raise errors.jacobian_check(
+            where, what, place, f"{found[bad[0]]:.6g}", f"{expected[bad[0]]:.6g}", int(bad.size), int(found.size)
+        )

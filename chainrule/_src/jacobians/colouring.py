@@ -1,0 +1,137 @@
+"""Jacobians from few products with vectors, where it is known which entries there can be.
+
+Columns that no row has two of can be computed together: the product with the sum of their unit vectors has the entries of all
+of them, each in a row of its own. So columns are coloured, those that share a row differently, and there is one product for
+each colour. Rows are coloured in the same way, for products from the left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src.jacobians.terms import Index, Term, Variable, flat
+
+ndarray = np.ndarray
+#: of a batch of vectors (along a leading axis) the batch of products
+Products = Callable[[Any], Any]
+
+
+class Pattern(NamedTuple):
+    """Where a matrix can have entries: each place once, row by row."""
+
+    rows: Index
+    cols: Index
+    shape: tuple[int, int]
+
+
+class Colouring(NamedTuple):
+    """Colours of columns, or of rows, so that those of one colour share no row, or no column.
+
+    Attributes:
+        colours: a number for each of them; those without entries have 0.
+        number: how many colours there are.
+        of_rows: whether it is rows that are coloured.
+    """
+
+    colours: Index
+    number: int
+    of_rows: bool
+
+
+def pattern_of(sparsity: Any, shape: tuple[int, int]) -> Pattern:
+    """A pattern that a user gave.
+
+    Args:
+        sparsity: a sparse array (of ``scipy.sparse``, or with its ``tocoo``), of which every stored entry counts; or an
+            array, of which all that is not 0 counts.
+        shape: of the matrix: (elements of the output, elements of the input).
+
+    Raises:
+        ValueError: it has another shape.
+    """
+    found = tuple(sparsity.shape) if hasattr(sparsity, "shape") else np.shape(sparsity)
+    if found != shape:
+        raise ValueError(
+            f"sparsity has the shape {found}, and the Jacobian is a matrix of shape {shape}: a row for each element of the "
+            "output, a column for each element of the input"
+        )
+    if hasattr(sparsity, "tocoo"):
+        coo = sparsity.tocoo()
+        rows, cols = coo.row, coo.col
+    else:
+        rows, cols = np.nonzero(np.asarray(sparsity))
+    places = np.unique(np.asarray(rows, np.intp) * max(shape[1], 1) + np.asarray(cols, np.intp))
+    return Pattern(places // max(shape[1], 1), places % max(shape[1], 1), shape)
+
+
+def coloured(pattern: Pattern, of_rows: bool | None = None) -> Colouring:
+    """A colouring with few colours: of columns or rows as ``of_rows`` says, or of what needs fewer (if equal: columns)."""
+    if of_rows is None:
+        columns, rows = coloured(pattern, False), coloured(pattern, True)
+        return rows if rows.number < columns.number else columns
+    own, other = (pattern.rows, pattern.cols) if of_rows else (pattern.cols, pattern.rows)
+    size, others = pattern.shape if of_rows else pattern.shape[::-1]
+    return _greedy(own, other, size, others, of_rows)
+
+
+def _greedy(own: Index, other: Index, size: int, others: int, of_rows: bool) -> Colouring:
+    """Give each column (row) the first colour that no column has which it shares a row with, the busiest column first."""
+    by_column = np.argsort(own, kind="stable")
+    met = other[by_column].tolist()
+    counts = np.bincount(own, minlength=size)
+    ends = np.cumsum(counts).tolist()
+    neighbours = np.bincount(own, np.bincount(other, minlength=others)[other], size)
+    taken = [0] * others  # for each row the colours of its columns, as bits
+    colours = np.zeros(size, np.intp)
+    most = 0
+    for column in np.argsort(-neighbours, kind="stable").tolist():
+        rows = met[ends[column] - counts[column] : ends[column]]
+        used = 0
+        for row in rows:
+            used |= taken[row]
+        free = ~used & (used + 1)  # the lowest bit that is not set
+        for row in rows:
+            taken[row] |= free
+        colours[column] = colour = free.bit_length() - 1
+        most = max(most, colour)
+    return Colouring(colours, most + 1 if len(own) else 0, of_rows)
+
+
+def entries(
+    pattern: Pattern, colouring: Colouring, products: Products, shape: tuple[int, ...], dtype: Any, step: int
+) -> Any:
+    """The values of a pattern's entries.
+
+    Args:
+        products: of tangents of this shape and dtype, if columns are coloured (a JVP); of cotangents, if rows are (a VJP).
+        shape, dtype: those of one tangent, or cotangent.
+        step: how many products are computed at once.
+    """
+    own, other = (pattern.rows, pattern.cols) if colouring.of_rows else (pattern.cols, pattern.rows)
+    colour_of = colouring.colours[own]
+    size, others = pattern.shape if colouring.of_rows else pattern.shape[::-1]
+    if not len(own):
+        return np.zeros(0, dtype)
+    has_entries = np.zeros(size, bool)
+    has_entries[own] = True
+    order = np.argsort(colour_of, kind="stable")
+    parts = []
+    for first in range(0, colouring.number, step):
+        last = min(first + step, colouring.number)
+        seeds = (colouring.colours == np.arange(first, last)[:, None]) & has_entries
+        found = products(seeds.astype(dtype).reshape(last - first, *shape))
+        low, high = np.searchsorted(colour_of[order], (first, last))
+        chosen = order[low:high]
+        parts.append(np.take(flat(found), (colour_of[chosen] - first) * others + other[chosen]))
+    values = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    back = np.empty(len(order), np.intp)
+    back[order] = np.arange(len(order))
+    return np.take(values, back)
+
+
+def term_of(pattern: Pattern, source: Variable, values: Any) -> Term:
+    """The entries of a pattern as a term of a Jacobian."""
+    return Term(source, pattern.cols[None], values.reshape(1, -1), pattern.rows)

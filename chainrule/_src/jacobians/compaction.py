@@ -1,0 +1,104 @@
+"""Fewer terms for the same Jacobian, where there have come to be many small ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.jacobians import assemble
+from chainrule._src.jacobians.components import by_components
+from chainrule._src.jacobians.terms import Index, Term, Variable
+
+#: up to so many entries, it is the number of terms that operations on them take time for
+SMALL = 8192
+MOST_TERMS = 16
+#: more slots than this are worth a look whether some of them are the same
+FEW_SLOTS = 8
+MOST_WITH_ROWS = 4
+_FEW_COLUMNS = 16
+_FEW = 256  # entries that one or two terms may have in any case
+_NEARLY_ALL = 0.25  # entries of a matrix, from which on its rows are not worth cutting
+
+
+def compacted(terms: list[Term], shape: tuple[int, ...]) -> list[Term]:
+    """Terms of a value of a shape, with respect to any variables, as few where many would cost more."""
+    return [term for source, group in by_source(terms).items() for term in _compacted(group, source, shape)]
+
+
+def by_source(terms: list[Term]) -> dict[Variable, list[Term]]:
+    """The terms with respect to each variable."""
+    groups: dict[Variable, list[Term]] = {}
+    for term in terms:
+        groups.setdefault(term.source, []).append(term)
+    return groups
+
+
+def _compacted(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> list[Term]:
+    entries = sum([term.cols.size for term in terms])
+    most = source.size * math.prod(shape)
+    if len(terms) < 3 and entries <= max(most, _FEW) and all([term.slots <= source.size for term in terms]):
+        return terms
+    if entries > SMALL and len(terms) > 2 and sum([term.slots for term in terms]) > FEW_SLOTS:
+        found = by_components(terms, source, shape)
+        if found is not None:
+            return _compacted(found, source, shape)
+    with_rows = sum([term.rows is not None for term in terms])
+    many = with_rows > MOST_WITH_ROWS or len(terms) > MOST_TERMS
+    if entries >= most or (many and (entries <= SMALL or entries > _NEARLY_ALL * most)):
+        few = source.size <= _FEW_COLUMNS and not with_rows
+        return [by_columns(terms, source, shape) if few else one(terms, source, shape)]
+    return terms
+
+
+def by_columns(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
+    """One term with a slot for each of a few columns, each of which takes what is in it."""
+    every = columns(source, shape)
+    ndim = len(shape)
+    total: Any = 0
+    for term in terms:
+        vals = term.vals
+        if term.slots == source.size and all([s == 0 for s in term.cols.strides[1:]]) and _ascend(term.cols):
+            total = total + (vals if shape_of(vals) else np.full((1,) * (1 + ndim), vals))
+            continue
+        for slot in range(term.slots):
+            here = vals if not shape_of(vals) else vals[slot if shape_of(vals)[0] > 1 else 0]
+            total = total + np.where(term.cols[slot] == every, here, 0)
+    return Term(source, every, total)
+
+
+def _ascend(cols: Index) -> bool:
+    return bool((cols.reshape(cols.shape[0], -1)[:, 0] == np.arange(cols.shape[0])).all())
+
+
+def one(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
+    """One term in which no two entries meet."""
+    if assemble.is_plain(terms) and any([_is_full(term, source) for term in terms]):
+        return dense(terms, source, shape)
+    pattern = assemble.Pattern.of(terms, shape, source.size)
+    data: Any = pattern.data(terms)
+    if pattern.nnz == source.size * math.prod(shape):
+        vals = np.moveaxis(np.reshape(data, (*shape, source.size)), -1, 0)
+        return Term(source, columns(source, shape), vals)
+    cols = pattern.indices.astype(np.intp, copy=False)[None]
+    return Term(source, cols, np.reshape(data, (1, -1)), pattern.row_numbers())
+
+
+def _is_full(term: Term, source: Variable) -> bool:
+    """Whether every row has each column once."""
+    first, *others = term.cols.strides
+    return term.rows is None and term.affine and term.slots == source.size and first != 0 and not any(others)
+
+
+def dense(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
+    """One term with a slot for every column."""
+    vals = assemble.dense(terms, shape, (source.size,))
+    return Term(source, columns(source, shape), np.moveaxis(vals, -1, 0))
+
+
+def columns(source: Variable, shape: tuple[int, ...]) -> Index:
+    """All columns, in each row of a value."""
+    column = source.seed.reshape(source.size, *(1,) * len(shape))
+    return np.broadcast_to(column, (source.size, *shape))

@@ -1,0 +1,43 @@
+"""Terms with numbers of their own, with another variable, and as something that can be pickled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.jacobians.terms import Term, Variable
+from chainrule._src.tape.tensor import Tensor
+
+ndarray = np.ndarray
+
+
+def own(vals: Any) -> Any:
+    """Numbers in memory of their own; what is repeated along an axis, once."""
+    if type(vals) is ndarray:
+        return vals[tuple([slice(None) if step else slice(1) for step in vals.strides])].copy()
+    return vals.clone() if isinstance(vals, Tensor) else vals
+
+
+def of_variable(term: Term, variable: Variable) -> Term:
+    """A term that counts the elements of another variable of the same shape."""
+    return term if term.source is variable else read(written(term), term.vals, term.rows, variable)
+
+
+def written(term: Term) -> Any:
+    """A term's columns; if they are affine, as an offset, steps and a shape."""
+    cols = term.cols
+    if not term.affine or not cols.size:
+        return np.ascontiguousarray(cols)
+    return int(cols[(0,) * cols.ndim]), [step // cols.itemsize for step in cols.strides], cols.shape
+
+
+def read(columns: Any, vals: Any, rows: Any, variable: Variable) -> Term:
+    """The term whose columns were ``written``, with respect to a variable."""
+    if isinstance(columns, ndarray):
+        return Term(variable, columns, vals, rows)
+    offset, steps, shape = columns
+    seed = variable.seed if variable.seed.base is None else variable.seed.base
+    size = seed.itemsize
+    cols: Any = np.ndarray(shape, seed.dtype, seed, offset * size, [step * size for step in steps])
+    return Term(variable, cols, vals, rows)

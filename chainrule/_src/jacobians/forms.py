@@ -1,0 +1,117 @@
+"""What a solver is given: containers of arrays as one vector, and the arguments that its solution depends on."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import Array, faced
+from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_unflatten
+from chainrule._src.tape.protocol import ArrayLike
+from chainrule._src.tape.tensor import Tensor, wrapped
+from chainrule._src.tape.versions import protected
+from chainrule._src.transforms.arguments import array_like, data_of, tensor_in
+
+ndarray = np.ndarray
+
+
+class Form:
+    """The structure of x: how one vector is made of its arrays, and they of the vector."""
+
+    def __init__(self, x0: Any, what: str, api: str) -> None:
+        self.api = api
+        self.leaves, self.spec = tree_flatten(array_like(x0))
+        self.start = [as_tensor(x) for x in self.leaves]
+        for x, path in zip(self.start, leaf_paths(self.spec), strict=True):
+            if x._raw.dtype.kind != "f":
+                raise TypeError(
+                    f"{api}(): {what}{path} is of dtype {x.dtype}: a solution that can be differentiated is of floating point "
+                    "numbers" + (" (complex ones as two)" if x._raw.dtype.kind == "c" else "")
+                )
+        self.shapes = [tuple(x._raw.shape) for x in self.start]
+        self.sizes = [math.prod(shape) for shape in self.shapes]
+        self.size = sum(self.sizes)
+        if not self.size:
+            raise ValueError(f"{api}(): {what} holds no numbers: there is nothing to solve for")
+        self.dtypes = [x._raw.dtype for x in self.start]
+        self.dtype = np.result_type(*self.dtypes)
+        self.is_vector = self.spec.num_leaves == 1 and self.spec.kind is None and len(self.shapes[0]) == 1
+
+    def pack(self, tree: Any, what: str) -> ndarray:
+        """Plain arrays in the structure of x as one vector.
+
+        Raises:
+            ValueError: they have another structure or other shapes.
+        """
+        leaves, spec = tree_flatten(tree)
+        if spec != self.spec:
+            raise ValueError(f"{self.api}(): {what} has the structure {spec}, and x0 has {self.spec}")
+        parts = [data_of(tensor_in(x)) for x in leaves]
+        for part, shape, path in zip(parts, self.shapes, leaf_paths(spec), strict=True):
+            if tuple(part.shape) != shape and (shape or part.size != 1):  # SciPy's solvers make a vector of a number
+                raise ValueError(f"{self.api}(): {what}{path} has shape {part.shape}, and x0{path} has {shape}")
+        return np.concatenate([np.reshape(part, -1) for part in parts]).astype(self.dtype)
+
+    def parts(self, x: Tensor) -> list[Tensor]:
+        """The arrays that a vector is made of."""
+        if self.is_vector:
+            return [x]
+        ends = itertools.accumulate(self.sizes)
+        along = zip(ends, self.sizes, self.shapes, self.dtypes, strict=True)
+        return [x[end - size : end].reshape(shape).astype(dtype) for end, size, shape, dtype in along]
+
+    def unpack(self, x: Any) -> Any:
+        """A vector in the structure of x, as functions of the user's are handed it."""
+        parts = self.parts(x if type(x) is Tensor else wrapped(x))
+        return tree_unflatten([faced(part, leaf) for part, leaf in zip(parts, self.leaves, strict=True)], self.spec)
+
+    def flat(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of x as a function from vector to vector."""
+
+        def function(x: Any, *args: Any) -> Any:
+            leaves = [as_tensor(y) for y in tree_flatten(f(self.unpack(x), *args))[0]]
+            if len(leaves) == 1 and len(leaves[0]._raw.shape) == 1:
+                return leaves[0]
+            return np.concatenate([np.reshape(y, -1) for y in leaves])
+
+        return function
+
+    def scalar(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of x to a number as a function of a vector."""
+        return lambda x, *args: f(self.unpack(x), *args)
+
+
+class Arguments:
+    """What a solution depends on: tensors to differentiate by and to map over, and everything else, which stays as it is."""
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        self.leaves, self.spec = tree_flatten(args)
+        self.at = [i for i, x in enumerate(self.leaves) if _is_operand(x)]
+        self.operands = [as_tensor(self.leaves[i]) for i in self.at]
+
+    def with_tensors(self, tensors: Sequence[Any], plain: bool = False) -> Any:
+        """The arguments with tensors in the places of the operands; or with arrays for what was given as arrays."""
+        leaves = list(self.leaves)
+        for i, x in zip(self.at, tensors, strict=True):
+            bare = plain and not isinstance(leaves[i], (Tensor, ArrayLike))
+            leaves[i] = x._raw if bare else faced(x, leaves[i])
+        return tree_unflatten(leaves, self.spec)
+
+
+def _is_operand(x: Any) -> bool:
+    if isinstance(x, (Tensor, Array, ArrayLike)):
+        return True
+    return isinstance(x, (ndarray, np.generic)) and x.dtype.kind in "fc"
+
+
+def as_tensor(x: Any) -> Tensor:
+    """An array, tensor or number as a tensor."""
+    tensor = tensor_in(x)
+    if isinstance(tensor, Tensor):
+        return tensor
+    data = data_of(tensor)
+    return wrapped(protected(data) if type(data) is ndarray and data is x else data)

@@ -1,0 +1,140 @@
+"""Terms as what callers asked for: arrays, SciPy's sparse arrays, or structured Jacobians; block by block or as one matrix."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.memory import zeros
+from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.jacobians.assemble import Block, add_into, dense, dtype_of_terms, is_plain
+from chainrule._src.jacobians.result import Jacobian
+from chainrule._src.jacobians.terms import Term, Variable
+from chainrule._src.transforms.arguments import as_caller_type
+from chainrule._src.transforms.dense import MEMORY, check_size, largest
+
+Terms = Sequence[Term]
+Grid = list[list[Any]]
+
+SPARSE = ("csr", "csc", "coo")
+#: ``layout="auto"`` is sparse where fewer than so much of a matrix is entries.
+_SPARSE_BELOW = 0.3
+
+
+def blocks(
+    found: Sequence[Sequence[Terms]],
+    results: Sequence[Any],
+    variables: Sequence[Variable],
+    layout: str,
+    tensors: bool,
+    symmetric: bool = False,
+    memory: int = MEMORY,
+) -> Grid:
+    """For each result, with respect to each variable its Jacobian.
+
+    Args:
+        found: the terms of each.
+        results: the values: their shapes and dtypes matter.
+        layout: "dense", "csr", "csc", "coo", "structured" or "auto".
+        tensors: whether the caller works with tensors.
+        symmetric: they are a Hessian's blocks, and are made exactly symmetric.
+        memory: a dense one may take 16 times as many bytes.
+    """
+    if layout == "dense" and not symmetric:
+        return [
+            [_dense(terms, y, v, tensors, memory) for terms, v in zip(row, variables, strict=True)]
+            for row, y in zip(found, results, strict=True)
+        ]
+    kept = layout == "structured"
+    grid: Grid = [
+        [
+            Jacobian(terms, shape_of(y), v.shape, entry_dtype(terms, y, v), symmetric and i == j, tensors, kept)
+            for j, (terms, v) in enumerate(zip(row, variables, strict=True))
+        ]
+        for i, (row, y) in enumerate(zip(found, results, strict=True))
+    ]
+    if symmetric:
+        for i, j in itertools.combinations(range(len(grid)), 2):
+            grid[i][j] = (grid[i][j] + grid[j][i].T) / 2
+            grid[j][i] = grid[i][j].T
+    return [[_laid_out(J, layout, memory) for J in row] for row in grid]
+
+
+def matrix(
+    found: Sequence[Sequence[Terms]],
+    results: Sequence[Any],
+    variables: Sequence[Variable],
+    layout: str,
+    tensors: bool,
+    symmetric: bool = False,
+    memory: int = MEMORY,
+) -> Any:
+    """All of them as one matrix: results below each other, variables beside each other. (Arguments: see ``blocks``.)"""
+    every, first_row = [], 0
+    for row, y in zip(found, results, strict=True):
+        m, first_column = math.prod(shape_of(y)), 0
+        for terms, v in zip(row, variables, strict=True):
+            every.append((terms, m, first_row, first_column))
+            first_column += v.size
+        first_row += m
+    shape = first_row, sum([v.size for v in variables])
+    dtype = np.result_type(
+        *[
+            entry_dtype(terms, y, v)
+            for row, y in zip(found, results, strict=True)
+            for terms, v in zip(row, variables, strict=True)
+        ]
+    )
+    if layout == "dense" and not symmetric and all([is_plain(block[0]) for block in every]):
+        return as_caller_type(_dense_matrix(every, shape, dtype, memory), tensors)
+    return _laid_out(Jacobian.stacked(every, shape, dtype, symmetric, tensors), layout, memory)
+
+
+def check_dense(results: Sequence[Any], variables: Sequence[Variable], hstack: bool, memory: int) -> None:
+    """Raise if dense Jacobians of results with respect to variables take too much memory.
+
+    Raises:
+        ValueError: one does, or with ``hstack`` all together do.
+    """
+    if hstack:
+        m, n = sum([math.prod(shape_of(y)) for y in results]), sum([v.size for v in variables])
+        check_size((m,), (n,), np.result_type(*map(dtype_of, results)), largest(memory))
+        return
+    for y, v in itertools.product(results, variables):
+        check_size(shape_of(y), v.shape, dtype_of(y), largest(memory))
+
+
+def entry_dtype(terms: Terms, y: Any, v: Variable) -> np.dtype[Any]:
+    """Of a Jacobian's entries: that of the value, or complex."""
+    kinds = (v.dtype.kind, dtype_of_terms(terms).kind)
+    return np.result_type(dtype_of(y), np.complex64) if "c" in kinds else dtype_of(y)
+
+
+def _dense(terms: Terms, y: Any, v: Variable, tensors: bool, memory: int) -> Any:
+    dtype = entry_dtype(terms, y, v)
+    check_size(shape_of(y), v.shape, dtype, largest(memory))
+    return as_caller_type(dense(terms, shape_of(y), v.shape, dtype), tensors)
+
+
+def _dense_matrix(every: Sequence[Block], shape: tuple[int, int], dtype: Any, memory: int) -> Any:
+    check_size(shape[:1], shape[1:], dtype, largest(memory))
+    J = zeros(shape, dtype)
+    for block in every:
+        add_into(J, block)
+    return J
+
+
+def _laid_out(J: Jacobian, layout: str, memory: int) -> Any:
+    if layout == "structured":
+        return J
+    if layout == "auto":
+        m, n = J.matrix_shape
+        layout = "csr" if is_plain(J.terms) and J.nnz < _SPARSE_BELOW * m * n else "dense"
+    if layout in SPARSE:
+        return J.to_scipy(layout, copy=False)
+    check_size(J.out_shape, J.in_shape, J.dtype, largest(memory))
+    return J.to_dense()

@@ -1,0 +1,544 @@
+"""How an operation moves the terms of its operands' Jacobians, by what the row says its local Jacobian looks like.
+
+=============  =======================================================================================================
+structure      what happens to a term
+=============  =======================================================================================================
+diagonal       vals are multiplied by the partial derivative
+selection      the row itself is applied to cols and vals (mostly views); or, where some elements are constants, the row
+               applied to the positions of the operand's elements says where each one goes
+scatter        the row's transpose, applied to the positions of the result's elements, says where each one of the
+               operand's is added
+sum, mean      the axes that are summed become slots
+"ik,kj->ij"    the subscript that is summed becomes slots, whose vals are the other operand's
+axis, "ab:ij"  the axes that the operation mixes become slots, whose vals are the local Jacobian's: the row's JVP along
+               unit tangents in these axes
+windows, scan, the products that are summed become entries, whose vals are the other operand's; or those of the local
+entries        Jacobian
+=============  =======================================================================================================
+
+Where a term's columns don't vary along the axes that are mixed, its vals are tangents like any others: the row's JVP moves
+them, in one batch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.interpreters.jac import Step
+from chainrule._src.jacobians.compaction import by_source, dense
+from chainrule._src.jacobians.mixing import (
+    added_up,
+    first_along,
+    last_axes,
+    mixing,
+    spread,
+    through_blocks,
+    unvarying,
+)
+from chainrule._src.jacobians.places import (
+    Entries,
+    Gather,
+    at_places,
+    destinations,
+    plain,
+    positions,
+    scattered,
+    sources,
+)
+from chainrule._src.jacobians.tangents import partial_of, pull, pull_ones, push, real_if, scaled, tangents_of
+from chainrule._src.jacobians.terms import Index, Shape, Term, Unstructured, flat, merged
+from chainrule._src.jacobians.windows import meeting, meeting_entries
+from chainrule._src.rules.structure import structure_of
+
+ndarray = np.ndarray
+Terms = list[Term]
+
+
+class Moves:
+    """Moves terms through the steps of one trace.
+
+    Args:
+        limit: the number of entries that one step may make.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._cols: dict[Any, tuple[Any, Index]] = {}
+        self._places: dict[Any, Index] = {}
+
+    def through(self, step: Step, operands: Sequence[Terms]) -> list[Terms]:
+        """The terms of each output of a step, from those of its operands."""
+        prim = step.prim
+        if prim.kind == "elementwise":
+            found: Terms = []
+            for i, terms in enumerate(operands):
+                if terms:
+                    self._scale(step, i, terms, found)
+            return [merged(found)]
+        if prim.moves:
+            return [self._moved(step, operands[0])]
+        if prim.variadic and prim.structure == "selection":
+            return [merged(self._side_by_side(step, operands))]
+        outs: list[Terms] = [[] for _ in step.outs]
+        for i, terms in enumerate(operands):
+            if terms:
+                move = _move(step, i)
+                for out, more in zip(outs, move(self, step, i, terms), strict=True):
+                    out += more
+        return [merged(out) for out in outs]
+
+    def check_count(self, step: Step, entries: int) -> None:
+        """Raise where a step would make more entries than there may be.
+
+        Raises:
+            Unstructured: it would.
+        """
+        if entries > self.limit:
+            raise Unstructured(f"{step.prim.name} makes {entries:,} entries")
+
+    # -- diagonal --------------------------------------------------------------------------------------------------------
+
+    def _scale(self, step: Step, i: int, terms: Terms, found: Terms) -> None:
+        """Elementwise: every value times the partial with respect to operand i, after broadcasting."""
+        factor = partial_of(step, i)
+        if factor is None:
+            return
+        out = step.outs[0]
+        shape = shape_of(out)
+        have = shape_of(step.operands[i])
+        if have != shape:
+            terms = [self._stretched(term, have, shape) for term in terms]
+        if type(factor) is int and factor == 1 and out.dtype.kind != "c":
+            found += terms
+            return
+        for term in terms:
+            if term.slots > 1:
+                self.check_count(step, term.slots * math.prod(shape_of(term.cols)[1:]))
+            found.append(scaled(term, factor, shape, out))
+
+    def _stretched(self, term: Term, have: Shape, shape: Shape) -> Term:
+        """A term of an operand that is broadcast to a shape."""
+        if term.rows is not None:
+            return Gather(np.broadcast_to(positions(have), shape), have).of(term)
+        slots = term.slots
+        front = (1,) * (len(shape) - len(have))
+        cols = self._once(
+            term.cols, shape, lambda: np.broadcast_to(term.cols.reshape(slots, *front, *have), (slots, *shape))
+        )
+        vals = term.vals
+        if (known := shape_of(vals)) and front:
+            vals = np.reshape(vals, (known[0], *front, *known[1:]))
+        return Term(term.source, cols, vals)
+
+    # -- selections ------------------------------------------------------------------------------------------------------
+
+    def _moved(self, step: Step, terms: Terms) -> Terms:
+        """A row whose value only moves elements, applied to cols and vals."""
+        prim = step.prim
+        if prim.name in ("alias", "clone"):
+            return terms
+        gather = None
+        found = []
+        for term in terms:
+            if term.rows is None:
+                cols = self._moved_cols(step, term.cols)
+                found.append(Term(term.source, cols, _moved_vals(step, term, cols)))
+                continue
+            if gather is None:
+                have = shape_of(step.operands[0])
+                gather = Gather(np.asarray(prim.value(positions(have), **step.params)), have)
+            found.append(gather.of(term))
+        return found
+
+    def _moved_cols(self, step: Step, cols: Index) -> Index:
+        """cols after a move; equal moves of the same cols give the same array, so that their terms can be merged."""
+        key = _hashable(step.params)
+        if key is None:
+            return _batched(step, cols)
+        return self._once(cols, (step.prim.name, key), lambda: _batched(step, cols))
+
+    def _once(self, cols: Index, key: Any, make: Callable[[], Index]) -> Index:
+        """What is made of cols, made once: cols that are equal because they came about alike are one object."""
+        known = self._cols.get((id(cols), key))
+        if known is None:
+            made = self._one_of_equal(make())
+            self._cols[id(cols), key] = known = (cols, made)  # which keeps cols, and its id
+        return known[1]
+
+    def _one_of_equal(self, cols: Index) -> Index:
+        """The first of all arrays of columns that show the same memory in the same way."""
+        return self._places.setdefault((cols.__array_interface__["data"][0], cols.shape, cols.strides), cols)
+
+    def _selected(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """Elements of the operand among others and constants: the row, applied to positions, says where each one goes."""
+        gather = Gather(sources(step, i), shape_of(step.operands[i]))
+        return [[gather.of(term) for term in terms]]
+
+    def _side_by_side(self, step: Step, operands: Sequence[Terms]) -> Terms:
+        """Operands that are put next to each other, all of them: every element goes to one place."""
+        sizes = [math.prod(shape_of(x)) for x in step.operands]
+        ends = np.cumsum(sizes)
+        parts = [
+            np.arange(end - size, end).reshape(shape_of(x))
+            for x, size, end in zip(step.operands, sizes, ends.tolist(), strict=True)
+        ]
+        src = np.asarray(step.prim.value(*parts, **step.params)).reshape(-1)
+        to = np.empty(src.size, np.intp)
+        to[src] = np.arange(src.size)
+        found: Terms = []
+        for terms, size, end in zip(operands, sizes, ends.tolist(), strict=True):
+            rows = to[end - size : end]
+            found += [at_places(term, rows) for term in terms]
+        return found
+
+    def _diagonal(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """What is no elementwise row, and yet has a diagonal Jacobian with respect to this operand."""
+        if step.prim.kind == "linear":
+            return [terms]
+        factor = push(step, i, np.ones((1, *shape_of(step.operands[i])), dtype_of(step.operands[i])))[0][0]
+        return [[scaled(t, factor, shape_of(factor), step.outs[0]) for t in terms]]
+
+    def _scattered(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """Every element of the operand is added to one of the result."""
+        to = destinations(step, i)
+        if step.prim.kind != "linear":
+            factor = pull_ones(step, i)
+            terms = [scaled(t, factor, to.shape, step.outs[0]) for t in terms]
+        return [[scattered(t, to) for t in terms]]
+
+    def _put(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """Values that are written into an array at an index, or added to what is there."""
+        if not step.params.get("accumulate"):
+            return self._selected(step, i, terms)
+        if i == 0:
+            return [terms]
+        shape = shape_of(step.outs[0])
+        target = positions(shape)[step.params["index"]]
+        have = shape_of(step.operands[1])
+        spread = [self._stretched(t, have, target.shape) if have != target.shape else t for t in terms]
+        return [[scattered(t, target) for t in spread]]
+
+    # -- sums ------------------------------------------------------------------------------------------------------------
+
+    def _summed(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """The axes that are summed become slots."""
+        x, params = step.operands[0], step.params
+        shape = shape_of(x)
+        axes = tuple(sorted([a % len(shape) for a in params["axis"]]))
+        count = math.prod([shape[a] for a in axes])
+        results = []
+        for term in terms:
+            if term.rows is None:
+                moved = added_up(term, axes, bool(params["keepdims"]))
+            else:
+                kept = positions(tuple([1 if a in axes else n for a, n in enumerate(shape)]))
+                moved = scattered(term, np.broadcast_to(kept, shape))
+            if step.prim.name == "mean":
+                moved.vals = moved.vals / count if count else moved.vals * np.nan
+            results.append(moved)
+        return [results]
+
+    # -- windows ---------------------------------------------------------------------------------------------------------
+
+    def _windowed(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """A convolution: sums of products of elements that meet in a window."""
+        met = meeting(step, i)
+        return self._by_entries(step, i, terms, met.size, lambda: meeting_entries(step, i, met))
+
+    def _scanned(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """A running sum or product: an element comes from those up to its own place."""
+        shape = shape_of(step.operands[i])
+        (axis,) = mixing(step, i)[0]
+        count = math.prod(shape) * (shape[axis] + 1) // 2
+        return self._by_entries(step, i, terms, count, lambda: self._scan_entries(step, i, axis), 4)
+
+    def _scan_entries(self, step: Step, i: int, axis: int) -> Entries:
+        shape = shape_of(step.operands[i])
+        n, size = shape[axis], math.prod(shape)
+        later, earlier = np.tril_indices(n)
+        places = np.moveaxis(positions(shape), axis, -1)
+        at = places[..., earlier]
+        factors: Any = 1
+        if step.prim.kind != "linear":
+            most = max(1, self.limit // (size * n))  # rules may make an array of n numbers for each element
+            units = np.moveaxis(np.eye(n, dtype=step.outs[0].dtype).reshape(n, n, *(1,) * (len(shape) - 1)), 1, axis)
+            rows = [
+                pull(step, i, np.broadcast_to(units[k : k + most], (len(units[k : k + most]), *shape)))
+                for k in range(0, n, most)
+            ]
+            factors = flat(np.concatenate(rows))[(later * size + at).reshape(-1)][None]
+        return Entries(shape, at.reshape(-1), places[..., later].reshape(-1), factors)
+
+    def _through_entries(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """A product of a sparse matrix and columns: each entry meets an element of each column."""
+        data, x = step.operands
+        rows, columns = step.params["places"].coordinates(step.params["transposed"])
+        width = math.prod(shape_of(x)[1:])
+        each = np.arange(width)
+        to, at = ((numbers[:, None].astype(np.intp) * width + each).reshape(-1) for numbers in (rows, columns))
+
+        def entries() -> Entries:
+            entry = np.repeat(np.arange(len(rows)), width)
+            if i == 0:
+                return Entries(shape_of(data), entry, to, np.reshape(x, (-1,))[at][None])
+            return Entries(shape_of(x), at, to, np.reshape(data, (-1,))[entry][None])
+
+        return self._by_entries(step, i, terms, to.size, entries)
+
+    def _picked(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """A weighted element of each row, which its class picks."""
+        x, index, coef = step.operands
+        places = positions(shape_of(x))
+        at = np.take_along_axis(places, plain(index)[..., None], -1)[..., 0]
+        to = positions(shape_of(step.outs[0]))
+        to = np.broadcast_to(to[..., None] if step.params["reduce"] else to, at.shape)
+        factors = np.reshape(np.broadcast_to(coef, at.shape), (1, -1))
+        entries = Entries(shape_of(x), at.reshape(-1), to.reshape(-1), factors)
+        return self._by_entries(step, i, terms, at.size, lambda: entries)
+
+    def _by_entries(
+        self,
+        step: Step,
+        i: int,
+        terms: Terms,
+        count: int,
+        entries_of: Callable[[], Entries],
+        most_met: float = math.inf,
+    ) -> list[Terms]:
+        """Terms through a local Jacobian with some entries; those of a dense Jacobian are tangents.
+
+        Args:
+            count: of the entries.
+            entries_of: makes them.
+            most_met: how many of them may meet at one place, on average: the Jacobian is rather dense from there on.
+        """
+        axes, _ = mixing(step, i)
+        shape, out_shape = shape_of(step.operands[i]), shape_of(step.outs[0])
+        as_tangents: Terms = []
+        others: Terms = []
+        for source, group in by_source(terms).items():
+            uniform = [t for t in group if t.rows is None and unvarying(t.cols, axes)]
+            varying = [t for t in group if t not in uniform]
+            made = sum([t.cols.size for t in varying]) * count // max(math.prod(shape), 1)
+            most = source.size * math.prod(out_shape)
+            if made > min(self.limit, most_met * most) and most <= self.limit:
+                uniform, varying = [dense(group, source, shape)], []
+            elif varying:
+                self.check_count(step, made)
+            as_tangents += uniform
+            others += varying
+        results = self._mixed(step, i, as_tangents) if as_tangents else [[]]
+        if others:
+            entries = entries_of()
+            results[0] += [entries.of(term) for term in others]
+        return results
+
+    # -- everything that mixes elements ----------------------------------------------------------------------------------
+
+    def _contracted(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """A product of two operands that is summed over a subscript; further operands are added to it."""
+        if i > 1:
+            have, shape = shape_of(step.operands[i]), shape_of(step.outs[0])
+            return [[self._stretched(t, have, shape) for t in terms]]
+        letters, out = structure_of(step.prim, i, step.params).split("->")
+        mine, other = letters.split(",")[:2] if i == 0 else letters.split(",")[1::-1]
+        x, y = step.operands[i], step.operands[1 - i]
+        n, m = len(shape_of(x)), len(shape_of(y))
+        ins = tuple([k - len(mine) for k, c in enumerate(mine) if c not in out])
+        outs = tuple([k - len(out) for k, c in enumerate(out) if c not in mine])
+        rest = [c for c in mine if c in out]
+        lead = max(n - len(mine), m - len(other))
+
+        def local() -> list[Any]:
+            """The other operand, as (summed, *leading axes, *kept ones of this operand, *its own kept ones)."""
+            order = [c for c in other if c not in out] + [c for c in other if c in out]
+            axes = [other.index(c) - len(other) for c in order]
+            summed = len(order) - len(outs)
+            given = m - len(other)
+            moved = np.moveaxis(y, [a + m for a in axes[:summed]], range(summed)) if summed else y
+            own = shape_of(moved)
+            moved = np.reshape(
+                moved,
+                (
+                    *own[:summed],
+                    *(1,) * (lead - given),
+                    *own[summed : summed + given],
+                    *(1,) * len(rest),
+                    *own[summed + given :],
+                ),
+            )
+            return [moved]
+
+        return self._along(step, i, terms, ins, [outs], local)
+
+    def _mixed(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """An operation that mixes the elements along some axes, and does the same along all others."""
+        ins, outs = mixing(step, i)
+
+        def local() -> list[Any]:
+            return self._local(step, i, ins, outs)
+
+        return self._along(step, i, terms, ins, outs, local)
+
+    def _along(
+        self,
+        step: Step,
+        i: int,
+        terms: Terms,
+        ins: tuple[int, ...],
+        outs: list[tuple[int, ...]],
+        local: Callable[[], list[Any]],
+    ) -> list[Terms]:
+        """Terms through an operation that mixes axes ``ins`` of operand i, giving axes ``outs`` of each output."""
+        results: list[Terms] = [[] for _ in step.outs]
+        blocks: list[Any] | None = None
+        for term in terms:
+            if term.rows is not None:
+                raise Unstructured(f"{step.prim.name} mixes elements of which only some have an entry")
+            if unvarying(term.cols, ins):
+                found = push(step, i, tangents_of(term, step.operands[i]))
+                for result, vals, out, axes in zip(results, found, step.outs, outs, strict=True):
+                    if vals is not None:
+                        cols = spread(first_along(term.cols, ins), shape_of(out), axes)
+                        result.append(Term(term.source, self._one_of_equal(cols), vals))
+                continue
+            if blocks is None:
+                blocks = local()
+            self._check(step, i, term, ins, outs)
+            for result, block, out, axes in zip(results, blocks, step.outs, outs, strict=True):
+                if block is not None:
+                    moved = through_blocks(term, ins, block, shape_of(out), axes)
+                    moved.cols = self._one_of_equal(moved.cols)
+                    result.append(moved)
+        return results
+
+    def _check(self, step: Step, i: int, term: Term, ins: tuple[int, ...], outs: list[tuple[int, ...]]) -> None:
+        shape = shape_of(step.operands[i])
+        k = math.prod([shape[a] for a in ins])
+        entries = k * term.slots * max([math.prod(shape_of(out)) for out in step.outs])
+        if entries > self.limit:
+            raise Unstructured(
+                f"{step.prim.name} mixes {k:,} elements with each other, which makes {entries:,} entries"
+            )
+
+    def _local(self, step: Step, i: int, ins: tuple[int, ...], outs: list[tuple[int, ...]]) -> list[Any]:
+        """The local Jacobian along the axes that are mixed: for each output (in, *rest, *out).
+
+        Of a reduction one VJP tells it; else the JVPs of unit tangents do.
+        """
+        x = step.operands[i]
+        shape = shape_of(x)
+        lengths = [shape[a] for a in ins]
+        k = math.prod(lengths)
+        if _reduces(step, x, k):
+            partials = np.moveaxis(pull_ones(step, i), ins, range(len(ins)))
+            return [np.reshape(partials, (*shape_of(partials), *(1,) * len(outs[0])))]
+        if k * math.prod(shape) > self.limit or k * max([math.prod(shape_of(out)) for out in step.outs]) > self.limit:
+            raise Unstructured(f"{step.prim.name} mixes {k:,} elements with each other")
+        unit = np.eye(k, dtype=dtype_of(x)).reshape(k, *lengths, *(1,) * (len(shape) - len(ins)))
+        unit = np.moveaxis(unit, range(1, 1 + len(ins)), [a + 1 + len(shape) for a in ins])
+        tangents = np.broadcast_to(unit, (k, *shape))
+        found = push(step, i, tangents)
+        if dtype_of(x).kind == "c":
+            turned = push(step, i, tangents * 1j)
+            pairs = [None if a is None else (a, b) for a, b in zip(found, turned, strict=True)]
+            return [
+                None if p is None else tuple([last_axes(v, axes) for v in p])
+                for p, axes in zip(pairs, outs, strict=True)
+            ]
+        return [None if vals is None else last_axes(vals, axes) for vals, axes in zip(found, outs, strict=True)]
+
+
+def _reduces(step: Step, x: Any, k: int) -> bool:
+    """Whether each of k elements that are mixed goes to one and the same element of the one output."""
+    out = step.outs[0]
+    if len(step.outs) > 1 or "c" in (dtype_of(x).kind, dtype_of(out).kind):
+        return False
+    return math.prod(shape_of(out)) * k == math.prod(shape_of(x))
+
+
+_BY_STRUCTURE: dict[str, Callable[..., list[Terms]]] = {
+    "diagonal": Moves._diagonal,
+    "selection": Moves._selected,
+    "scatter": Moves._scattered,
+    "scan": Moves._scanned,
+    "windows": Moves._windowed,
+    "entries": Moves._through_entries,
+    "sum": Moves._summed,
+    "mean": Moves._summed,
+}
+
+
+def _move(step: Step, i: int) -> Callable[..., list[Terms]]:
+    """What moves the terms of operand i."""
+    move = _BY_NAME.get(step.prim.name)
+    if move is None:
+        structure = structure_of(step.prim, i, step.params)
+        move = Moves._contracted if "->" in structure else _BY_STRUCTURE.get(structure, Moves._mixed)
+    return move
+
+
+def _cast(moves: Moves, step: Step, i: int, terms: Terms) -> list[Terms]:
+    """Another dtype."""
+    return [[Term(t.source, t.cols, real_if(t.vals, step.outs[0]), t.rows) for t in terms]]
+
+
+_BY_NAME: dict[str, Callable[..., list[Terms]]] = {"cast": _cast, "index_put": Moves._put, "nll_loss": Moves._picked}
+
+
+# -- cols and vals through views -----------------------------------------------------------------------------
+
+
+def _hashable(params: dict[str, Any]) -> Any:
+    """What tells parameters apart; None where that takes a look into arrays."""
+    found: list[Any] = []
+    for value in params.values():
+        if type(value) is tuple:
+            for x in value:
+                kind = type(x)
+                if kind is slice:
+                    found.append((x.start, x.stop, x.step))
+                elif kind in _HASHABLE or x is None or x is Ellipsis:
+                    found.append(x)
+                else:
+                    return None
+            found.append(len(value))
+        elif value is None or type(value) in _HASHABLE:
+            found.append(value)
+        else:
+            return None
+    key = tuple(found)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+_HASHABLE = (int, float, str, bool, tuple)
+
+
+def _batched(step: Step, array: Any) -> Any:
+    """The row applied to what has an axis of slots in front."""
+    prim = step.prim
+    return prim.batch(prim, (array,), (True,), shape_of(array)[0], step.params)  # type: ignore[misc]
+
+
+def _moved_vals(step: Step, term: Term, cols: Index) -> Any:
+    """vals after a move that took the term's cols to ``cols``; along axes in which they did not vary they still don't."""
+    vals = term.vals
+    known = shape_of(vals)
+    if not known or max(known) == 1:
+        return vals if not known else np.reshape(vals, (1,) * cols.ndim)
+    full = tuple(term.cols.shape)
+    if known == full:
+        return _batched(step, vals)
+    small = np.broadcast_to(np.empty(known, bool), full)
+    moved = _batched(step, small)
+    still = tuple([slice(0, 1) if stride == 0 else slice(None) for stride in moved.strides])
+    return _batched(step, np.broadcast_to(vals, full))[still]

@@ -1,0 +1,126 @@
+"""Newton's method, for roots and for minima of functions of one vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.jacobians.factors import Factors
+
+Vector = np.ndarray[Any, np.dtype[Any]]
+STEPS = 100
+HALVINGS = 40
+
+
+def newton_root(residual: Callable[[Vector], Vector], jacobian: Callable[[Vector], Any], x: Vector, api: str) -> Vector:
+    """x where the residual is 0: each step solves the linearised equation, and is halved until the residual shrinks.
+
+    Raises:
+        RuntimeError: it does not shrink any more, or not fast enough.
+        numpy.linalg.LinAlgError: the Jacobian is singular on the way.
+    """
+    singular = (
+        f"{api}(): the Jacobian is singular at a point that Newton's method came to. Start elsewhere, or pass a solver"
+    )
+    r = residual(x)
+    for _ in range(STEPS):
+        if not np.any(r):
+            return x
+        step = -Factors(jacobian(x), singular).solve(r)
+        before = np.linalg.norm(r)
+        size = 1.0
+        for _ in range(HALVINGS):
+            r = residual(x + size * step)
+            if np.linalg.norm(r) <= (1 - 1e-4 * size) * before:
+                break
+            size /= 2
+        else:
+            if _is_small(step, x):
+                return x  # as near as rounding lets it come
+            break
+        x = x + size * step
+        if size == 1 and _is_rounding(step, x):
+            return x
+    raise RuntimeError(
+        f"{api}(): Newton's method did not find a solution: the residual is {np.max(np.abs(r)):.1e} where it stopped. Start "
+        "nearer to one, or pass a solver"
+    )
+
+
+def newton_minimum(
+    function: Callable[[Vector], float],
+    gradient: Callable[[Vector], Vector],
+    hessian: Callable[[Vector], Any],
+    x: Vector,
+    api: str,
+) -> Vector:
+    """A local minimum: Newton's steps, with a multiple of the identity added to a Hessian that is not positive definite.
+
+    Raises:
+        RuntimeError: the function does not get smaller any more, or not fast enough; it came to a maximum or a saddle.
+    """
+    identity = np.eye(x.size, dtype=x.dtype)
+    value, damping = function(x), 0.0
+    for _ in range(STEPS):
+        g = gradient(x)
+        matrix = np.asarray(hessian(x))
+        if not np.any(g):
+            if _is_indefinite(matrix):
+                raise RuntimeError(
+                    f"{api}(): Newton's method came to a point where the gradient is 0 and that is no minimum, but a maximum or a "
+                    "saddle: the Hessian has a negative eigenvalue there. Start elsewhere, or pass a solver"
+                )
+            return x
+        for _ in range(HALVINGS):
+            step = _step(matrix + damping * identity, g)
+            if step is not None:
+                new = function(x + step)
+                if new <= value + 1e-4 * np.dot(g, step):
+                    break
+                if _is_small(
+                    step, x
+                ):  # so near that the function's rounding hides what is gained: the gradient shows it
+                    if np.linalg.norm(gradient(x + step)) < np.linalg.norm(g):
+                        break
+                    return x
+            damping = max(4 * damping, 1e-3 * float(np.max(np.abs(matrix), initial=1e-3)))
+        else:
+            break
+        x, value = x + step, new
+        if _is_rounding(step, x):
+            return x
+        damping = damping / 8 if damping > 1e-12 else 0.0
+    raise RuntimeError(
+        f"{api}(): Newton's method did not find a minimum: the gradient is {np.max(np.abs(g)):.1e} where it stopped. Start "
+        "nearer to one, or pass a solver, such as chainrule.scipy.minimize"
+    )
+
+
+def _step(matrix: Any, g: Vector) -> Vector | None:
+    """Newton's step, or None if the matrix is not positive definite."""
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    return -np.linalg.solve(matrix, g)
+
+
+def _is_indefinite(matrix: Any) -> bool:
+    """Whether a symmetric matrix has a negative eigenvalue, beyond rounding."""
+    values = np.linalg.eigvalsh(matrix) if matrix.size else np.zeros(1)
+    return bool(values[0] < -np.sqrt(np.finfo(values.dtype).eps) * np.max(np.abs(values)))
+
+
+def _is_small(step: Vector, x: Vector) -> bool:
+    return _relative(step, x) <= np.sqrt(np.finfo(x.dtype).eps)
+
+
+def _is_rounding(step: Vector, x: Vector) -> bool:
+    return _relative(step, x) <= 4 * np.finfo(x.dtype).eps
+
+
+def _relative(step: Vector, x: Vector) -> float:
+    """How large a step is, beside x (or beside 1 where x is near 0)."""
+    return float(np.max(np.abs(step)) / max(1.0, np.max(np.abs(x))))

@@ -1,0 +1,225 @@
+"""The entries of terms in the order of rows and columns, by integers alone.
+
+Mostly several terms have their entries in the same rows, one slot below the other, and most rows have their columns in one
+order: that of a row from the middle. So the slots are put in this order, all rows at once, and the few rows where it is
+another (at the edges of a grid) are sorted by themselves. What is not so is sorted as a whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.jacobians.terms import Index, Term
+
+#: terms of one block of a larger matrix: ``(terms, rows, first row, first column)``
+Block = tuple[Sequence[Term], int, int, int]
+
+
+class Entries(NamedTuple):
+    """Entries row by row, with ascending columns, of which some may be equal.
+
+    Attributes:
+        columns: the column of each.
+        sources: where in the pool of numbers each is; None if that is their own order.
+        indptr: the first entry of each row, and the number of all.
+        pool: how many numbers there are.
+    """
+
+    columns: Any
+    sources: Index | None
+    indptr: Any
+    pool: int
+
+
+class Part(NamedTuple):
+    """One term in a matrix: ``rows`` are those of the matrix; ``first`` is the position of its first number in the pool."""
+
+    term: Term
+    rows: Index
+    column: int
+    first: int
+
+    def numbers(self) -> Index:
+        """The position of each number of vals in the pool, in a shape that broadcasts to that of cols."""
+        shape = tuple(shape_of(self.term.vals))
+        aligned = (1,) * (self.term.cols.ndim - len(shape)) + shape
+        return np.arange(self.first, self.first + math.prod(shape)).reshape(aligned)
+
+
+def entries_in_order(blocks: Sequence[Block], shape: tuple[int, int]) -> Entries:
+    parts, pool = _parts(blocks)
+    count = sum([part.term.cols.size for part in parts])
+    kind = np.int32 if max(*shape, count) < 2**31 else np.int64
+    if len(parts) == 1 and pool == count and _is_in_order(parts[0], count):
+        return _as_it_is(parts[0], pool, shape[0], kind)
+    groups = _groups(parts, shape[0])
+    if groups is None:
+        return _all_sorted(parts, pool, count, shape, kind)
+    return _slot_by_slot(groups, pool, count, shape[0], kind)
+
+
+def _parts(blocks: Sequence[Block]) -> tuple[list[Part], int]:
+    """All terms that have entries, and the length of the pool."""
+    parts, pool = [], 0
+    known: dict[Any, Index] = {}
+    for terms, m, first_row, first_column in blocks:
+        for term in terms:
+            key = (id(term.rows), m, first_row)
+            if key not in known:
+                known[key] = np.arange(first_row, first_row + m) if term.rows is None else term.rows + first_row
+            if term.cols.size:
+                parts.append(Part(term, known[key], first_column, pool))
+            pool += math.prod(shape_of(term.vals))
+    return parts, pool
+
+
+def _is_in_order(part: Part, count: int) -> bool:
+    """Whether a term with one slot has its entries, each with a number of its own, in the order of rows and columns."""
+    rows, cols = part.rows, part.term.cols
+    if len(cols) > 1 or math.prod(shape_of(part.term.vals)) != count or (rows[1:] < rows[:-1]).any():
+        return False
+    cols = cols.reshape(-1)
+    return bool(((cols[1:] >= cols[:-1]) | (rows[1:] > rows[:-1])).all())
+
+
+def _as_it_is(part: Part, pool: int, m: int, kind: Any) -> Entries:
+    columns = part.term.cols.reshape(-1).astype(kind)
+    columns += kind(part.column)
+    return Entries(columns, None, part.rows.searchsorted(np.arange(m + 1)).astype(kind), pool)
+
+
+# -- slot by slot ------------------------------------------------------------------------------------------------------
+
+
+def _groups(parts: list[Part], m: int) -> list[list[Part]] | None:
+    """Terms by their rows; None where a row is in several groups, or several times in one."""
+    by_rows: dict[int, list[Part]] = {}
+    for part in parts:
+        by_rows.setdefault(id(part.rows), []).append(part)
+    groups: list[list[Part]] = []
+    for group in by_rows.values():
+        rows = group[0].rows
+        equal = [other for other in groups if np.array_equal(other[0].rows, rows)]
+        if equal:
+            equal[0].extend(group)
+            continue
+        groups.append(group)
+        if len(groups) > _MOST_GROUPS or (rows[1:] <= rows[:-1]).any():
+            return None
+    marked = np.zeros(m, bool)
+    for group in groups:
+        marked[group[0].rows] = True
+    return groups if sum([len(group[0].rows) for group in groups]) == np.count_nonzero(marked) else None
+
+
+_MOST_GROUPS = 16
+
+
+def _slot_by_slot(groups: list[list[Part]], pool: int, count: int, m: int, kind: Any) -> Entries:
+    counts = np.zeros(m, kind)
+    for group in groups:
+        counts[group[0].rows] = sum([part.term.slots for part in group])
+    indptr = _starts_of(counts)
+    columns, sources = np.empty(count, kind), np.empty(count, np.intp)
+    for group in groups:
+        rows = group[0].rows
+        cols, numbers = _rows_in_order(*_slots(group, len(rows), kind))
+        slots = len(cols)
+        if rows[-1] - rows[0] == len(rows) - 1:
+            begin = int(indptr[rows[0]])
+            here: Any = slice(begin, begin + cols.size)
+            _transpose(cols, columns[here].reshape(-1, slots))
+            _transpose(numbers, sources[here].reshape(-1, slots))
+        else:
+            here = indptr[rows][:, None] + np.arange(slots)
+            columns[here], sources[here] = cols.T, numbers.T
+    return Entries(columns, sources, indptr, pool)
+
+
+def _transpose(x: Any, out: Any) -> None:
+    if len(x) > _FEW:
+        out[...] = x.T
+        return
+    for k, row in enumerate(x):  # NumPy's own inner loop is along the shorter axis
+        out[:, k] = row
+
+
+_FEW = 32
+
+
+def _slots(group: list[Part], count: int, kind: Any) -> tuple[Any, Index]:
+    """The columns and sources of terms with the same rows, ``(slots, rows)`` each."""
+    slots = sum([part.term.slots for part in group])
+    columns, sources = np.empty((slots, count), kind), np.empty((slots, count), np.intp)
+    begin = 0
+    for part in group:
+        end = begin + part.term.slots
+        _fill(part, columns[begin:end], sources[begin:end])
+        begin = end
+    return columns, sources
+
+
+def _fill(part: Part, columns: Any, sources: Any) -> None:
+    """Write the columns of a term's entries, and where their numbers are in the pool."""
+    cols = part.term.cols
+    columns = columns.reshape(cols.shape)
+    columns[...] = cols
+    if part.column:
+        columns += part.column
+    if shape_of(part.term.vals):
+        sources.reshape(cols.shape)[...] = part.numbers()
+    else:
+        sources[...] = part.first
+
+
+def _rows_in_order(columns: Any, sources: Index) -> tuple[Any, Index]:
+    """Both with the columns of each row in ascending order, along the first axis."""
+    count = columns.shape[1]
+    for share in _TYPICAL:
+        order = columns[:, int(share * count)].argsort(kind="stable")
+        alike = bool((order[1:] > order[:-1]).all())
+        ordered = columns if alike else columns[order]
+        wrong = (ordered[1:] < ordered[:-1]).any(axis=0).nonzero()[0]
+        if 2 * len(wrong) <= count:
+            break
+    sources = sources if alike else sources[order]
+    if wrong.size:
+        order = ordered[:, wrong].argsort(axis=0, kind="stable")
+        ordered[:, wrong], sources[:, wrong] = ordered[order, wrong], sources[order, wrong]
+    return ordered, sources
+
+
+#: where a typical row is looked for: not at the edges of a grid, nor in its middle, where there may be other edges
+_TYPICAL = (0.382, 0.71)
+
+
+# -- as a whole --------------------------------------------------------------------------------------------------------
+
+
+def _all_sorted(parts: list[Part], pool: int, count: int, shape: tuple[int, int], kind: Any) -> Entries:
+    m, n = shape
+    columns, places, sources = np.empty(count, kind), np.empty(count, np.intp), np.empty(count, np.intp)
+    counts = np.zeros(m, kind)
+    begin = 0
+    for part in parts:
+        cols, end = part.term.cols, begin + part.term.cols.size
+        _fill(part, columns[begin:end], sources[begin:end])
+        first_places = (part.rows * n + part.column).reshape(cols.shape[1:])
+        np.add(first_places, cols, out=places[begin:end].reshape(cols.shape))
+        counts += np.bincount(part.rows, minlength=m).astype(kind) * kind(part.term.slots)
+        begin = end
+    if not (places[1:] >= places[:-1]).all():
+        order = places.argsort(kind="stable")  # which merges ascending runs, as slots are
+        columns, sources = columns.take(order), sources.take(order)
+    return Entries(columns, sources, _starts_of(counts), pool)
+
+
+def _starts_of(counts: Any) -> Any:
+    indptr = np.zeros(len(counts) + 1, counts.dtype)
+    counts.cumsum(out=indptr[1:])
+    return indptr

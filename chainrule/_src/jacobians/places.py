@@ -1,0 +1,188 @@
+"""Where elements of a value come from, and where they go: terms through gathers, scatters and entries."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.interpreters.jac import Step
+from chainrule._src.jacobians.terms import Index, Shape, Term, Unstructured
+from chainrule._src.rules.primitive import TABLE
+from chainrule._src.rules.rules import environment, read
+from chainrule._src.tape.protocol import ArrayLike
+from chainrule._src.tape.tensor import Tensor
+
+
+def positions(shape: Shape) -> Index:
+    return np.arange(math.prod(shape)).reshape(shape)
+
+
+def plain(x: Any) -> Any:
+    """The numbers of a constant operand, which is needed to know where elements go."""
+    data = x._raw if isinstance(x, Tensor) else x
+    if isinstance(data, ArrayLike):
+        data = data.read()
+        if data is None:
+            raise Unstructured("an index has a value for each example")
+    return data
+
+
+def sources(step: Step, i: int) -> Index:
+    """For every element of the output the position in operand i that it is an element of; −1 for none."""
+    prim = step.prim
+    given: list[Any] = []
+    for k, x in enumerate(step.operands):
+        name = prim.operands[min(k, len(prim.operands) - 1)]
+        if k == i:
+            given.append(positions(shape_of(x)) + 1)
+        elif prim.variadic or name in prim.vjps:
+            given.append(np.zeros(shape_of(x), np.intp))
+        else:
+            given.append(plain(x))
+    params = {name: 0 if name == "value" else value for name, value in step.params.items()}
+    src: Index = np.asarray(prim.value(*given, **params), np.intp) - 1
+    return src
+
+
+def destinations(step: Step, i: int) -> Index:
+    """For every element of operand i the position in the output where it goes; −1 for nowhere."""
+    row = TABLE[_GOES_LIKE.get(step.prim.name, step.prim.name)]
+    given = [x if k == i else plain(x) for k, x in enumerate(step.operands)]
+    env = environment(row, given, None, {name: step.params[name] for name in row.parameters})
+    back = read(row, row.vjps[row.operands[i]], {**env, "g": positions(shape_of(step.outs[0])) + 1})  # type: ignore[arg-type]
+    to: Index = np.asarray(back, np.intp) - 1
+    return to
+
+
+#: Rows whose elements go where those of another row go, though they are not added there.
+_GOES_LIKE = {"scatter_prod": "scatter_add", "scatter_best": "scatter_add"}
+
+
+class Gather:
+    """Where the elements of a value come from.
+
+    Attributes:
+        src: for each the position in another value; −1 for a constant.
+        have: the shape of the other value.
+        kept: the positions of those that are no constants; None if all are.
+        at: where those come from.
+    """
+
+    __slots__ = ("_joins", "at", "have", "kept", "src")
+
+    def __init__(self, src: Index, have: Shape) -> None:
+        self.src = src
+        self.have = have
+        at = src.reshape(-1)
+        self.kept = None if not at.size or at.min() >= 0 else np.flatnonzero(at >= 0)
+        self.at = at if self.kept is None else at[self.kept]
+        self._joins: dict[int, tuple[Index, Index]] = {}
+
+    def of(self, term: Term) -> Term:
+        """The term of the value whose elements are taken from that of this term."""
+        src, at, slots = self.src, self.at, term.slots
+        if term.rows is None:
+            flat_cols = term.cols.reshape(slots, -1)
+            alike = flat_cols.strides[1] == 0
+            if self.kept is None and alike and at.size:
+                cols = np.broadcast_to(flat_cols[:, :1].reshape(slots, *(1,) * src.ndim), (slots, *src.shape))
+                return Term(term.source, cols, taken(term, at, src.shape))
+            if self.kept is None:
+                cols = flat_cols.take(at, 1).reshape(slots, *src.shape)
+                return Term(term.source, cols, taken(term, at, src.shape))
+            return Term(term.source, flat_cols.take(at, 1), taken(term, at, at.shape), self.kept)
+        join = self._joins.get(id(term.rows))
+        if join is None:
+            join = self._joins[id(term.rows)] = _joined(term.rows, src.reshape(-1), math.prod(self.have))
+        rows, picks = join
+        vals = term.vals[:, picks] if shape_of(term.vals)[1:] not in ((), (1,)) else term.vals
+        return Term(term.source, term.cols.take(picks, 1), vals, rows)
+
+
+def taken(term: Term, at: Index, shape: Shape) -> Any:
+    """The vals of the rows at some positions, in a shape."""
+    vals = term.vals
+    known = shape_of(vals)
+    if not known:
+        return vals
+    slots = known[0]
+    if max(known[1:], default=1) == 1:
+        return np.reshape(vals, (slots, *(1,) * len(shape)))
+    full = np.reshape(np.broadcast_to(vals, (slots, *term.cols.shape[1:])), (slots, -1))
+    return np.reshape(full[:, at], (slots, *shape))
+
+
+def _joined(rows: Index, at: Index, size: int) -> tuple[Index, Index]:
+    """For all pairs of a wanted position and an entry in that row: the number of the former, and of the latter."""
+    counts = np.bincount(rows, minlength=size)
+    if not counts.size or counts.max() <= 1:
+        entry = np.full(size + 1, -1)  # whose last one is that of no row
+        entry[rows] = np.arange(rows.size)
+        picks = entry[at]
+        wanted = np.flatnonzero(picks >= 0)
+        return wanted, picks[wanted]
+    order = np.argsort(rows, kind="stable")
+    starts = np.cumsum(counts) - counts
+    wanted = np.flatnonzero(at >= 0)
+    each = counts[at[wanted]]
+    first = np.repeat(starts[at[wanted]] - (np.cumsum(each) - each), each)
+    return np.repeat(wanted, each), order[first + np.arange(first.size)]
+
+
+def scattered(term: Term, dst: Index) -> Term:
+    """The term of a value that the elements of another are added into, at positions ``dst``."""
+    to = dst.reshape(-1)
+    if to.size and to.min() < 0:
+        kept = np.flatnonzero(to >= 0)
+        return scattered(Gather(kept, dst.shape).of(term), to[kept])
+    return at_places(term, to)
+
+
+def at_places(term: Term, to: Index) -> Term:
+    """A term whose rows go to other places."""
+    if term.rows is not None:
+        return Term(term.source, term.cols, term.vals, to[term.rows])
+    slots = term.slots
+    vals = term.vals
+    if known := shape_of(vals):
+        if max(known[1:], default=1) > 1:
+            vals = np.broadcast_to(vals, (known[0], *term.cols.shape[1:]))
+        vals = np.reshape(vals, (known[0], -1))
+    return Term(term.source, term.cols.reshape(slots, -1), vals, to)
+
+
+class Entries:
+    """The entries of a local Jacobian.
+
+    Attributes:
+        have: the shape of the operand.
+        at, to: for each entry the position in the operand, and in the result.
+        factors: its value, (1, entries), or a number; for complex operands it can be a pair: what is made of 1, and of 1j.
+    """
+
+    def __init__(self, have: Shape, at: Index, to: Index, factors: Any) -> None:
+        self.have = have
+        self.at = at
+        self.to = to
+        self.factors = factors
+
+    def of(self, term: Term) -> Term:
+        """The term of the result, from one of the operand."""
+        if term.rows is None:
+            cols = term.cols.reshape(term.slots, -1).take(self.at, 1)
+            return Term(term.source, cols, self._times(taken(term, self.at, self.at.shape)), self.to)
+        which, picks = _joined(term.rows, self.at, math.prod(self.have))
+        vals = term.vals[:, picks] if shape_of(term.vals)[1:] not in ((), (1,)) else term.vals
+        return Term(term.source, term.cols.take(picks, 1), self._times(vals, which), self.to[which])
+
+    def _times(self, vals: Any, which: Any = slice(None)) -> Any:
+        """Values times the factors (of some of the entries)."""
+        if isinstance(self.factors, tuple):
+            one, turn = self.factors
+            return np.real(vals) * one[:, which] + np.imag(vals) * turn[:, which]
+        if isinstance(self.factors, int) and self.factors == 1:
+            return vals
+        return vals * self.factors[:, which]

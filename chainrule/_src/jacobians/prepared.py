@@ -1,0 +1,381 @@
+"""``prepare_jacobian``: the pattern is found once, and further Jacobians are computed by a plan that fills in numbers.
+
+What is done to the numbers of terms is NumPy calls, so ``compile`` can record them: the function that computes the entries of
+the matrix is compiled, and each recording notes the pattern that was found while it ran, by a number among its results.
+Where the function reads values (a branch, an index that depends on data), the plan reads them again, and a call that reads
+something else is recorded anew and may come to another pattern.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import importlib
+import itertools
+import math
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src.api.array import array_of, unfaced
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
+from chainrule._src.compiling.compiled import Compiled
+from chainrule._src.compiling.recording import Captured
+from chainrule._src.jacobians.assemble import Pattern
+from chainrule._src.jacobians.layouts import entry_dtype
+from chainrule._src.jacobians.result import Jacobian
+from chainrule._src.jacobians.terms import Term, Variable
+from chainrule._src.jacobians.trace import JacobianTrace
+from chainrule._src.jacobians.ways import terms_of
+from chainrule._src.messages import errors
+from chainrule._src.tape.modes import recording
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.transforms.arguments import as_caller_type, data_of
+from chainrule._src.transforms.dense import MEMORY
+
+ndarray = np.ndarray
+LAYOUTS = ("csr", "csc", "coo", "dense", "structured")
+
+
+class Structure(NamedTuple):
+    """The pattern of one block: of an output with respect to an input, or of all of them.
+
+    Attributes:
+        indptr, indices: as in ``scipy.sparse.csr_array``.
+        shape: of the matrix; ``out_shape``, ``in_shape``: of the output and the input.
+    """
+
+    indptr: ndarray[Any, Any]
+    indices: ndarray[Any, Any]
+    shape: tuple[int, int]
+    out_shape: tuple[int, ...]
+    in_shape: tuple[int, ...]
+
+    def equals(self, other: Structure) -> bool:
+        return (
+            (self.out_shape, self.in_shape) == (other.out_shape, other.in_shape)
+            and np.array_equal(self.indptr, other.indptr)
+            and np.array_equal(self.indices, other.indices)
+        )
+
+
+class Found(NamedTuple):
+    """What one recording came to: the blocks' patterns, row by row, and the tree of the outputs."""
+
+    blocks: list[Structure]
+    outer: TreeSpec
+
+    def equals(self, other: Found) -> bool:
+        same = self.outer == other.outer and len(self.blocks) == len(other.blocks)
+        return same and all([x.equals(y) for x, y in zip(self.blocks, other.blocks, strict=True)])
+
+
+class Patterns:
+    """The different patterns that were found, and how results are made with each of them.
+
+    Attributes:
+        runs: how often the function ran for a pattern, new or not.
+    """
+
+    def __init__(self, layout: str, tensors: bool) -> None:
+        self.layout = layout
+        self.tensors = tensors
+        self.runs = 0
+        self.found: list[Found] = []
+        self.makers: list[list[Callable[[Any], Any]]] = []
+
+    def number_of(self, new: Found) -> int:
+        """The number of a pattern, which is noted if it is a new one."""
+        self.runs += 1
+        for number, known in enumerate(self.found):
+            if known.equals(new):
+                return number
+        self.found.append(new)
+        self.makers.append([_maker(block, self.layout, self.tensors) for block in new.blocks])
+        return len(self.found) - 1
+
+
+class Positions:
+    """Arrays of the surrounding program that the function may index with: patterns depend on their content.
+
+    A plan reads them where they lie, so other content leads to no new recording.
+    """
+
+    def __init__(self) -> None:
+        self._runs = -1
+        self._known: list[tuple[ndarray[Any, Any], ndarray[Any, Any]]] = []
+
+    def note(self, compiled: Compiled, runs: int) -> None:
+        """Remember their content; ``runs`` says whether there are other recordings by now."""
+        if runs == self._runs:
+            return
+        self._runs = runs
+        arrays: dict[int, ndarray[Any, Any]] = {}
+        for run in compiled.recordings:
+            met = [source.content for source in run.sources.values() if type(source) is Captured]
+            arrays.update({id(array): array for array in met if array.dtype.kind in "biu"})
+        self._known = [(array, array.copy()) for array in arrays.values()]
+
+    def hold(self) -> bool:
+        """Whether they all have the content that was recorded."""
+        return all([np.array_equal(array, content) for array, content in self._known])
+
+
+class PreparedJacobian:
+    """A Jacobian whose pattern is known. ``prepare_jacobian`` makes it; calling it computes the Jacobian at a point.
+
+    Attributes:
+        patterns: how many different patterns were found so far.
+        nnz: how many entries the first one has.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], x: Any, layout: str, hstack: bool, on_change: str, memory: int
+    ) -> None:
+        self._point, self._spec = tree_flatten(x)
+        self._kinds = [(tuple(shape_of(p)), data_of(unfaced(p)).dtype) for p in self._point]
+        self._tensors = any([isinstance(p, Tensor) for p in self._point])
+        self._hstack = hstack
+        self._on_change = on_change
+        self._patterns = patterns = Patterns(layout, self._tensors)
+        spec, several = self._spec, type(x) is tuple
+
+        def entries(*leaves: Any) -> tuple[Any, ...]:
+            """The number of the pattern, and the entries of each block."""
+            tree = tree_unflatten(leaves, spec)
+            blocks, outer, data = _computed(function, tree, several, hstack, memory)
+            number = np.array([patterns.number_of(Found(blocks, outer))])
+            return array_of(wrap(number)), *[array_of(wrap(_off_tape(part, self._tensors))) for part in data]
+
+        name = getattr(function, "__name__", "the function")
+        self._fresh = functools.partial(Compiled, entries, f"the Jacobian of {name}")
+        self._compiled = self._fresh()
+        self._positions = Positions()
+        self._entries(x)
+
+    def __call__(self, x: Any) -> Any:
+        """The Jacobian at a point that has the shapes and dtypes of the one it was prepared at.
+
+        Raises:
+            ValueError: it has others.
+            RuntimeError: the function does something else there, so that other entries can be nonzero; the point is on the tape,
+                or inside a transformation.
+        """
+        number, *data = self._entries(x)
+        k = int(number[0])
+        if k and self._on_change == "error":
+            raise errors.jacobian_pattern_changed(self._nnz(0), self._nnz(k), self._reads())
+        matrices = [make(part) for make, part in zip(self._patterns.makers[k], data, strict=True)]
+        if self._tensors and self._patterns.layout == "dense":
+            matrices = [as_caller_type(matrix, True) for matrix in matrices]
+        if self._hstack:
+            return matrices[0]
+        outer, inner = self._patterns.found[k].outer, self._spec
+        width = inner.num_leaves
+        rows = [tree_unflatten(matrices[i : i + width], inner) for i in range(0, len(matrices), width)]
+        return tree_unflatten(rows, outer)
+
+    def _entries(self, x: Any) -> Any:
+        """The number of the pattern, and the entries of each block."""
+        if not self._positions.hold():
+            self._compiled, self._positions = self._fresh(), Positions()
+        found = self._compiled(*self._arguments(x))
+        self._positions.note(self._compiled, self._patterns.runs)
+        return found
+
+    def _arguments(self, x: Any) -> list[Any]:
+        """The leaves of a point, as the compiled function takes them.
+
+        Raises:
+            ValueError: they are others than at the preparation.
+        """
+        leaves, spec = tree_flatten(x)
+        if spec != self._spec:
+            raise errors.jacobian_other_point(f"a structure of {spec}", f"one of {self._spec}")
+        arguments = []
+        for leaf, (shape, dtype) in zip(leaves, self._kinds, strict=True):
+            tensor = unfaced(leaf)
+            data = data_of(tensor)
+            if data.dtype != dtype or tuple(shape_of(data)) != shape:
+                got = f"{data.dtype.name} of shape {tuple(shape_of(data))}"
+                raise errors.jacobian_other_point(got, f"{dtype.name} of shape {shape}")
+            if type(data) is not ndarray or (isinstance(tensor, Tensor) and tensor._edge is not None and recording()):
+                raise errors.jacobian_prepared_inside()
+            if not data.flags.c_contiguous:
+                data = np.ascontiguousarray(data)
+            arguments.append(wrap(data) if isinstance(leaf, Tensor) else data)
+        return arguments
+
+    # -- looking at it -------------------------------------------------------------------------------------------------
+
+    @property
+    def patterns(self) -> int:
+        return len(self._patterns.found)
+
+    @property
+    def nnz(self) -> int:
+        return self._nnz(0)
+
+    def _nnz(self, number: int) -> int:
+        return sum([len(block.indices) for block in self._patterns.found[number].blocks])
+
+    @property
+    def sparsity(self) -> Any:
+        """The first pattern, as a sparse array of SciPy's with ones, for ``jac_sparsity`` (in the tree of the Jacobian)."""
+        found = self._patterns.found[0]
+        matrices = [_csr(block, np.ones(len(block.indices))) for block in found.blocks]
+        if self._hstack:
+            return matrices[0]
+        width = self._spec.num_leaves
+        rows = [tree_unflatten(matrices[i : i + width], self._spec) for i in range(0, len(matrices), width)]
+        return tree_unflatten(rows, found.outer)
+
+    @property
+    def plan(self) -> Any:
+        """What is computed in a call, to print."""
+        return self._compiled.plan(*self._arguments(tree_unflatten(self._point, self._spec)))
+
+    def _reads(self) -> str:
+        """Where the function reads values."""
+        guards = [guard for recording in self._compiled.recordings for guard in recording.guards]
+        places = dict.fromkeys([str(errors.Where(guard.code, guard.lasti)) for guard in guards])
+        return " and ".join([place for place in places if place][:3]) or "in an index or a branch"
+
+    def __repr__(self) -> str:
+        blocks = self._patterns.found[0].blocks
+        sizes = ", ".join([f"{block.shape[0]} × {block.shape[1]}" for block in blocks[:4]])
+        return f"<prepared Jacobian of {sizes}{', …' * (len(blocks) > 4)}: {self.nnz} entries>"
+
+
+def _off_tape(x: Any, tensors: bool) -> Any:
+    """The numbers of entries that depend on tensors from outside."""
+    if isinstance(x, Tensor) and x._edge is not None and not tensors and recording():
+        raise errors.jacobian_of_captured("a prepared Jacobian")
+    return x._raw if isinstance(x, Tensor) else x
+
+
+def _computed(
+    function: Callable[..., Any], tree: Any, several: bool, hstack: bool, memory: int
+) -> tuple[list[Structure], TreeSpec, list[Any]]:
+    """The blocks' patterns, the outputs' tree, and the entries of each block."""
+    x = tuple(tree) if several else tree
+    trace = JacobianTrace(function, x, False)
+    found = terms_of(trace, function, x, api="prepare_jacobian", memory=memory)
+    ms = [math.prod(y.shape) for y in trace.results]
+    ns = [v.size for v in trace.variables]
+    if hstack:
+        rows, cols = np.cumsum([0, *ms]).tolist(), np.cumsum([0, *ns]).tolist()
+        every = [(found[i][k], m, rows[i], cols[k]) for i, m in enumerate(ms) for k in range(len(ns))]
+        pairs = itertools.product(trace.results, trace.variables)
+        dtype = np.result_type(*[entry_dtype(terms, y, v) for (terms, *_), (y, v) in zip(every, pairs, strict=True)])
+        size = (rows[-1], cols[-1])
+        whole = Pattern(every, size)
+        data = whole.data([term for terms, *_ in every for term in terms], dtype)
+        return [Structure(whole.indptr, whole.indices, size, size[:1], size[1:])], trace.outer, [data]
+    blocks, entries = [], []
+    for y, row in zip(trace.results, found, strict=True):
+        for variable, terms in zip(trace.variables, row, strict=True):
+            pattern = Pattern.of(terms, y.shape, variable.size)
+            blocks.append(Structure(pattern.indptr, pattern.indices, pattern.shape, y.shape, variable.shape))
+            entries.append(pattern.data(terms, entry_dtype(terms, y, variable)))
+    return blocks, trace.outer, entries
+
+
+# -- results of one pattern --------------------------------------------------------------------------------------------
+
+
+def _maker(block: Structure, layout: str, tensors: bool) -> Callable[[Any], Any]:
+    """What makes a matrix of entries. Sparse ones share the arrays of indices, which are read-only."""
+    if layout == "dense":
+        return _dense_maker(block)
+    if layout == "structured":
+        return _structured_maker(block, tensors)
+    for array in (block.indptr, block.indices):
+        array.flags.writeable = False
+    like = _csr(block, np.zeros(len(block.indices)))
+
+    def csr(data: Any) -> Any:
+        made = copy.copy(like)
+        made.data = data
+        return made
+
+    return csr if layout == "csr" else lambda data: csr(data).asformat(layout)
+
+
+def _csr(block: Structure, data: Any) -> Any:
+    sparse = importlib.import_module("scipy.sparse")
+    return sparse.csr_array((data, block.indices, block.indptr), block.shape)
+
+
+def _structured_maker(block: Structure, tensors: bool) -> Callable[[Any], Any]:
+    rows = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+    cols = block.indices.astype(np.intp)[None]
+
+    def structured(data: Any) -> Any:
+        term = Term(Variable(block.in_shape, data.dtype), cols, data[None], rows)
+        return Jacobian([term], block.out_shape, block.in_shape, data.dtype, tensors=tensors, copy=False)
+
+    return structured
+
+
+def _dense_maker(block: Structure) -> Callable[[Any], Any]:
+    m, n = block.shape
+    shape = (*block.out_shape, *block.in_shape)
+    places = np.repeat(np.arange(m) * n, np.diff(block.indptr)) + block.indices
+    if len(places) == m * n:
+        return lambda data: data.reshape(shape)
+
+    def dense(data: Any) -> Any:
+        made = np.zeros(m * n, data.dtype)
+        made[places] = data
+        return made.reshape(shape)
+
+    return dense
+
+
+def prepare_jacobian(
+    function: Callable[..., Any],
+    x: Any,
+    layout: str = "csr",
+    *,
+    hstack: bool = False,
+    on_change: str = "error",
+    memory: int = MEMORY,
+) -> PreparedJacobian:
+    """Find where the Jacobian of a function has entries, so that it can be computed faster at further points.
+
+    Args:
+        function: of ``x``.
+        x: a point: an array, a tensor or a number, or a tree of them; a tuple holds several arguments.
+        layout: what calls return: "csr", "csc", "coo" (sparse arrays of SciPy's), "dense" or "structured" (a
+            :class:`Jacobian`).
+        hstack: one matrix for all outputs and all inputs.
+        on_change: what a call does at a point where other entries can be nonzero, because the function branches there, or
+            indexes with what it computed: "error", or "record": find the pattern there, too, and keep it.
+        memory: as for :func:`jacobian`.
+
+    Returns:
+        A function of such points. Its ``sparsity`` goes to SciPy (``jac_sparsity``), its ``plan`` can be printed. The sparse
+        arrays that it returns share their indices, which are read-only: ``copy()`` one to change its pattern.
+
+    Raises:
+        ValueError: no such layout, or no such way to deal with changes.
+        ImportError: SciPy is not installed, and the layout is one of its.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> prepared = cr.prepare_jacobian(lambda x: np.diff(x) ** 2, np.zeros(3))
+    >>> prepared(np.array([1., 2., 4.])).toarray()
+    array([[-2.,  2.,  0.],
+           [ 0., -4.,  4.]])
+    """
+    if layout not in LAYOUTS:
+        raise ValueError(f"prepare_jacobian(): layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
+    if layout != "dense" and find_spec("scipy") is None:
+        raise errors.jacobian_needs_scipy()
+    if on_change not in ("error", "record"):
+        raise ValueError(f"prepare_jacobian(): on_change is 'error' or 'record', not {on_change!r}")
+    return PreparedJacobian(function, x, layout, hstack, on_change, memory)

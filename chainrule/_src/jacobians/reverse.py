@@ -1,0 +1,212 @@
+"""Reverse terms: the Jacobian from the VJP, which is a linear function of its cotangent.
+
+A backward pass with a cotangent that notes where its Jacobian comes from gives, for each input, the derivative of its
+gradient with respect to the cotangent: the transpose of what is wanted. Terms are transposed by giving the axes of their
+entries other roles, where these axes are those of the output; else they get rows of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src.api.array import unfaced
+from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.interpreters.jac import Jac
+from chainrule._src.jacobians.accumulate import Accumulation
+from chainrule._src.jacobians.assemble import add_into, dense, is_plain
+from chainrule._src.jacobians.products import resolve
+from chainrule._src.jacobians.terms import Term, Unstructured, Variable, flat
+from chainrule._src.tape.levels import open_level
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.transforms.trace import Trace
+
+ndarray = np.ndarray
+Shape = tuple[int, ...]
+
+
+class Transposes(NamedTuple):
+    """The transposed Jacobians of one output.
+
+    Attributes:
+        rows: what the columns of the transposes count: the output's elements.
+        terms: for each input, with its shape as that of the value.
+    """
+
+    rows: Variable
+    terms: list[list[Term]]
+
+
+def transposes(
+    function: Callable[..., Any], args: tuple[Any, ...], variables: list[Variable], limit: int, create_graph: bool
+) -> list[Transposes]:
+    """The transposed Jacobians of each output of ``function(*args)``.
+
+    Args:
+        variables: one for each leaf of the arguments.
+        limit: the number of entries that one step may make.
+
+    Raises:
+        Unstructured: terms cannot be carried through a step, or something is complex.
+    """
+    trace = Trace("jacobian", function, range(len(args)), args, {})
+    outputs, _ = trace.outputs()
+    if any([dtype_of(x).kind == "c" for x in outputs]) or any([v.dtype.kind == "c" for v in variables]):
+        raise Unstructured("reverse terms are of real functions of real variables")
+    return [_of_output(trace, y, variables, limit, create_graph) for y in outputs]
+
+
+def reverse_terms(found: list[Transposes], variables: list[Variable]) -> list[list[list[Term]]]:
+    """For each output, for each variable the terms of the Jacobian."""
+    return [
+        [
+            [transposed(term, variable, rows) for term in terms]
+            for terms, variable in zip(by_input, variables, strict=True)
+        ]
+        for rows, by_input in found
+    ]
+
+
+def reverse_dense(found: list[Transposes], variables: list[Variable]) -> list[list[Any]]:
+    """For each output, for each variable the dense Jacobian."""
+    return [
+        [_dense(rows, terms, variable) for terms, variable in zip(by_input, variables, strict=True)]
+        for rows, by_input in found
+    ]
+
+
+def _dense(rows: Variable, terms: list[Term], variable: Variable) -> Any:
+    """The dense Jacobian of an output, from terms of its transpose."""
+    shape = (*rows.shape, *variable.shape)
+    by_strides = [term for term in terms if term.affine and term.rows is None and type(term.vals) is ndarray]
+    others = [transposed(term, variable, rows) for term in terms if not any([term is other for other in by_strides])]
+    if not is_plain(others):
+        every = others + [transposed(term, variable, rows) for term in by_strides]
+        return dense(every, rows.shape, variable.shape, rows.dtype)
+    J = np.zeros((rows.size, variable.size), rows.dtype)
+    add_into(J, (others, rows.size, 0, 0))
+    for k, term in enumerate(by_strides):
+        places, vals = _places_in(J, term), term.vals
+        if places.strides[0] == 0 and term.slots > 1:  # all slots of a row are one place
+            vals = np.add.reduce(np.broadcast_to(vals, term.cols.shape), 0, keepdims=True)
+            places = places[:1]
+        if k or others:
+            places += vals
+        else:
+            places[...] = vals
+    return J.reshape(shape)
+
+
+def _places_in(J: ndarray[Any, Any], term: Term) -> ndarray[Any, Any]:
+    """The places of the entries of a term of the transpose, as a strided view of the matrix."""
+    row, step = J.strides
+    cols = term.cols
+    strides = [stride // cols.itemsize * row for stride in cols.strides]
+    for axis in range(cols.ndim - 1, 0, -1):
+        strides[axis] += step
+        step *= cols.shape[axis]
+    corner = int(cols[(0,) * cols.ndim]) * row if cols.size else 0
+    return np.ndarray(cols.shape, J.dtype, J, corner, strides)
+
+
+def _of_output(trace: Trace, y: Tensor, variables: list[Variable], limit: int, create_graph: bool) -> Transposes:
+    rows, gradients = backward_of(trace, y, create_graph)
+    known = Accumulation([g for g in gradients if type(g) is Jac], limit)
+    by_input = [
+        resolve(known.terms_of(g), v.shape).get(rows, []) if type(g) is Jac else []
+        for g, v in zip(gradients, variables, strict=True)
+    ]
+    return Transposes(rows, by_input)
+
+
+def backward_of(trace: Trace, y: Tensor, create_graph: bool) -> tuple[Variable, list[Any]]:
+    """An output's cotangent as a variable, and the inputs' gradients, which note how they come from it."""
+    shape = tuple(shape_of(y))
+    rows = Variable(shape, dtype_of(y))
+    with open_level("jacobian", Jac) as level:
+        cotangent = Jac(np.ones(shape, rows.dtype), rows, level)
+        root = wrap(cotangent) if create_graph else cotangent
+        return rows, [_raw(g) for g in trace.sweep_to_inputs([y], [root], True, create_graph)]
+
+
+def _raw(x: Any) -> Any:
+    x = unfaced(x)
+    return x._raw if isinstance(x, Tensor) else x
+
+
+def transposed(term: Term, source: Variable, rows: Variable) -> Term:
+    """A term of the transpose: of a value in the shape of ``rows``, with columns that count the elements of ``source``.
+
+    Args:
+        term: with rows that count the elements of ``source``, and columns that count those of ``rows``.
+    """
+    split = None if term.rows is not None or not term.affine else _axes_of(term.cols, rows)
+    own = source.seed if term.rows is None else term.rows
+    if split is None:
+        places = np.broadcast_to(own, term.cols.shape).reshape(1, -1)
+        return Term(source, places, flat(term.full_vals())[None], term.cols.reshape(-1))
+    lengths, order = split
+
+    def turned(x: Any, size: Shape) -> Any:
+        """From (slots, *source) to (slots of the transpose, *rows)."""
+        moved = np.transpose(np.reshape(x, size), order)
+        have = shape_of(moved)
+        kept = len(have) - len(rows.shape)
+        return np.reshape(moved, (math.prod(have[:kept]), *have[kept:]))
+
+    places = np.broadcast_to(source.seed, term.cols.shape)
+    vals = term.vals
+    known = shape_of(vals)
+    if known:
+        vals = turned(vals if known == term.cols.shape else np.broadcast_to(vals, term.cols.shape), lengths)
+    return Term(source, turned(places, lengths), vals)
+
+
+def _axes_of(cols: Any, rows: Variable) -> tuple[Shape, list[int]] | None:
+    """How the axes of a term's entries are those of ``rows``, and others along which its columns do not vary.
+
+    Returns:
+        The lengths of all axes, where some are split; and their order: the others, then those of ``rows``. None where columns
+        are no such thing.
+    """
+    itemsize = cols.itemsize
+    wanted = [(k, n, s // itemsize) for k, (n, s) in enumerate(zip(rows.shape, rows.seed.strides)) if n != 1]
+    lengths: list[int] = []
+    place: dict[int, int] = {}
+    others: list[int] = []
+    for n, stride in zip(cols.shape, cols.strides, strict=True):
+        if stride == 0 or n == 1:
+            others.append(len(lengths))
+            lengths.append(n)
+            continue
+        found = _run_of(wanted, n, stride // itemsize)
+        if found is None or any([k in place for k, _ in found]):
+            return None
+        for k, length in found:
+            place[k] = len(lengths)
+            lengths.append(length)
+    if len(place) != len(wanted):
+        return None
+    order = list(others)
+    for k in range(len(rows.shape)):
+        if k not in place:
+            place[k] = len(lengths)
+            lengths.append(1)
+        order.append(place[k])
+    return tuple(lengths), order
+
+
+def _run_of(wanted: list[tuple[int, int, int]], n: int, stride: int) -> list[tuple[int, int]] | None:
+    """The axes (number, length), outermost first, that one of a length and stride goes along."""
+    for last in range(len(wanted)):
+        if wanted[last][2] != stride:
+            continue
+        product = 1
+        for first in range(last, -1, -1):
+            product *= wanted[first][1]
+            if product == n:
+                return [(k, length) for k, length, _ in wanted[first : last + 1]]
+    return None

@@ -1,0 +1,459 @@
+"""Sketches of terms: what carrying terms through a program costs, from shapes alone.
+
+A sketch says of a term how many slots it has and along which axes its columns vary, which is what the work of each step
+depends on. Terms are kept apart by how their columns came about, so those that will be merged are counted once. What moves
+sketches follows what moves terms (``moves``, ``accumulate``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.interpreters.jac import Jac, Step
+from chainrule._src.jacobians.accumulate import MOST_SLOTS
+from chainrule._src.jacobians.compaction import MOST_TERMS, MOST_WITH_ROWS, SMALL
+from chainrule._src.jacobians.mixing import mixing
+from chainrule._src.rules.structure import structure_of
+
+Shape = tuple[int, ...]
+
+#: seconds of an operation on one element, of a NumPy call on terms, and of a step of a batched derivative
+OPERATION, CALL, RULE = 1e-9, 2e-6, 2.5e-5
+#: operations that an entry costs in a product of sparse matrices, and that a multiplication in one of dense ones does
+MULTIPLIED, IN_PRODUCT = 3, 0.2
+#: calls for each step of a function that is run once more, on a tape
+AGAIN = 10
+
+
+class Cost(NamedTuple):
+    """What a strategy takes, by estimate.
+
+    Attributes:
+        operations: on single elements.
+        overhead: seconds that calls of functions take besides.
+        entries: the most numbers that a step makes, or that the result has.
+        why_not: why it cannot be used; "" if it can.
+    """
+
+    operations: float = 0.0
+    overhead: float = 0.0
+    entries: float = 0.0
+    why_not: str = ""
+
+    @property
+    def seconds(self) -> float:
+        return math.inf if self.why_not else self.operations * OPERATION + self.overhead
+
+
+class Part(NamedTuple):
+    """The sketch of a term.
+
+    Attributes:
+        slots: how many entries each row has.
+        varies: the axes of the value, counted from the end, along which columns vary.
+        rows: how many rows have entries; None: all.
+        plain: whether vals is one number.
+    """
+
+    slots: int
+    varies: frozenset[int]
+    rows: int | None = None
+    plain: bool = True
+
+
+#: the sketch of a value's Jacobian: its terms by how their columns came about
+Parts = dict[Hashable, Part]
+
+
+class Line(NamedTuple):
+    """What a plan says of a step."""
+
+    step: Step
+    terms: int
+    entries: int
+    cut: bool
+
+
+def identity(key: Hashable, shape: Shape) -> Parts:
+    """The sketch of a variable."""
+    return {key: Part(1, frozenset([k - len(shape) for k, n in enumerate(shape) if n > 1]))}
+
+
+def entries_of(parts: Parts, size: int) -> int:
+    return sum([part.slots * (size if part.rows is None else part.rows) for part in parts.values()])
+
+
+# -- what a step does to sketches --------------------------------------------------------------------------------------
+
+
+def joined(several: Iterable[Parts]) -> Parts:
+    """Sums of terms; those with the same columns are one."""
+    found: Parts = {}
+    for parts in several:
+        for key, part in parts.items():
+            known = found.get(key)
+            found[key] = part if known is None else known._replace(plain=known.plain and part.plain)
+    return found
+
+
+def mixed(
+    parts: Parts, ins: Sequence[int], outs: Sequence[int], shape: Shape, out_shape: Shape, tag: Hashable, sums: bool
+) -> Parts:
+    """Axes ``ins`` become slots, unless columns do not vary along them; the result has axes ``outs`` in their place.
+
+    Args:
+        sums: along axes where columns do not vary the numbers are added up.
+    """
+    n, m = len(shape), len(out_shape)
+    count = math.prod([shape[a] for a in ins])
+    before = [k for k in range(-1, -n - 1, -1) if k not in ins]
+    after = [k for k in range(-1, -m - 1, -1) if k not in outs]
+    places = dict(zip(before, after, strict=False))
+    found: Parts = {}
+    for key, part in parts.items():
+        varies = frozenset([places[a] for a in part.varies if a in places])
+        slots = part.slots
+        if sums:
+            slots *= math.prod([shape[a] for a in ins if a in part.varies])
+        elif not part.varies.isdisjoint(ins):
+            slots *= count
+        found[key, tag, tuple(ins)] = Part(slots, varies, None, part.plain and sums)
+    return found
+
+
+def selected(parts: Parts, out_shape: Shape, tag: Hashable, rows: int | None) -> Parts:
+    """Elements are moved; where only some of the result's are moved ones, there are rows for these."""
+    every = frozenset([k - len(out_shape) for k, n in enumerate(out_shape) if n > 1])
+    found: Parts = {}
+    for key, part in parts.items():
+        kept = rows if part.rows is None else min(part.rows, math.prod(out_shape))
+        found[key, tag] = part._replace(varies=every if part.varies else part.varies, rows=kept)
+    return found
+
+
+def scanned(parts: Parts, axis: int, shape: Shape, tag: Hashable) -> Parts:
+    """Elements that come from those before them along an axis: each pair is an entry, with a row of its own."""
+    n, size = shape[axis], math.prod(shape)
+    return {
+        (key, tag): part._replace(
+            varies=frozenset(), rows=(size if part.rows is None else part.rows) * (n + 1) // 2, plain=False
+        )
+        if axis in part.varies or part.rows is not None
+        else part
+        for key, part in parts.items()
+    }
+
+
+def met(parts: Parts, step: Step, size: int) -> Parts:
+    """A product of a sparse matrix and columns: each entry has a row of its own. (``size``: of what the terms are of.)"""
+    data, x = step.operands
+    count = math.prod(shape_of(data)) * math.prod(shape_of(x)[1:])
+    return {
+        (key, step.seq): part._replace(
+            varies=frozenset(), rows=(size if part.rows is None else part.rows) * count // max(size, 1), plain=False
+        )
+        for key, part in parts.items()
+    }
+
+
+def stretched_axes(shape: Shape, out_shape: Shape) -> tuple[int, ...]:
+    """The axes of a result that an operand is broadcast along, counted from the end."""
+    front = len(out_shape) - len(shape)
+    return tuple(
+        [k - len(out_shape) for k, n in enumerate(out_shape) if n > 1 and (k < front or shape[k - front] == 1)]
+    )
+
+
+def _tag(step: Step) -> Hashable:
+    """What is equal for steps that move columns alike."""
+    return step.prim.name, repr(step.params) if _is_short(step.params) else step.seq
+
+
+def _is_short(params: dict[str, Any]) -> bool:
+    values = [x for value in params.values() for x in (value if type(value) is tuple else (value,))]
+    return all([x is None or x is Ellipsis or isinstance(x, (int, float, str, slice)) for x in values])
+
+
+def _constant_partial(step: Step, i: int) -> bool:
+    """Whether an elementwise step multiplies by a number."""
+    cells = step.prim.declared[2]["d"]  # type: ignore[index]
+    return not callable(cells.get(step.prim.operands[i], callable))
+
+
+class _Sketches:
+    """The dry run: sketches of all values, in the direction of a subclass, and what it costs to carry terms so.
+
+    Args:
+        bound: how many columns there are.
+        limit: how many entries a step may make.
+    """
+
+    def __init__(self, steps: Sequence[Step], bound: int, limit: int) -> None:
+        self.steps = steps
+        self.bound = bound
+        self.limit = limit
+        self.operations = self.calls = 0.0
+        self.most = 0
+        self.why_not = ""
+        self.lines: list[Line] = []
+        self.slots_of: dict[Hashable, float] = {}  # of values that the computation is cut at: entries in a row
+        self.sizes: dict[Hashable, int] = {}  # of these values: elements
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(self.operations, self.calls * CALL, self.most, self.why_not)
+
+    def _made(self, step: Step, parts: Parts, size: int) -> None:
+        """Count the making of a value's terms."""
+        numbers = {key: part for key, part in parts.items() if not part.plain}
+        self.operations += entries_of(numbers, size)
+        self.calls += 2 + 4 * len(parts)
+        entries = entries_of(parts, size)
+        self.most = max(self.most, entries)
+        if entries > self.limit and not self.why_not:
+            self.why_not = (
+                f"{step.prim.name} makes {entries:,} entries, more than the {self.limit:,} of the memory limit"
+            )
+
+    def _compacted(self, parts: Parts, size: int) -> Parts:
+        """One term with respect to a variable, where there would be as many entries as it has elements."""
+        if len(parts) < 2:
+            return parts
+        groups: dict[Hashable, Parts] = {}
+        for key, part in parts.items():
+            groups.setdefault(_root(key), {})[key] = part
+        found: Parts = {}
+        for root, group in groups.items():
+            bound = self.sizes.get(root, self.bound)
+            if len(group) > 1 and entries_of(group, size) >= bound * size:
+                varies = frozenset[int]().union(*[part.varies for part in group.values()])
+                found[root, "compacted", frozenset(group)] = Part(bound, varies, None, False)
+            else:
+                found.update(group)
+        return found
+
+    def _cut(self, key: Hashable, parts: Parts, shape: Shape, bound: int) -> Parts:
+        """Start anew from a value's identity."""
+        self.slots_of[key] = self._total_slots(parts, math.prod(shape), bound)
+        self.sizes[key] = math.prod(shape)
+        return identity(key, shape)
+
+    def _total_slots(self, parts: Parts, size: int, bound: int) -> float:
+        """Entries in a row with respect to the inputs: products with what was cut off are counted."""
+        total = 0.0
+        for key, part in parts.items():
+            part_rows = size if part.rows is None else part.rows
+            behind = self.slots_of.get(_root(key))
+            if behind is not None:
+                self.operations += MULTIPLIED * part.slots * part_rows * behind
+                self.calls += 10
+            total += part.slots * (behind or 1.0) * (part_rows / max(size, 1))
+        return min(total, bound)
+
+
+def _root(key: Hashable) -> Hashable:
+    """The variable that columns come from."""
+    while type(key) is tuple and type(key[0]) is tuple:
+        key = key[0]
+    return key
+
+
+class ForwardSketches(_Sketches):
+    """Forward terms: from the inputs to each result.
+
+    Attributes:
+        nnz: entries of the Jacobians of the results, with those that will be added up counted as several.
+    """
+
+    def __init__(self, steps: Sequence[Step], results: Sequence[Any], bound: int, limit: int) -> None:
+        super().__init__(steps, bound, limit)
+        self.known: dict[Any, Parts] = {}
+        self.uses = _uses(steps, results)
+        for step in steps:
+            self._walk(step)
+        self.nnz = 0.0
+        for x in results:
+            size = math.prod(shape_of(x))
+            if type(x) is Jac:
+                self.nnz += self._total_slots(self._parts(x.origin, x), size, bound) * size
+
+    def _parts(self, origin: Any, x: Any) -> Parts:
+        if origin is None:
+            return {}
+        if type(origin) is tuple:
+            return self.known[origin[0].seq, origin[1]]
+        return identity(("input", id(origin)), shape_of(x))
+
+    def _walk(self, step: Step) -> None:
+        operands = [self._parts(o, x) for o, x in zip(step.origins, step.operands, strict=True)]
+        for i, parts in enumerate(operands):
+            if any([part.rows is not None for part in parts.values()]) and mixes(step, i):
+                operands[i] = self._cut((step.seq, i), parts, shape_of(step.operands[i]), self.bound)
+        for index, out in enumerate(step.outs):
+            shape = shape_of(out)
+            several = [self._through(step, i, x, shape, index) for i, x in enumerate(operands) if x]
+            parts = self._compacted(joined(several), math.prod(shape))
+            self._made(step, parts, math.prod(shape))
+            self.lines.append(Line(step, len(parts), entries_of(parts, math.prod(shape)), False))
+            if self.uses.get((step.seq, index), 0) > 1 and _many(parts, math.prod(shape)):
+                self.lines[-1] = self.lines[-1]._replace(cut=True)
+                parts = self._cut((step.seq, index), parts, shape, self.bound)
+            self.known[step.seq, index] = parts
+
+    def _through(self, step: Step, i: int, parts: Parts, shape: Shape, index: int) -> Parts:
+        """The terms of an output that operand i brings."""
+        have = shape_of(step.operands[i])
+        size = math.prod(shape)
+        if step.prim.kind == "elementwise":
+            plain = _constant_partial(step, i)
+            self.operations += 0 if plain else size
+            return {
+                (key if have == shape else (key, "stretched", shape)): part._replace(
+                    plain=part.plain and plain,
+                    rows=None if part.rows is None else part.rows * size // max(math.prod(have), 1),
+                )
+                for key, part in parts.items()
+            }
+        structure = structure_of(step.prim, i, step.params)
+        if step.prim.moves or structure in ("selection", "scatter"):
+            whole = step.prim.moves or math.prod(have) >= size
+            return selected(parts, shape, _tag(step), None if whole else math.prod(have))
+        if structure == "scan":
+            self.operations += size * (have[step.params["axis"]] + 1)
+            return scanned(parts, step.params["axis"], have, step.seq)
+        if structure == "entries":
+            return met(parts, step, math.prod(have))
+        ins, outs = mixing(step, i)
+        self._count_mixing(step, parts, ins, have, size)
+        sums = structure in ("sum", "mean")
+        return mixed(parts, ins, outs[index], have, shape, _tag(step) if sums else step.seq, sums)
+
+    def _count_mixing(self, step: Step, parts: Parts, ins: Sequence[int], have: Shape, size: int) -> None:
+        """The row's JVP, for terms that are tangents, and its local Jacobian, for others."""
+        along = math.prod([have[a] for a in ins])
+        for part in parts.values():
+            if part.varies.isdisjoint(ins):
+                self.operations += IN_PRODUCT * part.slots * size * along
+
+
+class ReverseSketches(_Sketches):
+    """Reverse terms: from the results to each input, against the steps.
+
+    Attributes:
+        nnz: entries of the Jacobians with respect to the inputs, those that will be added up counted as several.
+    """
+
+    def __init__(self, steps: Sequence[Step], results: Sequence[Any], bound: int, limit: int) -> None:
+        super().__init__(steps, bound, limit)
+        self.arrived: dict[Any, list[Parts]] = {}
+        self.inputs: dict[int, tuple[Any, list[Parts]]] = {}
+        for k, x in enumerate(results):
+            if type(x) is Jac:
+                self._arrive(x.origin, identity(("output", k), shape_of(x)))
+        for step in reversed(steps):
+            self._walk(step)
+        self.nnz = 0.0
+        for variable, several in self.inputs.values():
+            self.nnz += self._total_slots(joined(several), variable.size, bound) * variable.size
+        self.calls += AGAIN * len(steps)
+
+    def _arrive(self, origin: Any, parts: Parts) -> None:
+        if type(origin) is tuple:
+            self.arrived.setdefault((origin[0].seq, origin[1]), []).append(parts)
+        elif origin is not None:
+            self.inputs.setdefault(id(origin), (origin, []))[1].append(parts)
+
+    def _walk(self, step: Step) -> None:
+        for index, out in enumerate(step.outs):
+            several = self.arrived.pop((step.seq, index), [])
+            size = math.prod(shape_of(out))
+            parts = self._compacted(joined(several), size)
+            is_mixed = any([mixes(step, i) for i, origin in enumerate(step.origins) if origin is not None])
+            scattered = any([part.rows is not None for part in parts.values()])
+            uses = sum([origin is not None for origin in step.origins])
+            cut = (scattered and is_mixed) or (uses > 1 and _many(parts, size))
+            if cut:
+                parts = self._cut((step.seq, index), parts, shape_of(out), self.bound)
+            self.lines.append(Line(step, len(parts), entries_of(parts, size), cut))
+            for i, origin in enumerate(step.origins):
+                if origin is not None and parts:
+                    found = self._through(step, i, parts, shape_of(out), index)
+                    self._made(step, found, math.prod(shape_of(step.operands[i])))
+                    self._arrive(origin, found)
+
+    def _through(self, step: Step, i: int, parts: Parts, shape: Shape, index: int) -> Parts:
+        """The terms of operand i's cotangent that an output's brings."""
+        have = shape_of(step.operands[i])
+        size = math.prod(have)
+        if step.prim.kind == "elementwise":
+            plain = _constant_partial(step, i)
+            self.operations += 0 if plain else math.prod(shape)
+            scaled = {key: part._replace(plain=part.plain and plain) for key, part in parts.items()}
+            axes = stretched_axes(have, shape)
+            if not axes:
+                return scaled
+            kept = axes if len(have) == len(shape) else ()
+            return mixed(scaled, axes, kept, shape, have, ("summed", axes), True)
+        structure = structure_of(step.prim, i, step.params)
+        if step.prim.moves or structure in ("selection", "scatter"):
+            return selected(parts, have, _tag(step), None if math.prod(shape) >= size else math.prod(shape))
+        if structure == "scan":
+            self.operations += size * (have[step.params["axis"]] + 1)
+            return scanned(parts, step.params["axis"], have, step.seq)
+        if structure == "entries":
+            return met(parts, step, math.prod(shape))
+        ins, outs = mixing(step, i)
+        along = math.prod([shape[a] for a in outs[index]])
+        for part in parts.values():
+            if part.varies.isdisjoint(outs[index]) and structure not in ("sum", "mean"):
+                self.operations += IN_PRODUCT * part.slots * size * along
+        tag = _tag(step) if structure in ("sum", "mean") else step.seq
+        return mixed(parts, outs[index], ins, shape, have, tag, False)
+
+
+def _uses(steps: Sequence[Step], results: Sequence[Any]) -> dict[Any, int]:
+    """How often each value is used."""
+    uses: dict[Any, int] = {}
+    origins = [origin for step in steps for origin in step.origins] + [x.origin for x in results if type(x) is Jac]
+    for origin in origins:
+        if type(origin) is tuple:
+            key = (origin[0].seq, origin[1])
+            uses[key] = uses.get(key, 0) + 1
+    return uses
+
+
+def _many(parts: Parts, size: int) -> bool:
+    """Whether terms will be cut at a value that several steps use."""
+    if len(parts) < 2 or entries_of(parts, size) <= SMALL:
+        return False
+    with_rows = sum([part.rows is not None for part in parts.values()])
+    slots = sum([part.slots for part in parts.values()])
+    return len(parts) > MOST_TERMS or with_rows > MOST_WITH_ROWS or slots > MOST_SLOTS
+
+
+_KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "scan", "windows", "entries", "zero"}
+
+
+def mixes(step: Step, i: int) -> bool:
+    """Whether a step combines elements of operand i, so that terms need a row for each."""
+    return not step.prim.moves and structure_of(step.prim, i, step.params) not in _KEEPS_ROWS
+
+
+# -- products with vectors ---------------------------------------------------------------------------------------------
+
+
+def products_cost(steps: Sequence[Step], count: int, others: int, limit: int) -> Cost:
+    """What ``count`` VJPs or JVPs take, each of ``others`` elements, in batches."""
+    sizes = [math.prod(shape_of(out)) for step in steps for out in step.outs]
+    operations = float(count * sum(sizes) + count * others)
+    for step in steps:
+        for i, origin in enumerate(step.origins):
+            if origin is not None and mixes(step, i):
+                ins, _ = mixing(step, i)
+                along = math.prod([shape_of(step.operands[i])[a] for a in ins])
+                operations += IN_PRODUCT * count * math.prod(shape_of(step.outs[0])) * along
+    passes = max(1, math.ceil(count * max(sizes, default=1) * 4 / max(limit, 1)))
+    return Cost(operations, (len(steps) + 5) * passes * RULE, float(count * others))

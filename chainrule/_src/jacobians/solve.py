@@ -1,0 +1,186 @@
+"""Linear systems with a structured Jacobian: by the method that its structure is best solved by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chainrule._src.jacobians.assemble import Sparse
+from chainrule._src.jacobians.blocks import Blocks
+from chainrule._src.messages import errors
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.transforms.dense import MEMORY, check_size, largest
+from chainrule._src.transforms.function import Function
+
+if TYPE_CHECKING:
+    from chainrule._src.jacobians.result import Jacobian
+
+ndarray = np.ndarray
+
+#: A band is solved as one if it has at most so many diagonals, and at most this part of all.
+_WIDEST, _BAND = 200, 0.1
+#: A matrix is solved as a sparse one if at most this part of it is entries.
+_SPARSE = 0.1
+_ZERO_PIVOT = "its LU decomposition has a 0 on the diagonal"
+
+
+def solution(J: Jacobian, b: Any) -> Any:
+    """x of ``J x = b``, for b of shape ``(m, c)``.
+
+    Raises:
+        numpy.linalg.LinAlgError: J is singular.
+    """
+    m = J.matrix_shape[0]
+    if not m:
+        return b
+    blocks = J._any_blocks()
+    if blocks is not None and blocks.rows.shape == blocks.cols.shape and blocks.cols.size == m:
+        return _by_blocks(J, blocks, b)
+    matrix = J._entries()
+    system = System(matrix, J.out_shape, J.in_shape)
+    system.check_no_line_is_empty()
+    if system.sparse and _scipy() is not None and _numbers(matrix.data) and _numbers(b):
+        if type(matrix.data) is ndarray and type(b) is ndarray:
+            return system.solution(matrix.data, b)
+        return SparseSolve.apply(*[wrap(x) if type(x) is ndarray else x for x in (matrix.data, b)], system)
+    check_size(J.out_shape, J.in_shape, J.dtype, largest(MEMORY), "This system is solved as a dense one")
+    return _dense(J, matrix.dense(), b)
+
+
+def _numbers(x: Any) -> bool:
+    """Whether it is an array, or a tensor of one."""
+    return type(getattr(x, "_raw", x)) is ndarray
+
+
+def _scipy() -> Any:
+    try:
+        from scipy import linalg, sparse
+        from scipy.sparse import linalg as sparse_linalg
+    except ImportError:
+        return None
+    return linalg, sparse, sparse_linalg
+
+
+def _dense(J: Jacobian, matrix: Any, b: Any) -> Any:
+    try:
+        return np.linalg.solve(matrix, b)
+    except np.linalg.LinAlgError:
+        raise errors.jacobian_singular(J, _ZERO_PIVOT) from None
+
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+def _by_blocks(J: Jacobian, blocks: Blocks, b: Any) -> Any:
+    vals = getattr(blocks.vals, "_raw", blocks.vals)
+    if blocks.cols.shape[1] == 1 and type(vals) is ndarray and not vals.all():
+        k = int(np.flatnonzero(vals.reshape(-1) == 0)[0])
+        raise errors.jacobian_singular(J, f"the only entry of its row {_place(blocks.rows[k, 0], J.out_shape)} is 0")
+    if blocks.dense:
+        return _dense(J, blocks.matrix(), b)
+    try:
+        return blocks.solution(b)
+    except np.linalg.LinAlgError:
+        row = _place(blocks.rows[_first_singular(vals), 0], J.out_shape)
+        raise errors.jacobian_singular(J, f"the block with the row {row} is") from None
+
+
+def _first_singular(vals: Any) -> int:
+    return int(np.argmin(np.linalg.matrix_rank(vals))) if type(vals) is ndarray else 0
+
+
+# -- sparse matrices ---------------------------------------------------------------------------------------------------
+
+
+class System:
+    """Where a square sparse matrix has its entries, and how systems with it are solved.
+
+    Args:
+        matrix: its data don't matter.
+        out_shape, in_shape: what messages tell its rows and columns by.
+    """
+
+    def __init__(self, matrix: Sparse, out_shape: tuple[int, ...], in_shape: tuple[int, ...]) -> None:
+        self.matrix = matrix._replace(data=None)
+        self.out_shape = out_shape
+        self.in_shape = in_shape
+        self.rows = matrix.row_numbers()
+        away = matrix.indices - self.rows
+        self.below, self.above = max(0, -int(away.min(initial=0))), max(0, int(away.max(initial=0)))
+
+    @property
+    def banded(self) -> bool:
+        width = self.below + self.above + 1
+        return width <= 3 or width <= min(_WIDEST, _BAND * self.matrix.shape[0])
+
+    @property
+    def sparse(self) -> bool:
+        """Whether it is worth while not to make it dense."""
+        return self.banded or self.matrix.nnz <= _SPARSE * self.matrix.shape[0] ** 2
+
+    def solution(self, data: ndarray, b: ndarray) -> Any:
+        """x of ``A x = b``, by LAPACK's banded solver or SuperLU.
+
+        Raises:
+            numpy.linalg.LinAlgError: A is singular.
+        """
+        linalg, sparse, sparse_linalg = _scipy()
+        dtype = np.result_type(data, b)
+        try:
+            if self.banded:
+                return linalg.solve_banded((self.below, self.above), self._diagonals(data.astype(dtype)), b)
+            arrays = data.astype(dtype), self.matrix.indices, self.matrix.indptr
+            return sparse_linalg.splu(sparse.csr_array(arrays, shape=self.matrix.shape).tocsc()).solve(b.astype(dtype))
+        except (np.linalg.LinAlgError, RuntimeError):  # SuperLU's
+            raise errors.jacobian_singular(self, _ZERO_PIVOT) from None
+
+    def _diagonals(self, data: ndarray) -> ndarray:
+        diagonals = np.zeros((self.below + self.above + 1, self.matrix.shape[1]), data.dtype)
+        diagonals[self.above + self.rows - self.matrix.indices, self.matrix.indices] = data
+        return diagonals
+
+    def transposed(self) -> tuple[System, Any]:
+        """The system with the transpose, and the order that its entries have among this one's."""
+        turned = self.matrix._replace(data=np.arange(self.matrix.nnz)).transposed()
+        return System(turned, self.in_shape, self.out_shape), turned.data
+
+    def check_no_line_is_empty(self) -> None:
+        """Raise if a row or a column has no entries.
+
+        Raises:
+            numpy.linalg.LinAlgError: it is so.
+        """
+        empty = np.flatnonzero(np.diff(self.matrix.indptr) == 0)
+        if empty.size:
+            row = _place(empty[0], self.out_shape)
+            raise errors.jacobian_singular(self, f"its row {row} is empty, as that element of y depends on no x")
+        empty = np.flatnonzero(np.bincount(self.matrix.indices, minlength=self.matrix.shape[1]) == 0)
+        if empty.size:
+            column = _place(empty[0], self.in_shape)
+            raise errors.jacobian_singular(self, f"its column {column} is empty, as no y depends on that element of x")
+
+
+class SparseSolve(Function):
+    """x of ``A x = b`` for a sparse A, from the entries of A and from b."""
+
+    @staticmethod
+    def forward(ctx: Any, data: Tensor, b: Tensor, system: System) -> Any:
+        x = wrap(system.solution(data._raw, b._raw))
+        ctx.save_for_backward(data, x)
+        ctx.system = system
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        data, x = ctx.saved_tensors
+        system = ctx.system
+        turned, order = system.transposed()
+        adjoint = SparseSolve.apply(np.conjugate(np.take(data, order)), g, turned)
+        products = np.take(adjoint, system.rows, 0) * np.conjugate(np.take(x, system.matrix.indices, 0))
+        return -products.sum(-1), adjoint, None
+
+
+def _place(flat: Any, shape: tuple[int, ...]) -> str:
+    place = tuple(int(i) for i in np.unravel_index(int(flat), shape)) if shape else ()
+    return str(place[0]) if len(place) == 1 else str(place)

@@ -1,0 +1,197 @@
+"""Which way a Jacobian is computed: decided from shapes alone, in a dry run over the recorded steps (``sketches``).
+
+=================  ===================================================================================================
+forward terms      terms are carried from the inputs through the steps (``accumulate``)
+reverse terms      the same from the outputs: the steps of the VJP, which is linear in its cotangent, give the transpose
+vjps               a VJP for each element of the outputs, in batches
+jvps               a JVP for each element of the inputs, in batches
+=================  ===================================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.interpreters.jac import Step
+from chainrule._src.jacobians.accumulate import steps_of
+from chainrule._src.jacobians.sketches import Cost, ForwardSketches, Line, ReverseSketches, products_cost
+from chainrule._src.messages.places import Where
+from chainrule._src.rules.structure import structure_of
+
+FORWARD, REVERSE, VJPS, JVPS = STRATEGIES = ("forward terms", "reverse terms", "vjps", "jvps")
+
+#: operations that an entry costs: where it is added into a dense matrix, and where it is sorted into a sparse one
+ADDED, SORTED = 4, 25
+#: by how much reverse terms have to be better, where a dense matrix is wanted, and where rows have to be brought together
+RELUCTANCE = {True: 1.2, False: 3.0}
+#: entries of a matrix from which on products with vectors may cost as little
+FULL = 0.25
+#: inputs so few, in programs so long, are followed by JVPs, whatever the layout
+FEW, LONG = 8, 300
+
+
+class Plan:
+    """How a Jacobian is computed, and what the other ways would take. Print it.
+
+    Attributes:
+        strategy: "forward terms", "reverse terms", "vjps" or "jvps".
+        costs: of each strategy, by estimate; forward and reverse terms also say why they cannot be used.
+        shape: of the Jacobian as a matrix.
+        nnz: how many entries it has at most, if it is computed by terms.
+        lines: for each step how many terms and entries its result has (or, for reverse terms, its cotangent).
+        why: how it came to be the strategy: "by estimate", "as asked", "as it is small or recorded".
+    """
+
+    def __init__(
+        self,
+        strategy: str,
+        costs: dict[str, Cost],
+        shape: tuple[int, int],
+        nnz: float,
+        lines: list[Line],
+        why: str = "by estimate",
+    ) -> None:
+        self.strategy = strategy
+        self.costs = costs
+        self.shape = shape
+        self.nnz = nnz
+        self.lines = lines
+        self.why = why
+
+    def __str__(self) -> str:
+        m, n = self.shape
+        head = f"Jacobian of {m:,} × {n:,} by {self.strategy}, {self.why}"
+        rows = [("", "estimate", "operations", "entries", ""), *[_cost_row(self, name) for name in self.costs]]
+        steps = [("step", "terms", "entries", "line"), *[_line_row(line) for line in self.lines]]
+        return "\n".join([head, "", *_table(rows), "", *_table(steps)])
+
+    __repr__ = __str__
+
+
+def _cost_row(plan: Plan, name: str) -> tuple[str, ...]:
+    cost = plan.costs[name]
+    mark = "→ " if name == plan.strategy else "  "
+    if cost.why_not:
+        return mark + name, "–", "", "", cost.why_not
+    return mark + name, _seconds(cost.seconds), f"{cost.operations:,.0f}", f"{cost.entries:,.0f}", ""
+
+
+def _line_row(line: Line) -> tuple[str, ...]:
+    place = Where(line.step.code, line.step.lasti)
+    cut = ", cut" if line.cut else ""
+    return line.step.prim.name, f"{line.terms}", f"{line.entries:,}{cut}", str(place) if place else ""
+
+
+def _seconds(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * factor >= 1 or unit == "µs":
+            return f"{seconds * factor:.3g} {unit}"
+    raise AssertionError
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    """Columns of one width; numbers to the right."""
+    widths = [max([len(row[k]) for row in rows]) for k in range(len(rows[0]))]
+    last = len(widths) - 1
+    return [
+        "  ".join(
+            [
+                cell.ljust(width) if k in (0, last) else cell.rjust(width)
+                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def only_moves(steps: Sequence[Step]) -> bool:
+    """Whether no step combines elements, so that rows have as many entries as operations brought together."""
+    for step in steps:
+        prim = step.prim
+        if prim.kind != "elementwise" and not prim.moves:
+            for i, origin in enumerate(step.origins):
+                if origin is not None and structure_of(prim, i, step.params) not in _ONLY_MOVES:
+                    return False
+    return True
+
+
+_ONLY_MOVES = {"diagonal", "selection", "scatter", "zero"}
+
+
+def plain_choice(steps: Sequence[Step], m: int, n: int, dense: bool) -> str | None:
+    """The strategy where it is plain to see."""
+    if not dense and any([step.prim.kind == "function" for step in steps]):
+        return REVERSE  # which sees the operations of custom backward functions
+    if dense and m == 1:
+        return VJPS
+    if n <= FEW and len(steps) > LONG:
+        return JVPS
+    return FORWARD if n <= 4 * m and only_moves(steps) else None
+
+
+def chosen(steps: Sequence[Step], results: Sequence[Any], variables: Sequence[Any], *, dense: bool, limit: int) -> str:
+    """The strategy of ``planned``, found sooner where forward terms cost no more than making a matrix of them."""
+    m, n = _size(results, variables)
+    plain = plain_choice(steps, m, n, dense)
+    if plain is not None:
+        return plain
+    forward = ForwardSketches(steps, results, n, limit)
+    sparse = not dense or forward.nnz < FULL * m * n
+    if sparse and not forward.why_not and forward.operations <= _to_assemble(forward.nnz, m, n, dense):
+        return FORWARD
+    return planned(results, variables, dense=dense, limit=limit).strategy
+
+
+def _size(results: Sequence[Any], variables: Sequence[Any]) -> tuple[int, int]:
+    return sum([math.prod(shape_of(x)) for x in results]), sum([variable.size for variable in variables])
+
+
+def planned(
+    results: Sequence[Any], variables: Sequence[Any], *, dense: bool, limit: int, strategy: str | None = None
+) -> Plan:
+    """Choose how to compute the Jacobian of the results of a trace.
+
+    Args:
+        results: the values of the trace.
+        variables: the inputs.
+        dense: whether a dense result is wanted: then products with vectors can give it, too.
+        limit: how many entries may be held at once.
+        strategy: the caller's choice.
+    """
+    m, n = _size(results, variables)
+    steps = steps_of(results)
+    forward = ForwardSketches(steps, results, n, limit)
+    reverse = ReverseSketches(steps, results, m, limit)
+    costs = {
+        FORWARD: _assembled(forward.cost, forward.nnz, m, n, dense),
+        REVERSE: _assembled(reverse.cost, reverse.nnz, m, n, dense),
+        VJPS: products_cost(steps, m, n, limit),
+        JVPS: products_cost(steps, n, m, limit),
+    }
+    candidates = STRATEGIES if dense else (FORWARD, REVERSE)
+    best = (
+        strategy
+        or plain_choice(steps, m, n, dense)
+        or min(candidates, key=lambda name: _weighed(name, costs[name], dense))
+    )
+    sketches = reverse if best == REVERSE else forward
+    why = "by estimate" if strategy is None else "as asked"
+    return Plan(best, costs, (m, n), sketches.nnz, sketches.lines, why)
+
+
+def _weighed(name: str, cost: Cost, dense: bool) -> float:
+    """A cost by which to choose: what reverse terms gain is less sure."""
+    return cost.seconds * (RELUCTANCE[dense] if name == REVERSE else 1)
+
+
+def _assembled(cost: Cost, nnz: float, m: int, n: int, dense: bool) -> Cost:
+    """What terms cost with the making of a matrix from them."""
+    operations = cost.operations + _to_assemble(nnz, m, n, dense)
+    return cost._replace(operations=operations, entries=max(cost.entries, nnz))
+
+
+def _to_assemble(nnz: float, m: int, n: int, dense: bool) -> float:
+    return m * n + ADDED * nnz if dense else SORTED * nnz

@@ -1,0 +1,155 @@
+"""Partial derivatives, tangents and cotangents of one step: what values of terms are multiplied by."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.interpreters.batched import Batched
+from chainrule._src.interpreters.jac import Step
+from chainrule._src.jacobians.terms import Shape, Term, Unstructured, flat
+from chainrule._src.rules.batching import reshape
+from chainrule._src.rules.primitive import Primitive, argument_names, unsupported
+from chainrule._src.rules.rules import conjugate, environment, is_identity, read
+from chainrule._src.tape.levels import open_level
+from chainrule._src.transforms.pushforward import exit_level
+
+ndarray = np.ndarray
+
+
+@functools.lru_cache(1024)
+def _rule_of(prim: Primitive, i: int) -> tuple[Any, str]:
+    """The rule for an elementwise row's operand, and what is given to it: "" to a partial, "t" to a JVP, "g" to a VJP."""
+    name = prim.operands[i]
+    cells = prim.declared[2]  # type: ignore[index]
+    for column, given in (("jvp", "t"), ("d", ""), ("vjp", "g")):
+        if name in cells[column]:
+            return cells[column][name], given
+    return 0, ""
+
+
+@functools.lru_cache(1024)
+def _operand_of(prim: Primitive, i: int) -> int:
+    """Which operand is the partial with respect to operand i, as in a product; −1 if none is."""
+    rule, _ = _rule_of(prim, i)
+    if not is_identity(rule) or argument_names(rule)[0] not in prim.operands:
+        return -1
+    return prim.operands.index(argument_names(rule)[0])
+
+
+def partial_of(step: Step, i: int) -> Any:
+    """What an elementwise row multiplies a tangent of operand i by: a number or an array-like; None where that is 0.
+
+    For a complex operand it is a pair: what it makes of 1, and of 1j.
+    """
+    prim = step.prim
+    rule, given = _rule_of(prim, i)
+    if isinstance(rule, unsupported):
+        raise Unstructured(f"{prim.name} has no derivative with respect to {prim.operands[i]}: {rule.why}")
+    turning = dtype_of(step.operands[i]).kind == "c"
+    if not given:
+        factor = rule
+        if callable(rule):
+            operands = _precise(step)
+            k = _operand_of(prim, i)
+            factor = read(prim, rule, environment(prim, operands, step.outs[0], step.params)) if k < 0 else operands[k]
+        if isinstance(factor, (int, float)) and factor == 0:
+            return None
+        if hasattr(factor, "dtype") and factor.dtype.kind in "biu":  # whose sums are not those of numbers
+            factor = factor.astype(_real_dtype(step.outs[0]))
+        return (factor, factor * 1j) if turning else factor
+    out = step.outs[0]
+    env = environment(prim, _precise(step), out, step.params)
+
+    def of(unit: Any) -> Any:
+        dtype = dtype_of(step.operands[i]) if turning else _real_dtype(out)
+        return read(prim, rule, {**env, given: np.full(shape_of(out), unit, dtype)})
+
+    return (of(1), of(1j)) if turning else of(1)
+
+
+def _precise(step: Step) -> list[Any]:
+    """A step's operands; those that are less precise than its result, as precise: a partial is of these alone."""
+    operands = step.operands
+    out = step.outs[0].dtype
+    for x in operands:
+        if type(x) is ndarray and x.dtype is not out and x.dtype.kind in "fc":
+            precision = np.finfo(out).dtype
+            return [
+                x.astype(np.result_type(x.dtype, precision)) if type(x) is ndarray and x.dtype.kind in "fc" else x
+                for x in operands
+            ]
+    return operands
+
+
+def _real_dtype(x: Any) -> np.dtype[Any]:
+    return np.empty(0, dtype_of(x)).real.dtype
+
+
+def scaled(term: Term, factor: Any, shape: Shape, out: Any) -> Term:
+    """A term of an operand that has the output's shape, times a factor for each row."""
+    vals = term.vals
+    if type(factor) is tuple:
+        one, turn = [_at_rows(f, shape, term) for f in factor]
+        vals = np.real(vals) * one + np.imag(vals) * turn
+    else:
+        factor = _at_rows(factor, shape, term)
+        vals = factor if type(vals) is int and vals == 1 else vals * factor
+    return Term(term.source, term.cols, real_if(vals, out), term.rows)
+
+
+def _at_rows(factor: Any, shape: Shape, term: Term) -> Any:
+    """A factor for each element of a value, as one for each row of a term."""
+    have = shape_of(factor)
+    if not have and not hasattr(factor, "dtype"):
+        return factor
+    if term.rows is None:
+        return reshape(factor, (1,) * (1 + len(shape) - len(have)) + tuple(have))
+    full = factor if have == shape else np.broadcast_to(factor, shape)
+    return flat(full)[term.rows][None]
+
+
+def real_if(vals: Any, out: Any) -> Any:
+    """The real part of what became of complex tangents, where the result is real."""
+    if type(vals) is ndarray and vals.dtype.kind == "f":
+        return vals
+    if dtype_of(out).kind != "c" and (isinstance(vals, complex) or (hasattr(vals, "dtype") and vals.dtype.kind == "c")):
+        return np.real(vals)
+    return vals
+
+
+def push(step: Step, i: int, tangents: Any) -> list[Any]:
+    """The row's JVP of a batch of tangents of operand i, for each output with the batch in front; None for zeros."""
+    size = shape_of(tangents)[0]
+    with open_level("jacobian", Batched, size, "same", True) as level:
+        given: list[Any] = [None] * len(step.operands)
+        given[i] = Batched(tangents, level)
+        found = step.prim.jvp(step.operands, given, step.out(), step.params)  # type: ignore[misc]
+        several = isinstance(found, tuple)
+        parts = found if several else (found,) * len(step.outs) if found is None else (found,)
+        return [None if t is None else real_if(exit_level(t, level), o) for t, o in zip(parts, step.outs, strict=True)]
+
+
+def pull(step: Step, i: int, cotangents: Any) -> Any:
+    """The row's VJP with respect to operand i, of a batch of cotangents of its one output; not conjugated."""
+    prim, name = step.prim, step.prim.operands[i]
+    env = environment(prim, step.operands, step.out(), step.params)
+    with open_level("jacobian", Batched, shape_of(cotangents)[0], "same", True) as level:
+        env["g"] = Batched(cotangents, level)
+        if prim.shared is not None:
+            env[prim.shared[0]] = read(prim, prim.shared[1], env)
+        return conjugate(exit_level(read(prim, prim.vjps[name], env), level))  # type: ignore[arg-type]
+
+
+def pull_ones(step: Step, i: int) -> Any:
+    """What each element of operand i is multiplied by before it goes to one element of the output."""
+    return pull(step, i, np.ones((1, *shape_of(step.outs[0])), step.outs[0].dtype))[0]
+
+
+def tangents_of(term: Term, x: Any) -> Any:
+    """The vals of a term, as tangents of the operand."""
+    vals = term.vals
+    return np.broadcast_to(vals if hasattr(vals, "dtype") else np.asarray(vals, dtype_of(x)), term.cols.shape)

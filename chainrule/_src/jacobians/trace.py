@@ -1,0 +1,158 @@
+"""One call of a function on values that note where their Jacobians come from."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src.api.array import faced, unfaced
+from chainrule._src.arrays.libraries import is_foreign
+from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
+from chainrule._src.interpreters.jac import Jac, Step
+from chainrule._src.jacobians.accumulate import Accumulation, steps_of
+from chainrule._src.jacobians.products import resolve
+from chainrule._src.jacobians.terms import Term, Variable, merged
+from chainrule._src.messages import errors
+from chainrule._src.tape.foreign import Foreign
+from chainrule._src.tape.levels import open_level, within
+from chainrule._src.tape.modes import recording
+from chainrule._src.tape.protocol import ArrayLike, plain
+from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.transforms.arguments import inside
+
+
+class Recipe(NamedTuple):
+    """How a structured Jacobian was made, for who asks later.
+
+    Attributes:
+        function, x: the Jacobian is that of ``function(x)``.
+        output, input: of which result by which variable.
+        strategy: how it was computed.
+        memory: the number of bytes that one step's entries may take.
+        name: what the result is called, if the program gives it no name.
+    """
+
+    function: Callable[..., Any]
+    x: Any
+    output: int
+    input: int
+    strategy: str
+    memory: int
+    name: str
+
+
+class JacobianTrace:
+    """A call ``function(x)``, and the Jacobians of its results.
+
+    Attributes:
+        arrays: whether the caller works with NumPy arrays, and gets them back.
+        points: the leaves of ``x`` as the caller passed them; ``inner`` is their structure.
+        variables: one for each.
+        results: the leaves of what the function returned, as values of the trace; ``outer`` is their structure.
+        strategy: how the Jacobians were computed, once they were.
+    """
+
+    outer: TreeSpec
+    strategy: str
+
+    @within
+    def __init__(
+        self, function: Callable[..., Any], x: Any, create_graph: bool | None = False, api: str = "jacobian"
+    ) -> None:
+        self.points, self.inner = tree_flatten(x)
+        if not self.points:
+            raise errors.jacobian_of_nothing("x", api)
+        leaves = [in_memory(unfaced(leaf)) for leaf in self.points]
+        if create_graph is None:
+            create_graph = recording() and any(isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves)
+        self.create_graph = create_graph
+        self.arrays = not any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in self.points)
+        primals = [_primal(leaf, create_graph, api) for leaf in leaves]
+        self.variables = [Variable(tuple(shape_of(p)), dtype_of(p)) for p in primals]
+        with open_level(api, Jac) as level:
+            starts = [
+                faced(wrap(Jac(primal, variable, level)), point)
+                for primal, variable, point in zip(primals, self.variables, self.points, strict=True)
+            ]
+            tree = tree_unflatten(starts, self.inner)
+            result = function(*tree) if type(x) is tuple else function(tree)
+            returned, self.outer = tree_flatten(result)
+            if not returned:
+                raise errors.jacobian_no_result(function, result)
+            self.results = [_result(in_memory(unfaced(y)), level) for y in returned]
+            for y in self.results:
+                in_memory(getattr(y, "primal", None))
+
+    @functools.cached_property
+    def steps(self) -> list[Step]:
+        """The operations that the results came from, oldest first."""
+        return steps_of(self.results)
+
+    def terms(self, memory: int) -> list[list[list[Term]]]:
+        """For each result, for each variable the terms of its Jacobian, where no step's numbers take more memory, in bytes."""
+        found = Accumulation(self.results, memory // 8, steps=self.steps)
+        by_input = [resolve(found.terms_of(y), y.shape) for y in self.results]
+        return [
+            [of_input(terms, variable, y.dtype.kind == "c") for variable in self.variables]
+            for y, terms in zip(self.results, by_input, strict=True)
+        ]
+
+
+def in_memory(x: Any) -> Any:
+    """What structured Jacobians are made of: anything but another library's array.
+
+    Raises:
+        TypeError: it is one, or a tensor of one.
+    """
+    data = getattr(x, "_raw", x)
+    if type(data) is Foreign or is_foreign(type(data)):
+        raise errors.layout_foreign(plain(data))
+    return x
+
+
+def of_input(by_variable: dict[Variable, list[Term]], variable: Variable, complex_result: bool) -> list[Term]:
+    """The terms of one input; of a complex one what its parts' terms come to.
+
+    That is the complex derivative of a complex result, as far as it has one, and of a real result the gradients of its
+    elements: the conventions of ``backward``.
+    """
+    if variable.dtype.kind != "c":
+        return by_variable.get(variable, [])
+    real, imag = [by_variable.get(part, []) for part in variable.parts]
+    turn = -1j if complex_result else 1j
+    return merged(
+        [Term(variable, t.cols, np.real(t.vals), t.rows) for t in real]
+        + [Term(variable, t.cols, np.real(t.vals) * turn, t.rows) for t in imag]
+    )
+
+
+def _primal(leaf: Any, create_graph: bool, api: str) -> Any:
+    """An argument as it stands inside a value of the trace: a tensor only where the result is to be recorded."""
+    if not isinstance(leaf, (Tensor, ArrayLike)):
+        leaf = np.asarray(leaf)
+    if leaf.dtype.kind not in "fc":
+        raise errors.jacobian_integers(leaf.dtype, api)
+    if isinstance(leaf, Tensor):
+        return inside(leaf) if create_graph else leaf._raw
+    return leaf
+
+
+def _result(y: Any, level: Any) -> Jac:
+    """A result as a value of the trace; one that does not depend on the arguments is a constant."""
+    y = unfaced(y)
+    data = y._raw if isinstance(y, Tensor) else y
+    if type(data) is Jac and data.level == level:
+        if data.dtype.kind not in "fc":
+            raise errors.jacobian_integer_output(wrapped(y))
+        return data
+    if not isinstance(y, (Tensor, ArrayLike)):
+        y = np.asarray(y)
+        if y.dtype.kind not in "fciub":
+            raise errors.jacobian_output(y)
+    if dtype_of(y).kind not in "fc":
+        raise errors.jacobian_integer_output(wrapped(y))
+    return Jac(y, None, level)

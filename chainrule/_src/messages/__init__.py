@@ -1,0 +1,1 @@
+"""What is said when something goes wrong: ``errors`` is the door."""

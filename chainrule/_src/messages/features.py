@@ -1,0 +1,290 @@
+"""Writing in place, functions of users, transformations, checkpoints, files."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from chainrule._src.messages.kinds import CheckpointError
+from chainrule._src.messages.names import name_of
+from chainrule._src.messages.places import user_line, writer
+from chainrule._src.messages.reading import out_of_place
+from chainrule._src.messages.table import made
+from chainrule._src.messages.words import shape_of, torch_size
+
+WARN_USE_REENTRANT = (
+    "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "
+    "recommended; without it, use_reentrant=True is taken, as in PyTorch."
+)
+
+
+def _operations(frame: Any, run: Any) -> str:
+    if not frame.debug:
+        return (
+            "\nThe function must compute the same when it is run again. Look for what changed between the runs: "
+            "a counter, a training flag, data read from elsewhere. debug=True lists the operations of both runs."
+        )
+    first, second = "\n  ".join(frame.log), "\n  ".join(run.log)
+    return (
+        "\nYou are seeing this error because you passed `debug=True` to checkpoint (or are inside "
+        f"set_checkpoint_debug_enabled): it lists what was computed.\nOperations of the first run:\n  {first}"
+        f"\nOperations of the recomputation:\n  {second}"
+    )
+
+
+def checkpoint_saved_more(frame: Any, run: Any) -> CheckpointError:
+    return CheckpointError(
+        "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward "
+        f"pass, which saved {len(frame.about)}.{_operations(frame, run)}"
+    )
+
+
+def checkpoint_saved_fewer(frame: Any, run: Any) -> CheckpointError:
+    return CheckpointError(
+        "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+        f"Number of tensors saved during forward: {len(frame.about)}\n"
+        f"Number of tensors saved during recomputation: {run.count}.{_operations(frame, run)}"
+    )
+
+
+def checkpoint_saved_others(frame: Any, run: Any) -> CheckpointError:
+    lines = "".join(
+        f"\ntensor at position {i}: saved with shape {tuple(was[0])} and dtype {was[1]}, recomputed with shape "
+        f"{tuple(now[0])} and dtype {now[1]}"
+        for i, was, now in run.differing[:8]
+    )
+    return CheckpointError(
+        "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
+        f"forward pass.{lines}{_operations(frame, run)}"
+    )
+
+
+def profiler_option(name: str) -> NotImplementedError:
+    if name.startswith("with_") or name == "use_kineto":
+        return NotImplementedError(
+            f"profile({name}=True) is not supported: profile() records operations, backward rules and "
+            "record_function() labels with their times, shapes and memory; leave it out."
+        )
+    return NotImplementedError(
+        f"{name} is for GPUs and their vendors' tools, and everything here runs on the CPU: use profile() without it, and "
+        "export_chrome_trace(path) to look at the events in a browser."
+    )
+
+
+def explained_result(function: Any, result: Any, floats: bool) -> TypeError:
+    name = getattr(function, "__name__", "f")
+    fix = "Return what is computed from its arguments, a tensor."
+    if not floats:
+        fix = "Arguments that are floats, or arrays and tensors of them, become tensors: there was none. Write 3. instead of 3."
+    return TypeError(f"explain({name}): the function returned no tensor but {type(result).__name__}. {fix}")
+
+
+def unknown_suffix(path: str, suffix: str) -> ValueError:
+    if suffix in (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle"):
+        return made("torch_file", path)
+    hint = " (for one array, use numpy.load and from_numpy)" if suffix == ".npy" else ""
+    return ValueError(
+        f"{path!r} ends in {suffix!r}, which says nothing about a format that save() and load() know: name it .npz or "
+        f".safetensors, or give format='npz' or format='safetensors'{hint}."
+    )
+
+
+def graph_format(path: Any, endings: list[str]) -> ValueError:
+    return ValueError(
+        f"save(): can't tell the format from {str(path)!r}: end it with {', '.join(endings[:-1])} or {endings[-1]}"
+    )
+
+
+def function_grad_count(cls: Any, want: int, got: int) -> RuntimeError:
+    name, parameters = cls.__name__, _parameters(cls)
+    if len(parameters) != want:
+        parameters = []
+    arguments = f"{name}.forward takes {' and '.join(parameters)}: " if parameters else ""
+    example = f", as in `return {', '.join(f'grad_{p}' for p in parameters)}`" if parameters else ""
+    return RuntimeError(
+        f"function {name}Backward returned an incorrect number of gradients (expected {want}, got {got}).\n"
+        f"{arguments}{name}.backward returns one gradient for each argument, in that order{example}, with None for what is no "
+        "tensor."
+    )
+
+
+def _parameters(cls: Any) -> list[str]:
+    """The names of forward's arguments, without ctx; none where it takes any number of them."""
+    try:
+        parameters = list(inspect.signature(cls.forward).parameters.values())
+    except (TypeError, ValueError):
+        return []
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return []
+    names = [p.name for p in parameters]
+    return names[1:] if names[:1] in (["ctx"], ["self"], ["context"]) else names
+
+
+def function_grad_of_constant(cls: Any, index: int) -> RuntimeError:
+    name, parameters = cls.__name__, _parameters(cls)
+    which = f", {parameters[index]}," if index < len(parameters) else ""
+    return RuntimeError(
+        f"function {name}Backward returned a gradient different than None at position {index + 1}, but the corresponding "
+        f"forward input{which} was not a Variable: {name}.backward returns None there."
+    )
+
+
+def function_grad_type(name: str, index: int, got: Any) -> RuntimeError:
+    fix = (
+        " Wrap the array: from_numpy(array)."
+        if hasattr(got, "dtype")
+        else " Several gradients are returned as a tuple."
+        if isinstance(got, list)
+        else ""
+    )
+    return RuntimeError(
+        f"expected Variable or None (got {type(got).__name__}): {name}.backward returned it as gradient {index}.{fix}"
+    )
+
+
+def function_vmap_dims(name: str, output: Any, dims: Any) -> RuntimeError:
+    return RuntimeError(
+        "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+        f"out_dims={dims} to be compatible with the structure of `output`: {name}.vmap returned "
+        f"{len(output) if isinstance(output, tuple) else 'one'} output(s)."
+    )
+
+
+def func_integer_argument(data: Any) -> RuntimeError:
+    name = name_of(data)
+    subject = f"{name}, the argument to differentiate," if name else "the argument to differentiate"
+    fix = f"{name}.astype(float)" if name else "x.astype(float) for an array x, x.float() for a tensor"
+    return RuntimeError(
+        f"only Tensors of floating point dtype can require gradients: {subject} has dtype {data.dtype}, and an integer cannot "
+        f"change by a little. Pass {'1. instead of 1' if not shape_of(data) else fix}."
+    )
+
+
+def func_result_type(api: str, result: Any) -> RuntimeError:
+    if result is None:
+        why = "Does the function end without `return`?"
+    elif isinstance(result, (list, tuple, dict)):
+        why = "It must be one number: with further results beside it, return (number, others) and pass has_aux=True."
+    elif hasattr(getattr(result, "magnitude", None), "requires_grad"):
+        why = "What it holds is followed: return its .magnitude."
+    elif hasattr(getattr(result, "data", None), "requires_grad"):
+        why = "What it holds is followed: return its .data."
+    else:
+        why = (
+            "Either it does not depend on the argument, or the path to it was left: float(), .item() and the math module "
+            "make plain numbers. Use NumPy or chainrule functions on the argument all the way."
+        )
+    return RuntimeError(f"{api}: Expected f(*args) to return a Tensor, got {type(result)}. {why}")
+
+
+def check_function(api: str, func: Any) -> None:
+    """Raise where a transformation of functions is given something that is none."""
+    if callable(func):
+        return
+    kind = type(func).__name__
+    text = f"'{kind}' object is not callable: {api} takes a function, so pass f, not its result f(x)."
+    if hasattr(func, "_edge"):
+        y = name_of(func) or "y"
+        text += (
+            f"\nOf {y}, which is computed already: chainrule.jacobian({y}, x) is all of ∂{y}/∂x, and "
+            f"chainrule.autograd.grad({y}, x) the gradient, if {y} is a scalar."
+        )
+    raise TypeError(text)
+
+
+def functional_type(function: str, what: str, value: Any, index: int | None = None) -> TypeError:
+    where = f"the value at index {index}" if index is not None else f"the given {what}"
+    return TypeError(
+        f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but {where} has type "
+        f"{type(value)}."
+    )
+
+
+def functional_v_count(want: int, got: int) -> RuntimeError:
+    return RuntimeError(
+        f"v is a tuple of invalid length: should be {want} but got {got}: one tensor for each of what it multiplies."
+        if want != 1
+        else "The given v should contain a single Tensor."
+    )
+
+
+def functional_v_size(index: int | None, want: Any, got: Any) -> RuntimeError:
+    which = "v" if index is None else f"Entry {index} in v"
+    return RuntimeError(f"{which} has invalid size: should be {torch_size(want)} but got {torch_size(got)}.")
+
+
+def functional_output_cut(index: int, output: Any) -> RuntimeError:
+    cut = f"\n{output._cut}." if output._cut is not None else ""
+    return RuntimeError(
+        f"Output {index} of the user-provided function does not require gradients. The outputs must be computed in a "
+        f"differentiable manner from the input when running in strict mode.{cut}"
+    )
+
+
+def functional_scalar(function: str, several: bool) -> RuntimeError:
+    if several:
+        return RuntimeError(f"The function given to {function} should return a single Tensor, not a tuple")
+    return RuntimeError(f"The Tensor returned by the function given to {function} should contain a single element")
+
+
+def leaf_in_place(tensor: Any, op: str) -> RuntimeError:
+    x, where = name_of(tensor) or "x", user_line()
+    fix = out_of_place(where.text if where is not None else "").rstrip(".") or f"Write `{x} = {x} + ...`"
+    return RuntimeError(
+        "a leaf Variable that requires grad is being used in an in-place operation.\n"
+        f"{writer(op, where)} would overwrite {x}, whose gradient you asked for.\n"
+        f"To update a parameter: `with no_grad(): {x} -= lr * {x}.grad`. Otherwise: {fix[0].lower()}{fix[1:]}, or work on "
+        f"{x}.clone()."
+    )
+
+
+def leaf_view_in_place(op: str) -> RuntimeError:
+    where = user_line()
+    fix = out_of_place(where.text if where is not None else "") or "Change a clone()."
+    return RuntimeError(
+        "a view of a leaf Variable that requires grad is being used in an in-place operation.\n"
+        f"{writer(op, where)} would overwrite part of a leaf. To update a parameter do it inside `with no_grad():`. To "
+        f"compute with the changed value: {fix[0].lower()}{fix[1:]}"
+    )
+
+
+_FORBIDDEN_VIEWS = {
+    "no_grad": (
+        "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+        "case is ambiguous and error-prone, it is forbidden.",
+        "Make the view outside no_grad if {op} is to be recorded, or write inside no_grad if it is not; or change a "
+        "clone().",
+    ),
+    "inference": (
+        "A view was created in inference mode and is being modified inplace in normal mode. Given that this use case is "
+        "ambiguous and error-prone, it is forbidden.",
+        "Make the view outside inference_mode if {op} is to be recorded, or write inside it if it is not; or change a "
+        "clone().",
+    ),
+    "function": (
+        "Output of a custom Function is a view and is being modified inplace. This view was created inside a custom "
+        "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override the "
+        "custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden.",
+        "Return a clone() from forward, or write {op} out of place.",
+    ),
+}
+
+
+def view_in_place(origin: Any, op: str) -> RuntimeError:
+    if isinstance(origin, str):
+        what, advice = _FORBIDDEN_VIEWS[origin]
+    else:
+        what = (
+            f"Output {origin[0]} of {origin[1]} is a view and is being modified inplace. This view is the output of a "
+            "function that returns multiple views. Such functions do not allow the output views to be modified inplace."
+        )
+        advice = "Write {op} out of place, or take the part with an index (x[i], x[a:b]), which may be written to."
+    return RuntimeError(f"{what}\n{advice.format(op=op)}")
+
+
+def out_requires_grad(prim: Any) -> RuntimeError:
+    name = f"{prim.name}(): " if prim is not None else ""
+    return RuntimeError(
+        f"{name}functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+        "requires grad. Use the returned value instead of out=, or work inside no_grad()."
+    )

@@ -1,0 +1,149 @@
+"""Other libraries' arrays where they cannot go: what they are, and the conversion to write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule._src.messages.names import name_of
+
+
+def _type(x: Any) -> str:
+    kind = type(getattr(x, "payload", x))
+    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
+def _converted(x: Any) -> str:
+    name = name_of(x.payload) or "x"
+    return x.library.conversion.format(x=name)  # type: ignore[no-any-return]
+
+
+def foreign_lacks(x: Any, function: str, error: BaseException | None = None) -> TypeError:
+    """An operation that an array's library does not have, or failed at."""
+    said = f" It says: {error}" if error is not None and str(error) else ""
+    return TypeError(
+        f"np.{function} is not to be had of a {_type(x)} of shape {tuple(x.shape)}: {x.library.name} does not compute it, and "
+        f"nothing is converted silently.{said}\nWhere the numbers fit in memory, convert first: {_converted(x)}; else write "
+        "it with operations that docs/operators.md lists for that type."
+    )
+
+
+def foreign_to_numpy(x: Any, what: str = "this operation") -> TypeError:
+    return TypeError(
+        f"a {_type(x)} of shape {tuple(x.shape)} would become a NumPy array here, which is not done silently: {what} "
+        f"needs the numbers in memory. Write {_converted(x)} (.numpy() of a tensor), or use another operation; "
+        "docs/operators.md lists those that keep the type."
+    )
+
+
+_SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+}  # fmt: skip
+
+
+def sparse_in_function(x: Any) -> TypeError:
+    """A sparse matrix of SciPy's in a function of NumPy's."""
+    name = name_of(x) or "A"
+    return TypeError(
+        f"NumPy's functions do not take a {type(x).__name__} of scipy.sparse. Write {name} @ x for the product with an array or a "
+        f"tensor, {name}.toarray() where it may be dense; chainrule.sparse.like({name}, data) has entries to differentiate by."
+    )
+
+
+def lazy_function(x: Any) -> RuntimeError:
+    """A function or method of Dask's own that was given a tensor."""
+    name = name_of(x) or "x"
+    return RuntimeError(
+        f"a function or method of Dask's own would make plain data of {name}, of shape {tuple(x.shape)}, and drop its "
+        f"derivative. NumPy's functions and operators keep it and are as lazy: np.sum({name}) for da.sum({name}), X @ {name} for "
+        f"X.dot({name}), np.stack for da.stack. Where the path may be cut: {name}.detach()."
+    )
+
+
+def other_librarys_array(symbol: str, x: Any, other: Any) -> TypeError:
+    """An operator of a tensor or an Array and an array of a library that knows neither it nor NumPy's protocols."""
+    sign = _SIGNS.get(symbol) or _SIGNS.get(symbol.removeprefix("r"), symbol)
+    ours, theirs = f"chainrule.{type(x).__name__}", f"{_root(other)}.{type(other).__name__}"
+    a, b = name_of(x) or "x", name_of(other) or "y"
+    if not hasattr(other, "__dlpack__"):
+        return TypeError(
+            f"unsupported operand type(s) for {sign}: '{ours}' and '{theirs}', which does not answer to NumPy's protocols. Write "
+            f"np.asarray({b}) in the place of {b}."
+        )
+    make = "cr.array_api.from_dlpack" if type(x).__name__ == "Array" else "cr.from_dlpack"
+    return TypeError(
+        f"unsupported operand type(s) for {sign}: '{ours}' and '{theirs}'. Arrays of two libraries do not mix, and nothing is "
+        f"converted silently. Write {make}({b}), which shares its memory, in the place of {b}; or go on in the other library "
+        f"with {_root(other)}.from_dlpack({a}.detach()), which has no derivative."
+    )
+
+
+def _root(x: Any) -> str:
+    root = type(x).__module__.partition(".")[0]
+    return {"jaxlib": "jax.dlpack", "jax": "jax.dlpack"}.get(root, root)
+
+
+def foreign_has_no_memory(x: Any) -> BufferError:
+    return BufferError(
+        f"a {_type(x)} of shape {tuple(x.shape)} is not memory that could be shared through DLPack. Where the numbers fit in "
+        f"memory, convert first: {_converted(x)}."
+    )
+
+
+def mixed_devices(x: Any, on: int, y: Any, other: int | None) -> RuntimeError:
+    """Operands on several devices."""
+    first, second = f"cuda:{on}", "cpu" if other is None else f"cuda:{other}"
+    a, b = name_of(x) or "x", name_of(y) or "y"
+    return RuntimeError(
+        f"Expected all tensors to be on the same device, but found at least two devices, {first} and {second}! {a}, of shape "
+        f"{tuple(x.shape)}, is on {first}, and {b}, of shape {tuple(y.shape)}, on {second}. Write {b}.to('{first}') (for an "
+        f"array of NumPy's, chainrule.as_tensor(array, device='{first}')), or {a}.to('{second}'); nothing moves between devices "
+        "silently, except what has no dimensions."
+    )
+
+
+def explain_foreign(x: Any) -> TypeError:
+    return TypeError(
+        f"explain() shows the numbers of a computation, and those of a {_type(x)} of shape {tuple(x.shape)} are not read "
+        f"silently: explain it on a part that fits in memory, such as {_converted(x)}."
+    )
+
+
+def layout_foreign(x: Any) -> TypeError:
+    return TypeError(
+        f"structured Jacobians and Hessians (jacobian with a layout, cr.hessian) are made of NumPy's arrays, and nothing is "
+        f"converted silently: for a {_type(x)} of shape {tuple(x.shape)} there are jacobian(f, x), func.hessian, grad, jvp, "
+        f"vjp and hvp. Or convert it: {_converted(x)}."
+    )
+
+
+def mixed_libraries(x: Any, y: Any) -> TypeError:
+    return TypeError(
+        f"a {_type(x)} of shape {tuple(x.shape)} and a {_type(y)} of shape {tuple(y.shape)} in one operation: neither library "
+        f"takes the other's arrays. Convert one of them, with {_converted(x)} or {_converted(y)}."
+    )
+
+
+def foreign_write(x: Any) -> TypeError:
+    return TypeError(
+        f"a {_type(x)} of shape {tuple(x.shape)} would be written into, which is not done silently in a rule: arrays of "
+        f"{x.library.name} are not memory. Write np.where(mask, new, old), or convert first: {_converted(x)}."
+    )
+
+
+def foreign_into_memory(op: str, x: Any) -> TypeError:
+    return TypeError(
+        f"{op}: a {_type(x)} of shape {tuple(x.shape)} cannot be written into the memory of a NumPy array, and nothing is "
+        "converted silently. Convert it first: w -= lr * w.grad.compute() where gradients are lazy, .numpy() of any other "
+        f"tensor; {_converted(x)} of the array itself."
+    )
+
+
+def lazy_requires_grad(tensor: Any, method: str) -> RuntimeError:
+    x = name_of(tensor) or "tensor"
+    return RuntimeError(
+        f"{method}() of a lazy tensor that requires grad: its numbers cannot carry the gradient of {x}, so the path would be "
+        f"cut silently. Call backward() first, which is lazy as well, and compute the value with what it gave, in one pass: "
+        f"dask.compute({x}.detach(), w.grad); or write {x}.detach().{method}()."
+    )

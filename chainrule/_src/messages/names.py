@@ -1,0 +1,84 @@
+"""What the user's program calls things: the variables of its frames, found by identity."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from types import FrameType, FunctionType, ModuleType
+from typing import Any
+
+from chainrule._src.messages.places import PACKAGE, user_frame
+
+_FRAMES = 3
+_ITEMS = 1000
+_LAST_RESULT = re.compile(r"_+\d*")  # what interactive sessions call their latest results
+
+Scope = tuple[list[tuple[str, Any]], FrameType, bool]
+
+
+def scopes(frame: Any = None) -> list[Scope]:
+    """The variables of a frame (of the user's running one by default) and its callers, three in all.
+
+    First all locals, then the globals; each with its frame, and whether it is the globals.
+    """
+    frame = user_frame() if frame is None else frame
+    running: list[Any] = []
+    while frame is not None and len(running) < _FRAMES:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            running.append(frame)
+        frame = frame.f_back
+    found: list[Scope] = [(_variables(f.f_locals), f, f.f_locals is f.f_globals) for f in running]
+    seen = [id(f.f_globals) for _, f, whole in found if whole]
+    for f in running:
+        if id(f.f_globals) not in seen:
+            seen.append(id(f.f_globals))
+            found.append((_variables(f.f_globals), f, True))
+    return found
+
+
+def _variables(scope: Any) -> list[tuple[str, Any]]:
+    """Names with their values; names that begin with an underscore come last, a session's ``_`` not at all."""
+    names = [(str(name), value) for name, value in list(scope.items()) if str(name).isidentifier()]
+    names = [pair for pair in names if not _LAST_RESULT.fullmatch(pair[0])]
+    return sorted(names, key=lambda pair: pair[0].startswith("_"))
+
+
+def inside(name: str, value: Any) -> list[tuple[str, Any]]:
+    """What a variable holds, one level deep: ``net.w``, ``params["w"]``, ``ws[0]``; of modules all parameters."""
+    skipped = isinstance(value, (type, ModuleType, FunctionType)) or hasattr(type(value), "_edge")
+    if skipped or name in ("In", "Out") or name.startswith("__"):
+        return []
+    if isinstance(value, dict):
+        return [(f"{name}[{_key_text(k)}]", v) for k, v in list(value.items())] if len(value) <= _ITEMS else []
+    if isinstance(value, (list, tuple)):
+        fields = getattr(value, "_fields", None)
+        if isinstance(value, tuple) and isinstance(fields, tuple):
+            return [(f"{name}.{field}", v) for field, v in zip(fields, value)]
+        return [(f"{name}[{i}]", v) for i, v in enumerate(value[:_ITEMS])]
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return []
+    is_module = "_parameters" in held and hasattr(type(value), "named_parameters")
+    parameters = list(value.named_parameters())[:_ITEMS] if is_module else []
+    return [(f"{name}.{k}", v) for k, v in [*parameters, *list(held.items())[:_ITEMS]] if isinstance(k, str)]
+
+
+def _key_text(key: Any) -> str:
+    """A key as one writes it: text in double quotes, where that is simple."""
+    return f'"{key}"' if isinstance(key, str) and key.isprintable() and not set(key) & set('"\\') else repr(key)
+
+
+def variables(frame: Any = None) -> Iterator[tuple[str, Any, FrameType]]:
+    """All variables, nearest first, and after them what they hold."""
+    found = scopes(frame)
+    for pairs, frame, _ in found:
+        yield from ((name, value, frame) for name, value in pairs)
+    for pairs, frame, _ in found:
+        for name, value in pairs:
+            yield from ((deeper, item, frame) for deeper, item in inside(name, value))
+
+
+def name_of(thing: Any) -> str:
+    """The name of the user's variable that holds ``thing``, or ''."""
+    return next((name for name, value, _ in variables() if value is thing), "") if thing is not None else ""

@@ -1,0 +1,407 @@
+"""Tensors where something else is wanted, and the other way round."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.messages.libraries import instead_of_arrays, taken_by_library
+from chainrule._src.messages.names import name_of
+from chainrule._src.messages.places import PACKAGE, bracketed, calling_frame, program_line, user_frame, user_line, warn
+from chainrule._src.messages.reading import STORES, argument, expression, out_of_place, running, with_arrays
+from chainrule._src.messages.table import made
+from chainrule._src.messages.words import shape_of
+
+_NOT_OF_OBJECTS = re.compile(r"dtype\('O'\)|not supported for the input types")
+
+
+def noted(error: Exception) -> None:
+    """Say of an error of NumPy's what may have made it: an array of objects, or a write that ours refused first."""
+    refused = error.__cause__
+    if isinstance(error, ValueError) and refused is not None and _raised_by(refused, "chainrule."):
+        error.add_note(str(refused))
+        return
+    note = (
+        "np.array([...]) of values that carry a derivative is an array of objects, which NumPy's compiled functions don't take. "
+        "Write np.array([...], like=x), where x is an argument of your function, or chainrule.Array([...]), or np.stack([...])."
+    )
+    found = _NOT_OF_OBJECTS.search(str(error)) or (isinstance(error, AttributeError) and _raised_by(error, "numpy."))
+    if found and note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def _raised_by(error: BaseException, library: str) -> bool:
+    """Whether an error comes from a library's function: NumPy's, where an element of an array of objects is no array."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and str(last.tb_frame.f_globals.get("__name__", "")).startswith(library)
+
+
+def written_to_buffer(array: Any) -> str:
+    """What to say of ``buffer[i] = array``, where the buffer is a plain NumPy array; '' where that is not what happens."""
+    frame = user_frame()
+    now = running(frame)
+    if frame is None or now.instruction not in STORES:
+        return ""
+    buffer = now.text.split("[")[0].strip()
+    held = frame.f_locals.get(buffer, frame.f_globals.get(buffer))
+    made = (
+        f"{buffer} = np.zeros({held.shape}, like=x), where x is an argument"
+        if isinstance(held, np.ndarray)
+        else "it of x"
+    )
+    return (
+        f"`{now.text}` ({program_line()}) belongs to a plain NumPy array, which holds numbers only: the derivative of what is "
+        f"written would be lost.\nMake {made} of the function: it may be written into. Or collect the parts in a list, and "
+        "np.stack() them."
+    )
+
+
+def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True) -> RuntimeError:
+    if carries and (written := written_to_buffer(array)):
+        return RuntimeError(written)
+    line = f" ({where})" if (where := program_line()) is not None else ""
+    text = (
+        f"{what} would drop the derivative of an array of shape {array.shape}{line}: a plain NumPy array cannot carry it.\n"
+        if carries
+        else f"{what} of an array of shape {array.shape}{line} that stands for all examples of a vmap: there is no one array of "
+        "its numbers.\n"
+    )
+    taken = taken_by_library(array)
+    if taken:
+        x, instead = taken
+        return RuntimeError(text + instead.replace(f"{x}.detach().numpy()", f"np.asarray({x}.detach())"))
+    return RuntimeError(
+        f"{text}Functions of numpy and scipy.special keep it. To put values together: np.stack([...]), "
+        "np.concatenate([...]) or np.array([...], like=x), or write them into out = np.zeros_like(x). "
+        "For a function without a rule: chainrule.primitive. For plain values, without a derivative: np.asarray(x.detach())."
+    )
+
+
+def dlpack_of_derivative(tensor: Any) -> BufferError:
+    x = name_of(tensor) or "tensor"
+    return BufferError(
+        "Can't export tensors that require gradient, use tensor.detach()\n"
+        f"The memory of a tensor has no derivative in it, so the path would be cut silently. Where that is what you want: "
+        f"{x}.detach(), as in np.from_dlpack({x}.detach())."
+    )
+
+
+def array_index(item: Any) -> IndexError:
+    kind = getattr(item, "dtype", None)
+    if kind is not None:
+        return IndexError(f"arrays used as indices must be of integer (or boolean) type, not {kind}")
+    return IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid "
+        f"indices, not {type(item).__name__}"
+    )
+
+
+def array_of_objects(array: Any, expected: str = "expected arrays of numbers, got") -> TypeError:
+    kinds = ", ".join(sorted({type(item).__name__ for item in array.flat}))
+    return TypeError(
+        f"{expected} an array of objects ({kinds}) of shape {array.shape}: make it one of numbers first, such as with "
+        ".astype(float)"
+    )
+
+
+def array_setter(name: str) -> AttributeError:
+    fix = {"shape": "x = x.reshape(shape)", "dtype": "x = x.astype(dtype)"}.get(name, f"make x again with that {name}")
+    return AttributeError(f"x.{name} cannot be assigned to: {fix}")
+
+
+def find_tensor(data: Any, kind: type) -> Any:
+    """The first tensor that requires grad in a nested sequence, else the first tensor, else None."""
+    found = None
+    stack = [data]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, kind):
+            if item._edge is not None:  # type: ignore[attr-defined]
+                return item
+            found = found if found is not None else item
+        elif (
+            isinstance(item, (list, tuple))
+            and item
+            and (isinstance(item[0], (list, tuple, kind)) or any(isinstance(i, kind) for i in item))
+        ):
+            stack.extend(reversed(item))
+    return found
+
+
+def tensor_of_tensors(tensor: Any) -> RuntimeError:
+    name, parts = name_of(tensor), argument()
+    return RuntimeError(
+        "tensor(...) of tensors that require grad would copy their numbers and cut the graph"
+        f"{f' (it holds {name})' if name else ''}: gradients would not flow back to them.\n"
+        f"Use stack({parts if parts.startswith('[') and '[' not in parts[1:] else '[a, b]'}) (or cat) to keep them connected; "
+        "detach() them first if a copy is what you want."
+    )
+
+
+def ragged(data: Any) -> ValueError:
+    return ValueError(
+        "expected sequences of equal length: the nested lists do not form a rectangle "
+        f"(lengths {sorted({len(d) for d in data if hasattr(d, '__len__')})[:6]} side by side)"
+        if isinstance(data, (list, tuple)) and any(hasattr(d, "__len__") for d in data)
+        else f"could not make an array of {type(data).__name__}"
+    )
+
+
+def special_array(kind: type) -> TypeError:
+    if kind.__name__ == "matrix":
+        return TypeError(
+            "a np.matrix beside a tensor: its * is a matrix product and its rows stay matrices, which tensors do not follow. "
+            "Convert it first, with np.asarray(m), and write @ for products."
+        )
+    return TypeError(
+        "a masked array beside a tensor: tensors have no masks, so its masked numbers would be taken as they are. Fill them "
+        "first, as in m.filled(0), or choose with np.where(m.mask, other, x)."
+    )
+
+
+def not_numbers(data: Any, dtype: Any) -> Exception:
+    kinds = (
+        "The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, "
+        "uint32, uint16, uint8, and bool."
+    )
+    if hasattr(data, "dtype"):
+        return TypeError(
+            f"can't convert {type(data).__module__}.{type(data).__name__} of type {dtype} to a tensor. {kinds}"
+        )
+    if isinstance(data, (str, bytes)):
+        return TypeError(f"new(): invalid data type '{type(data).__name__}'. {kinds}")
+    item = data
+    while isinstance(item, (list, tuple)) and item:
+        item = next((i for i in item if not isinstance(i, (int, float, complex)) or abs(i) >= 2**63), item[0])
+    if isinstance(item, str):
+        return ValueError(f"too many dimensions 'str': the list holds {item!r}. {kinds}")
+    if isinstance(item, int):
+        return ValueError(f"Overflow when unpacking long long: {item} does not fit into 64 bits; write it as a float")
+    return RuntimeError(f"Could not infer dtype of {type(item).__name__}. {kinds}")
+
+
+def wrong_operand(function: str, position: int, value: Any, argument: str = "") -> TypeError:
+    argument = argument or (("input", "other")[position] if position < 2 else f"argument {position + 1}")
+    what = type(value).__name__
+    if what == "Tensor" or hasattr(value, "__dlpack__"):
+        what = f"{type(value).__module__.partition('.')[0]}.{what} (chainrule.from_dlpack(x) makes one of it)"
+    if isinstance(value, (np.ndarray, np.generic)):
+        what = f"an array of dtype {value.dtype}"
+    how = ": wrap it in tensor(...)" if isinstance(value, (list, tuple, np.ndarray)) else ""
+    return TypeError(f"{function}(): argument '{argument}' (position {position + 1}) must be Tensor, not {what}{how}")
+
+
+def no_tensor(function: Any, args: Any, kwargs: Any) -> TypeError | None:
+    """The first argument of a call that is declared a tensor and is none; None where there is no such argument."""
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    position = 0
+    for position, (name, declared) in enumerate(inspect.signature(function).parameters.items()):
+        kind = str(declared.annotation)
+        if name not in given or "Tensor" not in kind:
+            continue
+        for i, value in enumerate(given[name] if declared.kind is declared.VAR_POSITIONAL else (given[name],)):
+            if not hasattr(value, "_edge") and not (value is None and "None" in kind):
+                return wrong_operand(function.__name__.lstrip("_"), position + i, value, name)
+    return None
+
+
+def no_rule_for_numpy(name: str, inputs: Any) -> TypeError:
+    tensors = [x for x in inputs if hasattr(x, "_edge")]
+    names = list(dict.fromkeys(filter(None, map(name_of, tensors))))
+    of = f" ({', '.join(names)})" if names else ""
+    module = "np." if hasattr(np, name.split(".")[0]) else "np.linalg." if hasattr(np.linalg, name) else ""
+    call = with_arrays() or f"{module}{name}({names[0] if names else 'x'}.detach().numpy(), ...)"
+    if not all(isinstance(getattr(x, "_raw", None), np.ndarray) for x in tensors):
+        call = "call it outside of the transformation, where there are plain arrays"
+    return TypeError(
+        f"{module}{name} has no rule for tensors{of}. If no gradient has to flow through it: {call}.\n"
+        "If one has to: write it with functions that have a rule, or give it one with chainrule.primitive."
+    )
+
+
+def out_is_plain_array(name: str, target: Any) -> RuntimeError:
+    taken = taken_by_library(target)  # np.full_like writes into what it has made itself
+    if taken:
+        return RuntimeError(f"a plain array cannot carry the gradient of a tensor. {taken[1]}")
+    buffer = name_of(target)
+    tensor = f"{buffer} = chainrule.tensor({buffer})" if buffer else "chainrule.tensor(...)"
+    anew = out_of_place(running(user_frame()).text)
+    return RuntimeError(
+        f"np.{name} would write a tensor into {buffer or 'the buffer'}, a plain NumPy array of shape {shape_of(target)}, "
+        f"which cannot carry gradients. {anew + ' Or make' if anew else 'Make'} it a tensor first: {tensor}."
+    )
+
+
+def inside_transformation(tensor: Any) -> RuntimeError:
+    kind = type(tensor._raw).__name__
+    inside = {"Batched": "vmap", "Dual": "jvp"}.get(kind, kind)
+    level = getattr(tensor._raw, "level", 0)
+    if not getattr(level, "alive", True):
+        return made("escaped_tensor", level, ".numpy()")
+    return RuntimeError(
+        f"Cannot access data pointer of Tensor that doesn't have storage{bracketed(user_line())}: this tensor lives "
+        f"inside {inside} and has no single NumPy array there, so .numpy(), np.asarray() and other code that needs the "
+        "numbers cannot work on it. "
+        + (
+            instead_of_arrays(tensor, "tensor", detach=False)
+            or "Compute with tensors all the way and return the value from the function: outside it is an ordinary one."
+        )
+    )
+
+
+def data_dependent(tensor: Any, what: str) -> RuntimeError:
+    level = getattr(tensor._raw, "level", 0)
+    if not getattr(level, "alive", True):
+        return made("escaped_tensor", level, what)
+    at = bracketed(user_line())
+    many = "inside vmap each example has a value of its own, so there is no one number to go on with."
+    if what == "bool()":
+        return RuntimeError(
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow"
+            f"{at}: {many} Use torch.where(condition, a, b), which computes both and chooses."
+        )
+    if what == "the truth of an array":
+        return RuntimeError(
+            f"vmap: {what} in if, while, and, or, min() or max(){at}: {many} np.where(condition, a, b), np.minimum and "
+            "np.maximum compute both and choose; a loop whose end depends on the values runs a fixed number of times."
+        )
+    if what.endswith("of an array"):
+        return RuntimeError(
+            f"vmap: {what}{at}: {many} Keep it an array (a 0-d array works in arithmetic, as an index and in "
+            "np.take_along_axis as a number does), or return it and call this outside."
+        )
+    if what.startswith(("a boolean mask", "nonzero", "unique")):
+        return made("dynamic_shape", what, "Use torch.where(mask, x, 0.) or multiply by the mask, which keep the size.")
+    return RuntimeError(
+        f"vmap: It looks like you're calling .item() on a Tensor ({what}{at}): {many} Keep it a tensor (a 0-d tensor works "
+        "in arithmetic as a number does), or return it and call this outside."
+    )
+
+
+def integer_requires_grad(tensor: Any) -> RuntimeError:
+    x = name_of(tensor)
+    few = isinstance(tensor._raw, np.ndarray) and tensor._raw.size <= 4
+    subject = x or (str(tensor._raw.tolist()) if few else "This one")
+    fix = f"{x} = {x}.float()" if x.isidentifier() else "dtype=float32 (or .float())"
+    return RuntimeError(
+        "only Tensors of floating point and complex dtype can require gradients.\n"
+        f"{subject} is {tensor.dtype}, and an integer cannot change by a little. Write 1. instead of 1, or "
+        f"{fix} before asking for gradients."
+    )
+
+
+def no_index(tensor: Any) -> TypeError:
+    """A tensor stands where Python wants an integer, or beside a list, which Python would repeat."""
+    x, value = name_of(tensor), expression()
+    text = "only integer tensors of a single element can be converted to an index"
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        sides = [ast.unparse(side) for side in (value.left, value.right)]
+        array = next((side for side in sides if side.startswith(("[", "("))), "the list")
+        return TypeError(
+            f"{text}: `*` with a tensor on one side and a sequence on the other. Make the sequence a tensor: "
+            f"tensor({array if len(array) <= 30 else '...'})."
+        )
+    fix = "" if tensor.numel() != 1 else f": int({x or 'x'}) rounds towards 0"
+    return TypeError(f"{text}, not {x or 'a tensor'} of dtype {tensor.dtype} and shape {shape_of(tensor)}{fix}")
+
+
+def no_grad_needed(tensor: Any, text: str) -> RuntimeError:
+    why = f": {tensor._cut}" if tensor._cut is not None else ". Call requires_grad_() on the inputs first"
+    return RuntimeError(f"{text}{why}")
+
+
+def leaves_graph(tensor: Any, what: str) -> None:
+    """A tensor that requires grad becomes a plain number: warn, or raise where it is lost in an array's element.
+
+    Nothing is said where the number is printed, as in ``"%.2f" % x``.
+    """
+    caller = sys._getframe(4)  # who called float(x), which is x.__float__
+    now = running(caller) if not caller.f_code.co_filename.startswith(PACKAGE) else running(None)
+    if now.instruction in STORES:
+        raise stored_in_array(tensor, now.text)
+    if now.instruction in ("BINARY_OP", "BINARY_MODULO"):
+        return
+    own = re.match(rf"{what}\((.+)\)$", now.text)  # the user's own float(x[0])
+    x = own[1] if own and len(own[1]) <= 30 else name_of(tensor) or "x"
+    called = now.text if len(now.text) <= 40 and "(" in now.text else f"{what}({x})"
+    takes = f"{called} is" if own else f"{called} takes {what}({x}),"
+    taken = taken_by_library(tensor)
+    function = re.match(r"math\.(\w+)\(", called)
+    name = _NUMPY_NAMES.get(function[1], function[1]) if function else ""
+    if function and hasattr(np, name):
+        fix = f"np.{called[5:].replace(function[1], name, 1)} keeps the gradient"
+    else:
+        fix = f"{x} itself works in arithmetic and in np functions such as np.sin({x}), which keep the gradient"
+    warn(
+        "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider using "
+        "tensor.detach() first.\n"
+        + (taken[1] if taken else f"{takes} a plain number that leaves the graph: {fix}.")
+        + f" Where only the number is wanted, write {x}.item()."
+    )
+
+
+#: what NumPy calls functions of ``math``
+_NUMPY_NAMES = {"pow": "power", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2",
+                "acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh"}  # fmt: skip
+
+
+def stored_in_array(tensor: Any, target: str) -> RuntimeError:
+    """``buffer[i] = t`` with a plain array for a buffer."""
+    buffer = target.split("[")[0].strip() or "the buffer"
+    return RuntimeError(
+        "setting an array element with a tensor that requires grad.\n"
+        f"`{target or buffer}` belongs to a plain NumPy array, which holds numbers only: the gradient of "
+        f"{name_of(tensor) or 'the value'} would be lost.\n"
+        f"Make {buffer} a tensor, {buffer} = chainrule.tensor({buffer}), which may be written into; or collect the parts in "
+        "a list and stack() them."
+    )
+
+
+def numpy_requires_grad(tensor: Any) -> RuntimeError:
+    now = running(user_frame())
+    taken = taken_by_library(tensor)
+    x = taken[0] if taken else name_of(tensor) or "tensor"
+    text = (
+        "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
+        f"A plain array cannot carry the gradient of {x if x != 'tensor' else 'a tensor'}, so the path would be cut silently.\n"
+    )
+    if now.instruction in STORES:
+        buffer = now.text.split("[")[0].strip()
+        text += (
+            f"`{now.text}` writes into a plain NumPy array: make it a tensor first, {buffer} = chainrule.tensor({buffer}), or "
+            "collect the parts in a list and stack() them."
+        )
+    elif "vectorize." in getattr(getattr(calling_frame(), "f_code", None), "co_qualname", ""):
+        text += "np.vectorize calls the function with plain numbers: chainrule.func.vmap(f) calls it with tensors."
+    else:
+        text += _instead_of_numpy(tensor, x)
+    return RuntimeError(text)
+
+
+def _instead_of_numpy(tensor: Any, x: str) -> str:
+    return instead_of_arrays(tensor, x) or (
+        f"Where that is what you want: {x}.detach().numpy(). NumPy's own functions work on tensors and keep it: "
+        f"np.sin({x}), np.sum({x}, axis=0)."
+    )
+
+
+def warn_hooks_not_pickled(hooks: dict[int, Any]) -> None:
+    hook = next(iter(hooks.values()))
+    warn(f"backward hook {hook!r} on tensor will not be serialized. Register it again on the tensor that is loaded.")
+
+
+def numpy_has_tangent(tensor: Any) -> RuntimeError:
+    return RuntimeError(
+        "Can't call numpy() on a dual Tensor: a plain array cannot carry its tangent, so the derivative would be lost "
+        f"silently. {_instead_of_numpy(tensor, name_of(tensor) or 'tensor')}"
+    )

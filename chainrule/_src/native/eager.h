@@ -1,0 +1,257 @@
+/* Eager operations in C: what values.c (numbers), tape.c (nodes and tensors), row.c (a row of the table: its value and
+   its rules as programs of loops), operation.c (what users call) and sweep.c (the backward pass) share.
+
+   Python says what is computed, and is the reference: every function here does what a Python one does, in the ordinary case,
+   and leaves the rest to that by the same call. None knows an operation by name.
+
+   Everything needs the GIL. A result of 0 (or NULL without an error) says "not for us", before anything was changed. */
+
+#ifndef CHAINRULE_EAGER_H
+#define CHAINRULE_EAGER_H
+
+#include "runner.h"
+
+#include <numpy/ufuncobject.h>
+
+/* elements up to which a loop is called here; beyond, NumPy's ufunc (or SharedUfunc) does it, and lets other threads run */
+#define DIRECT_MOST 8192
+
+#ifdef _MSC_VER
+#define THREAD_LOCAL __declspec(thread)
+#else
+#define THREAD_LOCAL _Thread_local
+#endif
+
+#define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
+
+/* Python's classes, the places of their slots, and what nodes are made with. Set once, by connect(). */
+typedef struct {
+    PyTypeObject *tensor, *node, *output, *leaf, *freed, *view, *where, *written, *cut_type;
+    PyObject *local, *watches, *modes[3]; /* a thread's mode: as usual; nothing is recorded; nor is that worth a note */
+    PyObject *unread, *user_line, *no_grad, *writes, *before_write; /* see messages/places.py, tape/versions.py */
+    PyObject *special, *user_files, *note_frame, *counter, *clock, *no_params, *getframe, *nothing;
+    Py_ssize_t raw, edge, cut, grad, tensor_view, views;                                        /* of Tensor */
+    Py_ssize_t prim, pullback, params, edges, saved, in_avals, hooks, seq, code, lasti;         /* of Node */
+    Py_ssize_t output_node, output_index, output_edges, output_seq, output_hooks;               /* of Output */
+    Py_ssize_t leaf_tensor, leaf_hooks, leaf_added, leaf_passes, leaf_seq;                            /* of Leaf */
+    Py_ssize_t view_base, view_last, view_origin, view_before;                                  /* of View */
+    Py_ssize_t latest;                                                                          /* of the clock of writes */
+    Py_ssize_t written_count, written_times, written_last;                                      /* of Written */
+    Py_ssize_t where_code, where_lasti, cut_kind, cut_sources, cut_where;                       /* of Where, of Cut */
+    Py_ssize_t prim_pullback, prim_row, prim_tied, prim_kind, prim_listed, prim_save_from, prim_name; /* of Primitive */
+    PyArray_Descr *of[3]; /* float, double, bool */
+    int on;               /* 0: Python does everything */
+} Core;
+extern Core core;
+
+/* what this thread does with its operations. UNUSUAL: what Python has to do, as where it is watched; or -1 error */
+enum { UNUSUAL, RECORDS, NO_GRAD, SILENT };
+int special_mode(void);
+/* whether the ordinary case is ours at all, and which */
+static inline int mode_now(void) { return !core.on ? UNUSUAL : PyList_GET_SIZE(core.special) == 0 ? RECORDS : special_mode(); }
+static inline int is_ordinary(void) { return core.on && PyList_GET_SIZE(core.special) == 0; }
+
+/* have warnings name the user's line, until leave_located is given the token (NULL where nothing has to be left). -1 with an error */
+int enter_located(PyObject **token);
+void leave_located(PyObject *token);
+/* the same once in a sweep, before what is not called by call_located. swap_lazy: from here to the end of a sweep; NULL: not here */
+int enter_lazily(void);
+PyObject **swap_lazy(PyObject **token);
+int in_sweep(void); /* whether there is a place for that token */
+/* call Python; what NumPy warns of in it names the user's line (operation.c) */
+PyObject *call_located(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+PyObject *call_located_dict(PyObject *callable, PyObject *const *args, size_t nargs, PyObject *params);
+/* warn of floating-point exceptions, or raise, as NumPy is told to: -1 with an error */
+int give_errors(const char *name, int found);
+
+/* ---- values.c */
+
+typedef struct {
+    InnerLoop fn;
+    void *data;
+} Loop;
+
+/* what computes a value: a ufunc, whose loops are used for small arrays, or any function */
+typedef struct {
+    PyObject *value, *ufunc; /* what is called; whose loops these are, NULL if it is none of NumPy's */
+    Loop loops[2];           /* for arrays of float, of double */
+    int gives_mask;          /* the result is bool */
+    int exact;               /* the result of each element is the one that IEEE 754 asks for, however the arrays lie */
+} Function;
+
+int read_function(Function *function, PyObject *value, int nin);
+void clear_function(Function *function);
+int visit_function(const Function *function, visitproc visit, void *arg);
+/* the value for raw operands: ndarrays, exact floats or ints, with at least one array. A new reference to an ndarray */
+PyObject *apply(const Function *function, int nin, PyObject *const *raw, int into); /* into: written into the first of them */
+PyObject *as_array(PyObject *result); /* takes over; a NumPy scalar becomes an array without dimensions */
+/* run a loop; the floating-point exceptions it raised */
+int run_loop(Loop loop, char **args, npy_intp n, const npy_intp *strides);
+
+static inline int is_number(PyObject *x) { return PyFloat_CheckExact(x) || PyLong_CheckExact(x); }
+/* 0 for an array of float, 1 of double, -1 for anything else */
+static inline int kind_of(PyObject *x) {
+    PyArray_Descr *dtype;
+    if (!PyArray_CheckExact(x)) return -1;
+    dtype = PyArray_DESCR((PyArrayObject *)x);
+    return dtype == core.of[1] ? 1 : dtype == core.of[0] ? 0 : -1;
+}
+static inline int is_mask(PyObject *x) { return PyArray_CheckExact(x) && PyArray_DESCR((PyArrayObject *)x) == core.of[2]; }
+PyObject *new_array(int kind, int ndim, const npy_intp *dims); /* kind: 2 for a mask */
+PyObject *array_of(PyObject *number, int kind); /* of a Python number, without dimensions; NULL without an error where NumPy has something to say about it */
+PyObject *about(PyObject *array);               /* (shape, dtype) */
+PyObject *total(PyObject *x);                   /* np.add.reduce over everything */
+PyObject *sum_rows(PyObject *g, PyObject *aval);/* np.add.reduce over the first axis, down to (shape, dtype) */
+/* sums of the middle one of three axes, to `outer` rows of `inner`; the floating-point exceptions it raised */
+int add_up(int kind, const char *from, char *to, npy_intp outer, npy_intp n, npy_intp inner, npy_intp size);
+PyObject *add_arrays(PyObject *x, PyObject *y); /* x + y, of one dtype and shape */
+PyObject *add_into(PyObject *x, PyObject *y);   /* x += y; x again */
+int add_in_place(PyObject *x, PyObject *y);     /* x += y, of one dtype and shape, small and contiguous; the floating-point exceptions it raised */
+
+/* a program: a function of arrays of one dtype as a list of loops, whose intermediate results stay here */
+enum { INPUTS = 8, CONSTANTS = 8, MOST_STEPS = 24, VALUES = INPUTS + CONSTANTS + MOST_STEPS };
+enum { ELEMENTS, SUMS, MAXIMA, CORES }; /* of a step: elements; sums or maxima of rows, or the loop of a gufunc of rows */
+typedef struct {
+    Loop loop;
+    PyObject *operation, *exchanged; /* the same on tensors, which records; where the first operand is a number: on the others, the number last */
+    int nin, from[3], size, exact, slot; /* size: bytes of an element of the result; slot: where it is kept */
+    int form;                            /* how it goes along the last axis: see below */
+} Step;
+typedef struct {
+    int nsteps, nconstants, nslots, reads, inexact, result, kind, masks; /* reads, masks: bits of the inputs; inexact: of those that a step reads that is not exact; result: the number of a value; kind: of all inputs and of the result */
+    Step *steps;
+    int by_rows; /* whether it goes along the last axis */
+    npy_intp most; /* elements up to which it serves */
+    double constants[CONSTANTS]; /* each holds a float or a double, by `kind` */
+    PyObject *numbers[CONSTANTS]; /* the same as Python has them */
+} Program;
+/* fill from (steps, constants, result, most); 1, or -1 with an error */
+int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObject *operations);
+void clear_program(Program *program);
+/* `shape`: an array of the result's; NULL without an error where Python has to do it, as where something overflows */
+PyObject *run_program(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs);
+
+/* ---- tape.c */
+
+/* where a node says that it was made: at a code and instruction, or in the frame that is `depth` frames up */
+typedef struct {
+    PyObject *code, *lasti;
+    int depth;
+} Place;
+extern const Place here;
+
+/* A node at the end of the tape (takes over edges, saved and in_avals, also where one of them is NULL and there will be none),
+   and a tensor (takes over data and edge). */
+PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObject *edges, PyObject *saved, PyObject *in_avals, Place place);
+PyObject *new_tensor(PyObject *data, PyObject *edge, PyObject *cut);
+/* What an operation gives that is not recorded, as core.dispatch._unrecorded: a tensor (takes over data). */
+PyObject *unrecorded(PyObject *data, PyObject *prim, PyObject *const *args, Py_ssize_t n, int mode, Place place);
+PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, Place place);
+PyObject *user_line(Place place); /* a Where, or None */
+int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode); /* have the tensor be a view of the other */
+
+/* ---- row.c */
+
+#define MOST_SAVED 4
+typedef struct Variant Variant;
+
+/* a row of the table: what it saves, and its value and its rules as programs, once they were asked for */
+typedef struct {
+    PyObject_HEAD
+    PyObject *prim;
+    Function value;
+    int nin, nsaves, what[MOST_SAVED], users[MOST_SAVED];      /* what: an operand, -1 the result; users: bits of the operands whose rules read it */
+    int records, elementwise, variadic, needs_avals, view; /* records: 0 where results never have a derivative */
+    int along;                                             /* one operand, and an axis: its programs go along the last */
+    int reduction, product, joins;                        /* 1 a sum, 2 a mean; a product of matrices; 1 along an axis, 2 along a new one */
+    Variant **variants;
+    int nvariants;
+} Row;
+
+Row *row_of(PyObject *prim);  /* borrowed; NULL without an error where there is none */
+int all_axes(PyObject *params, int ndim); /* whether a reduction's parameters reduce everything to one number */
+PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params);
+PyObject *saved_of(const Row *row, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result);
+PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result);
+/* What bind gives for tensors of arrays and numbers; `out`: the value, or NULL; mode: as mode_now(). NULL without an error
+   where Python has to do it. */
+PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int mode, Place place);
+
+PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, Place place); /* views: remember what the result is a view of */
+int is_constant(PyObject *x);                                               /* a plain array among the operands */
+int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n); /* have copies of plain operands saved; plain: bits of the operands */
+
+/* grads, one for each edge that is not None: 1 done, 0 Python has to do it, -1 error */
+int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
+int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, Place place);
+#define MOST_OPERANDS 16 /* of an operation whose rule runs here */
+
+/* ---- structure.c: NULL (or 0) without an error where Python has to do it */
+
+#define MOST_ARGS 16
+PyObject *sum_axes(PyObject *x, PyObject *params);
+int mean_count(PyObject *x, PyObject *params, npy_intp *n); /* of how many numbers each is the sum */
+PyObject *spread_axes(PyObject *g, PyObject *aval, PyObject *params);
+int has_plain_strides(PyObject *x);
+PyObject *join(PyObject *const *raw, int n, PyObject *params, int new_axis);
+int part(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int new_axis, PyObject **grads);
+
+/* ---- operation.c */
+
+#define MOST_ELEMENTWISE 3
+/* What an elementwise operation is called with. The arrays and edges are ours while others may run. */
+typedef struct {
+    PyObject *raw[MOST_ELEMENTWISE], *edges[MOST_ELEMENTWISE];
+    int count, recorded, constants; /* constants: bits of those that are plain arrays */
+} Operands;
+/* a node of a row and these operands; `result` is their value */
+PyObject *node_of(Row *row, PyObject *prim, const Operands *operands, PyObject *params, PyObject *result, Place place);
+
+/* What an operation gives on tensors; NULL without an error where Python has to do it. */
+PyObject *operate(PyObject *operation, PyObject *const *args, int nargs, Place place);
+int is_operation(PyObject *object);
+
+PyObject *opened(PyObject *x); /* the tensor of an Array, borrowed; anything else itself */
+
+/* ---- ways.c */
+
+enum { MOST_WORDS = 160, MOST_OPERANDS_OF_CALL = 16 };
+/* a call as words, which say all that its way depends on, and its tensors and plain arrays (borrowed) */
+typedef struct {
+    long long words[MOST_WORDS];
+    PyObject *operands[MOST_OPERANDS_OF_CALL];
+    int n, noperands, recorded;
+} Call;
+typedef struct Ways Ways;
+
+Ways *new_ways(void);
+void clear_ways(Ways *ways);
+int visit_ways(const Ways *ways, visitproc visit, void *arg);
+/* about: the function; named: a dict, or the names of what follows the arguments. 0: not for us */
+int read_call(Call *call, PyObject *about, PyObject *const *args, Py_ssize_t nargs, PyObject *named);
+int find_way(Ways *ways, const Call *call, PyObject *about, PyObject **way); /* way: borrowed, or NULL. 1: it came before, and is to be learnt */
+void keep_way(Ways *ways, const Call *call, PyObject *way);
+int is_way(PyObject *way, Py_ssize_t n);
+PyObject *follow(PyObject *way, PyObject *const *operands, int n);          /* a tensor; NULL without an error where Python has to do it */
+
+/* ---- index.c */
+
+/* A tensor at an index; NULL without an error where Python has to do it. basic, at_places: the rows that it is recorded by; numpy: as in
+   NumPy's face, else in PyTorch's. */
+PyObject *at_index(PyObject *basic, PyObject *at_places, PyObject *tensor, PyObject *index, int numpy, int mode);
+
+/* ---- inplace.c: the tensor that was written into; NULL without an error where Python has to do it */
+
+int may_write(PyObject *tensor, int mode, int replaced); /* whether a write into a tensor is ordinary. replaced: it may get another history */
+/* An elementwise row's value, written into its first operand. `label`: what it is called in the record of writes; direct: outside the
+   tape it is one call of a ufunc. */
+PyObject *operate_in_place(Row *row, PyObject *prim, PyObject *label, int direct, PyObject *const *args, Operands *operands, int mode);
+PyObject *assign(PyObject *label, PyObject *target, PyObject *value, int number, int mode); /* a number, or another tensor's elements */
+int connect_writes(PyObject *wrote, PyObject *record, PyObject *lock, PyObject *lender);
+
+extern PyType_Spec operation_spec, row_spec;
+extern PyMethodDef tape_functions[], sweep_functions[], row_functions[], operation_functions[];
+int connect_values(PyObject *plus);
+int connect_rows(PyObject *make_row, PyObject *trace_value, PyObject *trace_rule, PyObject *unbroadcast, PyObject *operations, PyObject *guarded);
+
+#endif

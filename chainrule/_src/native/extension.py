@@ -1,0 +1,88 @@
+"""Loading the extension, and trying it against NumPy before anything relies on it."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from chainrule._src import config
+from chainrule._src.native.code import FIRST_INPUT, VERSION, loop_step, program
+
+__all__ = [
+    "AVAILABLE",
+    "OWN",
+    "Runner",
+    "SharedUfunc",
+    "execute",
+    "first_broken",
+    "get_threads",
+    "loop",
+    "orders",
+    "set_threads",
+    "use_lapack",
+    "why_not",
+]
+
+
+def _unavailable(*args: Any) -> NoReturn:
+    raise RuntimeError(f"chainrule._src.native is not available: {why_not}")
+
+
+why_not = ""
+LOOPS: Any = None
+try:
+    if not config.NATIVE:
+        raise ImportError("CHAINRULE_NATIVE=0 in the environment")
+    from chainrule._src.native import _loops
+    from chainrule._src.native._loops import VERSION as BUILT
+
+    if BUILT != VERSION:
+        raise ImportError("it was built from other sources: `make native`, or install chainrule again")
+    from chainrule._src.native._loops import (
+        OWN,
+        Runner,
+        SharedUfunc,
+        execute,
+        first_broken,
+        get_threads,
+        loop,
+        orders,
+        set_threads,
+        use_lapack,
+    )
+except ModuleNotFoundError:
+    why_not = "the extension was not built: there was no C compiler when chainrule was installed"
+except (ImportError, AttributeError, RuntimeError) as problem:  # the latter from a NumPy of another binary interface
+    why_not = f"the extension is not loaded: {problem}"
+
+
+def _difference(ufunc: np.ufunc, types: str) -> str:
+    """What a loop does otherwise than NumPy, "" if nothing."""
+    if len(ufunc.types) != ufunc.ntypes or types not in ufunc.types:
+        return f"{ufunc.__name__} of NumPy {np.__version__} has no loop {types}"
+    address = loop(ufunc, ufunc.types.index(types))
+    if address is None:
+        return f"{ufunc.__name__} of NumPy {np.__version__} does not say where its loop {types} is"
+    fn, data = address
+    x = np.linspace(-2, 2, 7, dtype=types[0])
+    arrays = [x] * ufunc.nin + [np.zeros_like(x)]
+    args = [(FIRST_INPUT + k, 0) for k in range(len(arrays))]
+    code = program([loop_step(fn, data, x.size, args, [a.itemsize for a in arrays])])
+    execute(code, 0, code.size, np.array([0, 0, *(a.ctypes.data for a in arrays)], np.intp))
+    if arrays[-1].tobytes() != ufunc(*arrays[:-1]).tobytes():
+        return f"loop {types} of {ufunc.__name__} gives other values than NumPy {np.__version__}"
+    return ""
+
+
+if not why_not:
+    why_not = _difference(np.add, "dd->d") or _difference(np.multiply, "ff->f") or _difference(np.tanh, "d->d")
+
+AVAILABLE = not why_not
+if AVAILABLE:
+    LOOPS = _loops
+    config.THREADS.follow(set_threads)
+else:
+    OWN = {}
+    Runner = SharedUfunc = execute = first_broken = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
+    orders = use_lapack = _unavailable

@@ -1,0 +1,768 @@
+/* A row of the table: recording it, and its rules.
+
+   A rule is Python's. When it is first needed, rules/programs.py runs it on stand-ins and notes the ufuncs that it calls; if the
+   program of their loops gives the same bits as the rule on samples, it runs from then on in the rule's place. */
+
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#include "eager.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <structmember.h> /* the names of Python 3.11 */
+
+#define MOST_VARIANTS 48
+
+/* The rule for one operand, or the value, on inputs of one kind. A rule's inputs are the cotangent and the saved values, a value's the
+   operands; then come the numbers among the parameters. */
+struct Variant {
+    int operand, kind, broadcast, recorded, usable; /* operand: -1 for the value; usable: 0 where Python has to */
+    int masks;                                      /* bits of the inputs that are masks */
+    PyObject *numbers;                              /* for each input that is a number, that; or None for any; False for an array. NULL where none is a number */
+    PyObject *params;
+    Program program;
+};
+
+typedef struct {
+    PyObject *at[INPUTS]; /* borrowed */
+    int count, kind, masks, numbers;
+} Inputs;
+
+static PyTypeObject *row_type;
+static PyObject *make_row, *trace_value, *trace_rule, *python_unbroadcast, *operations;
+
+Row *row_of(PyObject *prim) {
+    PyObject *row = SLOT(prim, core.prim_row), *made;
+    if (row != NULL) return Py_TYPE(row) == row_type ? (Row *)row : NULL;
+    made = PyObject_CallOneArg(make_row, prim);
+    if (made == NULL) return NULL;
+    if (SLOT(prim, core.prim_row) == NULL) SLOT(prim, core.prim_row) = Py_NewRef(made);
+    Py_DECREF(made);
+    row = SLOT(prim, core.prim_row);
+    return Py_TYPE(row) == row_type ? (Row *)row : NULL;
+}
+
+/* ---- recording */
+
+int all_axes(PyObject *params, int ndim) {
+    static PyObject *axis, *keepdims;
+    PyObject *axes;
+    Py_ssize_t i;
+    if (axis == NULL && ((axis = PyUnicode_InternFromString("axis")) == NULL || (keepdims = PyUnicode_InternFromString("keepdims")) == NULL)) return -1;
+    axes = PyDict_GetItemWithError(params, axis);
+    if (axes == NULL || !PyTuple_CheckExact(axes) || PyTuple_GET_SIZE(axes) != ndim || PyDict_GetItemWithError(params, keepdims) != Py_False) return PyErr_Occurred() ? -1 : 0;
+    for (i = 0; i < ndim; i++) { /* in order, as they are written where all are meant */
+        if (!PyLong_CheckExact(PyTuple_GET_ITEM(axes, i)) || PyLong_AsLong(PyTuple_GET_ITEM(axes, i)) != i - ndim) return 0;
+    }
+    return 1;
+}
+
+static PyObject *divided(PyObject *x, npy_intp n) { /* takes over x */
+    static Function divide;
+    PyObject *operands[2], *result;
+    if (x == NULL) return NULL;
+    if (divide.value == NULL) {
+        PyObject *numpy = PyImport_ImportModule("numpy"), *ufunc = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, "true_divide");
+        Py_XDECREF(numpy);
+        if (ufunc != NULL) read_function(&divide, ufunc, 2);
+        Py_XDECREF(ufunc);
+    }
+    operands[0] = x;
+    operands[1] = divide.value == NULL ? NULL : PyLong_FromSsize_t(n);
+    result = operands[1] == NULL ? NULL : apply(&divide, 2, operands, 0);
+    Py_XDECREF(operands[1]);
+    Py_DECREF(x);
+    return result;
+}
+
+/* What NumPy made; it does not always say that there was no memory. */
+static PyObject *made(PyObject *array) {
+    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+    return array;
+}
+
+/* x @ y as rows.contract has it, for matrices or stacks of as many */
+static PyObject *product(Row *row, PyObject *x, PyObject *y) {
+    PyObject *both[] = {x, y}, *token, *result;
+    int ndim = PyArray_NDIM((PyArrayObject *)x);
+    (void)row;
+    if (ndim != PyArray_NDIM((PyArrayObject *)y) || ndim != 2) return as_array(call_located(row->value.value, both, 2, NULL));
+    if (in_sweep()) return enter_lazily() < 0 ? NULL : as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
+    if (enter_located(&token) < 0) return NULL; /* a function of ours may have called */
+    result = as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
+    leave_located(token);
+    return result;
+}
+
+static const Program *find_program(Row *row, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params);
+
+/* Add inputs to those that are known; 0 where they are too many, or no arrays of one kind, masks and numbers. */
+static int add_inputs(Inputs *inputs, PyObject *const *values, Py_ssize_t n) {
+    Py_ssize_t i;
+    for (i = 0; i < n; i++) {
+        PyObject *value = values[i];
+        int kind = kind_of(value);
+        if (inputs->count == INPUTS) return 0;
+        if (kind >= 0) {
+            if (inputs->kind >= 0 && inputs->kind != kind) return 0;
+            inputs->kind = kind;
+        } else if (is_mask(value)) {
+            inputs->masks |= 1 << inputs->count;
+        } else if (is_number(value)) {
+            inputs->numbers = 1;
+        } else if (value != Py_None) {
+            return 0;
+        }
+        inputs->at[inputs->count++] = value;
+    }
+    return 1;
+}
+
+static int add_parameters(Inputs *inputs, PyObject *params) {
+    Py_ssize_t at = 0;
+    PyObject *name, *value;
+    while (PyDict_Next(params, &at, &name, &value)) {
+        if (is_number(value) && !add_inputs(inputs, &value, 1)) return 0;
+    }
+    return 1;
+}
+
+/* The value that is no ufunc, as a program of them; NULL without an error where it is none. */
+static PyObject *value_by_program(Row *row, PyObject *const *raw, int n, PyObject *params) {
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
+    const Program *program;
+    PyObject *like = NULL;
+    int k;
+    for (k = 0; k < n; k++) {
+        if (!PyArray_CheckExact(raw[k])) continue;
+        if (!PyArray_ISCARRAY_RO((PyArrayObject *)raw[k])) return NULL;
+        if (like == NULL || PyArray_NDIM((PyArrayObject *)raw[k]) > PyArray_NDIM((PyArrayObject *)like)) like = raw[k];
+    }
+    if (like == NULL || PyArray_SIZE((PyArrayObject *)like) > DIRECT_MOST) return NULL;
+    if (!add_inputs(&inputs, raw, n) || inputs.kind < 0 || !add_parameters(&inputs, params)) return NULL;
+    program = find_program(row, -1, &inputs, 0, 0, params);
+    return program == NULL ? NULL : run_program(program, like, inputs.at, inputs.count);
+}
+
+static PyObject *reduce_axes(Row *row, PyObject *x, PyObject *params) {
+    PyObject *sum = sum_axes(x, params);
+    npy_intp n;
+    if (sum == NULL || row->reduction != 2) return sum;
+    if (mean_count(x, params, &n)) return divided(sum, n);
+    Py_DECREF(sum);
+    return NULL;
+}
+
+/* What the row's value is; a Python number may be among the operands. */
+PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params) {
+    if (row->reduction && n == 1) {
+        int all = all_axes(params, PyArray_NDIM((PyArrayObject *)raw[0]));
+        PyObject *sum = all == 1 ? total(raw[0]) : NULL;
+        if (sum != NULL) return row->reduction == 2 ? divided(sum, PyArray_SIZE((PyArrayObject *)raw[0])) : sum;
+        if (all < 0 || PyErr_Occurred()) return NULL;
+        sum = all == 1 ? NULL : reduce_axes(row, raw[0], params);
+        if (sum != NULL || PyErr_Occurred()) return sum;
+    }
+    if (row->joins) {
+        PyObject *joined = join(raw, n, params, row->joins - 1);
+        if (joined != NULL || PyErr_Occurred()) return joined;
+    }
+    if (row->product && n == 2 && kind_of(raw[0]) >= 0 && kind_of(raw[1]) >= 0) return product(row, raw[0], raw[1]);
+    if (row->value.ufunc != NULL && n == row->nin && PyDict_GET_SIZE(params) == 0) return apply(&row->value, n, raw, 0);
+    if ((row->elementwise || row->along) && n == row->nin) {
+        PyObject *result = value_by_program(row, raw, n, params);
+        if (result != NULL || PyErr_Occurred()) return result;
+    }
+    return as_array(call_located_dict(row->value.value, raw, (size_t)n, params));
+}
+
+PyObject *saved_of(const Row *row, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result) {
+    PyObject *saved;
+    int i, k, needed = 0;
+    if (row->nsaves == 0) return Py_NewRef(core.nothing);
+    for (k = 0; k < n; k++) needed |= (edges[k] != Py_None) << k;
+    saved = PyTuple_New(row->nsaves);
+    for (i = 0; saved != NULL && i < row->nsaves; i++) {
+        PyObject *value = !(row->users[i] & needed) ? Py_None : row->what[i] < 0 ? result : raw[row->what[i]];
+        PyTuple_SET_ITEM(saved, i, Py_NewRef(value));
+    }
+    return saved;
+}
+
+/* As core.dispatch._in_avals. */
+PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result) {
+    PyArrayObject *out = (PyArrayObject *)result;
+    PyObject *avals;
+    int i, needed = row->needs_avals;
+    for (i = 0; i < n && !needed; i++) {
+        if (PyArray_CheckExact(raw[i])) {
+            PyArrayObject *x = (PyArrayObject *)raw[i];
+            needed = PyArray_DESCR(x) != PyArray_DESCR(out) || (row->elementwise && !PyArray_SAMESHAPE(x, out));
+        } else if (n != 2 || (i == 0 && row->value.ufunc == NULL)) {
+            needed = row->elementwise && PyArray_NDIM(out) > 0;
+        }
+    }
+    if (!needed) return Py_NewRef(Py_None);
+    avals = PyTuple_New(n);
+    for (i = 0; avals != NULL && i < n; i++) {
+        PyObject *aval = PyArray_CheckExact(raw[i]) ? about(raw[i]) : PyTuple_Pack(2, core.nothing, (PyObject *)PyArray_DESCR(out));
+        if (aval == NULL) Py_CLEAR(avals);
+        else PyTuple_SET_ITEM(avals, i, aval);
+    }
+    return avals;
+}
+
+static PyObject *python_protected;
+
+int is_constant(PyObject *x) {
+    if (!PyArray_CheckExact(x)) return 0;
+    return kind_of(x) >= 0 || PyArray_ISBOOL((PyArrayObject *)x) || (PyArray_ISINTEGER((PyArrayObject *)x) && PyArray_ISNOTSWAPPED((PyArrayObject *)x));
+}
+
+/* Arrays among what is saved that are operands themselves, by core.versions.protected: `plain`, bits of the operands. */
+int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n) {
+    Py_ssize_t i, k;
+    for (i = 0; saved != NULL && i < PyTuple_GET_SIZE(saved); i++) {
+        PyObject *value = PyTuple_GET_ITEM(saved, i), *kept;
+        for (k = 0; k < n && !(plain >> k & 1 && raw[k] == value); k++) {}
+        if (k == n) continue;
+        if (PyArray_NBYTES((PyArrayObject *)value) <= 65536 && PyArray_ISCARRAY((PyArrayObject *)value)) kept = made(PyArray_NewCopy((PyArrayObject *)value, NPY_CORDER));
+        else kept = PyObject_CallOneArg(python_protected, value);
+        if (kept == NULL) return -1;
+        PyTuple_SET_ITEM(saved, i, kept);
+        Py_DECREF(value);
+    }
+    return 0;
+}
+
+PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, Place place) {
+    PyObject *raw[MOST_ARGS], *edges[MOST_ARGS], *made = NULL, *edge_tuple, *node, *pullback, *saved, *avals;
+    Py_ssize_t i;
+    int recorded = 0, arrays = 0, constants = 0;
+    Row *row;
+    if (n < 1 || n > MOST_ARGS || mode < RECORDS) return NULL;
+    row = row_of(prim); /* first, as it may run Python */
+    if (row == NULL) return NULL;
+    for (i = 0; i < n; i++) {
+        raw[i] = args[i];
+        edges[i] = Py_None;
+        if (Py_TYPE(args[i]) == core.tensor) {
+            raw[i] = SLOT(args[i], core.raw);
+            edges[i] = SLOT(args[i], core.edge);
+            if (raw[i] == NULL || edges[i] == NULL || (kind_of(raw[i]) < 0 && (edges[i] != Py_None || !is_constant(raw[i])))) return NULL;
+            arrays++;
+            recorded |= edges[i] != Py_None;
+        } else if (is_constant(args[i])) {
+            arrays++;
+            constants |= 1 << i;
+        } else if (!is_number(args[i])) {
+            return NULL;
+        }
+    }
+    if (arrays == 0 || (constants && (!recorded || mode != RECORDS || !row->records)) || (row->variadic ? arrays < n : n != row->nin)) return NULL;
+    pullback = SLOT(prim, core.prim_pullback);
+    if (pullback == NULL) return NULL;
+    for (i = 0; i < n; i++) { /* they are ours while others may run */
+        Py_INCREF(raw[i]);
+        Py_INCREF(edges[i]);
+    }
+    Py_INCREF(row);
+    out = out == NULL ? value_of(row, raw, (int)n, params) : Py_NewRef(out);
+    if (out != NULL && PyArray_CheckExact(out) && (!recorded || mode != RECORDS || !row->records || PyArray_ISINTEGER((PyArrayObject *)out) || PyArray_ISBOOL((PyArrayObject *)out))) {
+        made = unrecorded(Py_NewRef(out), prim, args, n, mode, place);
+        if (made != NULL && row->view && views && view_of(made, args[0], prim, params, mode) < 0) Py_CLEAR(made);
+    } else if (out != NULL && PyArray_CheckExact(out) && (PyArray_ISFLOAT((PyArrayObject *)out) || PyArray_ISCOMPLEX((PyArrayObject *)out))) {
+        edge_tuple = PyTuple_New(n);
+        for (i = 0; edge_tuple != NULL && i < n; i++) PyTuple_SET_ITEM(edge_tuple, i, Py_NewRef(edges[i]));
+        saved = saved_of(row, raw, edges, (int)n, out);
+        if (constants && protect(saved, raw, constants, n) < 0) Py_CLEAR(saved);
+        avals = avals_of(row, raw, (int)n, out);
+        node = new_node(prim, pullback, params, edge_tuple, saved, avals, place);
+        made = new_tensor(Py_NewRef(out), node, NULL);
+        if (made != NULL && row->view && views && view_of(made, args[0], prim, params, mode) < 0) Py_CLEAR(made);
+    }
+    Py_XDECREF(out);
+    Py_DECREF(row);
+    for (i = 0; i < n; i++) {
+        Py_DECREF(raw[i]);
+        Py_DECREF(edges[i]);
+    }
+    return made;
+}
+
+PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int mode, Place place) { return record_as(prim, args, n, params, out, 1, mode, place); }
+
+/* ---- rules */
+
+static int is_same_number(PyObject *x, PyObject *y) {
+    if (x == y) return 1;
+    if (Py_TYPE(x) != Py_TYPE(y) || PyObject_RichCompareBool(x, y, Py_EQ) != 1) return 0;
+    return !PyFloat_CheckExact(x) || signbit(PyFloat_AS_DOUBLE(x)) == signbit(PyFloat_AS_DOUBLE(y));
+}
+
+/* Whether the numbers among inputs are those that a variant is for. */
+static int numbers_agree(PyObject *numbers, const Inputs *inputs) {
+    int i;
+    if (numbers == NULL) return 1;
+    if (PyTuple_GET_SIZE(numbers) != inputs->count) return 0;
+    for (i = 0; i < inputs->count; i++) {
+        PyObject *known = PyTuple_GET_ITEM(numbers, i);
+        if (is_number(inputs->at[i]) != (known != Py_False)) return 0;
+        if (known != Py_False && known != Py_None && !is_same_number(known, inputs->at[i])) return 0;
+    }
+    return 1;
+}
+
+/* Whether two dicts have the same parameters, apart from numbers, which are inputs. -1 error */
+static int parameters_agree(PyObject *x, PyObject *y) {
+    Py_ssize_t at = 0;
+    PyObject *name, *value, *other;
+    if (x == y) return 1;
+    if (PyDict_GET_SIZE(x) != PyDict_GET_SIZE(y)) return 0;
+    while (PyDict_Next(x, &at, &name, &value)) {
+        other = PyDict_GetItemWithError(y, name);
+        if (other == NULL || Py_TYPE(value) != Py_TYPE(other)) return PyErr_Occurred() ? -1 : 0;
+        if (value == other || is_number(value)) continue;
+        if (!PyUnicode_CheckExact(value) || PyUnicode_Compare(value, other) != 0) return PyErr_Occurred() ? -1 : 0;
+    }
+    return 1;
+}
+
+/* For each input itself if it is a number, else False: what a variant is traced with. */
+static PyObject *numbers_of(const Inputs *inputs) {
+    PyObject *numbers = PyTuple_New(inputs->count);
+    int i;
+    for (i = 0; numbers != NULL && i < inputs->count; i++) PyTuple_SET_ITEM(numbers, i, Py_NewRef(is_number(inputs->at[i]) ? inputs->at[i] : Py_False));
+    return numbers;
+}
+
+static Variant *add_variant(Row *row) {
+    Variant *variant, **more = PyMem_Realloc(row->variants, sizeof(Variant *) * (size_t)(row->nvariants + 1));
+    if (more != NULL) row->variants = more;
+    variant = more == NULL ? NULL : PyMem_Calloc(1, sizeof(Variant)); /* each by itself: one may be running while others are added */
+    if (variant == NULL) PyErr_NoMemory();
+    else row->variants[row->nvariants++] = variant;
+    return variant;
+}
+
+/* Trace the rule for an operand, or the value. */
+static PyObject *trace(Row *row, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *numbers, PyObject *params) {
+    if (operand < 0) return PyObject_CallFunction(trace_value, "OiOiO", row->prim, inputs->kind, numbers, inputs->masks, params);
+    return PyObject_CallFunction(trace_rule, "OiiiiOiO", row->prim, operand, inputs->kind, broadcast, recorded, numbers, inputs->masks, params);
+}
+
+/* The program for an operand, or the value, borrowed; NULL without an error where Python has to do it. */
+static const Program *find_program(Row *row, int operand, const Inputs *inputs, int broadcast, int recorded, PyObject *params) {
+    PyObject *numbers, *traced, *program, *which;
+    Variant *variant;
+    int i, agree;
+    for (i = 0; i < row->nvariants; i++) {
+        variant = row->variants[i];
+        if (variant->operand != operand || variant->kind != inputs->kind || variant->broadcast != broadcast || variant->recorded != recorded) continue;
+        if (variant->masks != inputs->masks || inputs->numbers != (variant->numbers != NULL) || !numbers_agree(variant->numbers, inputs)) continue;
+        agree = parameters_agree(variant->params, params);
+        if (agree != 0) return agree > 0 && variant->usable ? &variant->program : NULL;
+    }
+    if (row->nvariants == MOST_VARIANTS) return NULL;
+    numbers = numbers_of(inputs);
+    traced = numbers == NULL ? NULL : trace(row, operand, inputs, broadcast, recorded, numbers, params);
+    variant = traced == NULL || row->nvariants == MOST_VARIANTS ? NULL : add_variant(row); /* other code ran meanwhile */
+    if (variant != NULL) {
+        variant->operand = operand;
+        variant->kind = inputs->kind;
+        variant->masks = inputs->masks;
+        variant->broadcast = broadcast;
+        variant->recorded = recorded;
+        variant->params = Py_NewRef(params);
+        if (inputs->numbers) variant->numbers = Py_NewRef(numbers);
+    }
+    if (variant != NULL && traced != Py_None && PyArg_ParseTuple(traced, "OO", &which, &program) && fill_program(&variant->program, program, inputs->kind, inputs->masks, operations) >= 0) {
+        if (variant->numbers != NULL && PyTuple_CheckExact(which)) Py_SETREF(variant->numbers, Py_NewRef(which)); /* which it is for */
+        variant->usable = 1;
+        for (i = 0; recorded && i < variant->program.nsteps; i++) {
+            if (variant->program.steps[i].operation == NULL || !is_operation(variant->program.steps[i].operation)) variant->usable = 0;
+        }
+    }
+    Py_XDECREF(numbers);
+    Py_XDECREF(traced);
+    return variant != NULL && variant->usable && !PyErr_Occurred() ? &variant->program : NULL;
+}
+
+/* Takes over g. See rows.rules.unbroadcast. */
+static PyObject *unbroadcast(PyObject *g, PyObject *aval) {
+    PyObject *shape = PyTuple_GET_ITEM(aval, 0), *dtype = PyTuple_GET_ITEM(aval, 1), *result;
+    PyArrayObject *array = (PyArrayObject *)g;
+    Py_ssize_t ndim = PyTuple_GET_SIZE(shape), i;
+    if (PyArray_CheckExact(g) && PyArray_NDIM(array) == ndim && (PyObject *)PyArray_DESCR(array) == dtype) {
+        for (i = 0; i < ndim && PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) == PyArray_DIM(array, (int)i); i++) {}
+        if (i == ndim) return g;
+    }
+    result = PyArray_CheckExact(g) ? sum_rows(g, aval) : NULL;
+    if (result == NULL && !PyErr_Occurred()) {
+        PyObject *args[] = {g, shape, dtype};
+        result = call_located(python_unbroadcast, args, 3, NULL);
+    }
+    Py_DECREF(g);
+    return result;
+}
+
+static PyObject *transposed(PyObject *x) { return made(PyArray_SwapAxes((PyArrayObject *)x, PyArray_NDIM((PyArrayObject *)x) - 2, PyArray_NDIM((PyArrayObject *)x) - 1)); }
+
+static int product_rule(Row *row, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
+    int k, ndim = PyArray_NDIM((PyArrayObject *)g);
+    for (k = 0; k < 2; k++) {
+        PyObject *other = PyTuple_GET_ITEM(saved, k);
+        if (PyTuple_GET_ITEM(edges, k) != Py_None && (ndim < 2 || kind_of(other) < 0 || PyArray_NDIM((PyArrayObject *)other) != ndim)) return 0;
+    }
+    for (k = 0; k < 2; k++) { /* the rule for x reads y, the rule for y reads x */
+        PyObject *turned;
+        if (PyTuple_GET_ITEM(edges, k) == Py_None) continue;
+        turned = transposed(PyTuple_GET_ITEM(saved, k));
+        grads[k] = turned == NULL ? NULL : k == 0 ? product(row, g, turned) : product(row, turned, g);
+        Py_XDECREF(turned);
+        if (grads[k] == NULL) return -1;
+    }
+    return 1;
+}
+
+/* The cotangent of a sum over everything: a number at every place. Of a mean: divided by how many there are. */
+static int total_rule(Row *row, PyObject *node, PyObject *g, PyObject **grads) {
+    PyObject *aval, *shape, *number;
+    npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS] = {0}, n = 1;
+    int kind = kind_of(g), ndim, i, all;
+    if (kind < 0 || PyArray_NDIM((PyArrayObject *)g) != 0 || !PyTuple_CheckExact(SLOT(node, core.in_avals))) return 0;
+    aval = PyTuple_GET_ITEM(SLOT(node, core.in_avals), 0);
+    shape = PyTuple_GET_ITEM(aval, 0);
+    ndim = (int)PyTuple_GET_SIZE(shape);
+    all = all_axes(SLOT(node, core.params), ndim);
+    if (all != 1 || PyTuple_GET_ITEM(aval, 1) != (PyObject *)core.of[kind]) return all < 0 ? -1 : 0;
+    for (i = 0; i < ndim; i++) n *= dims[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+    if (n == 0) return 0;
+    number = row->reduction == 2 ? divided(Py_NewRef(g), n) : Py_NewRef(g);
+    if (number == NULL) return -1;
+    if (ndim == 0) {
+        grads[0] = number;
+        return 1;
+    }
+    Py_INCREF(core.of[kind]);
+    grads[0] = made(PyArray_NewFromDescr(&PyArray_Type, core.of[kind], ndim, dims, strides, PyArray_DATA((PyArrayObject *)number), NPY_ARRAY_WRITEABLE, NULL));
+    if (grads[0] == NULL) {
+        Py_DECREF(number);
+        return -1;
+    }
+    if (PyArray_SetBaseObject((PyArrayObject *)grads[0], number) == 0) return 1; /* which took over the number */
+    Py_CLEAR(grads[0]);
+    return -1;
+}
+
+/* The cotangent of a sum or mean over some axes. */
+static int axes_rule(Row *row, PyObject *node, PyObject *g, PyObject **grads) {
+    PyObject *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params), *each = Py_NewRef(g);
+    if (kind_of(g) < 0 || !PyTuple_CheckExact(avals) || !PyArray_ISCARRAY_RO((PyArrayObject *)g) || PyArray_SIZE((PyArrayObject *)g) > DIRECT_MOST) {
+        Py_DECREF(each);
+        return 0;
+    }
+    grads[0] = spread_axes(each, PyTuple_GET_ITEM(avals, 0), params);
+    if (grads[0] != NULL && row->reduction == 2) { /* now that it is known to be for us: this may warn */
+        npy_intp n = PyArray_SIZE((PyArrayObject *)grads[0]) / PyArray_SIZE((PyArrayObject *)g);
+        Py_CLEAR(grads[0]);
+        each = divided(each, n);
+        if (each != NULL) grads[0] = spread_axes(each, PyTuple_GET_ITEM(avals, 0), params);
+    }
+    Py_XDECREF(each);
+    return grads[0] != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
+static void drop(PyObject **grads, Py_ssize_t n) {
+    while (n-- > 0) Py_CLEAR(grads[n]);
+}
+
+int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
+    PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params);
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
+    Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
+    Row *row;
+    int done;
+    if (kind_of(g) < 0 || n > MOST_OPERANDS || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || !PyTuple_CheckExact(saved)) return 0;
+    row = row_of(prim);
+    if (row == NULL) return PyErr_Occurred() ? -1 : 0;
+    if (row->joins) {
+        done = part(g, avals, edges, params, row->joins - 1, grads);
+        if (done != 1) drop(grads, n);
+        return done;
+    }
+    if (row->reduction || row->product) {
+        done = row->reduction ? (PyTuple_GET_ITEM(edges, 0) == Py_None ? 1 : PyArray_NDIM((PyArrayObject *)g) ? axes_rule(row, node, g, grads) : total_rule(row, node, g, grads)) : avals != Py_None ? 0 : product_rule(row, g, saved, edges, grads);
+        if (done != 1) drop(grads, n);
+        return done;
+    }
+    if (!(row->elementwise || row->along) || PyTuple_GET_SIZE(saved) != row->nsaves || !PyDict_CheckExact(params)) return 0;
+    if (!add_inputs(&inputs, &g, 1) || !add_inputs(&inputs, PySequence_Fast_ITEMS(saved), row->nsaves) || !add_parameters(&inputs, params)) return 0;
+    for (i = 0; i < n; i++) {
+        const Program *program;
+        if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
+        program = find_program(row, (int)i, &inputs, avals != Py_None, 0, params);
+        grads[i] = program == NULL ? NULL : run_program(program, g, inputs.at, inputs.count);
+        if (grads[i] == NULL) {
+            drop(grads, n);
+            return PyErr_Occurred() ? -1 : 0;
+        }
+    }
+    for (i = 0; i < n && avals != Py_None; i++) { /* now that nothing is left to Python any more: this may warn */
+        if (grads[i] != NULL && (grads[i] = unbroadcast(grads[i], PyTuple_GET_ITEM(avals, i))) == NULL) {
+            drop(grads, n);
+            return -1;
+        }
+    }
+    return 1;
+}
+
+/* Whether each step is an operation on tensors, with the number last if there is one. */
+static int is_recordable(const Program *program, PyObject *const *inputs, int ninputs) {
+    int i, k, numbers[2];
+    if (program->reads >> ninputs) return 0;
+    for (i = 0; i < program->nsteps; i++) {
+        const Step *step = &program->steps[i];
+        for (k = 0; k < step->nin && k < 2; k++) {
+            int from = step->from[k];
+            numbers[k] = from >= INPUTS + CONSTANTS ? 0 : from >= INPUTS ? 1 : is_number(inputs[from]);
+            if (from < INPUTS && inputs[from] == Py_None) return 0;
+        }
+        if (step->nin > 2 || (step->nin == 1 && numbers[0]) || (step->nin == 2 && numbers[0] && (numbers[1] || step->exchanged == NULL))) return 0;
+    }
+    return 1;
+}
+
+/* Run a program on tensors, each step as the operation that records it. `values` has the inputs. */
+static PyObject *record_program(const Program *program, PyObject **values, Place place) {
+    PyObject *result = NULL;
+    int k, done;
+    if (program->result == 0) return Py_NewRef(values[0]);
+    for (k = 0; k < program->nconstants; k++) values[INPUTS + k] = program->numbers[k];
+    for (done = 0; done < program->nsteps; done++) {
+        const Step *step = &program->steps[done];
+        PyObject *operands[2], *operation = step->operation, *made;
+        for (k = 0; k < step->nin; k++) operands[k] = values[step->from[k]];
+        if (step->nin == 2 && is_number(operands[0])) { /* what belongs to a tensor has it first */
+            PyObject *number = operands[0];
+            operation = step->exchanged;
+            operands[0] = operands[1];
+            operands[1] = number;
+        }
+        made = operate(operation, operands, step->nin, place);
+        if (made == NULL && !PyErr_Occurred()) made = call_located(operation, operands, (size_t)step->nin, NULL);
+        values[INPUTS + CONSTANTS + done] = made;
+        if (made == NULL) goto end;
+    }
+    result = Py_NewRef(values[program->result]);
+end:
+    while (done-- > 0) Py_DECREF(values[INPUTS + CONSTANTS + done]);
+    return result;
+}
+
+int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, Place place) {
+    PyObject *prim = SLOT(node, core.prim), *saved = SLOT(node, core.saved), *values[VALUES], *tensors[MOST_SAVED], *save_from;
+    const Program *programs[MOST_OPERANDS] = {NULL};
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
+    Py_ssize_t i, k, n = PyTuple_GET_SIZE(edges);
+    Row *row;
+    int done = 1;
+    if (SLOT(node, core.in_avals) != Py_None || !PyTuple_CheckExact(saved) || Py_TYPE(g) != core.tensor || n > MOST_OPERANDS) return 0;
+    if (kind_of(SLOT(g, core.raw)) < 0 || SLOT(prim, core.prim_tied) != Py_False || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback)) return 0;
+    row = row_of(prim);
+    if (row == NULL) return PyErr_Occurred() ? -1 : 0;
+    save_from = SLOT(prim, core.prim_save_from);
+    if (!row->elementwise || PyDict_GET_SIZE(SLOT(node, core.params)) != 0 || PyTuple_GET_SIZE(saved) != row->nsaves || PyTuple_GET_SIZE(save_from) != row->nsaves) return 0;
+    if (!add_inputs(&inputs, &SLOT(g, core.raw), 1) || !add_inputs(&inputs, PySequence_Fast_ITEMS(saved), row->nsaves) || inputs.masks) return 0;
+    for (i = 0; i < row->nsaves; i++) { /* as engine.saved_tensors */
+        PyObject *value = PyTuple_GET_ITEM(saved, i), *edge = node;
+        Py_ssize_t from = PyLong_AsSsize_t(PyTuple_GET_ITEM(save_from, i));
+        if (from >= 0) edge = PyTuple_GET_ITEM(SLOT(node, core.edges), from);
+        tensors[i] = value == Py_None || is_number(value) ? Py_NewRef(value) : kind_of(value) >= 0 ? new_tensor(Py_NewRef(value), Py_NewRef(edge), Py_None) : NULL;
+        if (tensors[i] == NULL) {
+            drop(tensors, i);
+            return PyErr_Occurred() ? -1 : 0;
+        }
+    }
+    values[0] = g;
+    for (k = 0; k < row->nsaves; k++) values[1 + k] = tensors[k];
+    for (i = 0; i < n && done == 1; i++) {
+        if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
+        programs[i] = find_program(row, (int)i, &inputs, 0, 1, core.no_params);
+        if (programs[i] == NULL || !is_recordable(programs[i], values, 1 + row->nsaves)) done = PyErr_Occurred() ? -1 : 0;
+    }
+    for (i = 0; i < n && done == 1; i++) { /* now that nothing is left to Python any more: this may warn */
+        if (programs[i] != NULL && (grads[i] = record_program(programs[i], values, place)) == NULL) done = -1;
+    }
+    for (i = 0; i < row->nsaves; i++) Py_DECREF(tensors[i]);
+    if (done != 1) drop(grads, n);
+    return done;
+}
+
+/* ---- the type */
+
+/* Row(prim, value, noperands, saves, records, elementwise, variadic, needs_avals, view, reduction, product);
+   saves: (operand or -1 for the result, bits of the operands whose rules read it) each */
+static PyObject *row_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"prim", "value", "operands", "saves", "records", "elementwise", "variadic", "needs_avals", "view", "reduction", "product", "along", "joins", NULL};
+    PyObject *prim, *value, *saves;
+    int nin, records, elementwise, variadic, needs_avals, view, reduction, product, along = 0, joins = 0, i;
+    Row *self;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOiO!pppppii|pi:Row", names, &prim, &value, &nin, &PyTuple_Type, &saves, &records, &elementwise, &variadic, &needs_avals, &view, &reduction, &product, &along, &joins)) return NULL;
+    if (PyTuple_GET_SIZE(saves) > MOST_SAVED) {
+        PyErr_SetString(PyExc_ValueError, "a Row saves four values at most");
+        return NULL;
+    }
+    self = (Row *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    row_type = type;
+    self->prim = Py_NewRef(prim);
+    self->nin = nin;
+    self->records = records;
+    self->elementwise = elementwise;
+    self->variadic = variadic;
+    self->needs_avals = needs_avals;
+    self->view = view;
+    self->reduction = reduction;
+    self->product = product;
+    self->along = along;
+    self->joins = joins;
+    self->nsaves = (int)PyTuple_GET_SIZE(saves);
+    read_function(&self->value, value, nin);
+    for (i = 0; i < self->nsaves; i++) {
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(saves, i), "ii", &self->what[i], &self->users[i])) {
+            Py_DECREF(self);
+            return NULL;
+        }
+        if (self->what[i] < -1 || self->what[i] >= (nin > MOST_ARGS ? MOST_ARGS : nin)) {
+            PyErr_SetString(PyExc_ValueError, "a Row saves its operands and its result");
+            Py_DECREF(self);
+            return NULL;
+        }
+    }
+    return (PyObject *)self;
+}
+
+static int row_traverse(PyObject *object, visitproc visit, void *arg) {
+    Row *self = (Row *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->prim);
+    return visit_function(&self->value, visit, arg);
+}
+
+static int row_clear(PyObject *object) {
+    Row *self = (Row *)object;
+    Py_CLEAR(self->prim);
+    clear_function(&self->value);
+    return 0;
+}
+
+static void row_dealloc(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    Row *self = (Row *)object;
+    int i;
+    PyObject_GC_UnTrack(object);
+    row_clear(object);
+    for (i = 0; i < self->nvariants; i++) {
+        clear_program(&self->variants[i]->program);
+        Py_XDECREF(self->variants[i]->numbers);
+        Py_XDECREF(self->variants[i]->params);
+        PyMem_Free(self->variants[i]);
+    }
+    PyMem_Free(self->variants);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *row_programs(PyObject *object, void *unused) {
+    Row *self = (Row *)object;
+    int i, usable = 0, rules = 0;
+    (void)unused;
+    for (i = 0; i < self->nvariants; i++) {
+        if (self->variants[i]->operand < 0) continue;
+        rules++;
+        usable += self->variants[i]->usable;
+    }
+    return Py_BuildValue("(ii)", usable, rules);
+}
+
+/* For float and double: 1 if the value is a program, -1 if it is called, 0 if it was not asked for. */
+static PyObject *row_value_states(PyObject *object, void *unused) {
+    Row *self = (Row *)object;
+    int i, states[2] = {0, 0};
+    (void)unused;
+    for (i = 0; i < self->nvariants; i++) {
+        if (self->variants[i]->operand < 0) states[self->variants[i]->kind] = self->variants[i]->usable ? 1 : -1;
+    }
+    return Py_BuildValue("(ii)", states[0], states[1]);
+}
+
+static PyMemberDef row_members[] = {
+    {"value", T_OBJECT, offsetof(Row, value.value), 0, "what is called for large arrays"},
+    {NULL, 0, 0, 0, NULL},
+};
+static PyGetSetDef row_getset[] = {
+    {"programs", row_programs, NULL, "how many of its rules run as programs, and how many were asked for", NULL},
+    {"value_states", row_value_states, NULL, "for float and double: 1 if its value is a program, -1 if it is called, 0 if that is not known yet", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static PyType_Slot row_slots[] = {
+    {Py_tp_new, row_new},
+    {Py_tp_dealloc, row_dealloc},
+    {Py_tp_traverse, row_traverse},
+    {Py_tp_clear, row_clear},
+    {Py_tp_members, row_members},
+    {Py_tp_getset, row_getset},
+    {0, NULL},
+};
+PyType_Spec row_spec = {"chainrule._src.native._loops.Row", sizeof(Row), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, row_slots};
+
+static PyObject *python_bind, *python_record_unary;
+
+/* bind(prim, operands, params) and record_unary(prim, x, params, out=None), as in core.dispatch */
+static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    (void)module;
+    int mode = nargs == 3 && PyDict_CheckExact(args[2]) && (PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])) ? mode_now() : UNUSUAL;
+    if (mode != UNUSUAL) {
+        PyObject *made = mode < 0 ? NULL : record(args[0], PySequence_Fast_ITEMS(args[1]), PySequence_Fast_GET_SIZE(args[1]), args[2], NULL, mode, here);
+        if (made != NULL || PyErr_Occurred()) return made;
+    }
+    return call_located(python_bind, args, (size_t)nargs, NULL);
+}
+
+static PyObject *record_unary(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    (void)module;
+    int mode = (nargs == 3 || nargs == 4) && PyDict_CheckExact(args[2]) ? mode_now() : UNUSUAL;
+    if (mode != UNUSUAL) {
+        PyObject *made = mode < 0 ? NULL : record(args[0], args + 1, 1, args[2], nargs == 3 || args[3] == Py_None ? NULL : args[3], mode, here);
+        if (made != NULL || PyErr_Occurred()) return made;
+    }
+    return call_located(python_record_unary, args, (size_t)nargs, NULL);
+}
+
+/* recorders(bind, record_unary): the Python functions that are left the cases that are not ordinary */
+static PyObject *recorders(PyObject *module, PyObject *args) {
+    PyObject *both, *unary;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO:recorders", &both, &unary)) return NULL;
+    Py_XSETREF(python_bind, Py_NewRef(both));
+    Py_XSETREF(python_record_unary, Py_NewRef(unary));
+    Py_RETURN_NONE;
+}
+
+PyMethodDef row_functions[] = {
+    {"recorders", recorders, METH_VARARGS, "recorders(bind, record_unary): the Python functions of these names"},
+    {"bind", (PyCFunction)(void (*)(void))bind, METH_FASTCALL, "tape.dispatch.bind"},
+    {"record_unary", (PyCFunction)(void (*)(void))record_unary, METH_FASTCALL, "tape.dispatch.record_unary"},
+    {NULL, NULL, 0, NULL},
+};
+
+int connect_rows(PyObject *row, PyObject *value, PyObject *rule, PyObject *undo, PyObject *known, PyObject *guarded) {
+    python_protected = guarded;
+    make_row = row;
+    trace_value = value;
+    trace_rule = rule;
+    python_unbroadcast = undo;
+    operations = known;
+    return 0;
+}

@@ -1,0 +1,168 @@
+/* Ufuncs whose large calls threads share.
+
+   SharedUfunc(ufunc) is called like the ufunc. If the arrays are large, contiguous and alike, of float or double, each thread
+   calls the ufunc's own inner loop on a part of the elements; every other call is the ufunc's. */
+
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#include "runner.h"
+
+#include <numpy/ufuncobject.h>
+#include <math.h>
+#include <stddef.h>
+#include <structmember.h> /* the names of Python 3.11 */
+
+/* elements from which threads share a call: to wake one may take 20 microseconds, and so long a loop gains nothing */
+#define SHARED_FROM 500000
+/* elements of a part: whole vectors, so that they end where they end in one long run */
+#define PART 4096
+
+typedef struct {
+    InnerLoop fn;
+    void *data;
+} Loop;
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyUFuncObject *ufunc;
+    Loop of_float, of_double;
+} SharedUfunc;
+
+typedef struct {
+    Loop loop;
+    int nargs;
+    npy_intp n;
+    char *args[3];
+    npy_intp strides[3];
+    union {
+        float narrow;
+        double wide;
+    } number; /* the second operand, where it is no array */
+} Call;
+
+static void part_of_call(const void *context, npy_intp first, npy_intp last, char *scratch) {
+    const Call *call = context;
+    npy_intp start = first * PART, n = last * PART < call->n ? (last - first) * PART : call->n - start;
+    char *args[3];
+    int k;
+    (void)scratch;
+    for (k = 0; k < call->nargs; k++) args[k] = call->args[k] + start * call->strides[k];
+    call->loop.fn(args, &n, call->strides, call->loop.data);
+}
+
+/* The number as an operand of the array's type; 0 where only NumPy knows what it becomes. */
+static int read_number(PyObject *object, int type, Call *call) {
+    double value;
+    if (!PyFloat_CheckExact(object)) return 0;
+    value = PyFloat_AS_DOUBLE(object);
+    if (type == NPY_DOUBLE) {
+        call->number.wide = value;
+    } else {
+        call->number.narrow = (float)value;
+        if (isfinite(value) && !isfinite(call->number.narrow)) return 0; /* it overflows, and NumPy says so */
+    }
+    call->args[1] = (char *)&call->number;
+    call->strides[1] = 0;
+    return 1;
+}
+
+/* Whether threads can share the call. */
+static int read_call(SharedUfunc *self, PyObject *const *args, Call *call) {
+    PyArrayObject *first = (PyArrayObject *)args[0], *second;
+    int type;
+    if (!PyArray_CheckExact(args[0]) || PyArray_SIZE(first) < SHARED_FROM || !PyArray_ISCARRAY_RO(first)) return 0;
+    type = PyArray_TYPE(first);
+    if (type != NPY_FLOAT && type != NPY_DOUBLE) return 0;
+    call->loop = type == NPY_FLOAT ? self->of_float : self->of_double;
+    if (call->loop.fn == NULL || get_threads() < 2) return 0;
+    call->nargs = self->ufunc->nargs;
+    call->n = PyArray_SIZE(first);
+    call->args[0] = PyArray_BYTES(first);
+    call->strides[0] = call->strides[1] = call->strides[2] = PyArray_ITEMSIZE(first);
+    if (self->ufunc->nin == 1 || args[1] == args[0]) {
+        call->args[1] = call->args[0];
+        return 1;
+    }
+    if (!PyArray_CheckExact(args[1])) return read_number(args[1], type, call);
+    second = (PyArrayObject *)args[1];
+    call->args[1] = PyArray_BYTES(second);
+    return PyArray_TYPE(second) == type && PyArray_ISCARRAY_RO(second) && PyArray_SAMESHAPE(first, second);
+}
+
+static PyObject *call_in_parts(SharedUfunc *self, PyArrayObject *like, Call *call) {
+    PyObject *out = PyArray_SimpleNew(PyArray_NDIM(like), PyArray_DIMS(like), PyArray_TYPE(like));
+    int found;
+    if (out == NULL) return NULL;
+    call->args[call->nargs - 1] = PyArray_BYTES((PyArrayObject *)out);
+    Py_BEGIN_ALLOW_THREADS
+    clear_exceptions();
+    found = run_parts(part_of_call, call, (call->n + PART - 1) / PART, (double)call->n, 0, NULL) | read_exceptions();
+    Py_END_ALLOW_THREADS
+    if (found && PyUFunc_GiveFloatingpointErrors(self->ufunc->name, found) < 0) Py_CLEAR(out);
+    return out;
+}
+
+static PyObject *call_shared(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    SharedUfunc *self = (SharedUfunc *)object;
+    Call call;
+    if (kwnames == NULL && PyVectorcall_NARGS(nargsf) == self->ufunc->nin && read_call(self, args, &call)) {
+        return call_in_parts(self, (PyArrayObject *)args[0], &call);
+    }
+    return PyObject_Vectorcall((PyObject *)self->ufunc, args, nargsf, kwnames);
+}
+
+/* The loop whose operands and result all have one type; without an address where there is none. */
+static Loop loop_of(const PyUFuncObject *ufunc, int type) {
+    Loop loop = {NULL, NULL};
+    int i, k;
+    for (i = 0; i < ufunc->ntypes && loop.fn == NULL; i++) {
+        for (k = 0; k < ufunc->nargs && ufunc->types[i * ufunc->nargs + k] == type; k++) {}
+        if (k < ufunc->nargs) continue;
+        loop.fn = (InnerLoop)ufunc->functions[i];
+        loop.data = ufunc->data == NULL ? NULL : (void *)ufunc->data[i];
+    }
+    return loop;
+}
+
+static PyObject *shared_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"ufunc", NULL};
+    PyUFuncObject *ufunc;
+    SharedUfunc *self;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!:SharedUfunc", names, &PyUFunc_Type, &ufunc)) return NULL;
+    if (ufunc->nin > 2 || ufunc->nout != 1 || ufunc->core_enabled || ufunc->functions == NULL) {
+        PyErr_SetString(PyExc_ValueError, "threads share elementwise ufuncs of one operand or two, with one result");
+        return NULL;
+    }
+    self = (SharedUfunc *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    self->vectorcall = call_shared;
+    self->ufunc = (PyUFuncObject *)Py_NewRef((PyObject *)ufunc);
+    self->of_float = loop_of(ufunc, NPY_FLOAT);
+    self->of_double = loop_of(ufunc, NPY_DOUBLE);
+    return (PyObject *)self;
+}
+
+static void shared_dealloc(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    Py_DECREF(((SharedUfunc *)object)->ufunc);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(SharedUfunc, vectorcall), READONLY, NULL},
+    {"ufunc", T_OBJECT, offsetof(SharedUfunc, ufunc), READONLY, "what is called"},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "SharedUfunc(ufunc): the ufunc, whose large calls threads share"},
+    {Py_tp_new, shared_new},
+    {Py_tp_dealloc, shared_dealloc},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_members, members},
+    {0, NULL},
+};
+
+PyType_Spec shared_ufunc_spec = {"chainrule._src.native._loops.SharedUfunc", sizeof(SharedUfunc), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE, slots};

@@ -1,0 +1,192 @@
+/* Rows that move elements or add them up: sums and means over neighbouring axes, and arrays joined along an axis, with their rules.
+   What they give has the bits of NumPy's calls in rules/sums.py and table/shape.py: the same loops in the same order. */
+
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#include "eager.h"
+
+/* ---- parameters */
+
+static PyObject *axis_word, *keepdims_word;
+
+static int have_words(void) {
+    if (axis_word == NULL) axis_word = PyUnicode_InternFromString("axis");
+    if (keepdims_word == NULL) keepdims_word = PyUnicode_InternFromString("keepdims");
+    return axis_word != NULL && keepdims_word != NULL;
+}
+
+/* neighbouring axes, from `first` on, up to `end` */
+typedef struct {
+    int first, end, keeps;
+} Axes;
+
+/* The axes of a reduction's parameters, counted from the end there, in order: 1, 0 where they are no neighbours, -1 error. */
+static int read_axes(PyObject *params, int ndim, Axes *axes) {
+    PyObject *axis, *keeps;
+    Py_ssize_t i, n;
+    if (!have_words()) return -1;
+    axis = PyDict_GetItemWithError(params, axis_word);
+    keeps = PyDict_GetItemWithError(params, keepdims_word);
+    if (axis == NULL || !PyTuple_CheckExact(axis) || (keeps != Py_True && keeps != Py_False)) return PyErr_Occurred() ? -1 : 0;
+    n = PyTuple_GET_SIZE(axis);
+    for (i = 0; i < n; i++) {
+        PyObject *each = PyTuple_GET_ITEM(axis, i);
+        long at = PyLong_CheckExact(each) ? PyLong_AsLong(each) + ndim : -1;
+        if (i == 0) axes->first = (int)at;
+        if (at < 0 || at >= ndim || at != axes->first + i) return 0;
+    }
+    axes->end = axes->first + (int)n;
+    axes->keeps = keeps == Py_True;
+    return n > 0;
+}
+
+static int read_axis(PyObject *params, int *axis) {
+    PyObject *found;
+    if (!have_words() || PyDict_GET_SIZE(params) != 1) return 0;
+    found = PyDict_GetItemWithError(params, axis_word);
+    if (found == NULL || !PyLong_CheckExact(found)) return 0;
+    *axis = (int)PyLong_AsLong(found);
+    return *axis < 0;
+}
+
+/* ---- sums */
+
+/* The shape without the axes, or with them of length 1; how many dimensions. */
+static int reduced_shape(PyArrayObject *x, Axes axes, npy_intp *dims) {
+    int i, ndim = 0;
+    for (i = 0; i < PyArray_NDIM(x); i++) {
+        if (i < axes.first || i >= axes.end) dims[ndim++] = PyArray_DIM(x, i);
+        else if (axes.keeps) dims[ndim++] = 1;
+    }
+    return ndim;
+}
+
+PyObject *sum_axes(PyObject *x, PyObject *params) {
+    PyArrayObject *array = (PyArrayObject *)x;
+    npy_intp dims[NPY_MAXDIMS], outer, n, inner;
+    int kind = kind_of(x), ndim = PyArray_NDIM(array), size = PyArray_ITEMSIZE(array), found;
+    PyObject *out;
+    Axes axes;
+    if (kind < 0 || !PyArray_ISCARRAY_RO(array)) return NULL;
+    if (read_axes(params, ndim, &axes) != 1) return NULL;
+    outer = PyArray_MultiplyList(PyArray_DIMS(array), axes.first);
+    n = PyArray_MultiplyList(PyArray_DIMS(array) + axes.first, axes.end - axes.first);
+    inner = PyArray_MultiplyList(PyArray_DIMS(array) + axes.end, ndim - axes.end);
+    if (outer * n * inner == 0 || outer * n * inner > DIRECT_MOST || (n >= 2048 && (inner > 1 || axes.end - axes.first > 1))) return NULL; /* see rules/sums.py */
+    out = new_array(kind, reduced_shape(array, axes, dims), dims);
+    if (out == NULL) return NULL;
+    found = add_up(kind, PyArray_BYTES(array), PyArray_BYTES((PyArrayObject *)out), outer, n, inner, size);
+    if (found && give_errors("reduce", found) < 0) Py_CLEAR(out);
+    return out;
+}
+
+int mean_count(PyObject *x, PyObject *params, npy_intp *n) {
+    Axes axes;
+    if (read_axes(params, PyArray_NDIM((PyArrayObject *)x), &axes) != 1) return 0;
+    *n = PyArray_MultiplyList(PyArray_DIMS((PyArrayObject *)x) + axes.first, axes.end - axes.first);
+    return 1;
+}
+
+/* an array of another's memory: a new reference */
+static PyObject *view(PyObject *of, char *data, int ndim, const npy_intp *dims, const npy_intp *strides, int flags) {
+    PyArray_Descr *dtype = PyArray_DESCR((PyArrayObject *)of);
+    PyObject *array;
+    Py_INCREF(dtype);
+    array = PyArray_NewFromDescr(&PyArray_Type, dtype, ndim, dims, strides, data, flags, NULL);
+    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+    if (array != NULL && PyArray_SetBaseObject((PyArrayObject *)array, Py_NewRef(of)) < 0) Py_CLEAR(array);
+    return array;
+}
+
+/* The lengths in (shape, dtype); how many, -1 where it is of another dtype. */
+static int read_aval(PyObject *aval, PyObject *g, npy_intp *dims) {
+    PyObject *shape = PyTuple_GET_ITEM(aval, 0);
+    int i;
+    if (PyTuple_GET_ITEM(aval, 1) != (PyObject *)PyArray_DESCR((PyArrayObject *)g) || PyTuple_GET_SIZE(shape) > NPY_MAXDIMS) return -1;
+    for (i = 0; i < PyTuple_GET_SIZE(shape); i++) dims[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+    return i;
+}
+
+/* The cotangent of a sum over axes: each number at every place that it came from. NULL without an error where Python has to. */
+PyObject *spread_axes(PyObject *g, PyObject *aval, PyObject *params) {
+    PyArrayObject *array = (PyArrayObject *)g;
+    npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS] = {0};
+    int ndim = read_aval(aval, g, dims), i, at = 0;
+    Axes axes;
+    if (ndim < 0 || read_axes(params, ndim, &axes) != 1 || PyArray_NDIM(array) != ndim - (axes.keeps ? 0 : axes.end - axes.first) || PyArray_SIZE(array) < 2) return NULL;
+    for (i = 0; i < ndim; i++) {
+        int gone = i >= axes.first && i < axes.end;
+        if (gone && dims[i] < 2) return NULL; /* nothing is spread */
+        if (!gone) strides[i] = dims[i] == 1 ? 0 : PyArray_STRIDE(array, at);
+        at += !gone || axes.keeps;
+    }
+    return view(g, PyArray_BYTES(array), ndim, dims, strides, 0);
+}
+
+/* ---- joining */
+
+/* Whether an array has the strides of a new one, also for axes of length 1, which may have any, and which NumPy looks at. */
+int has_plain_strides(PyObject *x) {
+    PyArrayObject *array = (PyArrayObject *)x;
+    npy_intp stride = PyArray_ITEMSIZE(array);
+    int d;
+    for (d = PyArray_NDIM(array) - 1; d >= 0; d--) {
+        if (PyArray_STRIDE(array, d) != stride) return 0;
+        stride *= PyArray_DIM(array, d);
+    }
+    return 1;
+}
+
+/* Arrays of one dtype, one after another along an axis, or side by side along a new one; NULL without an error where Python has to. */
+PyObject *join(PyObject *const *raw, int n, PyObject *params, int new_axis) {
+    PyArrayObject *first = (PyArrayObject *)raw[0];
+    npy_intp dims[NPY_MAXDIMS], outer, chunks[MOST_ARGS], whole = 0, i;
+    int axis, ndim = PyArray_NDIM(first) + new_axis, kind = kind_of(raw[0]), k, d;
+    PyObject *out;
+    char *to;
+    if (kind < 0 || ndim > NPY_MAXDIMS || !read_axis(params, &axis) || (axis += ndim) < 0) return NULL;
+    for (d = 0; d < ndim; d++) dims[d] = d == axis ? 0 : PyArray_DIM(first, d - (new_axis && d > axis));
+    for (k = 0; k < n; k++) {
+        PyArrayObject *x = (PyArrayObject *)raw[k];
+        if (kind_of(raw[k]) != kind || PyArray_NDIM(x) != PyArray_NDIM(first) || PyArray_SIZE(x) == 0 || !has_plain_strides(raw[k])) return NULL;
+        for (d = 0; d < PyArray_NDIM(x); d++) {
+            if ((new_axis || d != axis) && PyArray_DIM(x, d) != PyArray_DIM(first, d)) return NULL;
+        }
+        dims[axis] += new_axis ? 1 : PyArray_DIM(x, axis);
+    }
+    outer = PyArray_MultiplyList(dims, axis);
+    for (k = 0; k < n; k++) {
+        chunks[k] = outer ? PyArray_NBYTES((PyArrayObject *)raw[k]) / outer : 0;
+        whole += chunks[k];
+    }
+    out = new_array(kind, ndim, dims);
+    if (out == NULL) return NULL;
+    to = PyArray_BYTES((PyArrayObject *)out);
+    for (i = 0; i < outer && whole; i++) {
+        for (k = 0; k < n; k++) {
+            memcpy(to, PyArray_BYTES((PyArrayObject *)raw[k]) + i * chunks[k], (size_t)chunks[k]);
+            to += chunks[k];
+        }
+    }
+    return out;
+}
+
+/* The cotangents of what was joined: parts of g. 1 done, 0 Python has to, -1 error. */
+int part(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int new_axis, PyObject **grads) {
+    PyArrayObject *array = (PyArrayObject *)g;
+    npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    int axis, ndim = PyArray_NDIM(array), d, flags = PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE;
+    char *from = PyArray_BYTES(array);
+    Py_ssize_t k, n = PyTuple_GET_SIZE(edges);
+    if (!PyTuple_CheckExact(avals) || PyTuple_GET_SIZE(avals) != n || !read_axis(params, &axis) || (axis += ndim) < 0) return 0;
+    for (d = 0; d < ndim; d++) {
+        if (!new_axis || d != axis) strides[d - (new_axis && d > axis)] = PyArray_STRIDE(array, d);
+    }
+    for (k = 0; k < n; k++) {
+        int length = read_aval(PyTuple_GET_ITEM(avals, k), g, dims);
+        if (length != ndim - new_axis) return 0;
+        if (PyTuple_GET_ITEM(edges, k) != Py_None && (grads[k] = view(g, from, length, dims, strides, flags)) == NULL) return -1;
+        from += PyArray_STRIDE(array, axis) * (new_axis ? 1 : dims[axis]);
+    }
+    return 1;
+}

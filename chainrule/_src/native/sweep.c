@@ -1,0 +1,629 @@
+/* The backward pass, as engine._visit does it, which is the reference.
+
+   sweep() collects what is reachable, orders it and visits it, newest first. What is plain (no hooks, one output, no elementwise
+   run that is large) is done here, by a program of loops where the rule has one; what is not is handed to Python node by node,
+   and comes back. */
+
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#include "eager.h"
+
+#include <stdlib.h>
+
+/* ---- the part of the tape that a sweep goes through */
+
+typedef struct {
+    PyObject *edge, *g; /* g: what is pending there; NULL if nothing arrived yet, or its rule has run */
+    long long seq;
+    int useful, wanted, ours; /* ours: g is a sum that was made here, and large */
+} Entry;
+
+typedef struct {
+    long long seq;
+    Py_ssize_t at;
+} Turn;
+
+typedef struct {
+    Entry *entries;
+    Py_ssize_t *table; /* open addressing: edge -> place in `entries` + 1 */
+    Py_ssize_t *met;   /* leaves, in the order in which something arrived first */
+    Turn *turns;       /* what is no leaf, the oldest first; those before `left` are still to be visited */
+    Py_ssize_t count, mask, left, nmet;
+} Graph;
+
+static size_t hash(PyObject *edge) { return ((size_t)edge >> 4) * (size_t)0x9E3779B97F4A7C15u >> 20; }
+
+static Entry *find(const Graph *graph, PyObject *edge) {
+    size_t at = hash(edge) & (size_t)graph->mask;
+    for (; graph->table[at]; at = (at + 1) & (size_t)graph->mask) {
+        if (graph->entries[graph->table[at] - 1].edge == edge) return &graph->entries[graph->table[at] - 1];
+    }
+    return NULL;
+}
+
+static int is_useful(const Graph *graph, PyObject *edge) {
+    const Entry *entry = edge == Py_None ? NULL : find(graph, edge);
+    return entry != NULL && entry->useful;
+}
+
+static int grow(Graph *graph) {
+    Py_ssize_t size = graph->mask ? 4 * (graph->mask + 1) : 128, i;
+    Entry *entries = PyMem_Realloc(graph->entries, sizeof(Entry) * (size_t)size / 2);
+    Py_ssize_t *table = PyMem_Calloc((size_t)size, sizeof(Py_ssize_t));
+    if (entries != NULL) graph->entries = entries;
+    if (entries == NULL || table == NULL) {
+        PyMem_Free(table);
+        PyErr_NoMemory();
+        return -1;
+    }
+    PyMem_Free(graph->table);
+    graph->table = table;
+    graph->mask = size - 1;
+    for (i = 0; i < graph->count; i++) {
+        size_t at = hash(entries[i].edge) & (size_t)graph->mask;
+        while (table[at]) at = (at + 1) & (size_t)graph->mask;
+        table[at] = i + 1;
+    }
+    return 0;
+}
+
+static int add_edge(Graph *graph, PyObject *edge) {
+    size_t at;
+    if (2 * (graph->count + 1) > graph->mask && grow(graph) < 0) return -1;
+    at = hash(edge) & (size_t)graph->mask;
+    for (; graph->table[at]; at = (at + 1) & (size_t)graph->mask) {
+        if (graph->entries[graph->table[at] - 1].edge == edge) return 0;
+    }
+    graph->entries[graph->count] = (Entry){Py_NewRef(edge), NULL, -1, 0, 0, 0};
+    graph->table[at] = ++graph->count;
+    return 0;
+}
+
+static int is_node(PyObject *edge) { return PyObject_TypeCheck(edge, core.node); }
+static int is_output(PyObject *edge) { return Py_TYPE(edge) == core.output; }
+static int is_leaf(PyObject *edge) { return Py_TYPE(edge) == core.leaf; }
+
+/* The edges of a node or of an Output, borrowed; NULL where they are no tuple, and for a leaf. */
+static PyObject *edges_of(PyObject *edge) {
+    PyObject *edges = is_node(edge) ? SLOT(edge, core.edges) : is_output(edge) ? SLOT(edge, core.output_edges) : NULL;
+    return edges != NULL && PyTuple_CheckExact(edges) ? edges : NULL;
+}
+
+static int by_seq(const void *x, const void *y) {
+    long long a = ((const Turn *)x)->seq, b = ((const Turn *)y)->seq;
+    return (a > b) - (a < b);
+}
+
+/* Everything that the roots depend on: all of it, or what is in `order`. 1 done, 0 there is something strange in it, -1 error.
+   Nothing here runs Python. */
+static int collect(Graph *graph, PyObject *roots, PyObject *order) {
+    PyObject *from = order == NULL ? roots : order;
+    Py_ssize_t i, k, listed;
+    for (i = 0; i < PyList_GET_SIZE(from); i++) {
+        if (add_edge(graph, PyList_GET_ITEM(from, i)) < 0) return -1;
+    }
+    listed = graph->count;
+    for (i = 0; order != NULL && i < PyList_GET_SIZE(roots); i++) {
+        if (add_edge(graph, PyList_GET_ITEM(roots, i)) < 0) return -1;
+    }
+    for (i = 0; i < graph->count; i++) { /* which grows as it is walked */
+        PyObject *edge = graph->entries[i].edge, *edges, *seq;
+        if (is_leaf(edge) || (order != NULL && i >= listed)) continue; /* where the sweep ends */
+        edges = edges_of(edge);
+        seq = is_node(edge) ? SLOT(edge, core.seq) : is_output(edge) ? SLOT(edge, core.output_seq) : NULL;
+        if (edges == NULL || seq == NULL || !PyLong_CheckExact(seq)) return 0;
+        graph->entries[i].seq = PyLong_AsLongLong(seq);
+        for (k = 0; k < PyTuple_GET_SIZE(edges); k++) {
+            if (PyTuple_GET_ITEM(edges, k) != Py_None && add_edge(graph, PyTuple_GET_ITEM(edges, k)) < 0) return -1;
+        }
+    }
+    if (PyErr_Occurred()) return -1;
+    graph->turns = PyMem_Malloc(sizeof(Turn) * (size_t)(graph->count + 1));
+    graph->met = PyMem_Malloc(sizeof(Py_ssize_t) * (size_t)(graph->count + 1));
+    if (graph->turns == NULL || graph->met == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (i = graph->count - 1; i >= 0; i--) { /* mostly the oldest first already */
+        if (graph->entries[i].seq != -1) graph->turns[graph->left++] = (Turn){graph->entries[i].seq, i};
+    }
+    qsort(graph->turns, (size_t)graph->left, sizeof(Turn), by_seq);
+    return 1;
+}
+
+/* Mark what is wanted, and everything from which that can be reached. */
+static int mark_useful(Graph *graph, PyObject *wanted) {
+    Py_ssize_t i, k;
+    for (i = 0; i < graph->count; i++) {
+        Entry *entry = &graph->entries[i];
+        entry->wanted = wanted == NULL ? 0 : PySet_Contains(wanted, entry->edge);
+        if (entry->wanted < 0) return -1;
+        entry->useful = wanted == NULL || entry->wanted;
+    }
+    for (i = 0; wanted != NULL && i < graph->left; i++) {
+        Entry *entry = &graph->entries[graph->turns[i].at];
+        PyObject *edges = edges_of(entry->edge);
+        for (k = 0; !entry->useful && k < PyTuple_GET_SIZE(edges); k++) {
+            PyObject *below = PyTuple_GET_ITEM(edges, k);
+            entry->useful = is_useful(graph, below);
+        }
+    }
+    return 0;
+}
+
+static void clear_graph(Graph *graph) {
+    Py_ssize_t i;
+    for (i = 0; i < graph->count; i++) {
+        Py_XDECREF(graph->entries[i].g);
+        Py_DECREF(graph->entries[i].edge);
+    }
+    PyMem_Free(graph->entries);
+    PyMem_Free(graph->table);
+    PyMem_Free(graph->met);
+    PyMem_Free(graph->turns);
+}
+
+/* ---- the sweep */
+
+typedef struct {
+    PyObject *captured;            /* for what is wanted, its cotangent */
+    PyObject *freed, *check_saved; /* freed: NULL if the saved values are kept */
+    PyObject *visit;               /* (node, g, edges of use) -> (edges, cotangents), or None: what is not plain */
+    PyObject *add;                 /* (g, g) -> their sum */
+    int wants, records;
+    Place place;                   /* of what is recorded */
+} Task;
+
+/* A cotangent arrives at an edge (takes over g). */
+static int arrive(Graph *graph, const Task *task, PyObject *edge, PyObject *g) {
+    Entry *entry = find(graph, edge);
+    PyObject *total, *before;
+    if (entry == NULL) { /* an edge of a hook's making, or beyond the order that the caller gave */
+        Py_DECREF(g);
+        return 0;
+    }
+    if (PyArray_IsScalar(g, Floating)) {
+        g = as_array(g);
+        if (g == NULL) return -1;
+    }
+    if (entry->g == NULL) {
+        entry->g = g;
+        if (entry->seq == -1) graph->met[graph->nmet++] = entry - graph->entries;
+        return 0;
+    }
+    before = Py_NewRef(entry->g);
+    if (entry->ours && PyArray_CheckExact(g)) {
+        total = add_into(before, g);
+    } else if (kind_of(before) >= 0 && kind_of(before) == kind_of(g) && PyArray_SAMESHAPE((PyArrayObject *)before, (PyArrayObject *)g)) {
+        total = add_arrays(before, g);
+    } else {
+        PyObject *both[] = {before, g};
+        total = PyObject_Vectorcall(task->add, both, 2, NULL);
+    }
+    entry->ours |= total != NULL && PyArray_CheckExact(before) && PyArray_SIZE((PyArrayObject *)before) > 1000; /* engine._LARGE */
+    Py_DECREF(before);
+    Py_DECREF(g);
+    if (total == NULL) return -1;
+    Py_XSETREF(entry->g, total);
+    return 0;
+}
+
+/* One output of a node with several: its cotangent gets its place among the node's. Takes over g. */
+static int arrive_at_output(Graph *graph, const Task *task, PyObject *output, PyObject *g) {
+    PyObject *node = SLOT(output, core.output_node), *parts, *total, *both[2];
+    Entry *entry = node == NULL ? NULL : find(graph, node);
+    Py_ssize_t at = entry == NULL ? -1 : PyLong_AsSsize_t(SLOT(output, core.output_index));
+    if (entry == NULL || at < 0) {
+        Py_DECREF(g);
+        return entry == NULL ? 0 : -1;
+    }
+    if (entry->g == NULL) {
+        PyObject *outputs = PyDict_GetItemString(SLOT(node, core.params), "_outputs");
+        Py_ssize_t i, n = outputs != NULL && PyTuple_CheckExact(outputs) ? PyTuple_GET_SIZE(outputs) : at + 1;
+        entry->g = PyList_New(n);
+        if (entry->g == NULL) {
+            Py_DECREF(g);
+            return -1;
+        }
+        for (i = 0; i < n; i++) PyList_SET_ITEM(entry->g, i, Py_NewRef(Py_None));
+    }
+    parts = entry->g;
+    if (!PyList_CheckExact(parts) || at >= PyList_GET_SIZE(parts)) {
+        Py_DECREF(g);
+        PyErr_SetString(PyExc_SystemError, "a node has fewer outputs than cotangents");
+        return -1;
+    }
+    if (PyList_GET_ITEM(parts, at) == Py_None) return PyList_SetItem(parts, at, g);
+    both[0] = PyList_GET_ITEM(parts, at);
+    both[1] = g;
+    total = PyObject_Vectorcall(task->add, both, 2, NULL);
+    Py_DECREF(g);
+    return total == NULL ? -1 : PyList_SetItem(parts, at, total);
+}
+
+/* What a rule gave arrives at the edges. */
+static int arrive_all(Graph *graph, const Task *task, PyObject *edges, PyObject *grads) {
+    Py_ssize_t i, n;
+    int done = 0;
+    grads = PySequence_Fast(grads, "a rule gives a tuple of cotangents");
+    if (grads == NULL) return -1;
+    n = PyTuple_GET_SIZE(edges);
+    for (i = 0; i < n && i < PySequence_Fast_GET_SIZE(grads) && done == 0; i++) {
+        PyObject *edge = PyTuple_GET_ITEM(edges, i), *grad = PySequence_Fast_GET_ITEM(grads, i);
+        if (edge != Py_None && grad != Py_None) done = arrive(graph, task, edge, Py_NewRef(grad));
+    }
+    Py_DECREF(grads);
+    return done;
+}
+
+static int is_elementwise(PyObject *node) {
+    PyObject *kind = SLOT(SLOT(node, core.prim), core.prim_kind);
+    return kind != NULL && PyUnicode_Check(kind) && PyUnicode_CompareWithASCIIString(kind, "elementwise") == 0;
+}
+
+/* Whether the next nodes are a run that tape/regions.py may do together, on all cores: its SHORT and SINGLE. */
+static int starts_region(const Graph *graph, PyObject *g) {
+    npy_intp size = PyArray_CheckExact(g) ? PyArray_SIZE((PyArrayObject *)g) : 0;
+    Py_ssize_t i, fewest = size >= 262144 ? 1 : size >= 32768 ? 2 : graph->left + 1;
+    if (fewest > graph->left) return 0;
+    for (i = 1; i <= fewest; i++) {
+        PyObject *node = graph->entries[graph->turns[graph->left - i].at].edge;
+        if (!is_node(node) || !is_elementwise(node)) return 0;
+    }
+    return 1;
+}
+
+static int is_plain(PyObject *node, PyObject *g) {
+    PyObject *saved;
+    if (!is_node(node) || SLOT(node, core.hooks) != Py_None || PyList_CheckExact(g)) return 0;
+    saved = SLOT(node, core.saved);
+    return saved != NULL && Py_TYPE(saved) != core.freed && PyTuple_Check(saved);
+}
+
+/* The edges that lead on: the node's own tuple, or one with None in place of those that are of no use. */
+static PyObject *useful_edges(const Graph *graph, PyObject *edges, int *any) {
+    Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
+    PyObject *kept;
+    int all = 1;
+    *any = 0;
+    for (i = 0; i < n; i++) {
+        PyObject *edge = PyTuple_GET_ITEM(edges, i);
+        int useful = is_useful(graph, edge);
+        *any |= useful;
+        all &= useful || edge == Py_None;
+    }
+    if (all) return Py_NewRef(edges);
+    kept = PyTuple_New(n);
+    for (i = 0; kept != NULL && i < n; i++) {
+        PyObject *edge = PyTuple_GET_ITEM(edges, i);
+        PyTuple_SET_ITEM(kept, i, Py_NewRef(is_useful(graph, edge) ? edge : Py_None));
+    }
+    return kept;
+}
+
+/* Have Python do what is not plain; what it gives arrives. */
+static int hand_over(Graph *graph, const Task *task, PyObject *node, PyObject *g) {
+    int done = -1, any;
+    PyObject *edges = useful_edges(graph, edges_of(node), &any), *args[] = {node, g, edges}, *found, **token;
+    if (edges == NULL) return -1;
+    token = swap_lazy(NULL);
+    found = PyObject_Vectorcall(task->visit, args, 3, NULL); /* the user's hooks, perhaps */
+    swap_lazy(token);
+    Py_DECREF(edges);
+    if (found == Py_None) {
+        done = 0;
+    } else if (found != NULL && PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 2) {
+        if (is_output(node)) done = arrive_at_output(graph, task, node, Py_NewRef(PyTuple_GET_ITEM(found, 1)));
+        else if (PyTuple_CheckExact(PyTuple_GET_ITEM(found, 0))) done = arrive_all(graph, task, PyTuple_GET_ITEM(found, 0), PyTuple_GET_ITEM(found, 1));
+    }
+    if (found != NULL && done < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "visit gives a pair, or None");
+    Py_XDECREF(found);
+    return done;
+}
+
+/* Whether anything was written in place since a node was made. */
+static int is_late(PyObject *node) { return PyLong_AsLongLong(SLOT(core.clock, core.latest)) > PyLong_AsLongLong(SLOT(node, core.seq)); }
+
+/* Whether a row's rules are ours: core.warned.is_ours */
+static int is_of_table(PyObject *prim) {
+    return SLOT(prim, core.prim_listed) == Py_True && PyUnicode_CompareWithASCIIString(SLOT(prim, core.prim_kind), "function") != 0;
+}
+
+/* Run the rule of a plain node. */
+static int run_plain(Graph *graph, const Task *task, PyObject *node, PyObject *g, PyObject *edges) {
+    PyObject *saved = Py_NewRef(SLOT(node, core.saved)), *few[MOST_OPERANDS] = {NULL}, *grads;
+    Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
+    int done = 0;
+    if (PyTuple_GET_SIZE(saved) > 0 && is_late(node)) {
+        PyObject *checked = PyObject_CallOneArg(task->check_saved, node);
+        if (checked == NULL) done = -1;
+        Py_XDECREF(checked);
+    }
+    if (done == 0 && task->records) {
+        done = record_rule(node, g, edges, few, task->place);
+        if (done == 0) {
+            Py_DECREF(saved);
+            return hand_over(graph, task, node, g);
+        }
+    } else if (done == 0) {
+        if (task->freed != NULL && PyTuple_GET_SIZE(saved) > 0) Py_XSETREF(SLOT(node, core.saved), Py_NewRef(task->freed));
+        done = run_rule(node, g, saved, edges, few);
+        if (done == 0) {
+            PyObject *args[] = {node, g, saved, edges};
+            if (is_of_table(SLOT(node, core.prim))) {
+                grads = call_located(SLOT(node, core.pullback), args, 4, NULL);
+            } else { /* a function of the user's */
+                PyObject **token = swap_lazy(NULL);
+                grads = PyObject_Vectorcall(SLOT(node, core.pullback), args, 4, NULL);
+                swap_lazy(token);
+            }
+            done = grads == NULL ? -1 : arrive_all(graph, task, edges, grads);
+            Py_XDECREF(grads);
+            Py_DECREF(saved);
+            return done;
+        }
+    }
+    for (i = 0; i < n && i < MOST_OPERANDS; i++) {
+        if (few[i] == NULL) continue;
+        if (done == 1 && arrive(graph, task, PyTuple_GET_ITEM(edges, i), few[i]) < 0) done = -1;
+        else if (done < 0) Py_DECREF(few[i]);
+    }
+    Py_DECREF(saved);
+    return done < 0 ? -1 : 0;
+}
+
+/* Visit what has its turn. */
+static int visit(Graph *graph, const Task *task, Entry *entry) {
+    PyObject *node = entry->edge, *g = entry->g, *edges = NULL; /* the graph holds the node */
+    int done = 0, any = 0;
+    entry->g = NULL;
+    if (is_output(node) && SLOT(node, core.output_hooks) == Py_None) {
+        if (entry->wanted) done = PyDict_SetItem(task->captured, node, g);
+        if (done == 0) done = arrive_at_output(graph, task, node, Py_NewRef(g));
+    } else if (!is_plain(node, g)) {
+        done = hand_over(graph, task, node, g);
+    } else {
+        edges = useful_edges(graph, SLOT(node, core.edges), &any);
+        if (edges == NULL || (entry->wanted && PyDict_SetItem(task->captured, node, g) < 0)) done = -1;
+        if (done == 0 && any) done = run_plain(graph, task, node, g, edges);
+    }
+    Py_XDECREF(edges);
+    Py_DECREF(g);
+    return done;
+}
+
+/* What is pending (at leaves, at nodes that are left, and at roots that are of no use, whose hooks run all the same), and the nodes
+   that are left, the oldest first. */
+static PyObject *remains(const Graph *graph, PyObject *roots) {
+    PyObject *pending = PyDict_New(), *order = PyList_New(0);
+    Py_ssize_t i;
+    int failed = pending == NULL || order == NULL;
+    for (i = 0; i < graph->left && !failed; i++) {
+        const Entry *entry = &graph->entries[graph->turns[i].at];
+        failed = entry->useful && PyList_Append(order, entry->edge) < 0;
+        if (!failed && entry->useful && entry->g != NULL) failed = PyDict_SetItem(pending, entry->edge, entry->g) < 0;
+    }
+    for (i = 0; i < PyList_GET_SIZE(roots) && !failed; i++) {
+        const Entry *entry = find(graph, PyList_GET_ITEM(roots, i));
+        if (!entry->useful && entry->g != NULL) failed = PyDict_SetItem(pending, entry->edge, entry->g) < 0;
+    }
+    for (i = 0; i < graph->nmet && !failed; i++) {
+        const Entry *entry = &graph->entries[graph->met[i]];
+        failed = PyDict_SetItem(pending, entry->edge, entry->g) < 0;
+    }
+    if (!failed) return Py_BuildValue("NN", pending, order);
+    Py_XDECREF(pending);
+    Py_XDECREF(order);
+    return NULL;
+}
+
+static PyObject *or_null(PyObject *x) { return x == Py_None ? NULL : x; }
+
+/* sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add)
+   -> (what is pending, the nodes that are left), or None where Python has to do all of it.
+   order: the nodes to visit, or None for all that is reachable; freed: what saved values become, and whose place recorded nodes get */
+static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    Graph graph = {0};
+    PyObject *left = NULL, *wanted, *token = NULL, **outer;
+    Py_ssize_t i;
+    int done;
+    unsigned visited = 0;
+    Task task = {0};
+    (void)module;
+    if (nargs != 11 || !PyList_CheckExact(args[0]) || !PyList_CheckExact(args[1]) || PyList_GET_SIZE(args[0]) != PyList_GET_SIZE(args[1])
+        || (args[2] != Py_None && !PyList_CheckExact(args[2])) || (args[3] != Py_None && !PyAnySet_Check(args[3])) || !PyDict_CheckExact(args[4])) {
+        PyErr_SetString(PyExc_TypeError, "sweep takes (roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add), by position");
+        return NULL;
+    }
+    if (!core.on) Py_RETURN_NONE;
+    wanted = or_null(args[3]);
+    task.captured = args[4];
+    task.freed = args[6] == Py_True ? NULL : args[5];
+    task.records = args[7] == Py_True;
+    task.check_saved = args[8];
+    task.visit = args[9];
+    task.add = args[10];
+    done = collect(&graph, args[0], or_null(args[2]));
+    if (done == 0) {
+        clear_graph(&graph);
+        Py_RETURN_NONE;
+    }
+    done = done < 0 ? -1 : mark_useful(&graph, wanted);
+    if (done == 0 && task.records) {
+        task.place.code = PyObject_GetAttrString(args[5], "code");
+        task.place.lasti = PyObject_GetAttrString(args[5], "lasti");
+        if (task.place.code == NULL || task.place.lasti == NULL) done = -1;
+        if (done < 0 && !PyErr_Occurred()) PyErr_NoMemory(); /* Python's own look-up of attributes does not always say so */
+    }
+    outer = swap_lazy(&token);
+    for (i = 0; done == 0 && i < PyList_GET_SIZE(args[0]); i++) done = arrive(&graph, &task, PyList_GET_ITEM(args[0], i), Py_NewRef(PyList_GET_ITEM(args[1], i)));
+    while (done == 0 && graph.left > 0) {
+        Entry *entry = &graph.entries[graph.turns[graph.left - 1].at];
+        if (entry->g == NULL || !entry->useful) {
+            graph.left--;
+            continue;
+        }
+        if (!task.records && is_plain(entry->edge, entry->g) && starts_region(&graph, entry->g)) break;
+        graph.left--;
+        done = visit(&graph, &task, entry);
+        if (done == 0 && (++visited & 255) == 0) done = PyErr_CheckSignals();
+    }
+    swap_lazy(NULL);
+    swap_lazy(outer);
+    if (done == 0) left = remains(&graph, args[0]);
+    Py_XDECREF(task.place.code);
+    Py_XDECREF(task.place.lasti);
+    clear_graph(&graph);
+    return left;
+}
+
+/* ---- the end of it */
+
+#define MOST_LEAVES 64
+
+/* What a gradient is added to in place: of the same dtype and shape, small, and nobody else holds it (core.accumulate._may_add_to). */
+static int may_add_to(PyObject *grad, PyObject *g) {
+    PyObject *raw = Py_TYPE(grad) == core.tensor ? SLOT(grad, core.raw) : NULL;
+    PyArrayObject *old = (PyArrayObject *)raw;
+    if (raw == NULL || SLOT(grad, core.edge) != Py_None || kind_of(raw) < 0 || kind_of(raw) != kind_of(g) || Py_REFCNT(raw) != 1) return 0;
+    return PyArray_BASE(old) == NULL && PyArray_ISCARRAY(old) && PyArray_ISCARRAY_RO((PyArrayObject *)g) && PyArray_SAMESHAPE(old, (PyArrayObject *)g) && PyArray_SIZE(old) > 0 && PyArray_SIZE(old) <= DIRECT_MOST;
+}
+
+static PyObject *grad_of(PyObject *tensor) {
+    PyObject *grad = SLOT(tensor, core.grad);
+    return grad == Py_None ? NULL : grad;
+}
+
+/* The passes that a leaf remembers, and this one: core.accumulate._PASSES. */
+static PyObject *passes_of(PyObject *leaf, PyObject *this) {
+    PyObject *before = SLOT(leaf, core.leaf_passes), *passes;
+    Py_ssize_t n = PyTuple_GET_SIZE(before), kept = n < 7 ? n : 7, i;
+    passes = PyTuple_New(kept + 1);
+    for (i = 0; passes != NULL && i < kept; i++) PyTuple_SET_ITEM(passes, i, Py_NewRef(PyTuple_GET_ITEM(before, n - kept + i)));
+    if (passes != NULL) PyTuple_SET_ITEM(passes, kept, Py_NewRef(this));
+    return passes;
+}
+
+/* Where a gradient is written, and all that is made for it beforehand. */
+typedef struct {
+    PyObject *leaf, *tensor, *fresh, *passes, *added; /* fresh: the new .grad; NULL where it is added to the old */
+} Write;
+
+static int prepare(Write *write, PyObject *arrived, PyObject *const *args, PyObject *others) {
+    PyObject *g = PyDict_GetItemWithError(arrived, write->leaf), *id, *added = SLOT(write->leaf, core.leaf_added);
+    int own;
+    if (g == NULL || !PyArray_CheckExact(g) || !PyLong_CheckExact(added) || !PyTuple_CheckExact(SLOT(write->leaf, core.leaf_passes))) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "what arrived was changed while it was written");
+        return -1;
+    }
+    if (grad_of(write->tensor) != NULL) {
+        write->passes = passes_of(write->leaf, args[1]);
+        write->added = PyLong_FromLongLong(PyLong_AsLongLong(added) + 1);
+        return write->passes == NULL || write->added == NULL ? -1 : 0;
+    }
+    id = PyLong_FromVoidPtr(g);
+    own = id == NULL ? -1 : PyArray_BASE((PyArrayObject *)g) == NULL ? !PySet_Contains(args[3], id) && !PySet_Contains(others, id) : 0;
+    if (own >= 0 && PySet_Add(others, id) < 0) own = -1;
+    Py_XDECREF(id);
+    if (own < 0) return -1;
+    write->passes = PyTuple_Pack(1, args[1]);
+    write->added = PyLong_FromLong(1);
+    write->fresh = new_tensor(own ? Py_NewRef(g) : PyArray_NewCopy((PyArrayObject *)g, NPY_CORDER), Py_NewRef(Py_None), args[2]);
+    if (write->fresh == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+    return write->passes == NULL || write->added == NULL || write->fresh == NULL ? -1 : 0;
+}
+
+/* write_plain(arrived, freed, cut, escaped): set .grad of all leaves to what arrived, or add to it, if all are ordinary; whether it did.
+   `escaped`: the ids of arrays that others hold. See tape/accumulate.py, whose lock the caller holds. */
+static PyObject *write_plain(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    Write writes[MOST_LEAVES] = {{NULL}};
+    PyObject *leaf, *g, *others;
+    Py_ssize_t at = 0, n = 0, i;
+    int done = 0, found = 0;
+    (void)module;
+    if (nargs != 4 || !PyDict_CheckExact(args[0]) || !PySet_Check(args[3])) {
+        PyErr_SetString(PyExc_TypeError, "write_plain takes (arrived, freed, cut, escaped), by position");
+        return NULL;
+    }
+    if (!is_ordinary() || PyDict_GET_SIZE(args[0]) > MOST_LEAVES) Py_RETURN_FALSE;
+    while (PyDict_Next(args[0], &at, &leaf, &g)) { /* nothing here runs Python */
+        PyObject *ref = is_leaf(leaf) ? SLOT(leaf, core.leaf_tensor) : NULL, *tensor;
+        if (ref == NULL || !PyWeakref_CheckRef(ref) || !PyArray_CheckExact(g) || SLOT(leaf, core.leaf_hooks) != Py_None) Py_RETURN_FALSE;
+        tensor = PyWeakref_GetObject(ref);
+        if (tensor == NULL || !PyObject_TypeCheck(tensor, core.tensor)) Py_RETURN_FALSE;
+        if (SLOT(tensor, core.edge) == NULL || SLOT(tensor, core.edge) == Py_None || (grad_of(tensor) != NULL && !may_add_to(grad_of(tensor), g))) Py_RETURN_FALSE;
+        writes[n].tensor = tensor;
+        writes[n++].leaf = leaf;
+    }
+    for (i = 0; i < n; i++) {
+        Py_INCREF(writes[i].tensor); /* an allocation may run the collector, and that anything */
+        Py_INCREF(writes[i].leaf);
+    }
+    others = PySet_New(NULL);
+    if (others == NULL) done = -1;
+    for (i = 0; i < n && done == 0; i++) done = prepare(&writes[i], args[0], args, others);
+    Py_XDECREF(others);
+    for (i = 0; i < n && done == 0; i++) { /* once more: other code may have run */
+        PyObject *grad = grad_of(writes[i].tensor);
+        g = PyDict_GetItemWithError(args[0], writes[i].leaf);
+        if ((grad == NULL) != (writes[i].fresh != NULL) || g == NULL || (grad != NULL && !may_add_to(grad, g))) done = 1;
+    }
+    for (i = 0; i < n && done == 0; i++) { /* from here on nothing fails, and no other code runs */
+        PyObject *passes = SLOT(writes[i].leaf, core.leaf_passes), *added = SLOT(writes[i].leaf, core.leaf_added);
+        SLOT(writes[i].leaf, core.leaf_passes) = writes[i].passes;
+        SLOT(writes[i].leaf, core.leaf_added) = writes[i].added;
+        writes[i].passes = passes; /* let go of below */
+        writes[i].added = added;
+        if (writes[i].fresh == NULL) {
+            found |= add_in_place(SLOT(grad_of(writes[i].tensor), core.raw), PyDict_GetItemWithError(args[0], writes[i].leaf));
+        } else {
+            PyObject *before = SLOT(writes[i].tensor, core.grad);
+            SLOT(writes[i].tensor, core.grad) = writes[i].fresh;
+            writes[i].fresh = before;
+        }
+    }
+    if (found && done == 0 && give_errors("add", found) < 0) done = -1;
+    for (i = 0; i < n; i++) {
+        Py_XDECREF(writes[i].fresh);
+        Py_XDECREF(writes[i].passes);
+        Py_XDECREF(writes[i].added);
+        Py_DECREF(writes[i].tensor);
+        Py_DECREF(writes[i].leaf);
+    }
+    return done < 0 ? NULL : PyBool_FromLong(done == 0);
+}
+
+/* reaches_outside(roots, began, own): whether they depend on a leaf that was there before `began`, and is none of `own`. None: Python
+   has to find out. */
+static PyObject *reaches_outside(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    Graph graph = {0};
+    long long began;
+    Py_ssize_t i, k;
+    int done, found = 0;
+    (void)module;
+    if (nargs != 3 || !PyList_CheckExact(args[0]) || !PyList_CheckExact(args[2])) {
+        PyErr_SetString(PyExc_TypeError, "reaches_outside takes (roots, began, own), by position");
+        return NULL;
+    }
+    began = PyLong_AsLongLong(args[1]);
+    if (began == -1 && PyErr_Occurred()) return NULL;
+    if (!core.on) Py_RETURN_NONE;
+    done = collect(&graph, args[0], NULL);
+    for (i = 0; done == 1 && i < graph.count && !found; i++) {
+        PyObject *edge = graph.entries[i].edge;
+        if (!is_leaf(edge) || PyLong_AsLongLong(SLOT(edge, core.leaf_seq)) >= began) continue;
+        for (k = 0; k < PyList_GET_SIZE(args[2]) && PyList_GET_ITEM(args[2], k) != edge; k++) {}
+        found = k == PyList_GET_SIZE(args[2]);
+    }
+    clear_graph(&graph);
+    if (done < 0 || PyErr_Occurred()) return NULL;
+    if (done == 0) Py_RETURN_NONE;
+    return PyBool_FromLong(found);
+}
+
+PyMethodDef sweep_functions[] = {
+    {"reaches_outside", (PyCFunction)(void (*)(void))reaches_outside, METH_FASTCALL, "reaches_outside(roots, began, own): as engine.reaches_outside, or None"},
+    {"sweep", (PyCFunction)(void (*)(void))sweep, METH_FASTCALL, "sweep(roots, cotangents, order, wanted, captured, freed, keep, records, check_saved, visit, add): what is pending, and the nodes that are left"},
+    {"write_plain", (PyCFunction)(void (*)(void))write_plain, METH_FASTCALL, "write_plain(arrived, freed, cut, escaped): whether it wrote the leaves' .grad"},
+    {NULL, NULL, 0, NULL},
+};

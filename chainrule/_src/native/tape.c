@@ -1,0 +1,535 @@
+/* Nodes and tensors, by the slots of their Python classes; and the garbage collector, which need not walk them. */
+
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#include "eager.h"
+
+#include <structmember.h> /* the names of Python 3.11 */
+
+Core core;
+const Place here = {NULL, NULL, 0};
+
+/* ---- modes */
+
+static PyObject *mode_word, *recorder_word, *hooks_word;
+
+/* The mode of a thread, while any is in a special one. An attribute that the thread has not set is the class's own, which is the usual. */
+int special_mode(void) {
+    static PyObject *dict_word;
+    PyObject *dict, *mode, *recorder, *hooks;
+    int found = UNUSUAL, k;
+    if (PyList_GET_SIZE(core.watches) > 0) return UNUSUAL;
+    if (dict_word == NULL && ((dict_word = PyUnicode_InternFromString("__dict__")) == NULL || (mode_word = PyUnicode_InternFromString("mode")) == NULL || (recorder_word = PyUnicode_InternFromString("recorder")) == NULL || (hooks_word = PyUnicode_InternFromString("saved_hooks")) == NULL)) {
+        Py_CLEAR(dict_word);
+        return -1;
+    }
+    dict = PyObject_GetAttr(core.local, dict_word);
+    if (dict == NULL || !PyDict_CheckExact(dict)) {
+        Py_XDECREF(dict);
+        return PyErr_Occurred() ? -1 : UNUSUAL;
+    }
+    recorder = PyDict_GetItemWithError(dict, recorder_word);
+    hooks = PyDict_GetItemWithError(dict, hooks_word);
+    mode = PyDict_GetItemWithError(dict, mode_word);
+    if (mode == NULL) mode = core.modes[0];
+    for (k = 0; k < 3 && (recorder == NULL || recorder == Py_None); k++) {
+        if (mode == core.modes[k]) found = k + RECORDS;
+    }
+    if (found == RECORDS && hooks != NULL && (!PyTuple_CheckExact(hooks) || PyTuple_GET_SIZE(hooks) > 0)) found = UNUSUAL;
+    Py_DECREF(dict);
+    return PyErr_Occurred() ? -1 : found;
+}
+
+/* ---- places */
+
+static PyObject *last_code; /* of a user's file, as was found out */
+
+/* The frame whose place a node notes, borrowed from the stack; NULL where no Python program calls. */
+static PyFrameObject *frame_at(int depth) {
+    PyObject *number, *found;
+    if (depth == 0) return PyEval_GetFrame();
+    number = PyLong_FromLong(depth);
+    found = number == NULL ? NULL : PyObject_CallOneArg(core.getframe, number); /* makes none of the frames between */
+    Py_XDECREF(number);
+    if (found == NULL) PyErr_Clear();
+    Py_XDECREF(found);
+    return (PyFrameObject *)found;
+}
+
+/* Note where the user's program is, as errors.places.note_frame does, in two slots of an object. */
+static int note_place(PyObject *object, Py_ssize_t code_slot, Py_ssize_t lasti_slot, Place place) {
+    PyFrameObject *frame;
+    PyObject *args[2], *done;
+    if (place.code != NULL) {
+        SLOT(object, code_slot) = Py_NewRef(place.code);
+        SLOT(object, lasti_slot) = Py_NewRef(place.lasti);
+        return 0;
+    }
+    frame = frame_at(place.depth);
+    if (frame == NULL && PyErr_Occurred()) return -1;
+    if (frame != NULL) {
+        PyObject *code = (PyObject *)PyFrame_GetCode(frame);
+        int known = code == last_code ? 1 : PySet_Contains(core.user_files, ((PyCodeObject *)code)->co_filename);
+        if (known == 1) {
+            if (code != last_code) Py_XSETREF(last_code, Py_NewRef(code));
+            SLOT(object, code_slot) = code;
+            SLOT(object, lasti_slot) = PyLong_FromLong(PyFrame_GetLasti(frame));
+            return SLOT(object, lasti_slot) == NULL ? -1 : 0;
+        }
+        Py_DECREF(code);
+        if (known < 0) return -1;
+    }
+    args[0] = object;
+    args[1] = frame == NULL ? Py_None : (PyObject *)frame;
+    done = PyObject_Vectorcall(core.note_frame, args, 2, NULL);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+PyObject *user_line(Place place) {
+    PyObject *where;
+    if (PySet_GET_SIZE(core.unread) > 0) return PyObject_CallNoArgs(core.user_line); /* a thread that makes a message does not look */
+    where = core.where->tp_alloc(core.where, 0);
+    if (where == NULL || note_place(where, core.where_code, core.where_lasti, place) < 0) {
+        Py_XDECREF(where);
+        return NULL;
+    }
+    if (SLOT(where, core.where_code) != NULL && SLOT(where, core.where_code) != Py_None) return where;
+    Py_DECREF(where);
+    Py_RETURN_NONE;
+}
+
+PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, Place place) {
+    PyObject *cut = core.cut_type->tp_alloc(core.cut_type, 0), *sources = PyList_New(0), *ref;
+    Py_ssize_t i;
+    int done = cut == NULL || sources == NULL ? -1 : 0;
+    for (i = 0; i < n && done == 0; i++) {
+        if (!PyObject_TypeCheck(args[i], core.tensor) || SLOT(args[i], core.edge) == NULL || SLOT(args[i], core.edge) == Py_None) continue;
+        ref = PyWeakref_NewRef(args[i], NULL);
+        done = ref == NULL ? -1 : PyList_Append(sources, ref);
+        Py_XDECREF(ref);
+    }
+    if (done == 0) {
+        SLOT(cut, core.cut_kind) = Py_NewRef(kind);
+        SLOT(cut, core.cut_sources) = Py_NewRef(sources);
+        SLOT(cut, core.cut_where) = user_line(place);
+        if (SLOT(cut, core.cut_where) == NULL) done = -1;
+    }
+    Py_XDECREF(sources);
+    if (done < 0) Py_CLEAR(cut);
+    return cut;
+}
+
+/* ---- the garbage collector
+
+   A node refers to what was there before it: no cycle goes through nodes, edges and arrays alone, and so it gains nothing by
+   walking them, over and over, while a tape grows. Nodes are made untracked. What users hang on a node (hooks, metadata, what a
+   custom function or a pack hook keeps) can close a cycle: then retrack() makes the untracked nodes that are reachable known
+   before each full collection. */
+
+#if PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED) /* later collectors have no full collections of their own accord */
+#define UNTRACKS 1
+#else
+#define UNTRACKS 0
+#endif
+
+/* Whether all that hangs on a node is numbers, words and tuples of them, and so in no cycle. */
+static int is_plain(PyObject *x, int depth) {
+    Py_ssize_t at = 0, i;
+    PyObject *key, *value;
+    if (!PyObject_IS_GC(x)) return 1;
+    if (PyTuple_CheckExact(x) && depth < 3) {
+        for (i = 0; i < PyTuple_GET_SIZE(x); i++) {
+            if (!is_plain(PyTuple_GET_ITEM(x, i), depth + 1)) return 0;
+        }
+        return 1;
+    }
+    if (PyDict_CheckExact(x) && depth < 3) {
+        while (PyDict_Next(x, &at, &key, &value)) {
+            if (!is_plain(value, depth + 1)) return 0;
+        }
+        return 1;
+    }
+    return PySlice_Check(x) || x == core.no_params;
+}
+
+static void untrack(PyObject *x) {
+    if (UNTRACKS && PyTuple_CheckExact(x) && PyTuple_GET_SIZE(x) > 0) PyObject_GC_UnTrack(x);
+}
+
+static void track(PyObject *x) {
+    if (x != NULL && PyObject_IS_GC(x) && !PyObject_GC_IsTracked(x)) PyObject_GC_Track(x);
+}
+
+typedef struct {
+    PyObject **found; /* nodes whose edges are still to be followed; borrowed, as their owners are there */
+    Py_ssize_t count, size;
+    int failed;
+} Walk;
+
+static int meet(PyObject *x, void *arg) {
+    Walk *walk = arg;
+    if (x == NULL || !PyObject_TypeCheck(x, core.node) || PyObject_GC_IsTracked(x)) return 0;
+    if (walk->count == walk->size) {
+        Py_ssize_t size = walk->size ? 2 * walk->size : 1024;
+        PyObject **more = PyMem_Realloc(walk->found, sizeof(PyObject *) * (size_t)size);
+        if (more == NULL) {
+            walk->failed = 1;
+            return 1;
+        }
+        walk->found = more;
+        walk->size = size;
+    }
+    PyObject_GC_Track(x);
+    walk->found[walk->count++] = x;
+    return 0;
+}
+
+/* retrack(phase, info): called by the collector, see gc.callbacks */
+static PyObject *retrack(PyObject *module, PyObject *args) {
+    static PyObject *get_objects, *word;
+    PyObject *phase, *info, *generation, *objects;
+    Walk walk = {NULL, 0, 0, 0};
+    Py_ssize_t i, k;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "UO!:retrack", &phase, &PyDict_Type, &info)) return NULL;
+    if (PyUnicode_CompareWithASCIIString(phase, "start") != 0) Py_RETURN_NONE;
+    if (word == NULL && (word = PyUnicode_InternFromString("generation")) == NULL) return NULL;
+    generation = PyDict_GetItemWithError(info, word);
+    if (generation == NULL || !PyLong_Check(generation) || PyLong_AsLong(generation) < 2) {
+        if (PyErr_Occurred()) return NULL;
+        Py_RETURN_NONE;
+    }
+    if (get_objects == NULL) {
+        PyObject *gc = PyImport_ImportModule("gc");
+        get_objects = gc == NULL ? NULL : PyObject_GetAttrString(gc, "get_objects");
+        Py_XDECREF(gc);
+        if (get_objects == NULL) return NULL;
+    }
+    objects = PyObject_CallNoArgs(get_objects);
+    if (objects == NULL) return NULL;
+    for (i = 0; i < PyList_GET_SIZE(objects) && !walk.failed; i++) {
+        PyObject *object = PyList_GET_ITEM(objects, i);
+        if (Py_TYPE(object)->tp_traverse != NULL) Py_TYPE(object)->tp_traverse(object, meet, &walk);
+    }
+    for (i = 0; i < walk.count; i++) { /* which grows as it is walked */
+        PyObject *node = walk.found[i], *edges = SLOT(node, core.edges);
+        for (k = 0; edges != NULL && PyTuple_CheckExact(edges) && k < PyTuple_GET_SIZE(edges) && !walk.failed; k++) meet(PyTuple_GET_ITEM(edges, k), &walk);
+        track(edges);
+    }
+    PyMem_Free(walk.found);
+    Py_DECREF(objects);
+    if (walk.failed) return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef retrack_method = {"retrack", retrack, METH_VARARGS, "retrack(phase, info): for gc.callbacks"};
+
+/* From now on users' objects hang on nodes. */
+static int may_cycle(void) {
+    static int done;
+    PyObject *gc, *callbacks, *function;
+    int failed = 1;
+    if (!UNTRACKS || done) return 0;
+    gc = PyImport_ImportModule("gc");
+    callbacks = gc == NULL ? NULL : PyObject_GetAttrString(gc, "callbacks");
+    function = callbacks == NULL ? NULL : PyCFunction_New(&retrack_method, NULL);
+    if (function != NULL && PyList_Check(callbacks)) failed = PyList_Append(callbacks, function);
+    if (failed == 1) PyErr_Clear(); /* somebody took the list away: cycles through nodes stay, and nothing else is amiss */
+    Py_XDECREF(gc);
+    Py_XDECREF(callbacks);
+    Py_XDECREF(function);
+    done = failed != -1;
+    return failed == -1 ? -1 : 0;
+}
+
+static PyObject *hangs_on_node(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    if (may_cycle() < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* ---- nodes and tensors */
+
+/* Take a new node from the collector, if all that it holds is plain. */
+static int release(PyObject *node) {
+    PyObject *saved = SLOT(node, core.saved), *listed = SLOT(SLOT(node, core.prim), core.prim_listed);
+    int plain = SLOT(node, core.params) == core.no_params || is_plain(SLOT(node, core.params), 0);
+    if (!UNTRACKS) return 0;
+    if (!plain || listed != Py_True || !is_plain(saved, 0)) return may_cycle();
+    untrack(SLOT(node, core.edges));
+    untrack(saved);
+    PyObject_GC_UnTrack(node);
+    return 0;
+}
+
+PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObject *edges, PyObject *saved, PyObject *in_avals, Place place) {
+    PyObject *node = edges == NULL || saved == NULL || in_avals == NULL ? NULL : core.node->tp_alloc(core.node, 0);
+    if (node == NULL) {
+        Py_XDECREF(edges);
+        Py_XDECREF(saved);
+        Py_XDECREF(in_avals);
+        return NULL;
+    }
+    SLOT(node, core.prim) = Py_NewRef(prim);
+    SLOT(node, core.pullback) = Py_NewRef(pullback);
+    SLOT(node, core.params) = Py_NewRef(params);
+    SLOT(node, core.edges) = edges;
+    SLOT(node, core.saved) = saved;
+    SLOT(node, core.in_avals) = in_avals;
+    SLOT(node, core.hooks) = Py_NewRef(Py_None);
+    SLOT(node, core.seq) = Py_TYPE(core.counter)->tp_iternext(core.counter);
+    if (SLOT(node, core.seq) == NULL || note_place(node, core.code, core.lasti, place) < 0 || release(node) < 0) Py_CLEAR(node);
+    return node;
+}
+
+PyObject *unrecorded(PyObject *data, PyObject *prim, PyObject *const *args, Py_ssize_t n, int mode, Place place) {
+    PyObject *cut = Py_None, *tensor;
+    Py_ssize_t i;
+    int needed = 0;
+    for (i = 0; i < n && mode != SILENT; i++) {
+        if (Py_TYPE(args[i]) != core.tensor) continue;
+        if (SLOT(args[i], core.edge) != Py_None) needed = 1;
+        else if (cut == Py_None && SLOT(args[i], core.cut) != NULL) cut = SLOT(args[i], core.cut);
+    }
+    cut = needed ? new_cut(mode == RECORDS ? SLOT(prim, core.prim_name) : core.no_grad, args, n, place) : Py_NewRef(cut);
+    if (cut == NULL) {
+        Py_XDECREF(data);
+        return NULL;
+    }
+    tensor = new_tensor(data, Py_NewRef(Py_None), cut);
+    Py_DECREF(cut);
+    return tensor;
+}
+
+PyObject *new_tensor(PyObject *data, PyObject *edge, PyObject *cut) {
+    PyObject *tensor = data == NULL || edge == NULL ? NULL : core.tensor->tp_alloc(core.tensor, 0);
+    if (tensor == NULL) {
+        Py_XDECREF(data);
+        Py_XDECREF(edge);
+        return NULL;
+    }
+    SLOT(tensor, core.raw) = data;
+    SLOT(tensor, core.edge) = edge;
+    SLOT(tensor, core.cut) = Py_XNewRef(cut);
+    return tensor;
+}
+
+static int is_none(PyObject *slot) { return slot == NULL || slot == Py_None; }
+
+/* As core.view.viewed, in the ordinary case: 1 done (a view or none), 0 Python has to do it, -1 error. */
+static int view_here(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode) {
+    PyObject *data = SLOT(tensor, core.raw), *source = SLOT(base, core.raw), *root, *before, *views, *view, *ref = NULL, *step, *last;
+    if (Py_TYPE(base) != core.tensor || data == NULL || source == NULL || !PyArray_CheckExact(data) || !PyArray_CheckExact(source)) return 0;
+    root = PyArray_BASE((PyArrayObject *)data);
+    if (data != source && root != source) {
+        if (root == NULL) return 1;
+        if (root != PyArray_BASE((PyArrayObject *)source)) return 0;
+    }
+    before = SLOT(base, core.tensor_view);
+    if (is_none(before)) {
+        before = Py_None;
+    } else {
+        if (Py_TYPE(before) != core.view) return 0;
+        base = SLOT(before, core.view_base);
+        if (base == NULL || Py_TYPE(base) != core.tensor) return 0;
+    }
+    views = SLOT(base, core.views);
+    if (!is_none(views) && (!PyList_CheckExact(views) || (PyList_GET_SIZE(views) >= 32 && !(PyList_GET_SIZE(views) & (PyList_GET_SIZE(views) - 1))))) return 0; /* Python forgets the dead */
+    Py_INCREF(base); /* an allocation may run the collector, and that anything */
+    Py_INCREF(before);
+    step = PyTuple_Pack(2, prim, params);
+    last = step == NULL ? NULL : PyTuple_Pack(1, step);
+    Py_XDECREF(step);
+    view = last == NULL ? NULL : core.view->tp_alloc(core.view, 0);
+    if (view == NULL) {
+        Py_XDECREF(last);
+    } else {
+        SLOT(view, core.view_base) = Py_NewRef(base);
+        SLOT(view, core.view_last) = last;
+        SLOT(view, core.view_origin) = mode != RECORDS ? Py_NewRef(core.no_grad) : before == Py_None ? PyUnicode_New(0, 0) : Py_XNewRef(SLOT(before, core.view_origin));
+        SLOT(view, core.view_before) = Py_NewRef(before);
+        ref = PyWeakref_NewRef(tensor, NULL);
+    }
+    if (ref != NULL && is_none(SLOT(base, core.views))) {
+        PyObject *empty = PyList_New(0);
+        if (empty == NULL) Py_CLEAR(ref);
+        else Py_XSETREF(SLOT(base, core.views), empty);
+        if (ref != NULL && SLOT(base, core.tensor_view) == NULL) SLOT(base, core.tensor_view) = Py_NewRef(Py_None);
+    }
+    if (ref != NULL && PyList_Append(SLOT(base, core.views), ref) < 0) Py_CLEAR(ref);
+    if (ref != NULL) {
+        Py_XSETREF(SLOT(tensor, core.tensor_view), Py_NewRef(view));
+        Py_DECREF(ref);
+    }
+    Py_XDECREF(view);
+    Py_DECREF(before);
+    Py_DECREF(base);
+    return ref == NULL ? -1 : 1;
+}
+
+static PyObject *python_viewed;
+
+int view_of(PyObject *tensor, PyObject *base, PyObject *prim, PyObject *params, int mode) {
+    PyObject *args[] = {tensor, base, prim, params}, *done;
+    int found = view_here(tensor, base, prim, params, mode);
+    if (found != 0) return found < 0 ? -1 : 0;
+    done = PyObject_Vectorcall(python_viewed, args, 4, NULL);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+/* new_node(prim, params, edges, saved=(), in_avals=None, pullback=None, depth=3), as core.node.new_node */
+static PyObject *python_new_node(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    static const char *const names[] = {"prim", "params", "edges", "saved", "in_avals", "pullback", "depth"};
+    PyObject *given[7] = {NULL}, *pullback;
+    Py_ssize_t i, k, named = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
+    Place place = {NULL, NULL, 2};
+    (void)module;
+    if (nargs > 7 || nargs + named > 7) goto wrong;
+    for (i = 0; i < nargs; i++) given[i] = args[i];
+    for (i = 0; i < named; i++) {
+        for (k = 0; k < 7 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), names[k]) != 0; k++) {}
+        if (k == 7 || given[k] != NULL) goto wrong;
+        given[k] = args[nargs + i];
+    }
+    if (given[0] == NULL || given[1] == NULL || given[2] == NULL || !PyTuple_CheckExact(given[2]) || core.node == NULL) goto wrong;
+    if (given[6] != NULL) place.depth = (int)PyLong_AsLong(given[6]) - 1; /* this has no frame of its own */
+    if (PyErr_Occurred()) return NULL;
+    pullback = given[5] == NULL || given[5] == Py_None ? SLOT(given[0], core.prim_pullback) : given[5];
+    if (pullback == NULL) pullback = Py_None;
+    return new_node(given[0], pullback, given[1], Py_NewRef(given[2]), Py_NewRef(given[3] == NULL ? core.nothing : given[3]), Py_NewRef(given[4] == NULL ? Py_None : given[4]), place);
+wrong:
+    PyErr_SetString(PyExc_TypeError, "new_node takes (prim, params, edges, saved=(), in_avals=None, pullback=None, depth=3)");
+    return NULL;
+}
+
+/* ---- connect */
+
+static int find_slot(PyTypeObject *type, const char *name, Py_ssize_t *offset) {
+    PyObject *member = PyObject_GetAttrString((PyObject *)type, name);
+    if (member == NULL) return -1;
+    if (Py_TYPE(member) == &PyMemberDescr_Type && ((PyMemberDescrObject *)member)->d_member->type == T_OBJECT_EX) {
+        *offset = ((PyMemberDescrObject *)member)->d_member->offset;
+        Py_DECREF(member);
+        return 0;
+    }
+    PyErr_Format(PyExc_TypeError, "%s.%s is no slot", type->tp_name, name);
+    Py_DECREF(member);
+    return -1;
+}
+
+typedef struct {
+    const char *name;
+    Py_ssize_t *offset;
+} Place_of;
+
+static int find_slots(PyTypeObject *type, const Place_of *slots) {
+    for (; slots->name != NULL; slots++) {
+        if (find_slot(type, slots->name, slots->offset) < 0) return -1;
+    }
+    return 0;
+}
+
+static PyObject *keep(PyObject *names, const char *name, PyTypeObject *type) {
+    PyObject *found = PyDict_GetItemString(names, name); /* borrowed: kept below */
+    if (found == NULL || (type != NULL && !PyObject_TypeCheck(found, type))) {
+        if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "connect: %s is missing, or of another type", name);
+        return NULL;
+    }
+    return Py_NewRef(found); /* for good: there is one chainrule in a process */
+}
+
+/* connect(names): say where things are. Everything is off until switch_on(). */
+static PyObject *connect(PyObject *module, PyObject *names) {
+    static const Place_of of_tensor[] = {{"_raw", &core.raw}, {"_edge", &core.edge}, {"_cut", &core.cut}, {"_grad", &core.grad}, {"_view", &core.tensor_view}, {"_views", &core.views}, {NULL, NULL}};
+    static const Place_of of_node[] = {{"prim", &core.prim}, {"pullback", &core.pullback}, {"params", &core.params}, {"edges", &core.edges}, {"saved", &core.saved}, {"in_avals", &core.in_avals}, {"hooks", &core.hooks}, {"seq", &core.seq}, {"code", &core.code}, {"lasti", &core.lasti}, {NULL, NULL}};
+    static const Place_of of_output[] = {{"node", &core.output_node}, {"index", &core.output_index}, {"edges", &core.output_edges}, {"seq", &core.output_seq}, {"hooks", &core.output_hooks}, {NULL, NULL}};
+    static const Place_of of_leaf[] = {{"tensor", &core.leaf_tensor}, {"hooks", &core.leaf_hooks}, {"added", &core.leaf_added}, {"passes", &core.leaf_passes}, {"seq", &core.leaf_seq}, {NULL, NULL}};
+    static const Place_of of_view[] = {{"base", &core.view_base}, {"last", &core.view_last}, {"origin", &core.view_origin}, {"before", &core.view_before}, {NULL, NULL}};
+    static const Place_of of_clock[] = {{"latest", &core.latest}, {NULL, NULL}};
+    static const Place_of of_prim[] = {{"pullback", &core.prim_pullback}, {"in_c", &core.prim_row}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {"name", &core.prim_name}, {NULL, NULL}};
+    static const Place_of of_written[] = {{"count", &core.written_count}, {"times", &core.written_times}, {"last", &core.written_last}, {NULL, NULL}};
+    static const Place_of of_where[] = {{"code", &core.where_code}, {"lasti", &core.where_lasti}, {NULL, NULL}};
+    static const Place_of of_cut[] = {{"kind", &core.cut_kind}, {"sources", &core.cut_sources}, {"where", &core.cut_where}, {NULL, NULL}};
+    static const struct {
+        const char *name;
+        PyTypeObject **type;
+        const Place_of *slots;
+    } classes[] = {{"Tensor", &core.tensor, of_tensor}, {"Node", &core.node, of_node}, {"Output", &core.output, of_output}, {"Leaf", &core.leaf, of_leaf}, {"View", &core.view, of_view}, {"Freed", &core.freed, NULL}, {"Where", &core.where, of_where}, {"Cut", &core.cut_type, of_cut}, {"Written", &core.written, of_written}};
+    PyObject *primitive, *modes, *wrote, *record, *lock, *lender, *unbroadcast, *operations, *plus, *make_row, *trace_value, *trace_rule, *guarded;
+    size_t i;
+    (void)module;
+#if defined(Py_GIL_DISABLED) || defined(PYPY_VERSION)
+    PyErr_SetString(PyExc_RuntimeError, "operations in C need the GIL of CPython");
+    return NULL;
+#endif
+    if (!PyDict_CheckExact(names) || core.node != NULL) {
+        PyErr_SetString(PyExc_TypeError, "connect takes a dict, once");
+        return NULL;
+    }
+    for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+        PyTypeObject *type = (PyTypeObject *)keep(names, classes[i].name, &PyType_Type);
+        if (type == NULL || (classes[i].slots != NULL && find_slots(type, classes[i].slots) < 0)) return NULL;
+        *classes[i].type = type;
+    }
+    primitive = keep(names, "Primitive", &PyType_Type);
+    if (primitive == NULL || find_slots((PyTypeObject *)primitive, of_prim) < 0) return NULL;
+    core.clock = keep(names, "CLOCK", NULL);
+    if (core.clock == NULL || find_slots(Py_TYPE(core.clock), of_clock) < 0) return NULL;
+    modes = keep(names, "modes", &PyTuple_Type); /* those of mode_now(), from RECORDS on */
+    for (i = 0; i < 3 && modes != NULL; i++) core.modes[i] = PyTuple_GetItem(modes, (Py_ssize_t)i);
+    core.local = keep(names, "LOCAL", NULL);
+    core.watches = keep(names, "WATCHES", &PyList_Type);
+    core.unread = keep(names, "UNREAD", &PySet_Type);
+    core.user_line = keep(names, "user_line", NULL);
+    core.writes = keep(names, "WRITES", &PyDict_Type);
+    wrote = keep(names, "wrote", NULL);
+    record = keep(names, "new_written", NULL);
+    lock = keep(names, "WRITING", NULL);
+    lender = keep(names, "Lender", &PyType_Type);
+    core.before_write = keep(names, "BEFORE_WRITE", &PyList_Type);
+    core.no_grad = PyUnicode_InternFromString("no_grad");
+    core.special = keep(names, "SPECIAL", &PyList_Type);
+    core.user_files = keep(names, "USER_FILES", &PySet_Type);
+    core.note_frame = keep(names, "note_frame", NULL);
+    core.counter = keep(names, "counter", NULL);
+    core.no_params = keep(names, "NO_PARAMS", &PyDict_Type);
+    python_viewed = keep(names, "viewed", NULL);
+    unbroadcast = keep(names, "unbroadcast", NULL);
+    operations = keep(names, "operations", &PyDict_Type);
+    plus = keep(names, "add", NULL);
+    make_row = keep(names, "make_row", NULL);
+    trace_value = keep(names, "trace_value", NULL);
+    trace_rule = keep(names, "trace_rule", NULL);
+    guarded = keep(names, "protected", NULL);
+    core.getframe = keep(names, "_getframe", NULL);
+    core.nothing = PyTuple_New(0);
+    core.of[0] = PyArray_DescrFromType(NPY_FLOAT);
+    core.of[1] = PyArray_DescrFromType(NPY_DOUBLE);
+    core.of[2] = PyArray_DescrFromType(NPY_BOOL);
+    if (PyErr_Occurred() || Py_TYPE(core.counter)->tp_iternext == NULL || connect_values(plus) < 0 || connect_writes(wrote, record, lock, lender) < 0 || connect_rows(make_row, trace_value, trace_rule, unbroadcast, operations, guarded) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* switch_on(whether) -> whether it was */
+static PyObject *switch_on(PyObject *module, PyObject *whether) {
+    int before = core.on, on = PyObject_IsTrue(whether);
+    (void)module;
+    if (on < 0) return NULL;
+    if (on && core.nothing == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "nothing is connected");
+        return NULL;
+    }
+    core.on = on;
+    return PyBool_FromLong(before);
+}
+
+PyMethodDef tape_functions[] = {
+    {"connect", connect, METH_O, "connect(names): where the classes and functions are that operations in C use"},
+    {"switch_on", switch_on, METH_O, "switch_on(whether): have operations in C, or all in Python; as it was before"},
+    {"hangs_on_node", hangs_on_node, METH_NOARGS, "hangs_on_node(): something of the user's hangs on a node from now on, and may close a cycle"},
+    {"new_node", (PyCFunction)(void (*)(void))python_new_node, METH_FASTCALL | METH_KEYWORDS, "tape.node.new_node"},
+    {NULL, NULL, 0, NULL},
+};

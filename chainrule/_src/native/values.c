@@ -1,0 +1,706 @@
+/* Values of eager operations: NumPy's inner loops called on arrays, with the bits, the shapes and the warnings of the ufunc. */
+
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#include "eager.h"
+
+#include <math.h>
+#include <stdint.h>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <xmmintrin.h> /* some ten times quicker than fenv.h */
+#define EXCEPTIONS (_MM_EXCEPT_INVALID | _MM_EXCEPT_DIV_ZERO | _MM_EXCEPT_OVERFLOW | _MM_EXCEPT_UNDERFLOW)
+/* the other unit's, with which C's library says that something overflowed or underflowed: the same bits */
+static inline unsigned other_exceptions(void) {
+    unsigned short word;
+    __asm__ volatile("fnstsw %0" : "=a"(word));
+    return word & (1 | 4 | 8 | 16);
+}
+static inline int any_exception(void) { return (_mm_getcsr() & EXCEPTIONS) != 0 || other_exceptions() != 0; }
+#define FORGET_EXCEPTIONS() (any_exception() ? clear_exceptions() : (void)0)
+#define ANY_EXCEPTION() any_exception()
+#else
+#define FORGET_EXCEPTIONS() clear_exceptions()
+#define ANY_EXCEPTION() (read_exceptions() != 0)
+#endif
+
+#define SIZE(kind) ((kind) ? 8 : 4)
+
+static Function add;
+
+int run_loop(Loop loop, char **args, npy_intp n, const npy_intp *strides) {
+    FORGET_EXCEPTIONS();
+    loop.fn(args, &n, strides, loop.data);
+    return ANY_EXCEPTION() ? read_exceptions() : 0;
+}
+
+/* ---- functions */
+
+static Loop loop_at(const PyUFuncObject *ufunc, int index) {
+    return (Loop){(InnerLoop)ufunc->functions[index], ufunc->data == NULL ? NULL : (void *)ufunc->data[index]};
+}
+
+/* The loop whose operands have one type, and whose result has that or is a mask; without an address where there is none. */
+static Loop loop_of(const PyUFuncObject *ufunc, int type, int *gives_mask) {
+    int i, k, result;
+    for (i = 0; i < ufunc->ntypes; i++) {
+        for (k = 0; k < ufunc->nin && ufunc->types[i * ufunc->nargs + k] == type; k++) {}
+        result = ufunc->types[i * ufunc->nargs + ufunc->nin];
+        *gives_mask = result == NPY_BOOL;
+        if (k == ufunc->nin && (result == type || result == NPY_BOOL)) return loop_at(ufunc, i);
+    }
+    return (Loop){NULL, NULL};
+}
+
+/* Whether a ufunc rounds each result by itself, so that it does not matter in which runs it is called. */
+static int is_exact(const char *name) {
+    static const char *const exact[] = {"add", "subtract", "multiply", "divide", "negative", "positive", "square", "sqrt", "absolute", "reciprocal",
+        "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_not", "logical_and", "logical_or", "isnan", "isfinite",
+        "bitwise_and", "bitwise_or", "invert", "sign", NULL};
+    int i;
+    for (i = 0; exact[i] != NULL; i++) {
+        if (strcmp(exact[i], name) == 0) return 1;
+    }
+    return 0;
+}
+
+static int is_elementwise(PyObject *value, int nin) {
+    PyUFuncObject *ufunc = (PyUFuncObject *)value;
+    return Py_TYPE(value) == &PyUFunc_Type && ufunc->nin == nin && ufunc->nout == 1 && !ufunc->core_enabled && ufunc->functions != NULL;
+}
+
+int read_function(Function *function, PyObject *value, int nin) {
+    memset(function, 0, sizeof(Function));
+    function->value = Py_NewRef(value);
+    if (nin < 1 || nin > 2 || !is_elementwise(value, nin)) return 0;
+    function->ufunc = Py_NewRef(value);
+    function->loops[0] = loop_of((PyUFuncObject *)value, NPY_FLOAT, &function->gives_mask);
+    function->loops[1] = loop_of((PyUFuncObject *)value, NPY_DOUBLE, &function->gives_mask);
+    function->exact = is_exact(((PyUFuncObject *)value)->name);
+    return 1;
+}
+
+void clear_function(Function *function) {
+    Py_CLEAR(function->value);
+    Py_CLEAR(function->ufunc);
+}
+
+int visit_function(const Function *function, visitproc visit, void *arg) {
+    Py_VISIT(function->value);
+    Py_VISIT(function->ufunc);
+    return 0;
+}
+
+/* ---- arrays and numbers */
+
+typedef union {
+    float narrow;
+    double wide;
+} Number;
+
+/* A Python number as one of a dtype; 0 where NumPy has something to say about it. */
+static int read_number(PyObject *object, int kind, Number *number) {
+    double value = PyFloat_CheckExact(object) ? PyFloat_AS_DOUBLE(object) : PyLong_AsDouble(object);
+    if (value == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    if (kind) {
+        number->wide = value;
+        return 1;
+    }
+    number->narrow = (float)value;
+    return !isfinite(value) || isfinite(number->narrow);
+}
+
+PyObject *new_array(int kind, int ndim, const npy_intp *dims) {
+    PyObject *array;
+    Py_INCREF(core.of[kind]);
+    array = PyArray_NewFromDescr(&PyArray_Type, core.of[kind], ndim, dims, NULL, NULL, 0, NULL);
+    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory(); /* which NumPy does not always say */
+    return array;
+}
+
+PyObject *array_of(PyObject *number, int kind) {
+    Number value;
+    PyObject *array = read_number(number, kind, &value) ? new_array(kind, 0, NULL) : NULL;
+    if (array != NULL) memcpy(PyArray_DATA((PyArrayObject *)array), &value, SIZE(kind));
+    return array;
+}
+
+PyObject *as_array(PyObject *result) {
+    PyObject *array;
+    if (result == NULL || PyArray_CheckExact(result)) return result;
+    if (!PyArray_CheckScalar(result) && !PyArray_Check(result) && !PyFloat_Check(result) && !PyLong_Check(result) && !PyComplex_Check(result)) return result; /* another library's */
+    array = PyArray_FROM_O(result);
+    Py_DECREF(result);
+    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+    return array;
+}
+
+PyObject *about(PyObject *array) {
+    PyObject *shape = PyArray_IntTupleFromIntp(PyArray_NDIM((PyArrayObject *)array), PyArray_DIMS((PyArrayObject *)array)), *pair;
+    if (shape == NULL) return NULL;
+    pair = PyTuple_Pack(2, shape, (PyObject *)PyArray_DESCR((PyArrayObject *)array));
+    Py_DECREF(shape);
+    return pair;
+}
+
+/* the step between elements in NumPy's own call for arrays that need no iterator */
+static npy_intp stride_of(PyArrayObject *x) { return PyArray_NDIM(x) == 1 ? PyArray_STRIDE(x, 0) : PyArray_NDIM(x) == 0 ? 0 : PyArray_ITEMSIZE(x); }
+
+/* Whether all elements lie at one place, as where a number was broadcast. */
+static int is_one_number(PyArrayObject *x) {
+    int i;
+    for (i = 0; i < PyArray_NDIM(x); i++) {
+        if (PyArray_STRIDE(x, i) != 0) return 0;
+    }
+    return 1;
+}
+
+/* Whether y's shape is the end of x's. */
+static int is_end_of(PyArrayObject *y, PyArrayObject *x) {
+    int left = PyArray_NDIM(x) - PyArray_NDIM(y);
+    return left > 0 && PyArray_SIZE(y) > 0 && PyArray_CompareLists(PyArray_DIMS(x) + left, PyArray_DIMS(y), PyArray_NDIM(y));
+}
+
+static PyObject *call_value(const Function *function, int nin, PyObject *const *raw) {
+    return as_array(call_located(function->value, raw, (size_t)nin, NULL));
+}
+
+/* The value written into the first operand, by NumPy. */
+static PyObject *call_into(const Function *function, int nin, PyObject *const *raw) {
+    PyObject *args[] = {raw[0], nin == 2 ? raw[1] : raw[0], raw[0]};
+    return call_located(function->value, args, (size_t)nin + 1, NULL);
+}
+
+static PyObject *call_either(const Function *function, int nin, PyObject *const *raw, int into) { return into ? call_into(function, nin, raw) : call_value(function, nin, raw); }
+
+/* Whether arrays without gaps have memory in common, other than all of it. */
+static int overlap(PyArrayObject *x, PyArrayObject *y) {
+    const char *a = PyArray_BYTES(x), *b = PyArray_BYTES(y);
+    return a != b && a < b + PyArray_NBYTES(y) && b < a + PyArray_NBYTES(x);
+}
+
+PyObject *apply(const Function *function, int nin, PyObject *const *raw, int into) {
+    PyArrayObject *arrays[2] = {NULL, NULL}, *like = NULL, *out;
+    Number number;
+    Loop loop;
+    npy_intp strides[3], n, rows = 1, row[2] = {0, 0}, i;
+    char *args[3], *at[3];
+    int k, found = 0, kind;
+    for (k = 0; k < nin; k++) {
+        arrays[k] = PyArray_CheckExact(raw[k]) ? (PyArrayObject *)raw[k] : NULL;
+        if (arrays[k] != NULL && (like == NULL || PyArray_NDIM(arrays[k]) > PyArray_NDIM(like))) like = arrays[k];
+    }
+    kind = kind_of((PyObject *)like);
+    if (kind < 0 || (loop = function->loops[kind]).fn == NULL) return call_either(function, nin, raw, into);
+    n = PyArray_SIZE(like);
+    if (n > DIRECT_MOST || n == 0) return call_either(function, nin, raw, into);
+    for (k = 0; k < nin; k++) {
+        if (arrays[k] == NULL) {
+            if (!read_number(raw[k], kind, &number)) return call_either(function, nin, raw, into);
+            at[k] = (char *)&number;
+            strides[k] = 0;
+            continue;
+        }
+        if (kind_of(raw[k]) != kind) return call_either(function, nin, raw, into);
+        at[k] = PyArray_BYTES(arrays[k]);
+        strides[k] = stride_of(arrays[k]);
+        if (PyArray_ISCARRAY_RO(arrays[k])) continue;
+        if (!function->exact || nin == 1 || !PyArray_ISBEHAVED_RO(arrays[k]) || !is_one_number(arrays[k])) return call_either(function, nin, raw, into);
+        strides[k] = 0;
+    }
+    if (arrays[0] != NULL && arrays[1] != NULL && !PyArray_SAMESHAPE(arrays[0], arrays[1])) {
+        PyArrayObject *less = arrays[like == arrays[0]];
+        if (PyArray_NDIM(less) > 0) {
+            if (!function->exact || !is_end_of(less, like) || strides[0] == 0 || strides[1] == 0) return call_either(function, nin, raw, into);
+            rows = n / PyArray_SIZE(less);
+            n = PyArray_SIZE(less);
+            strides[0] = strides[1] = PyArray_ITEMSIZE(like);
+            for (k = 0; k < 2; k++) row[k] = arrays[k] == like ? n * PyArray_ITEMSIZE(like) : 0;
+        }
+    }
+    if (into && (like != arrays[0] || !PyArray_ISCARRAY(like) || (arrays[1] != NULL && overlap(arrays[0], arrays[1])))) return call_into(function, nin, raw);
+    out = (PyArrayObject *)(into ? Py_NewRef(raw[0]) : new_array(function->gives_mask ? 2 : kind, PyArray_NDIM(like), PyArray_DIMS(like)));
+    if (out == NULL) return NULL;
+    at[nin] = PyArray_BYTES(out);
+    strides[nin] = PyArray_ITEMSIZE(out);
+    for (i = 0; i < rows; i++) {
+        for (k = 0; k < nin; k++) args[k] = at[k] + i * row[k];
+        args[nin] = at[nin] + i * n * PyArray_ITEMSIZE(out);
+        found |= run_loop(loop, args, n, strides);
+    }
+    if (found && give_errors(((PyUFuncObject *)function->ufunc)->name, found) < 0) Py_CLEAR(out);
+    return (PyObject *)out;
+}
+
+/* ---- sums */
+
+PyObject *add_arrays(PyObject *x, PyObject *y) {
+    PyObject *both[] = {x, y};
+    return apply(&add, 2, both, 0);
+}
+
+PyObject *add_into(PyObject *x, PyObject *y) {
+    PyObject *args[] = {x, y, x};
+    return call_located(add.value, args, 3, NULL);
+}
+
+int add_in_place(PyObject *x, PyObject *y) {
+    PyArrayObject *into = (PyArrayObject *)x;
+    char *args[] = {PyArray_BYTES(into), PyArray_BYTES((PyArrayObject *)y), PyArray_BYTES(into)};
+    npy_intp step = PyArray_ITEMSIZE(into), strides[] = {step, step, step};
+    return run_loop(add.loops[kind_of(x)], args, PyArray_SIZE(into), strides);
+}
+
+/* Zeros to add to. NumPy's sum, too, is 0 + all the others, which is not the others where they are -0. */
+static PyObject *new_zeros(int kind, int ndim, const npy_intp *dims) {
+    PyObject *zeros = new_array(kind, ndim, dims);
+    if (zeros != NULL) memset(PyArray_DATA((PyArrayObject *)zeros), 0, (size_t)PyArray_NBYTES((PyArrayObject *)zeros));
+    return zeros;
+}
+
+PyObject *total(PyObject *x) {
+    PyArrayObject *array = (PyArrayObject *)x;
+    int kind = kind_of(x), found;
+    npy_intp n = PyArray_SIZE(array), strides[3] = {0, PyArray_ITEMSIZE(array), 0};
+    PyObject *out;
+    char *args[3];
+    if (kind < 0 || n == 0 || n > DIRECT_MOST || !PyArray_ISCARRAY_RO(array) || add.loops[kind].fn == NULL) return NULL;
+    out = new_zeros(kind, 0, NULL);
+    if (out == NULL) return NULL;
+    args[0] = args[2] = PyArray_BYTES((PyArrayObject *)out);
+    args[1] = PyArray_BYTES(array);
+    found = run_loop(add.loops[kind], args, n, strides);
+    if (found && give_errors("reduce", found) < 0) Py_CLEAR(out);
+    return out;
+}
+
+int add_up(int kind, const char *from, char *to, npy_intp outer, npy_intp n, npy_intp inner, npy_intp size) {
+    npy_intp strides[3] = {inner == 1 ? 0 : size, size, inner == 1 ? 0 : size}, o, i;
+    int found = 0;
+    memset(to, 0, (size_t)(outer * inner * size));
+    for (o = 0; o < outer; o++) {
+        for (i = 0; i < (inner == 1 ? 1 : n); i++) { /* what is dense is one loop, which adds in pairs */
+            char *args[3] = {to + o * inner * size, (char *)from + (o * n + i) * inner * size, to + o * inner * size};
+            found |= run_loop(add.loops[kind], args, inner == 1 ? n : inner, strides);
+        }
+    }
+    return found;
+}
+
+PyObject *sum_rows(PyObject *g, PyObject *aval) {
+    PyArrayObject *array = (PyArrayObject *)g;
+    PyObject *shape = PyTuple_GET_ITEM(aval, 0), *out;
+    npy_intp dims[NPY_MAXDIMS], n, rows, i, strides[3];
+    int kind = kind_of(g), ndim = (int)PyTuple_GET_SIZE(shape), found = 0;
+    char *args[3];
+    if (kind < 0 || (PyObject *)core.of[kind] != PyTuple_GET_ITEM(aval, 1) || PyArray_NDIM(array) != ndim + 1 || !PyArray_ISCARRAY_RO(array)) return NULL;
+    for (i = 0; i < ndim; i++) {
+        dims[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+        if (dims[i] != PyArray_DIM(array, (int)i + 1)) return NULL;
+    }
+    n = PyArray_MultiplyList(dims, ndim);
+    rows = PyArray_DIM(array, 0);
+    if (n == 0 || rows == 0 || rows >= 2048 || PyArray_SIZE(array) > DIRECT_MOST || add.loops[kind].fn == NULL) return NULL; /* see rules/sums.py */
+    out = new_zeros(kind, ndim, dims);
+    if (out == NULL) return NULL;
+    strides[0] = strides[2] = n == 1 ? 0 : SIZE(kind);
+    strides[1] = SIZE(kind);
+    for (i = 0; i < rows; i += n == 1 ? rows : 1) { /* a single column is one loop, which adds in pairs */
+        args[0] = args[2] = PyArray_BYTES((PyArrayObject *)out);
+        args[1] = PyArray_BYTES(array) + i * n * SIZE(kind);
+        found |= run_loop(add.loops[kind], args, n == 1 ? rows : n, strides);
+    }
+    if (found && give_errors("reduce", found) < 0) Py_CLEAR(out);
+    return out;
+}
+
+/* ---- loops that no ufunc has */
+
+#define CHOOSE(name, type)                                                                                     \
+    static void name(char **args, const npy_intp *dims, const npy_intp *strides, void *data) {                 \
+        npy_intp i;                                                                                            \
+        (void)data;                                                                                            \
+        for (i = 0; i < dims[0]; i++) {                                                                        \
+            const char *from = *(args[0] + i * strides[0]) ? args[1] + i * strides[1] : args[2] + i * strides[2]; \
+            memcpy(args[3] + i * strides[3], from, sizeof(type));                                              \
+        }                                                                                                      \
+    }
+CHOOSE(choose_float, float)
+CHOOSE(choose_double, double)
+
+#define CAST(name, from, to)                                                                   \
+    static void name(char **args, const npy_intp *dims, const npy_intp *strides, void *data) { \
+        npy_intp i;                                                                            \
+        (void)data;                                                                            \
+        for (i = 0; i < dims[0]; i++) *(to *)(args[1] + i * strides[1]) = (to)(*(from *)(args[0] + i * strides[0])); \
+    }
+CAST(widen, float, double)
+CAST(narrow, double, float)
+CAST(count_float, npy_bool, float)
+CAST(count_double, npy_bool, double)
+
+static const struct {
+    const char *name;
+    InnerLoop fn;
+} own[] = {{"where f", choose_float}, {"where d", choose_double}, {"cast fd", widen}, {"cast df", narrow}, {"cast ?f", count_float}, {"cast ?d", count_double}};
+
+/* ---- programs */
+
+static int is_value(const Program *program, int number, int before) {
+    if (number < INPUTS) return number >= 0;
+    if (number < INPUTS + CONSTANTS) return number < INPUTS + program->nconstants;
+    return number < INPUTS + CONSTANTS + before;
+}
+
+static int find_operation(PyObject *ufunc, PyObject *number_first, PyObject *operations, PyObject **found) {
+    PyObject *key = PyTuple_Pack(2, ufunc, number_first);
+    if (key == NULL) return -1;
+    *found = Py_XNewRef(PyDict_GetItemWithError(operations, key));
+    Py_DECREF(key);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int form_of(const char *name) { return strcmp(name, "add") == 0 ? SUMS : strcmp(name, "maximum") == 0 ? MAXIMA : strcmp(name, "rows") == 0 ? CORES : ELEMENTS; }
+
+/* Fill a step from (ufunc or a name of `own`, which of its loops, operands, bytes of an element of the result, form). */
+static int fill_step(Program *program, PyObject *traced, PyObject *operations) {
+    Step *step = &program->steps[program->nsteps];
+    PyObject *what, *from;
+    const char *form;
+    int index, k;
+    size_t i;
+    if (!PyArg_ParseTuple(traced, "OiO!is", &what, &index, &PyTuple_Type, &from, &step->size, &form)) return -1;
+    step->form = form_of(form);
+    program->by_rows |= step->form != ELEMENTS;
+    step->nin = (int)PyTuple_GET_SIZE(from);
+    for (k = 0; k < step->nin && k < 3; k++) {
+        step->from[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(from, k));
+        if (!is_value(program, step->from[k], program->nsteps)) goto wrong;
+        if (step->from[k] < INPUTS) program->reads |= 1 << step->from[k];
+    }
+    if (PyUnicode_Check(what)) {
+        for (i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+            if (PyUnicode_CompareWithASCIIString(what, own[i].name) == 0) step->loop.fn = own[i].fn;
+        }
+        step->exact = 1;
+        if (step->loop.fn == NULL || step->nin != (PyUnicode_READ_CHAR(what, 0) == 'w' ? 3 : 1)) goto wrong;
+    } else {
+        PyUFuncObject *ufunc = (PyUFuncObject *)what;
+        if (step->form == CORES ? Py_TYPE(what) != &PyUFunc_Type || ufunc->nin != 2 || ufunc->nout != 1 || ufunc->functions == NULL : !is_elementwise(what, step->form == ELEMENTS ? step->nin : 2)) goto wrong;
+        if (step->nin > 2 || index < 0 || index >= ufunc->ntypes || (step->form == CORES && step->nin != 2) || ((step->form == SUMS || step->form == MAXIMA) && step->nin != 1)) goto wrong;
+        step->loop = loop_at(ufunc, index);
+        step->exact = is_exact(ufunc->name);
+        if (find_operation(what, Py_False, operations, &step->operation) < 0 || find_operation(what, Py_True, operations, &step->exchanged) < 0) return -1;
+    }
+    for (k = 0; k < step->nin; k++) {
+        if (step->from[k] < INPUTS && (!step->exact || step->form != ELEMENTS)) program->inexact |= 1 << step->from[k];
+    }
+    program->nsteps++;
+    return 0;
+wrong:
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "this is no step of a program");
+    return -1;
+}
+
+/* Give each step a place for its result, which another takes over once nobody reads it any more. */
+static void assign_slots(Program *program) {
+    int last[VALUES], i, k, taken[MOST_STEPS];
+    for (i = 0; i < VALUES; i++) last[i] = -1;
+    for (i = 0; i < program->nsteps; i++) {
+        for (k = 0; k < program->steps[i].nin; k++) last[program->steps[i].from[k]] = i;
+    }
+    last[program->result] = VALUES;
+    for (i = 0; i < MOST_STEPS; i++) taken[i] = -1; /* until which step */
+    for (i = 0; i < program->nsteps; i++) {
+        for (k = 0; taken[k] >= i; k++) {}
+        program->steps[i].slot = k;
+        taken[k] = last[INPUTS + CONSTANTS + i];
+        if (k >= program->nslots) program->nslots = k + 1;
+    }
+}
+
+int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObject *operations) {
+    PyObject *steps, *constants;
+    Py_ssize_t i;
+    memset(program, 0, sizeof(Program));
+    if (!PyArg_ParseTuple(traced, "O!O!in", &PyList_Type, &steps, &PyList_Type, &constants, &program->result, &program->most)) return -1;
+    if (program->most > DIRECT_MOST) program->most = DIRECT_MOST;
+    program->kind = kind;
+    program->masks = masks;
+    if (PyList_GET_SIZE(steps) > MOST_STEPS || PyList_GET_SIZE(constants) > CONSTANTS) {
+        PyErr_SetString(PyExc_ValueError, "the program is too long");
+        return -1;
+    }
+    for (i = 0; i < PyList_GET_SIZE(constants); i++) {
+        PyObject *number = PyList_GET_ITEM(constants, i);
+        if (!is_number(number) || !read_number(number, kind, (Number *)&program->constants[i])) {
+            PyErr_SetString(PyExc_ValueError, "this is no constant of a program");
+            return -1;
+        }
+        program->numbers[program->nconstants++] = Py_NewRef(number);
+    }
+    program->steps = PyMem_Calloc((size_t)PyList_GET_SIZE(steps) + 1, sizeof(Step));
+    if (program->steps == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (i = 0; i < PyList_GET_SIZE(steps); i++) {
+        if (fill_step(program, PyList_GET_ITEM(steps, i), operations) < 0) return -1;
+    }
+    if (program->result != 0 && (program->result < INPUTS + CONSTANTS || !is_value(program, program->result, program->nsteps) || program->steps[program->result - INPUTS - CONSTANTS].size != SIZE(kind))) {
+        PyErr_SetString(PyExc_ValueError, "this is no result of a program");
+        return -1;
+    }
+    assign_slots(program);
+    return 1;
+}
+
+void clear_program(Program *program) {
+    int i;
+    for (i = 0; program->steps != NULL && i <= program->nsteps; i++) { /* one more, which may be half filled */
+        Py_CLEAR(program->steps[i].operation);
+        Py_CLEAR(program->steps[i].exchanged);
+    }
+    PyMem_Free(program->steps);
+    for (i = 0; i < program->nconstants; i++) Py_CLEAR(program->numbers[i]);
+    memset(program, 0, sizeof(Program));
+}
+
+/* where intermediate results are kept: no two programs run at a time, as none calls Python */
+static char *scratch;
+static size_t scratch_size;
+
+static char *get_scratch(size_t size) {
+    size += 64;
+    if (size > scratch_size) {
+        char *more = PyMem_Realloc(scratch, size);
+        if (more == NULL) return NULL;
+        scratch = more;
+        scratch_size = size;
+    }
+    return (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+}
+
+/* bytes of a place: with a gap behind, as some loops take arrays that touch for arrays that overlap, and another way with those */
+static size_t room_of(npy_intp n) { return ((size_t)n * 8 + 191) & ~(size_t)63; }
+
+typedef struct {
+    char *data;
+    npy_intp count; /* elements: 1, those of the end of the shape, or all */
+    npy_intp stride;
+    int row; /* one number for each row */
+} Value;
+
+/* An input whose shape is that of `like`, or the end of it, or one number. */
+static int read_input(PyObject *x, PyArrayObject *like, int kind, int mask, Number *number, Value *value) {
+    PyArrayObject *array = (PyArrayObject *)x;
+    npy_intp n = PyArray_SIZE(like);
+    if (is_number(x)) {
+        *value = (Value){(char *)number, 1, 0, 0};
+        return read_number(x, kind, number);
+    }
+    if (mask ? !is_mask(x) : kind_of(x) != kind) return 0;
+    *value = (Value){PyArray_BYTES(array), n, PyArray_NDIM(like) == 0 ? 0 : PyArray_ITEMSIZE(array), 0};
+    if (PyArray_SAMESHAPE(array, like)) {
+        if (PyArray_ISCARRAY_RO(array)) return 1;
+        value->count = 1;
+        value->stride = 0;
+        return PyArray_ISBEHAVED_RO(array) && is_one_number(array);
+    }
+    if (!PyArray_ISCARRAY_RO(array)) return 0;
+    value->count = PyArray_SIZE(array);
+    if (PyArray_NDIM(array) == 0) value->stride = 0;
+    return PyArray_NDIM(array) == 0 || is_end_of(array, like);
+}
+
+/* Run a step on values; 0 where it is not for us. */
+static int run_step(const Step *step, const Value *values, npy_intp n, int zero_dims, Value *out) {
+    npy_intp count = 1, inner, rows, strides[4], row[3] = {0, 0, 0}, i;
+    char *args[4];
+    int k, mixed = 0;
+    for (k = 0; k < step->nin; k++) {
+        if (values[step->from[k]].count > count) count = values[step->from[k]].count;
+    }
+    inner = count;
+    for (k = 0; k < step->nin; k++) {
+        const Value *value = &values[step->from[k]];
+        if (value->count != count && value->count != 1) {
+            mixed = 1;
+            inner = value->count;
+        }
+    }
+    if (!step->exact && (mixed || (count == 1 && n > 1))) return 0;
+    for (k = 0; k < step->nin; k++) {
+        const Value *value = &values[step->from[k]];
+        strides[k] = value->count == 1 && count > 1 ? 0 : value->stride;
+        if (mixed && value->count == count) row[k] = inner * value->stride;
+        if (mixed && value->count != count && value->count != 1 && value->count != inner) return 0;
+    }
+    strides[step->nin] = step->size;
+    rows = count / inner;
+    for (i = 0; i < rows; i++) {
+        npy_intp length = inner;
+        for (k = 0; k < step->nin; k++) args[k] = values[step->from[k]].data + i * row[k];
+        args[step->nin] = out->data + i * inner * step->size;
+        step->loop.fn(args, &length, strides, step->loop.data);
+    }
+    out->count = count;
+    out->stride = zero_dims ? 0 : step->size;
+    out->row = 0;
+    return 1;
+}
+
+/* A sum or maximum of each row. NumPy's sum is 0 + all of them, its maximum the first and the others. */
+static void reduce_rows(const Step *step, const char *from, char *to, npy_intp rows, npy_intp length) {
+    npy_intp strides[3] = {0, step->size, 0}, i, left = step->form == SUMS ? length : length - 1;
+    for (i = 0; i < rows; i++) {
+        const char *row = from + i * length * step->size;
+        char *args[3] = {to + i * step->size, (char *)row, to + i * step->size};
+        if (step->form == SUMS) memset(args[0], 0, (size_t)step->size);
+        else memcpy(args[0], row, (size_t)step->size);
+        if (step->form == MAXIMA) args[1] += step->size;
+        if (left > 0) step->loop.fn(args, &left, strides, step->loop.data);
+    }
+}
+
+/* An elementwise step on whole arrays and on one number for each row. */
+static void spread_rows(const Step *step, const Value *values, char *to, npy_intp rows, npy_intp length) {
+    npy_intp strides[4], i;
+    char *args[4];
+    int k;
+    for (k = 0; k < step->nin; k++) strides[k] = values[step->from[k]].row ? 0 : values[step->from[k]].stride;
+    strides[step->nin] = step->size;
+    for (i = 0; i < rows; i++) {
+        npy_intp n = length;
+        for (k = 0; k < step->nin; k++) {
+            const Value *value = &values[step->from[k]];
+            args[k] = value->data + i * value->stride * (value->row ? 1 : length);
+        }
+        args[step->nin] = to + i * length * step->size;
+        step->loop.fn(args, &n, strides, step->loop.data);
+    }
+}
+
+/* Run a step of a program that goes along the last axis; 0 where it is not for us. */
+static int run_step_by_rows(const Step *step, const Value *values, npy_intp n, npy_intp length, Value *out) {
+    npy_intp rows = n / length, dims[2] = {rows, length}, steps[5] = {length * step->size, length * step->size, step->size, step->size, step->size};
+    int k, whole = 0, row = 0;
+    for (k = 0; k < step->nin; k++) {
+        row |= values[step->from[k]].row;
+        whole |= values[step->from[k]].count == n && !values[step->from[k]].row;
+    }
+    *out = (Value){out->data, step->form == ELEMENTS ? n : rows, step->size, step->form != ELEMENTS};
+    if (step->form == SUMS || step->form == MAXIMA) {
+        if (!whole) return 0;
+        reduce_rows(step, values[step->from[0]].data, out->data, rows, length);
+    } else if (step->form == CORES) {
+        char *args[3] = {values[step->from[0]].data, values[step->from[1]].data, out->data};
+        if (row) return 0;
+        step->loop.fn(args, dims, steps, step->loop.data);
+    } else if (row && whole) {
+        if (!step->exact) return 0;
+        spread_rows(step, values, out->data, rows, length);
+    } else if (row) { /* numbers of rows among themselves */
+        npy_intp strides[4];
+        char *args[4];
+        for (k = 0; k < step->nin; k++) {
+            args[k] = values[step->from[k]].data;
+            strides[k] = values[step->from[k]].stride;
+        }
+        args[step->nin] = out->data;
+        strides[step->nin] = step->size;
+        *out = (Value){out->data, rows, step->size, 1};
+        step->loop.fn(args, &rows, strides, step->loop.data);
+    } else {
+        return run_step(step, values, n, 0, out);
+    }
+    return 1;
+}
+
+static PyObject *run_on(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs);
+
+/* Whether an input is an array with numbers that show at several places, as the cotangent of a sum, and only steps read it that do not
+   care how it lies. */
+static int is_spread(const Program *program, PyObject *const *inputs, int i) {
+    PyArrayObject *x = (PyArrayObject *)inputs[i];
+    npy_intp before = NPY_MAX_INTP;
+    int k, zero = 0;
+    if (!(program->reads >> i & 1) || program->inexact >> i & 1 || program->by_rows || kind_of(inputs[i]) < 0 || PyArray_ISCARRAY_RO(x) || !PyArray_ISBEHAVED_RO(x) || is_one_number(x)) return 0;
+    for (k = 0; k < PyArray_NDIM(x); k++) { /* in C's order otherwise, as what NumPy makes of it is */
+        if (PyArray_DIM(x, k) == 1) continue;
+        zero |= PyArray_STRIDE(x, k) == 0;
+        if (PyArray_STRIDE(x, k) > before || PyArray_STRIDE(x, k) < 0) return 0;
+        if (PyArray_STRIDE(x, k) > 0) before = PyArray_STRIDE(x, k);
+    }
+    return zero;
+}
+
+PyObject *run_program(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs) {
+    PyObject *dense[INPUTS] = {NULL}, *result;
+    int i, spread = 0;
+    if (PyArray_SIZE((PyArrayObject *)shape) > program->most) return NULL;
+    for (i = 0; i < ninputs; i++) spread |= is_spread(program, inputs, i) << i;
+    if (!spread) return run_on(program, shape, inputs, ninputs);
+    for (i = 0; i < ninputs; i++) {
+        dense[i] = spread >> i & 1 ? PyArray_NewCopy((PyArrayObject *)inputs[i], NPY_CORDER) : Py_NewRef(inputs[i]);
+        if (dense[i] == NULL) spread = -1;
+    }
+    result = spread < 0 ? NULL : run_on(program, shape == inputs[0] ? dense[0] : shape, dense, ninputs);
+    if (spread < 0) PyErr_Clear(); /* Python will come to the same end */
+    for (i = 0; i < ninputs; i++) Py_XDECREF(dense[i]);
+    return result;
+}
+
+static PyObject *run_on(const Program *program, PyObject *shape, PyObject *const *inputs, int ninputs) {
+    PyArrayObject *like = (PyArrayObject *)shape;
+    npy_intp n, length;
+    Number numbers[INPUTS];
+    Value values[VALUES];
+    PyObject *result;
+    char *room;
+    int i, last = program->result - INPUTS - CONSTANTS;
+    if (program->result == 0) return Py_NewRef(inputs[0]);
+    n = PyArray_SIZE(like);
+    if (n == 0 || n > program->most || program->reads >> ninputs) return NULL;
+    if (program->by_rows && PyArray_NDIM(like) == 0) return NULL;
+    length = program->by_rows ? PyArray_DIM(like, PyArray_NDIM(like) - 1) : 0;
+    for (i = 0; i < ninputs; i++) {
+        if (program->reads & 1 << i && program->by_rows && !is_number(inputs[i]) && (!PyArray_CheckExact(inputs[i]) || !PyArray_SAMESHAPE((PyArrayObject *)inputs[i], like) || !PyArray_ISCARRAY_RO((PyArrayObject *)inputs[i]))) return NULL;
+        if (program->reads & 1 << i && !read_input(inputs[i], like, program->kind, program->masks >> i & 1, &numbers[i], &values[i])) return NULL;
+    }
+    for (i = 0; i < program->nconstants; i++) values[INPUTS + i] = (Value){(char *)&program->constants[i], 1, 0, 0};
+    room = get_scratch((size_t)program->nslots * room_of(n));
+    if (room == NULL) return NULL;
+    result = new_array(program->kind, PyArray_NDIM(like), PyArray_DIMS(like));
+    if (result == NULL) {
+        PyErr_Clear(); /* Python will come to the same end */
+        return NULL;
+    }
+    FORGET_EXCEPTIONS();
+    for (i = 0; i < program->nsteps; i++) {
+        Value *out = &values[INPUTS + CONSTANTS + i];
+        out->data = i == last ? PyArray_BYTES((PyArrayObject *)result) : room + (size_t)program->steps[i].slot * room_of(n);
+        if (!(program->by_rows ? run_step_by_rows(&program->steps[i], values, n, length, out) : run_step(&program->steps[i], values, n, PyArray_NDIM(like) == 0, out))) goto not_ours;
+        if (ANY_EXCEPTION()) goto not_ours; /* Python warns in its own words. Not at the end: some loops forget what was raised before */
+    }
+    if (values[program->result].count != n) {
+        char *data = PyArray_BYTES((PyArrayObject *)result);
+        npy_intp j;
+        if (values[program->result].count != 1) goto not_ours;
+        for (j = 1; j < n; j++) memcpy(data + j * SIZE(program->kind), data, (size_t)SIZE(program->kind));
+    }
+    return result;
+not_ours:
+    Py_DECREF(result);
+    return NULL;
+}
+
+int connect_values(PyObject *plus) {
+    clear_function(&add);
+    if (read_function(&add, plus, 2)) return 0;
+    PyErr_SetString(PyExc_TypeError, "connect takes the ufunc add");
+    return -1;
+}

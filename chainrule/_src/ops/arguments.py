@@ -1,0 +1,168 @@
+"""What the operations share about their arguments: the tensor, its dtype, and ``dim`` under both its names."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from chainrule._src.api.declare import store_results
+from chainrule._src.api.functions import around, operand
+from chainrule._src.arrays import dtypes
+from chainrule._src.arrays import gpu as gpus
+from chainrule._src.arrays.any_array import is_array
+from chainrule._src.arrays.device import check_device, gpu_of
+from chainrule._src.messages import errors
+from chainrule._src.rules.primitive import TABLE
+from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.foreign import Foreign, gpu_number
+from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.tensor import Tensor, wrap
+
+ndarray = np.ndarray
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def tensor_of(name: str, x: Any, accepts: str = "biufc") -> Any:
+    """The operand as a tensor: arrays are wrapped, numbers and the rest refused, and so are other kinds of dtype."""
+    if not isinstance(x, Tensor):
+        x = operand(name, 0, x)
+        if not hasattr(x, "dtype"):
+            raise errors.wrong_operand(name, 0, x)
+    elif SPECIAL and LOCAL.recorder is not None:
+        LOCAL.recorder.bring(x)
+    if x.dtype.kind not in accepts:
+        raise errors.no_kernel(name, x.dtype, accepts)
+    return x
+
+
+def takes_tensors(function: F) -> F:
+    """Say which argument should have been a tensor, where a function fails because it is none. (It is called as it is.)"""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (AttributeError, KeyError, TypeError):
+            wrong = errors.no_tensor(function, args, kwargs)
+            if wrong is None:
+                raise
+            raise wrong from None
+
+    return call  # type: ignore[return-value]
+
+
+def axes_of(name: str, dim: Any, ndim: int) -> tuple[int, ...]:
+    """``dim`` as axes counted from the end; None and () are all of them."""
+    if dim is None:
+        return tuple(range(-ndim, 0))
+    if isinstance(dim, (tuple, list)):
+        if not dim:
+            return tuple(range(-ndim, 0))
+        found = [errors.check_dim(name, d, ndim) for d in dim]
+        if len(set(found)) != len(found):
+            raise RuntimeError(f"dim {found[-1]} appears multiple times in the list of dims: {name} got {dim}")
+        return tuple(f - ndim for f in found) if ndim else ()
+    index = errors.check_dim(name, dim, ndim)
+    return (index - ndim,) if ndim else ()
+
+
+def axis_of(name: str, dim: Any, ndim: int) -> int | None:
+    """One ``dim`` as an axis counted from the end; None for a 0-d tensor, which has none."""
+    index = errors.check_dim(name, dim, ndim)
+    return index - ndim if ndim else None
+
+
+def floating(x: Any, dtype: Any = None) -> Any:
+    """The tensor in ``dtype``; without one, integers and booleans become the default float."""
+    if dtype is not None:
+        return cast(x, dtypes.as_dtype(dtype))
+    return cast(x, dtypes.default_dtype()) if x.dtype.kind in "iub" else x
+
+
+def summed(x: Any, dtype: Any = None) -> Any:
+    """The tensor in the dtype that PyTorch adds and multiplies in: int64 for integers and booleans."""
+    if dtype is not None:
+        return cast(x, dtypes.as_dtype(dtype))
+    return cast(x, dtypes.int64) if x.dtype.kind in "iub" else x
+
+
+def number_in(value: Any, dtype: Any) -> Any:
+    """A number as a 0-d array of a dtype; below zero, unsigned integers count from their other end.
+
+    Raises:
+        RuntimeError: the dtype does not reach as far, or is real and the number complex.
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, complex) and dtype.kind != "c":
+        raise errors.complex_into_real(dtype)
+    if type(value) is int and dtype.kind in "iu" and dtype.itemsize < 8:
+        info = np.iinfo(dtype)
+        if not (-info.max if dtype.kind == "u" else info.min) <= value <= info.max:
+            raise RuntimeError(
+                f"value cannot be converted to type {dtype}_t without overflow: {value} is not between {info.min} and "
+                f"{info.max}"
+            )
+        value = around(value, dtype)
+    return np.asarray(value).astype(dtype)
+
+
+def creates(function: F) -> F:
+    """Give a function that makes new tensors the keywords that all such functions have.
+
+    ``out=``, whose dtype it takes if the caller says nothing else, ``size=`` for sizes one by one, ``device``, which is the
+    first argument's if that is a tensor, and ``layout``, ``pin_memory`` and ``memory_format``, of which there is one each.
+    """
+    sizes = function.__code__.co_flags & inspect.CO_VARARGS
+    follows = function.__code__.co_varnames[:1] in (("self",), ("input",))
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        place = kwargs.pop("device", None) if kwargs else None
+        if kwargs:
+            for name in ("layout", "pin_memory", "memory_format"):
+                kwargs.pop(name, None)
+            if sizes and "size" in kwargs:
+                args = (*args, kwargs.pop("size"))
+        if out is None:
+            gpu = gpu_number(args[0]) if place is None and follows and args else gpu_of(place)
+            return function(*args, **kwargs) if gpu is None else _on_gpu(gpu, function, args, kwargs)
+        check_device(place)
+        if kwargs.get("dtype") is None:
+            kwargs["dtype"] = getattr(out, "dtype", None)
+        return store_results(function.__name__, function(*args, **kwargs), out)
+
+    return call  # type: ignore[return-value]
+
+
+def _on_gpu(gpu: int, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Tensor:
+    """What a function makes, on a GPU; it is told which (``device``), or what it made in the computer's memory is moved."""
+    requires_grad = kwargs.pop("requires_grad", False)
+    made = placed(function(*args, **kwargs, device=gpu), gpu)
+    return made.requires_grad_(requires_grad) if requires_grad else made
+
+
+def placed(x: Tensor, gpu: int | None) -> Tensor:
+    """The tensor in the memory of a GPU of this number, or (None) of the computer: itself, if it is there. Recorded."""
+    source = gpu_number(x)
+    return x if source == gpu else bind(TABLE["to_device"], (x,), {"source": source, "target": gpu})  # type: ignore[no-any-return]
+
+
+def beside(x: Any, constant: Any) -> Tensor:
+    """A constant of an operation, or numbers that it has found, as a tensor where another tensor is."""
+    return placed(wrap(constant), None if type(x._raw) is ndarray else gpu_number(x))
+
+
+def numbers_of(x: Tensor) -> np.ndarray[Any, Any] | None:
+    """The numbers of a tensor, on whatever device; None where they are several or not known (in a transformation, of Dask)."""
+    if is_array(x._raw):
+        return x._raw  # type: ignore[no-any-return]
+    return x._raw.read() if type(x._raw) is Foreign and x.is_cuda else None
+
+
+def new_array(function: str, gpu: int | None, *args: Any) -> Any:
+    """What a function of NumPy's that makes arrays gives, in the memory of a GPU of this number, or (None) of the computer."""
+    return getattr(np, function)(*args) if gpu is None else gpus.made(function, gpu, *args)

@@ -1,0 +1,817 @@
+"""Operators, methods and indexing of Array: NumPy's."""
+
+# ruff: noqa: SIM905 -- lists of names read better as words
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import (
+    FAST,
+    WRITERS,
+    Array,
+    apply,
+    apply_ufunc,
+    array_of,
+    as_arrays,
+    carries,
+    plain_or_stacked,
+    recorded_as_numpy,
+    recorded_in_place,
+    recorded_operator,
+    recorded_setitem,
+    with_strong_floats,
+)
+from chainrule._src.api.operations import at_index, by_protocol, by_ranks, instead
+from chainrule._src.api.ways import by_way, functions_by_way
+from chainrule._src.arrays.any_array import AnyArray, copy_alike
+from chainrule._src.arrays.libraries import is_foreign
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise, products
+from chainrule._src.ops import methods as _methods  # noqa: F401 -- what is made of these here has to be there
+from chainrule._src.ops import numpy_face as _face  # noqa: F401
+from chainrule._src.ops import numpy_moves as _moves  # noqa: F401
+from chainrule._src.ops import numpy_reductions as _reductions  # noqa: F401
+from chainrule._src.ops.indexing import MASK
+from chainrule._src.ops.numpy_layout import laid
+from chainrule._src.table import indexing as rows
+from chainrule._src.table import shape
+from chainrule._src.table.any_index import is_array, put_any, read_any
+from chainrule._src.tape import inplace
+from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.eager import LOOPS
+from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
+from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.others import beside
+from chainrule._src.tape.protocol import BY_SHAPE, EXCHANGED, UFUNCS, plain
+from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.tape.versions import owner, protected, wrote
+from chainrule._src.tape.view import Through, base_of, is_read_only, register_view, valued, views_of
+
+ndarray = np.ndarray
+new = object.__new__
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+# -- operators -------------------------------------------------------------------------------------------------------
+#
+# For arrays of one floating dtype, and numbers, both faces agree: the tensor's function computes what the Array's gives.
+
+
+def _fast_unary(ufunc: np.ufunc, function: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
+    def call(x: Any) -> Any:
+        tensor = x._tensor
+        dtype = tensor._raw.dtype
+        if dtype is float64 or dtype is float32:
+            array = new(Array)
+            array._tensor = function(tensor)
+            return array
+        return apply_ufunc(ufunc, "__call__", (x,), None, {})
+
+    return call
+
+
+def _fast_binary(ufunc: np.ufunc, function: Callable[..., Tensor], saves: bool) -> Callable[[Any, Any], Any]:
+    exchanged = EXCHANGED.get(ufunc)
+
+    def call(x: Any, y: Any) -> Any:
+        if type(x) is Array:
+            left = x._tensor
+            dtype = left._raw.dtype
+            right = y._tensor if type(y) is Array and y._tensor._raw.dtype is dtype else _alike(y, dtype, saves)
+        else:
+            right = y._tensor
+            dtype = right._raw.dtype
+            if (
+                exchanged is not None
+                and (type(x) is float or type(x) is int)
+                and (dtype is float64 or dtype is float32)
+            ):
+                array = new(Array)
+                array._tensor = exchanged(right, x)
+                return array
+            left = _alike(x, dtype, saves)
+        if left is None or right is None or (dtype is not float64 and dtype is not float32):
+            return apply_ufunc(ufunc, "__call__", (x, y), None, {})
+        try:
+            result = function(left, right)
+        except RuntimeError:  # shapes that do not fit: the words are NumPy's
+            return apply_ufunc(ufunc, "__call__", (x, y), None, {})
+        array = new(Array)
+        array._tensor = result
+        return array
+
+    return call
+
+
+def _alike(x: AnyArray, dtype: Any, saves: bool) -> Any:
+    """An operand for the tensor's function: a weak number, or an array of the dtype as a constant; else None."""
+    kind = type(x)
+    if kind is float or kind is int:
+        return x
+    if kind is ndarray and x.dtype is dtype:
+        if SPECIAL and LOCAL.recorder is not None:
+            return wrap(x)
+        constant = new(Tensor)
+        constant._raw = protected(x) if saves else x
+        constant._edge = constant._cut = None
+        return constant
+    return None
+
+
+def fill_fast() -> None:
+    """Give Arrays a short way to the elementwise rows whose value is a ufunc (and that have their functions by now)."""
+    assert getattr(elementwise.UFUNCS[np.add], "function", None) is not None
+    for ufunc, row in UFUNCS.items():
+        function = getattr(row, "function", None)
+        if function is None or ufunc.nout != 1 or getattr(row, "ufunc", None) is not ufunc or "f" not in row.accepts:  # type: ignore[attr-defined]
+            continue
+        if ufunc.nin == 1:
+            FAST[ufunc] = _fast_unary(ufunc, function)
+        elif ufunc.nin == 2:
+            FAST[ufunc] = _fast_binary(ufunc, function, bool(row.saves))  # type: ignore[attr-defined]
+
+
+def in_c() -> None:
+    """Have the ordinary case of what ``FAST`` has done in C, and that of ``np.sin(array)``, which NumPy sends to the class."""
+    if LOOPS is None:
+        return
+    LOOPS.connect_arrays(Array)
+    for ufunc, call in FAST.items():
+        function = getattr(UFUNCS[ufunc], "function", None)
+        if type(function) is not LOOPS.Operation:
+            continue
+        FAST[ufunc] = BY_UFUNC[ufunc, False] = instead(function, call, arrays=True, constants=True)
+        if ufunc.nin == 2:  # a number comes first, and is handed over behind the array
+            exchanged = EXCHANGED.get(ufunc)
+            compute = functools.partial(_exchanged, call)
+            BY_UFUNC[ufunc, True] = instead(exchanged or function, compute, arrays=True, swapped=exchanged is None)
+
+
+def _exchanged(compute: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    return compute(y, x)
+
+
+#: (ufunc, whether a number comes first) -> what computes it
+BY_UFUNC: dict[tuple[np.ufunc, bool], Any] = {}
+fill_fast()
+in_c()
+Array.__array_ufunc__ = by_protocol(BY_UFUNC, Array.__array_ufunc__)  # type: ignore[method-assign]
+Array.__array_function__ = functions_by_way(Array.__array_function__)  # type: ignore[method-assign]
+_product = _fast_binary(np.matmul, products.matmul, True)
+
+
+def _matmul(x: AnyArray, y: AnyArray) -> Any:
+    try:
+        stacks = max(len(np.shape(x)), len(np.shape(y))) > 3  # they lie as those of a ufunc
+        return apply_ufunc(np.matmul, "__call__", (x, y), None, {}) if stacks else _product(x, y)
+    except RuntimeError:
+        a, b = np.shape(x), np.shape(y)
+        if a and b and a[-1] != b[-2 if len(b) > 1 else 0]:
+            raise ValueError(
+                f"matmul: the last axis of {a} does not match the axis of {b} that it is summed with"
+            ) from None
+        raise
+
+
+_one_stack = {ranks: row for ranks, row in products.BY_RANKS.items() if max(ranks) < 4}  # several lie as a ufunc's
+FAST[np.matmul] = BY_UFUNC[np.matmul, False] = instead(
+    by_ranks(_one_stack, Tensor.matmul), _matmul, arrays=True, constants=True
+)
+
+
+def _fast_comparison(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def call(x: AnyArray, y: AnyArray) -> Any:
+        left = x._tensor._raw if type(x) is Array else x
+        right = y._tensor._raw if type(y) is Array else y
+        if type(left) in _PLAIN and type(right) in _PLAIN:
+            tensor = wrap(np.asarray(ufunc(left, right)))
+            sources = tuple([z._tensor for z in (x, y) if type(z) is Array and z._tensor._edge is not None])
+            if sources:
+                tensor._cut = errors.Cut(UFUNCS[ufunc].name, errors.user_line(), sources)  # type: ignore[attr-defined]
+            return array_of(tensor)
+        return apply_ufunc(ufunc, "__call__", (x, y), None, {})
+
+    return call
+
+
+_PLAIN = frozenset({ndarray, float, int})
+_COMPARISONS: dict[str, Any] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+FAST.update({ufunc: _fast_comparison(ufunc) for ufunc in _COMPARISONS.values()})
+
+_KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
+
+
+#: operators that NumPy computes otherwise than our rows do, or than its ufuncs: powers, and arithmetic of scalars
+_SPECIAL_OPERATORS = frozenset([np.power, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.matmul])
+
+
+def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
+    """``x op y`` and, for an arithmetic ``sign``, ``y op x`` and ``x op= y``. (Comparisons are their own reflections.)"""
+    compute: Callable[[Any, Any], Any] = FAST.get(ufunc) or (
+        lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {})
+    )
+    operation = getattr(operator, {"and": "and_", "or": "or_"}.get(symbol, symbol))
+    special = ufunc in _SPECIAL_OPERATORS
+    assign: Any = getattr(operator, f"i{symbol}", None)
+
+    def forward(self: Array, other: Any) -> Any:
+        if type(other) is Array or _is_known(other):
+            if SPECIAL and LOCAL.recorder is not None:
+                found = recorded_operator(operation, special, self, _arranged(other))
+                return compute(*with_strong_floats(ufunc, (self, _arranged(other)))) if found is None else found
+            return compute(self, _arranged(other))
+        if isinstance(other, Tensor):
+            return getattr(self._tensor, f"__{symbol}__")(other)
+        return beside(symbol, forward, self, other)
+
+    def reflected(self: Array, other: Any) -> Any:
+        if _is_known(other):
+            if SPECIAL and LOCAL.recorder is not None:
+                found = recorded_operator(operation, special, _arranged(other), self)
+                return compute(*with_strong_floats(ufunc, (_arranged(other), self))) if found is None else found
+            return compute(_arranged(other), self)
+        if isinstance(other, Tensor):
+            return getattr(other, f"__{symbol}__")(self._tensor)
+        return beside("r" + symbol, reflected, self, other)
+
+    def in_place(self: Array, other: Any) -> Any:
+        recorded = SPECIAL and LOCAL.recorder is not None and (type(other) is Array or _is_known(other))
+        if recorded and recorded_in_place(assign, ufunc, self, _arranged(other)):
+            return self
+        result = forward(self, other)
+        return result if result is NotImplemented else write_all(self, result, f"{sign}=")
+
+    methods: dict[str, Any] = {symbol: forward}
+    if sign:
+        methods |= {"r" + symbol: reflected, "i" + symbol: in_place}
+    for name, method in methods.items():
+        method.__name__ = f"__{name}__"
+    if (ufunc, False) in BY_UFUNC:
+        methods[symbol] = instead(FAST[ufunc], forward, arrays=True, constants=True)
+    if (ufunc, True) in BY_UFUNC:
+        methods["r" + symbol] = instead(BY_UFUNC[ufunc, True], reflected, arrays=True, swapped=ufunc not in EXCHANGED)
+    for name, method in methods.items():
+        setattr(Array, f"__{name}__", method)
+
+
+def _is_known(other: Any) -> bool:
+    return isinstance(other, _KNOWN) or is_foreign(type(other))
+
+
+def _arranged(other: Any) -> Any:
+    return np.asarray(other) if isinstance(other, (list, tuple)) else other
+
+
+for _symbol, _sign, _ufunc in (
+    ("add", "+", np.add),
+    ("sub", "-", np.subtract),
+    ("mul", "*", np.multiply),
+    ("truediv", "/", np.true_divide),
+    ("floordiv", "//", np.floor_divide),
+    ("mod", "%", np.remainder),
+    ("pow", "**", np.power),
+    ("matmul", "@", np.matmul),
+    ("and", "&", np.bitwise_and),
+    ("or", "|", np.bitwise_or),
+    ("xor", "^", np.bitwise_xor),
+    ("lshift", "<<", np.left_shift),
+    ("rshift", ">>", np.right_shift),
+):
+    _operator(_ufunc, _symbol, _sign)
+
+for _symbol, _compare in _COMPARISONS.items():
+    _operator(_compare, _symbol)
+
+
+def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    return x // y, x % y
+
+
+def _unary(ufunc: np.ufunc, operation: Callable[[Any], Any]) -> Callable[[Array], Any]:
+    def operate(self: Array) -> Any:
+        found = (
+            recorded_operator(operation, ufunc is np.absolute, self) if SPECIAL and LOCAL.recorder is not None else None
+        )
+        return ufunc(self) if found is None else found
+
+    fast = FAST.get(ufunc)
+    return operate if fast is None else instead(fast, operate, arrays=True)
+
+
+for _name, _special in {
+    "divmod": _divmod,
+    "rdivmod": lambda self, other: _divmod(_arranged(other), self),
+    "neg": _unary(np.negative, operator.neg),
+    "pos": _unary(np.positive, operator.pos),
+    "abs": _unary(np.absolute, operator.abs),
+    "invert": _unary(np.invert, operator.invert),
+}.items():
+    setattr(Array, f"__{_name}__", _special)
+
+
+# -- indexing --------------------------------------------------------------------------------------------------------
+
+
+def _read_index(index: Any) -> tuple[Any, ...]:
+    """NumPy's index as a tuple of ints, slices, None, Ellipsis, and arrays (tensors, inside a transformation)."""
+    return tuple([_read_item(item) for item in (index if type(index) is tuple else (index,))])
+
+
+def _read_item(item: Any) -> Any:
+    kind = type(item)
+    if kind is int or item is None or item is Ellipsis:
+        return item
+    if kind is slice:
+        return slice(*[i if i is None or type(i) is int else i.__index__() for i in (item.start, item.stop, item.step)])
+    if kind is bool or kind is np.bool_:
+        return np.asarray(item)
+    if is_foreign(kind):
+        item = wrap(plain(item))
+    if isinstance(item, (Array, Tensor)):
+        tensor = item._tensor if isinstance(item, Array) else item
+        raw = tensor._raw
+        if raw.dtype.kind not in "iub":
+            raise errors.array_index(raw)
+        if type(raw) is not ndarray:
+            raw = tensor._concrete(MASK) if raw.dtype == bool else raw.concrete()
+            if raw is None:  # every example has its own
+                return tensor
+        return raw if raw.shape or raw.dtype == bool else int(raw)
+    if isinstance(item, (ndarray, list, tuple, range)):
+        array: Any = protected(item) if kind is ndarray else np.asarray(item)
+        if array.dtype == object:
+            return _read_item(Array(array))
+        if not array.size and kind is not ndarray:
+            array = array.astype(np.intp)
+        if array.dtype.kind not in "iub":
+            raise errors.array_index(array)
+        return array
+    if hasattr(item, "__index__"):
+        return item.__index__()
+    if hasattr(item, "__array__"):
+        return _read_item(np.asarray(item))
+    raise errors.array_index(item)
+
+
+def _is_advanced(items: tuple[Any, ...]) -> bool:
+    return any(isinstance(i, (ndarray, Tensor)) for i in items)
+
+
+def _getitem(self: Array, index: Any) -> Any:
+    items = _read_index(index)
+    tensor = self._tensor
+    if _is_advanced(items):
+        used = sum(i.ndim if i.dtype == bool else 1 for i in items if is_array(i))
+        used += sum(i is not None and i is not Ellipsis and not is_array(i) for i in items)
+        if used > tensor._raw.ndim:
+            ndim = tensor._raw.ndim
+            raise IndexError(f"too many indices for array: array is {ndim}-dimensional, but {used} were indexed")
+        part = read_any(tensor, items, "K")
+        if part._raw.shape and all(type(i) is not ndarray and not i.shape for i in items if is_array(i)):
+            read, write = partial(read_any, items=items), partial(put_any, items=items, accumulate=False)
+            register_view(
+                part, tensor, ((Through(read, write), {}),), ""
+            )  # integers of each example's own: in NumPy a view
+        return array_of(part)
+    part = bind(rows.getitem, (tensor,), {"index": items})
+    if not part._raw.shape:
+        if Ellipsis in items:
+            if _is_scalar(tensor):
+                valued(part)
+            if LOCAL.recorder is not None:
+                LOCAL.recorder.keep_array(part._raw)
+            return array_of(part)
+        valued(part)
+    return as_arrays(part)
+
+
+def _is_scalar(tensor: Tensor) -> bool:
+    """Whether a tensor stands for a scalar of NumPy's, which is a value."""
+    is_view = tensor._view is not None or (LOCAL.recorder is not None and LOCAL.recorder.is_array(tensor._raw))
+    return not shape_of(tensor._raw) and not is_view
+
+
+def _setitem(self: Array, index: Any, value: Any) -> None:
+    if LOCAL.recorder is not None and recorded_setitem(self, index, value):
+        return
+    items = _read_index(index)
+    tensor = self._tensor
+    value = _value_for(tensor, value)
+    _prepare_write(tensor, "x[...] = ")
+    if _is_advanced(items):
+        if not any(isinstance(i, Tensor) for i in items):
+            region_shape = np.broadcast_to(np.empty((), bool), shape_of(tensor._raw))[items].shape
+            value = _stretched(value, region_shape, tensor)
+        result = put_any(wrap(tensor._raw, tensor._edge), value, items, False)
+        inplace.update(tensor, result, "__setitem__")
+        return
+    if type(tensor._raw) is ndarray and type(value._raw) is ndarray and not _follows(tensor, value):
+        tensor._raw[items] = value._raw
+        wrote(tensor._raw, "__setitem__", None)
+        return
+    region = bind(rows.getitem, (tensor,), {"index": items})
+    inplace.update(region, _stretched(value, shape_of(region._raw), tensor), "__setitem__")
+
+
+def _follows(tensor: Tensor, value: Tensor) -> bool:
+    """Whether writing the value is for the tape."""
+    base = base_of(tensor)
+    base = tensor if base is None else base
+    if recording() and any(t._edge is not None for t in (tensor, value, base)):
+        return True
+    return any(type(view._raw) is not ndarray for view in views_of(base))
+
+
+def _value_for(tensor: Tensor, value: Any) -> Tensor:
+    """What is to be written, as a tensor of the dtype it is written into."""
+    raw = tensor._raw
+    if type(value) is Array:
+        value = value._tensor
+    if not isinstance(value, Tensor):
+        value = plain_or_stacked(np.asarray(value))
+        if not isinstance(value, Tensor):
+            if value.dtype.kind == "c" and raw.dtype.kind != "c":
+                raise TypeError(
+                    f"a complex value cannot be written into an array of dtype {raw.dtype}: write its real part"
+                )
+            return wrap(np.array(value, raw.dtype))
+    source = value._raw
+    if source is raw or (type(source) is ndarray and type(raw) is ndarray and np.may_share_memory(source, raw)):
+        value = apply(np.copy, value)
+    return cast(value, raw.dtype)  # type: ignore[no-any-return]
+
+
+def _stretched(value: Tensor, shape: Any, tensor: Tensor) -> Tensor:
+    """A value in the shape of the region it is written into; leading axes of length 1 go."""
+    have = shape_of(value._raw)
+    extra = len(have) - len(shape)
+    try:
+        if extra > 0 and have[:extra] == (1,) * extra:
+            value = apply(np.reshape, value, have[extra:])
+        return apply(np.broadcast_to, value, tuple(shape))  # type: ignore[no-any-return]
+    except ValueError:
+        raise ValueError(
+            f"could not broadcast input array from shape {tuple(have)} into shape {tuple(shape)}, a region of an array of "
+            f"shape {tuple(shape_of(tensor._raw))}"
+        ) from None
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write_all(array: Array, result: Any, op: str) -> Any:
+    """``x op= y``: the result written into x, with NumPy's rules about shapes and dtypes."""
+    tensor, value = array._tensor, result._tensor if type(result) is Array else result
+    raw, found = tensor._raw, value._raw
+    if _is_scalar(tensor):
+        return array_of(value)  # NumPy's scalars are values: others that hold this one keep it
+    if shape_of(found) != shape_of(raw):
+        raise errors.array_output_shape(op, tuple(shape_of(raw)), tuple(shape_of(found)))
+    if not np.can_cast(found.dtype, raw.dtype, "same_kind"):
+        raise errors.array_output_dtype(op, raw.dtype, found.dtype)
+    _prepare_write(tensor, f"x {op}")
+    value = cast(value, raw.dtype)
+    if tensor._view is None and not views_of(tensor) and type(value._raw) is ndarray:
+        _move(tensor, value._raw)  # nobody else looks at this memory but the tape, which keeps the old
+        if recording():
+            inplace.rebase_history(tensor, value._edge, value._cut)
+    else:
+        inplace.update(tensor, value, op)
+    return array
+
+
+def _prepare_write(tensor: Tensor, op: str) -> None:
+    """Leave the memory to the tape, or to the caller whose argument it is, and go on in a copy, where they hold it."""
+    if LOCAL.recorder is not None:
+        LOCAL.recorder.bring(tensor)
+    if (base := base_of(tensor)) is None:
+        base = tensor
+    if is_read_only(tensor):
+        raise errors.array_read_only(op)
+    leaf = base._edge if type(base._edge) is Leaf and recording() else None
+    if leaf is not None and leaf.seq < 0:
+        raise errors.array_leaf_in_place(op)
+    if type(base._raw) is ndarray:
+        if leaf is not None and not base._raw.flags.writeable:
+            raise errors.array_read_only(op)
+        unshare(base, always=leaf is not None)
+    if leaf is not None:  # the argument of a transformation: derivatives are taken by what it was
+        base._edge = shape.alias(wrap(base._raw, leaf))._edge
+        inplace.refresh(base)
+    inplace.check_writable(tensor, op)
+
+
+for _writer in (np.put, np.place, np.putmask, np.copyto, np.fill_diagonal, np.put_along_axis, np.ufunc.at):
+    WRITERS[_writer] = _prepare_write
+
+
+def _references(tensor: Tensor) -> int:
+    return sys.getrefcount(tensor._raw)
+
+
+_ALONE = _references(wrap(np.empty(1)))
+
+
+def unshare(base: Tensor, always: bool = False) -> None:
+    """Give a tensor and its views memory of their own if anything else holds theirs, such as a node that saved it.
+
+    So a write in NumPy's face changes what the program sees, and never what a rule will read.
+    """
+    views = [view for view in views_of(base) if type(view._raw) is ndarray]
+    own = owner(base._raw) is base._raw
+    held = sum(v._raw is not base._raw for v in views)
+    alone = own and _references(base) <= _ALONE + held and all(_references(v) <= _ALONE for v in views)
+    if alone and base._raw.flags.writeable and not always:
+        return
+    fresh = copy_alike(base._raw)
+    fresh.flags.writeable = True
+    taken = []
+    for view in views:
+        part = inplace.replay_view(fresh, view._view.steps)
+        if type(part) is not ndarray or owner(part) is not owner(fresh):
+            return  # it cannot be moved; a backward pass that reads what is overwritten will say so
+        taken.append(part)
+    for member, raw in zip([base, *views], [fresh, *taken], strict=True):
+        _move(member, raw)
+
+
+def _move(tensor: Tensor, raw: ndarray) -> None:
+    """Let a tensor go on in other memory."""
+    tensor._raw = raw
+    if type(tensor._edge) is Leaf:
+        tensor._edge.data = raw
+
+
+# -- attributes and methods ------------------------------------------------------------------------------------------
+
+
+class _Flat:
+    """``x.flat``: the elements in C order, to read, write and iterate over."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    def __len__(self) -> int:
+        return self.array.size  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(apply(np.ravel, self.array))
+
+    def __getitem__(self, index: Any) -> Any:
+        return apply(np.copy, apply(np.ravel, self.array)[index])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        places = np.arange(self.array.size)[index]
+        self.array[np.unravel_index(places, self.array.shape)] = np.resize(value, np.shape(places))
+
+    def copy(self) -> Any:
+        return apply(np.ravel, self.array).copy()
+
+
+def _property(read: Callable[[Array], Any], name: str, write: Callable[[Array, Any], None] | None = None) -> property:
+    def refuse(self: Array, value: Any) -> None:
+        raise errors.array_setter(name)
+
+    return property(read, write or refuse)
+
+
+def _write_real(self: Array, value: Any) -> None:
+    self[...] = value if self.dtype.kind != "c" else value + 1j * np.imag(self)
+
+
+def _write_imag(self: Array, value: Any) -> None:
+    if self.dtype.kind != "c":
+        raise TypeError("array does not have imaginary part to set")
+    self[...] = np.real(self) + 1j * value
+
+
+def _write_flat(self: Array, value: Any) -> None:
+    _Flat(self)[:] = value
+
+
+def _memory(self: Array) -> ndarray:
+    """The plain array, for what asks about bytes."""
+    return self._tensor._array()
+
+
+_ATTRIBUTES: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], None] | None]] = {
+    "shape": (lambda self: tuple(self._tensor._raw.shape), None),
+    "dtype": (lambda self: self._tensor._raw.dtype, None),
+    "ndim": (lambda self: len(self._tensor._raw.shape), None),
+    "size": (lambda self: self._tensor.numel(), None),
+    "itemsize": (lambda self: self._tensor._raw.dtype.itemsize, None),
+    "nbytes": (lambda self: self._tensor.numel() * self._tensor._raw.dtype.itemsize, None),
+    "strides": (lambda self: tuple(self._tensor._raw.strides), None),
+    "flags": (lambda self: _memory(self).flags, None),
+    "base": (lambda self: None if (base := base_of(self._tensor)) is None else array_of(base), None),
+    "device": (lambda self: str(self._tensor.device), None),
+    "T": (by_way(lambda self: apply(np.transpose, self)), None),
+    "mT": (by_way(lambda self: apply(np.matrix_transpose, self)), None),
+    "real": (lambda self: apply(np.real, self), _write_real),
+    "imag": (lambda self: apply(np.imag, self), _write_imag),
+    "flat": (_Flat, _write_flat),
+}
+for _name, (_read, _write) in _ATTRIBUTES.items():
+    setattr(Array, _name, _property(_read, _name, _write))
+
+
+def _of_scalar(x: Array, result: Any) -> Any:
+    """What a method gives, which for a scalar of NumPy's is one again if it has no dimension."""
+    recorder = LOCAL.recorder
+    if recorder is not None and type(result) is Array and recorder.is_scalar(x._tensor._raw):
+        recorder.keep_scalar(result._tensor._raw)
+    return result
+
+
+def _method(name: str, function: Any) -> Callable[..., Any]:
+    """A method that is NumPy's function with the array in front."""
+
+    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+        return _of_scalar(self, apply(function, self, *args, **kwargs))
+
+    method.__name__ = name
+    method.__qualname__ = f"Array.{name}"
+    method.__wrapped__ = function  # type: ignore[attr-defined]  # whose arguments it has
+    method.__doc__ = f"As ``numpy.ndarray.{name}``; recorded. See :func:`numpy.{getattr(function, '__name__', name)}`."
+    return method
+
+
+for _name in """
+all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min nonzero prod ravel repeat
+round searchsorted squeeze std sum swapaxes take trace var
+""".split():
+    _function = _method(_name, getattr(np, _name))
+    setattr(Array, _name, by_way(_function) if getattr(np, _name) in BY_SHAPE else _function)
+
+
+def reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+    """The same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
+    found = _of_scalar(self, apply(np.reshape, self, shape[0] if len(shape) == 1 else shape, order=order))
+    return apply(np.copy, found) if copy else found
+
+
+def transpose(self: Array, *axes: Any) -> Any:
+    """The axes reversed, or in the order given: ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
+    return apply(np.transpose, self, (axes[0] if len(axes) == 1 else axes) or None)
+
+
+def copy(self: Array, order: str = "C") -> Any:
+    """A copy; recorded."""
+    return _of_scalar(self, apply(np.copy, self, order=order))
+
+
+def flatten(self: Array, order: str = "C") -> Any:
+    """A copy with one axis; recorded."""
+    return apply(np.copy, apply(np.ravel, self, order=order), order="C")
+
+
+def astype(
+    self: Array, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
+    """The array in another dtype; recorded where that is a floating or complex one."""
+    target = np.dtype(dtype)
+    if target.kind not in "biufc":
+        return _plain(self, f"astype({target.name!r})").astype(target)
+    if not np.can_cast(self.dtype, target, casting):  # type: ignore[attr-defined]
+        raise TypeError(f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule {casting!r}")  # type: ignore[attr-defined]
+    if LOCAL.recorder is not None and not _is_recorded_order(order, self, target):
+        found = recorded_as_numpy(ndarray.astype, "", (self, target), {"order": order})
+        if found is not None:
+            return found
+    found = apply(np.astype, self, target, copy=copy)
+    return _of_scalar(self, found if order == "K" or found is self else array_of(wrapped(laid(found._tensor, order))))
+
+
+def _is_recorded_order(order: str, x: Any, dtype: Any) -> bool:
+    """Whether a cast with an order is what ``np.astype`` does."""
+    return order == "K" or len(x.shape) < 2
+
+
+def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """The slices along an axis for which a condition holds."""
+    return apply(np.compress, condition, self, axis, out=out)
+
+
+def conj(self: Array) -> Any:
+    """The complex conjugate."""
+    return np.conjugate(self) if self.dtype.kind == "c" else self  # type: ignore[call-overload]
+
+
+def fill(self: Array, value: Any) -> None:
+    """Write a number everywhere."""
+    self[...] = value  # type: ignore[index]
+
+
+def put(self: Array, indices: Any, values: Any, mode: str = "raise") -> None:
+    """Write values at places of the flattened array."""
+    apply(np.put, self, indices, values, mode)
+
+
+def sort(self: Array, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    """Sort in place."""
+    self[...] = apply(np.sort, self, axis)  # type: ignore[index]
+
+
+def partition(self: Array, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> None:
+    """Put the element of each given rank in its place, in place."""
+    self[...] = apply(np.partition, self, kth, axis)  # type: ignore[index]
+
+
+def view(self: Array, dtype: Any = None, type: Any = None) -> Any:
+    """The same memory. Under another dtype it would be other numbers, which have no derivative."""
+    if type is not None or (dtype is not None and (isinstance(dtype, builtin_type) or np.dtype(dtype) != self.dtype)):  # type: ignore[attr-defined]
+        if isinstance(dtype, builtin_type) and not issubclass(dtype, ndarray) and np.dtype(dtype) == self.dtype:  # type: ignore[attr-defined]
+            return self[...]  # type: ignore[index]
+        return _plain(self, "view()").view(
+            *([] if dtype is None else [dtype]), **({} if type is None else {"type": type})
+        )
+    if LOCAL.recorder is not None and LOCAL.recorder.is_scalar(self._tensor._raw):  # type: ignore[attr-defined]
+        return self
+    return self[...]  # type: ignore[index]
+
+
+builtin_type = type
+
+
+def to_device(self: Array, device: Any, /, *, stream: Any = None) -> Any:
+    """The array on a device (itself, if it is there); recorded."""
+    if stream is not None:
+        raise ValueError(f"arrays are moved in the current stream alone, got stream={stream!r}")
+    tensor: Any = self._tensor
+    return self if str(tensor.device) == str(device) else array_of(tensor.to(device))
+
+
+def _plain(self: Array, what: str) -> ndarray:
+    """The values, for methods that give something without derivatives."""
+    if carries(self):
+        raise errors.array_to_numpy(self, f"x.{what}")
+    return self._tensor._concrete(what)
+
+
+def item(self: Array, *args: Any) -> Any:
+    """An element as a Python number."""
+    if carries(self):
+        raise errors.array_to_number("x.item()", "")
+    return self._tensor._asked("item() of an array").item(*args)
+
+
+def tolist(self: Array) -> Any:
+    """The elements as nested lists of Python numbers."""
+    if carries(self):
+        raise errors.array_to_number("x.tolist()", "")
+    return self._tensor._asked("tolist()").tolist()
+
+
+def _bytes_method(name: str) -> Callable[..., Any]:
+    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+        return getattr(_plain(self, f"{name}()"), name)(*args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"As ``numpy.ndarray.{name}``, of an array that carries no derivative."
+    return method
+
+
+def _refused(name: str, fix: str) -> Callable[..., Any]:
+    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"x.{name}() is not there for an array that derivatives may be taken of: {fix}")
+
+    method.__name__ = name
+    method.__doc__ = "Not there: raises, and says what to use."
+    return method
+
+
+for _function in (
+    reshape, transpose, copy, flatten, astype, compress, conj, fill, put, sort, partition, view, item, to_device, tolist,
+):  # fmt: skip
+    setattr(Array, _function.__name__, _function)
+for _name in ("reshape", "transpose", "copy", "flatten"):
+    setattr(Array, _name, by_way(getattr(Array, _name)))
+setattr(Array, "conjugate", conj)  # noqa: B010
+for _name in "tobytes tofile dump dumps byteswap getfield".split():
+    setattr(Array, _name, _bytes_method(_name))
+for _name, _fix in {
+    "resize": "write x = np.resize(x, shape)",
+    "setfield": "write x = x.astype(dtype)",
+    "setflags": "its memory belongs to the tape",
+}.items():
+    setattr(Array, _name, _refused(_name, _fix))
+for _name, _special in {"getitem": at_index(rows.getitem, rows.index, _getitem), "setitem": _setitem}.items():
+    setattr(Array, f"__{_name}__", _special)

@@ -1,0 +1,367 @@
+"""Making tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import Array
+from chainrule._src.api.declare import op
+from chainrule._src.api.making import make_tensor
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.device import gpu_of
+from chainrule._src.arrays.dtypes import as_dtype, default_dtype, get_default_complex_dtype
+from chainrule._src.arrays.size import Size
+from chainrule._src.ops.arguments import creates, new_array, number_in, placed, tensor_of
+from chainrule._src.ops.shaping import _ints
+from chainrule._src.tape.foreign import Foreign
+from chainrule._src.tape.tensor import Tensor, wrap
+
+
+@op(arrays=False)
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """A tensor with a copy of the data.
+
+    Args:
+        data: a number, nested lists of numbers, or an array. Python floats become the default dtype (float32), NumPy
+            data keeps its own.
+        dtype: another dtype.
+        requires_grad: whether to collect its gradient.
+
+    Raises:
+        RuntimeError: ``data`` contains tensors that require grad (copying would cut the graph: use ``stack``), or
+            gradients are asked of integers.
+
+    >>> import chainrule as cr
+    >>> cr.tensor([1., 2.], requires_grad=True)
+    tensor([1., 2.], requires_grad=True)
+    """
+    return _to(make_tensor(data, dtype, False, True), device, data, requires_grad)
+
+
+@op(arrays=False)
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor that shares the data's memory where it can; a tensor is returned as it is (with its graph)."""
+    if type(data) is Array:
+        data = data._tensor
+    if isinstance(data, Tensor):
+        out = data if dtype is None or data.dtype == as_dtype(dtype) else data.to(as_dtype(dtype))
+    else:
+        out = make_tensor(data, dtype, False, False)
+    return _to(out, device, data)
+
+
+def _to(made: Tensor, device: Any, data: Any, requires_grad: bool = False) -> Tensor:
+    """The tensor on a device; by default where its data are, and numbers on the default device."""
+    if device is not None or not (hasattr(data, "shape") or hasattr(data, "__dlpack__")):
+        made = placed(made, gpu_of(device))
+    if requires_grad:
+        made.requires_grad = requires_grad
+    return made
+
+
+@op(arrays=False)
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """As :func:`as_tensor`, with NumPy's name."""
+    out = tensor(obj, dtype=dtype, device=device) if copy else as_tensor(obj, dtype, device)
+    return out.requires_grad_() if requires_grad else out
+
+
+_AS_THEY_ARE = frozenset(map(np.dtype, ("f4", "f8", "c8", "c16", "i4", "i8", "u1", "?")))
+
+
+@op(arrays=False)
+def from_numpy(array: Any) -> Tensor:
+    """A tensor that shares the memory of a NumPy array.
+
+    Raises:
+        TypeError: the argument is not an array.
+    """
+    if type(array) is np.ndarray and array.dtype in _AS_THEY_ARE:
+        return wrap(array)
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    return make_tensor(array, None, False, False)
+
+
+@op(arrays=False)
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A vector that shares the memory of an object with a buffer (of bytes, a copy: they cannot be written to)."""
+    array = np.frombuffer(buffer, as_dtype(dtype), count, offset)
+    return _made(array if array.flags.writeable else array.copy(), requires_grad)
+
+
+@op(arrays=False)
+@creates
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A 0-d tensor of the default dtype."""
+    return tensor(s, dtype=dtype or default_dtype(), requires_grad=requires_grad)
+
+
+def _made(array: Any, requires_grad: bool) -> Tensor:
+    out = wrap(array)
+    if requires_grad:
+        out.requires_grad = requires_grad
+    return out
+
+
+def _float_or(dtype: Any) -> Any:
+    return default_dtype() if dtype is None else as_dtype(dtype)
+
+
+def _sizes(name: str, size: Any) -> tuple[int, ...]:
+    shape = _ints(name, size)
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    return shape
+
+
+def _declared(function: Any, name: str, doc: str, names: str = "", arrays: bool = True) -> Any:
+    """One of several functions that differ in what NumPy makes for them."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return op(names, arrays=arrays)(creates(function))
+
+
+def _of_size(name: str, doc: str) -> Any:
+    def function(
+        *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None
+    ) -> Tensor:
+        return _made(new_array(name, device, _sizes(name, size), _float_or(dtype)), requires_grad)
+
+    return _declared(function, name, doc, arrays=False)
+
+
+zeros = _of_size("zeros", "Zeros of a shape.")
+ones = _of_size("ones", "Ones of a shape.")
+empty = _of_size("empty", "Memory of a shape, with whatever is in it.")
+
+
+@op(arrays=False)
+@creates
+def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """One value in a shape; its Python type gives the dtype (a float the default one)."""
+    value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
+    if dtype is None:
+        dtype = tensor(value).dtype
+    value = number_in(value, as_dtype(dtype))
+    return _made(new_array("full", device, _sizes("full", (size,)), value[()], value.dtype), requires_grad)
+
+
+def _like(name: str, what: str) -> Any:
+    ones = name == "ones_like"
+
+    def like(
+        input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+    ) -> Tensor:
+        x = tensor_of(name, input)
+        shape, kind = tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype)
+        if type(x._raw) is Foreign and not x.is_cuda and device is None:
+            function = np.ones_like if ones else np.zeros_like
+            return _made(function(x._raw, dtype=np.dtype(kind)), requires_grad)
+        return _made(new_array(name.removesuffix("_like"), device, shape, np.dtype(kind)), requires_grad)
+
+    return _declared(like, name, f"{what} of another tensor's shape and dtype.")
+
+
+zeros_like = _like("zeros_like", "Zeros")
+ones_like = _like("ones_like", "Ones")
+empty_like = _like("empty_like", "Memory")
+
+
+@op()
+@creates
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """One value in another tensor's shape and dtype."""
+    value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
+    input = tensor_of("full_like", input)
+    value = number_in(value, input.dtype if dtype is None else as_dtype(dtype))
+    if type(input._raw) is Foreign and not input.is_cuda and device is None:
+        return _made(np.full_like(input._raw, value[()], dtype=value.dtype), requires_grad)
+    return _made(new_array("full", device, tuple(input.shape), value[()], value.dtype), requires_grad)
+
+
+@op(arrays=False)
+@creates
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """The identity matrix (n rows, m columns)."""
+    rows, columns = _sizes("eye", (n, n if m is None else m))
+    return _made(new_array("eye", device, rows, columns, 0, _float_or(dtype)), requires_grad)
+
+
+def _number(x: AnyArray) -> Any:
+    return x.item() if isinstance(x, Tensor) else x
+
+
+@op(arrays=False)
+@creates
+def arange(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers from ``start`` (0) up to and without ``end``. Integers give int64, floats the default dtype."""
+    start, end, step = _number(start), _number(end), _number(step)
+    if end is None:
+        start, end = 0, start
+    for bound in (start, end, step):
+        if not isinstance(bound, (int, float, np.number)):
+            raise TypeError(f"arange(): bounds and step must be numbers, not {type(bound).__name__}")
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (np.isfinite(start) and np.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: from {start} to {end} by {step}")
+    whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
+    kind = as_dtype(dtype) if dtype is not None else np.dtype(np.int64) if whole else default_dtype()
+    if kind == np.int64:
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise ValueError("step must be nonzero: int64 numbers need a step of at least 1")
+    n = int(np.ceil((end - start) / step))
+    if kind.kind in "iu":  # PyTorch counts the numbers first, and then makes both ends of the progression integers
+        start, step = int(start), int(step)
+    return _made((start + step * new_array("arange", device, n)).astype(kind), requires_grad)
+
+
+@op(arrays=False)
+@creates
+def linspace(
+    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """``steps`` numbers from ``start`` to ``end``, both included, evenly apart."""
+    return _spaced(np.linspace, start, end, steps, dtype, requires_grad)
+
+
+@op(arrays=False)
+@creates
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``steps`` numbers from base**start to base**end, evenly apart in the exponent."""
+    return _spaced(np.logspace, start, end, steps, dtype, requires_grad, base=base)
+
+
+def _whole_steps(start: int, end: int, steps: int) -> np.ndarray[Any, Any]:
+    """Evenly apart from both ends towards the middle, as PyTorch counts integers: what is cut off then is the same."""
+    i = np.arange(steps)
+    step = (end - start) / (steps - 1) if steps > 1 else 0.0
+    return np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)) if steps > 1 else start + step * i
+
+
+def _spaced(function: Any, start: Any, end: Any, steps: int, dtype: Any, requires_grad: bool, **options: Any) -> Tensor:
+    if not isinstance(steps, (int, np.integer)):
+        raise TypeError(f"{function.__name__}(): argument 'steps' must be int, not {type(steps).__name__}")
+    if steps < 0:
+        raise RuntimeError(f"number of steps must be non-negative, but got {steps}")
+    start, end = _number(start), _number(end)
+    if dtype is not None and as_dtype(dtype).kind in "iu":
+        powers = _whole_steps(int(start), int(end), steps)
+        values = powers if function is np.linspace else np.power(float(options["base"]), powers)
+        return _made(values.astype(as_dtype(dtype)), requires_grad)
+    array = function(start, end, steps, **options)
+    if dtype is None and array.dtype.kind == "c":
+        return _made(array.astype(get_default_complex_dtype()), requires_grad)
+    return _made(array.astype(_float_or(dtype)), requires_grad)
+
+
+@op(arrays=False)
+@creates
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Row and column indices of the lower triangle."""
+    return wrap(np.stack(np.tril_indices(row, offset, col)).astype(np.int64 if dtype is None else as_dtype(dtype)))
+
+
+@op(arrays=False)
+@creates
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Row and column indices of the upper triangle."""
+    return wrap(np.stack(np.triu_indices(row, offset, col)).astype(np.int64 if dtype is None else as_dtype(dtype)))
+
+
+@op(arrays=False)
+def Variable(data: Any, requires_grad: bool = False, volatile: Any = None) -> Tensor:
+    """PyTorch's old name for a tensor that may require grad: the same memory, as a leaf."""
+    if not isinstance(data, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+    return _made(data._raw, requires_grad)
+
+
+def _typed(name: str, dtype: Any) -> Any:
+    def make(*args: Any) -> Tensor:
+        if not args:
+            return wrap(np.empty(0, dtype))
+        if all(isinstance(a, int) for a in args):
+            return wrap(np.zeros(_sizes(name, args), dtype))
+        return make_tensor(args[0], dtype, False, True)
+
+    make.dtype = np.dtype(dtype)  # type: ignore[attr-defined]  # for tensor.type(FloatTensor)
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"A tensor of dtype {np.dtype(dtype)} from data, or zeros of the sizes given (an old constructor)."
+    return make
+
+
+FloatTensor, DoubleTensor = _typed("FloatTensor", np.float32), _typed("DoubleTensor", np.float64)
+HalfTensor, LongTensor = _typed("HalfTensor", np.float16), _typed("LongTensor", np.int64)
+IntTensor, ShortTensor = _typed("IntTensor", np.int32), _typed("ShortTensor", np.int16)
+CharTensor, ByteTensor = _typed("CharTensor", np.int8), _typed("ByteTensor", np.uint8)
+BoolTensor = _typed("BoolTensor", np.bool_)
+
+
+@op("Tensor.new_tensor")
+@creates
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of this one's dtype from data."""
+    return make_tensor(data, self.dtype if dtype is None else dtype, requires_grad, True)
+
+
+@op("Tensor.new")
+def new(self: Tensor, *args: Any) -> Tensor:
+    """PyTorch's old name for :func:`new_empty` of a size, or :func:`new_tensor` of data."""
+    if len(args) == 1 and not isinstance(args[0], (int, Size)):
+        return new_tensor(self, args[0])
+    return new_empty(self, *args or (0,))
+
+
+def _new_of_size(name: str, what: str) -> Any:
+    def method(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+        kind = np.dtype(self.dtype if dtype is None else as_dtype(dtype))
+        return _made(new_array(name.removeprefix("new_"), device, _sizes(name, size), kind), requires_grad)
+
+    return _declared(method, name, f"{what} of this tensor's dtype.", f"Tensor.{name}")
+
+
+new_zeros = _new_of_size("new_zeros", "Zeros")
+new_ones = _new_of_size("new_ones", "Ones")
+new_empty = _new_of_size("new_empty", "Memory")
+
+
+@op("Tensor.new_full")
+@creates
+def new_full(
+    self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """One value in a shape, of this tensor's dtype."""
+    return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)

@@ -1,0 +1,482 @@
+"""The elementwise rows as functions users call, and the few that are written from them."""
+
+from __future__ import annotations
+
+import builtins
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.declare import op
+from chainrule._src.api.functions import around, binary, general, nary, operand, unary
+from chainrule._src.api.operations import instead
+from chainrule._src.arrays import dtypes, promotion
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.messages import errors
+from chainrule._src.ops.arguments import takes_tensors, tensor_of
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.table import arithmetic, comparison, exponential, trigonometric
+from chainrule._src.tape.dispatch import cast
+from chainrule._src.tape.eager import LOOPS, RECORDED
+from chainrule._src.tape.protocol import EXCHANGED, UFUNCS
+from chainrule._src.tape.tensor import Tensor
+
+mul_ = arithmetic.mul.function
+add_, sub_ = binary(arithmetic.add), binary(arithmetic.sub)
+_SCALED = ("alpha", mul_)  # the number by which add and sub multiply their second operand first
+
+
+def _scaled(other: Any, alpha: Any, input: Any) -> Any:
+    if alpha == 1:
+        return other
+    found = mul(other, alpha) if isinstance(other, Tensor) else other * alpha
+    both = [x.dtype.kind for x in (input, other) if isinstance(x, Tensor)] == ["b", "b"]
+    return ne(found, 0) if both and type(alpha) is int else found
+
+
+@op(method=True, in_place=True, out=True, ordinary=add_, factor=_SCALED)
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """input + alpha·other.
+
+    >>> import chainrule as cr
+    >>> cr.add(cr.tensor([1., 2.]), cr.tensor([10., 20.]), alpha=2)
+    tensor([21., 42.])
+    """
+    return add_(input, _scaled(other, alpha, input))
+
+
+@op("sub subtract", method=True, in_place=True, out=True, ordinary=sub_, factor=_SCALED)
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """input − alpha·other."""
+    return sub_(input, _scaled(other, alpha, input))
+
+
+def _functions(*rows: Primitive) -> list[Any]:
+    """The rows' own functions, for what is written from them below and in other modules."""
+    return [row.function for row in rows]
+
+
+mul, true_divide, neg, square = _functions(arithmetic.mul, arithmetic.div, arithmetic.neg, arithmetic.square)
+sqrt, rsqrt, reciprocal = _functions(arithmetic.sqrt, arithmetic.rsqrt, arithmetic.reciprocal)
+exp, exp2, log, log1p = _functions(exponential.exp, exponential.exp2, exponential.log, exponential.log1p)
+sigmoid, xlogy = _functions(exponential.sigmoid, exponential.xlogy)
+sin, cos, tanh = _functions(trigonometric.sin, trigonometric.cos, trigonometric.tanh)
+(sinc,) = _functions(trigonometric.sinc)
+maximum, minimum, relu = _functions(comparison.maximum, comparison.minimum, comparison.relu)
+floor, ceil, trunc = _functions(comparison.floor, comparison.ceil, comparison.trunc)
+eq, ne, lt = _functions(comparison.eq, comparison.ne, comparison.lt)
+le, gt, ge = _functions(comparison.le, comparison.gt, comparison.ge)
+isnan, isinf, isfinite = _functions(comparison.isnan, comparison.isinf, comparison.isfinite)
+logical_and, logical_or = _functions(comparison.logical_and, comparison.logical_or)
+(logical_not,) = _functions(comparison.logical_not)
+bitwise_and, bitwise_or = _functions(comparison.bitwise_and, comparison.bitwise_or)
+bitwise_xor, bitwise_not = _functions(comparison.bitwise_xor, comparison.bitwise_not)
+bitwise_left_shift, bitwise_right_shift = _functions(comparison.bitwise_left_shift, comparison.bitwise_right_shift)
+_pow = binary(arithmetic.pow)
+_pow_of_floats = instead(_pow, _pow, floats=True)  # of integers, powers below 0 are refused
+_abs, _sign, _rint = unary(arithmetic.abs), unary(comparison.sign), unary(comparison.round)
+_logaddexp, rsub_ = binary(exponential.logaddexp), binary(arithmetic.rsub)
+_where = nary(comparison.where, masks=1, arrays_of_numbers=True)
+_clamp, _lerp = nary(comparison.clamp), nary(arithmetic.lerp)
+_addcmul, _addcdiv = [nary(row, parameters={"value": 1}) for row in (arithmetic.addcmul, arithmetic.addcdiv)]
+_clamp_min, _clamp_max = binary(comparison.clamp_min), binary(comparison.clamp_max)
+_clamp_between, _logit = nary(comparison.clamp_between), nary(exponential.logit)
+_complex = binary(arithmetic.complex_)
+
+
+def _divides(row: Primitive) -> Any:
+    """The user's function for a division that keeps integers, where a divisor of 0 has no answer."""
+    function = binary(row)
+
+    def call(input: Any, other: Any) -> Tensor:
+        if _whole(input) and _whole(other) and np.any(np.equal(getattr(other, "_raw", other), 0)):
+            raise errors.zero_division(row.name)
+        return function(input, other)  # type: ignore[no-any-return]
+
+    call.__name__ = call.__qualname__ = row.name
+    call.__doc__ = row.doc
+    return op(method=True, in_place=True, out=True)(call)
+
+
+def _whole(x: AnyArray) -> bool:
+    return x.dtype.kind in "biu" if hasattr(x, "dtype") else isinstance(x, int)
+
+
+remainder, fmod = _divides(arithmetic.remainder), _divides(arithmetic.fmod)
+floor_divide = _divides(comparison.floor_divide)
+
+
+@op("abs absolute", method=True, in_place=True, out=True, ordinary=_abs)
+def abs(input: Any) -> Tensor:
+    """Absolute value of every element; the gradient at 0 is 0."""
+    return _abs(input)
+
+
+@op("div divide", method=True, in_place=True, out=True, ordinary=true_divide)
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
+    if rounding_mode is None:
+        return true_divide(input, other)
+    if rounding_mode == "floor":
+        return floor_divide(input, other)
+    if rounding_mode == "trunc":
+        result = trunc(true_divide(input, other))
+        kinds = {getattr(x, "dtype", np.dtype(type(x))).kind for x in (input, other)}
+        whole = kinds <= set("iub")
+        return cast(result, np.result_type(*[getattr(x, "dtype", x) for x in (input, other)])) if whole else result
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+
+
+@op(method=True, in_place=True, out=True, ordinary=_pow_of_floats)
+def pow(input: Any, exponent: Any) -> Tensor:
+    """input to the power exponent."""
+    whole = isinstance(input, Tensor) and input.dtype.kind in "iu"
+    if whole and isinstance(exponent, int) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed: call .float() first.")
+    if isinstance(input, (int, float, builtins.complex)) and not isinstance(exponent, Tensor):
+        raise errors.wrong_operand("pow", 0, input)
+    if whole_numbers(input) and isinstance(exponent, Tensor) and exponent.dtype.kind in "iu":
+        return _whole_power(input, exponent)
+    return _pow(input, exponent)
+
+
+def whole_numbers(x: Any) -> bool:
+    """Whether a tensor, or a number, is of integers."""
+    return x.dtype.kind in "iu" if isinstance(x, Tensor) else type(x) is int
+
+
+def _whole_power(x: AnyArray, exponent: Tensor) -> Tensor:
+    """A power of integers: what is less than 1 is cut to 0, so that of negative powers only those of ±1 are left."""
+    if type(exponent._raw) is not np.ndarray or not (exponent._raw < 0).any():
+        return _pow(x, exponent)
+    negative = lt(exponent, 0)
+    power = _pow(x, where(negative, 0, exponent))
+    base = cast(where(negative, x, x), power.dtype)
+    of_minus_one = where(eq(remainder(exponent, 2), 0), 1, -1)
+    inverse = where(eq(base, 1), 1, where(eq(base, -1), of_minus_one, 0))
+    return where(negative, cast(inverse, power.dtype), power)
+
+
+@op()
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """other − alpha·input."""
+    return rsub_(_scaled(input, alpha, other), other)
+
+
+@op(method=True, out=True)
+def logaddexp(input: Any, other: Any) -> Tensor:
+    """log(exp(input) + exp(other)), without overflow."""
+    kinds = {getattr(getattr(x, "dtype", None), "kind", "") for x in (input, other)}
+    if "c" not in kinds:
+        return _logaddexp(input, other)
+    x, y = same_dtype("logaddexp", input, other)
+    ahead = ge(real(x), real(y))
+    larger, smaller = where(ahead, x, y), where(ahead, y, x)
+    return add(larger, log1p(exp(sub(smaller, larger))))
+
+
+@op(method=True, in_place=True, out=True)
+def heaviside(input: Any, values: Any) -> Tensor:
+    """0 where input is negative, ``values`` where it is 0, else 1."""
+    if getattr(input, "dtype", None) != getattr(values, "dtype", None):
+        raise RuntimeError(
+            "heaviside is not yet implemented for tensors with different dtypes: convert one with .to(dtype)"
+        )
+    x, y = same_dtype("heaviside", input, values)
+    return cast(comparison.heaviside(x, y), x.dtype)
+
+
+@op(method=True, in_place=True, out=True)
+def float_power(input: Any, exponent: Any) -> Tensor:
+    """input to the power exponent, in float64 (or complex128)."""
+
+    def wide(x: AnyArray) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        return cast(x, np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64))
+
+    return _pow(wide(input), wide(exponent))
+
+
+@op("round special.round", method=True, in_place=True, out=True, remembered=True)
+def round(input: Any, *, decimals: int = 0) -> Tensor:
+    """The nearest integer, ties to even; or to that many decimals."""
+    if getattr(getattr(input, "dtype", None), "kind", "") in "iu":
+        return arithmetic.positive(input)
+    if decimals == 0:
+        return _rint(input)
+    factor = 10.0**decimals
+    return true_divide(_rint(mul(input, factor)), factor)
+
+
+@op(method=True, in_place=True, out=True)
+def frac(input: Any) -> Tensor:
+    """The fractional part: input − trunc(input)."""
+    return sub(input, trunc(input))
+
+
+@op(out=True, ordinary=_where)
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+    """``input`` where the condition holds, else ``other``; with the condition alone, the indices where it does.
+
+    Raises:
+        RuntimeError: the condition is not boolean.
+
+    >>> import chainrule as cr
+    >>> x = cr.tensor([-1., 4.])
+    >>> cr.where(x > 0, x, 0.)
+    tensor([0., 4.])
+    """
+    if input is None and other is None:
+        return tensor_of("where", condition).nonzero(as_tuple=True)
+    if getattr(condition, "dtype", None) not in (np.bool_, np.uint8):
+        raise errors.where_condition(condition)
+    x, y = same_dtype("where", input, other)
+    try:
+        return comparison.where(operand("where", 0, condition), x, y)
+    except ValueError:
+        raise errors.not_broadcastable("where", condition, x, y) from None
+
+
+def same_dtype(name: str, *operands: Any) -> list[Any]:
+    """The operands of a function, cast to the dtype that PyTorch would compute it in."""
+    checked = [operand(name, i, x) for i, x in enumerate(operands)]
+    target = promotion.joint_dtype(*[_plain(x) for x in checked])
+    small = target.kind in "iu"
+    numbers = [around(x, target) if small and type(x) is int else x for x in checked]
+    return [cast(x, target) if hasattr(x, "dtype") else np.asarray(x, target) for x in numbers]
+
+
+def _plain(x: AnyArray) -> Any:
+    """An array of the operand's dtype and rank, for promotion only."""
+    return np.empty((0,) * x.ndim, x.dtype) if hasattr(x, "dtype") else x
+
+
+@op("clamp clip", method=True, in_place=True, out=True, remembered=True)
+def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
+    """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes.
+
+    Raises:
+        RuntimeError: neither bound was given.
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if isinstance(min, Number) != isinstance(max, Number):  # beside a number, a tensor of one is read as that
+        min, max = _as_number(min), _as_number(max)
+    if hasattr(min, "dtype") or hasattr(max, "dtype"):
+        if min is None:
+            return _clamp_max(input, max)
+        return _clamp_min(input, min) if max is None else _clamp_between(input, min, max)
+    for which, bound in (("min", min), ("max", max)):
+        if bound is not None and not isinstance(bound, Number):
+            raise errors.bound_type("clamp", which, bound)
+    if isinstance(input, Tensor) and input.dtype.kind in "iub" and any(isinstance(b, float) for b in (min, max)):
+        input = cast(input, dtypes.default_dtype())
+    if isinstance(input, Tensor) and input.dtype.kind in "iu" and input.dtype.itemsize < 8:
+        info = np.iinfo(input.dtype)  # a bound beyond the dtype's own bounds nothing
+        min = int(info.min) if min is not None and min < info.min else min
+        max = int(info.max) if max is not None and max > info.max else max
+    return _clamp(input, min=min, max=max)
+
+
+def _as_number(bound: Any) -> Any:
+    one = isinstance(bound, Tensor) and not bound.ndim and bound._edge is None and type(bound._raw) is np.ndarray
+    return bound.item() if one else bound
+
+
+@op(method=True, in_place=True, out=True, remembered=True)
+def clamp_min(input: Any, min: Any) -> Tensor:
+    """The elements, at least ``min``."""
+    return clamp(input, min=min)
+
+
+@op(method=True, in_place=True, out=True, remembered=True)
+def clamp_max(input: Any, max: Any) -> Tensor:
+    """The elements, at most ``max``."""
+    return clamp(input, max=max)
+
+
+@op(method=True, in_place=True, out=True, ordinary=_lerp)
+def lerp(input: Any, end: Any, weight: Any) -> Tensor:
+    """input + weight·(end − input)."""
+    return _lerp(input, end, weight)
+
+
+@op(method=True, in_place=True, out=True, ordinary=_addcmul)
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+    """input + value·tensor1·tensor2."""
+    return general(arithmetic.addcmul, (input, tensor1, tensor2), {"value": _number("addcmul", value)})
+
+
+@op(method=True, in_place=True, out=True, ordinary=_addcdiv)
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+    """input + value·tensor1/tensor2."""
+    return general(arithmetic.addcdiv, (input, tensor1, tensor2), {"value": _number("addcdiv", value)})
+
+
+def _number(name: str, value: Any) -> Any:
+    """A factor, which PyTorch takes as a number or as a tensor of one, without a derivative."""
+    if not isinstance(value, Tensor):
+        return value
+    if value.ndim or value.requires_grad:
+        raise TypeError(f"{name}(): argument 'value' must be Number, not Tensor")
+    return value.item()
+
+
+@op(method=True, in_place=True, out=True, remembered=True)
+def nan_to_num(input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+    """nan replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (the largest finite numbers by default)."""
+    params = {"nan": 0.0 if nan is None else nan, "posinf": posinf, "neginf": neginf}
+    return general(comparison.nan_to_num, (input,), params)
+
+
+@op("logit special.logit", method=True, in_place=True, out=True, remembered=True)
+def logit(input: Any, eps: float | None = None) -> Tensor:
+    """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
+    return _logit(input, eps=eps)
+
+
+@op(method=True)
+def positive(input: Any) -> Tensor:
+    """The tensor itself (``+x``)."""
+    if getattr(input, "dtype", None) == np.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported: convert it with .to(dtype) first.")
+    return tensor_of("positive", input)
+
+
+@op(method=True, in_place=True, out=True, ordinary=_sign)
+def sign(input: Any) -> Tensor:
+    """−1, 0 or 1; of booleans themselves."""
+    if getattr(input, "dtype", None) == np.bool_:
+        return tensor_of("sign", input).clone()
+    return _sign(input)
+
+
+@op(method=True, in_place=True, out=True, remembered=True)
+def sgn(input: Any) -> Tensor:
+    """The sign; of a complex number its direction z/|z| (0 at 0)."""
+    x = tensor_of("sgn", input)
+    if x.dtype.kind != "c":
+        return sign(x)
+    size = abs(x)
+    zero = eq(size, 0)
+    return where(zero, 0.0, true_divide(x, where(zero, 1.0, size)))
+
+
+@op()
+def real(input: Tensor) -> Tensor:
+    """The real part (the tensor itself, for real dtypes)."""
+    x = tensor_of("real", input)
+    return arithmetic.real(x) if x.dtype.kind == "c" else x
+
+
+@op()
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part.
+
+    Raises:
+        RuntimeError: the tensor is real.
+    """
+    x = tensor_of("imag", input)
+    if x.dtype.kind != "c":
+        raise RuntimeError(f"imag is not implemented for tensors with non-complex dtypes, such as {x.dtype}.")
+    return arithmetic.imag(x)
+
+
+@op(method=True, in_place=True, out=True)
+def conj_physical(input: Any) -> Tensor:
+    """The complex conjugate (the tensor itself, for real dtypes)."""
+    x = tensor_of("conj_physical", input)
+    return general(arithmetic.conj_physical, (x,), {}) if x.dtype.kind == "c" else x
+
+
+@op(method=True)
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate (the tensor itself, for real dtypes)."""
+    return conj_physical(tensor_of("conj", input))
+
+
+@op(out=True)
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """The complex tensor real + i·imag."""
+    real, imag = tensor_of("complex", real), tensor_of("complex", imag)
+    if real.dtype.kind != "f" or imag.dtype.kind != "f" or real.dtype != imag.dtype:
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors of one dtype but got {real.dtype} and "
+            f"{imag.dtype}"
+        )
+    return _complex(real, imag)
+
+
+@op(out=True)
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """The complex tensor with that absolute value and angle."""
+    return complex(mul(abs, cos(angle)), mul(abs, sin(angle)))
+
+
+@op(method=True)
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether |input − other| ≤ atol + rtol·|other|, element by element."""
+    if rtol < 0 or atol < 0:
+        name, given = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+        raise RuntimeError(f"{name} must be greater than or equal to zero, but got {given}")
+    if getattr(input, "dtype", None) == np.bool_ and getattr(other, "dtype", None) == np.bool_:
+        return eq(input, other)
+    close = logical_or(
+        eq(input, other), logical_and(le(abs(sub(input, other)), add(mul(abs(other), rtol), atol)), isfinite(other))
+    )
+    return logical_or(close, logical_and(isnan(input), isnan(other))) if equal_nan else close
+
+
+@op(method=True)
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close (see :func:`isclose`)."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
+@op(method=True)
+@takes_tensors
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    return input.shape == other.shape and bool(eq(input, other).all())
+
+
+def _as_fabs(x: Any) -> Any:
+    """The operand of ``np.fabs`` in the dtype of its result: integers become floats.
+
+    Raises:
+        TypeError: it is complex.
+    """
+    wanted = np.fabs(np.empty(0, dtype_of(x))).dtype
+    return x if dtype_of(x) == wanted else cast(x, wanted)
+
+
+def _ufunc_table() -> None:
+    """Tell NumPy's protocol which row computes each ufunc."""
+    for module in (arithmetic, exponential, trigonometric, comparison):
+        for row in vars(module).values():
+            if isinstance(row, Primitive) and row.ufunc is not None:
+                UFUNCS[row.ufunc] = row
+    EXCHANGED.update({np.add: add_, np.multiply: mul, np.subtract: rsub_})
+    UFUNCS[np.fabs] = lambda x: arithmetic.abs(_as_fabs(x))
+    UFUNCS[np.float_power] = float_power
+    UFUNCS[np.degrees], UFUNCS[np.radians] = trigonometric.rad2deg, trigonometric.deg2rad
+    UFUNCS[np.divmod] = lambda x, y: (comparison.floor_divide(x, y), arithmetic.remainder(x, y))
+
+
+_ufunc_table()
+
+
+def _recorded_table() -> None:
+    """Tell the eager path in C which operations the ufuncs in rules are, where these are recorded."""
+    if LOOPS is None:
+        return
+    for ufunc, row in UFUNCS.items():
+        if type(getattr(row, "function", None)) is LOOPS.Operation:
+            RECORDED[ufunc, False] = row.function  # type: ignore[attr-defined]
+    RECORDED.update({(ufunc, True): operation for ufunc, operation in EXCHANGED.items()})
+
+
+_recorded_table()

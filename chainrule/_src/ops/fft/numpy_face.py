@@ -1,0 +1,181 @@
+"""``np.fft`` on tensors and other array-likes, with NumPy's signatures; what ``chainrule.fft`` shares with it.
+
+The six transforms below take everything worked out: axes counted from the end, how many points the result has (for the
+ones from real numbers: the operand has) along each of them, and a ``norm``. All other transforms are these.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import from_end, shape_of
+from chainrule._src.messages import errors
+from chainrule._src.table import fft as rows
+from chainrule._src.table import shape
+from chainrule._src.tape.protocol import implements
+
+raw = np.fft
+Ints = tuple[int, ...]
+
+
+# -- shared with chainrule.fft ---------------------------------------------------------------------------------------
+
+
+def resized(x: Any, sizes: Ints, axes: Ints) -> Any:
+    """The operand cut at the end of axes, or filled up with zeros, to the sizes."""
+    have = shape_of(x)
+    cut: list[Any] = [slice(None)] * -min(axes)
+    add = [(0, 0)] * len(cut)
+    for n, axis in zip(sizes, axes, strict=True):
+        if n < have[axis]:
+            cut[axis] = slice(0, n)
+        elif n > have[axis]:
+            add[axis] = (0, n - have[axis])
+    if any(c != slice(None) for c in cut):
+        x = x[(..., *cut)]
+    if any(after for _, after in add):
+        x = shape.pad(x, widths=tuple(add), value=0.0)
+    return x
+
+
+def fft(x: Any, sizes: Ints, axes: Ints, norm: str) -> Any:
+    return rows.fft_c2c(resized(x, sizes, axes), axes=axes, norm=norm, inverse=False)
+
+
+def ifft(x: Any, sizes: Ints, axes: Ints, norm: str) -> Any:
+    return rows.fft_c2c(resized(x, sizes, axes), axes=axes, norm=norm, inverse=True)
+
+
+def rfft(x: Any, sizes: Ints, axes: Ints, norm: str) -> Any:
+    return rows.fft_r2c(resized(x, sizes, axes), axes=axes, norm=norm)
+
+
+def irfft(x: Any, sizes: Ints, axes: Ints, norm: str) -> Any:
+    half = (*sizes[:-1], sizes[-1] // 2 + 1)
+    return rows.fft_c2r(resized(x, half, axes), axes=axes, norm=norm, n=sizes[-1])
+
+
+def hfft(x: Any, sizes: Ints, axes: Ints, norm: str) -> Any:
+    return irfft(_conj(x), sizes, axes, rows.OTHER[norm])
+
+
+def ihfft(x: Any, sizes: Ints, axes: Ints, norm: str) -> Any:
+    return _conj(rfft(x, sizes, axes, rows.OTHER[norm]))
+
+
+def _conj(x: AnyArray) -> Any:
+    return np.conjugate(x) if x.dtype.kind == "c" else x
+
+
+def points(transform: Callable[..., Any], x: Any, axes: Ints) -> list[int]:
+    """How many points a transform has along axes, if nobody says."""
+    sizes = [shape_of(x)[axis] for axis in axes]
+    if transform in (irfft, hfft):
+        sizes[-1] = 2 * (sizes[-1] - 1)
+    return sizes
+
+
+def shifts(x: Any, axes: Ints, back: bool) -> Ints:
+    """By how much to roll axes, to bring frequency 0 from the front to the middle; or back."""
+    return tuple(-(shape_of(x)[a] // 2) if back else shape_of(x)[a] // 2 for a in axes)
+
+
+# -- NumPy's functions -----------------------------------------------------------------------------------------------
+
+
+def _axes(given: Sequence[int], ndim: int) -> Ints:
+    axes = tuple(int(axis) for axis in given)
+    for axis in axes:
+        if not -ndim <= axis < ndim:
+            raise np.exceptions.AxisError(axis, ndim)
+    return from_end(axes, ndim)
+
+
+def _apply(transform: Callable[..., Any], a: Any, given: Sequence[Any], axes: Ints, norm: Any) -> Any:
+    norm = "backward" if norm is None else norm
+    if norm not in rows.OTHER:
+        raise errors.fft_norm(norm, ValueError)
+    if transform in (rfft, ihfft) and a.dtype.kind == "c":
+        raise errors.fft_needs_real(f"np.fft.{transform.__name__}", a, TypeError)
+    half = a.dtype == np.float16
+    if a.dtype.kind in "iub" or half:  # NumPy transforms integers in double, half precision in single precision
+        a = np.astype(a, np.dtype(np.float32 if half else np.float64))
+    if len(set(axes)) < len(axes):
+        out = _one_by_one(transform, a, given, axes, norm)
+    else:
+        usual = points(transform, a, axes)
+        sizes = tuple(m if n is None else operator.index(n) for n, m in zip(given, usual, strict=True))
+        for n in sizes:
+            if n < 1:
+                raise errors.fft_points(transform.__name__, n, ValueError)
+        out = transform(a, sizes, axes, norm)
+    return np.astype(out, np.dtype(np.float16)) if half and out.dtype.kind == "f" and len(axes) == 1 else out
+
+
+def _one_by_one(transform: Callable[..., Any], a: Any, sizes: Sequence[Any], axes: Ints, norm: str) -> Any:
+    """A transform for which an axis is named twice: along one axis after another, in NumPy's order."""
+    *first, last = zip(sizes, axes, strict=True)
+    if transform is irfft:
+        order = [*[(ifft, *each) for each in first], (irfft, *last)]
+    else:
+        order = [(transform, *last), *[(fft if transform is rfft else transform, *each) for each in reversed(first)]]
+    for step, n, axis in order:
+        a = _apply(step, a, (n,), (axis,), norm)
+    return a
+
+
+def _along(transform: Callable[..., Any]) -> Callable[..., Any]:
+    def call(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+        return _apply(transform, a, (n,), _axes((axis,), len(shape_of(a))), norm)
+
+    return call
+
+
+def _over(transform: Callable[..., Any], default: Any) -> Callable[..., Any]:
+    def call(a: Any, s: Any = None, axes: Any = default, norm: Any = None) -> Any:
+        have = shape_of(a)
+        if axes is None:
+            axes = range(-len(have if s is None else s), 0)
+        axes = _axes(axes, len(have))
+        if s is not None and len(s) != len(axes):
+            raise ValueError("Shape and axes have different lengths.")
+        if not axes:
+            if transform in (rfft, irfft):
+                raise IndexError(f"np.fft.{transform.__name__}n: at least 1 axis must be transformed")
+            return a
+        if s is None:
+            sizes = [*[have[axis] for axis in axes[:-1]], None if transform is irfft else have[axes[-1]]]
+        else:
+            sizes = [have[axis] if n == -1 else n for n, axis in zip(s, axes, strict=True)]
+        return _apply(transform, a, sizes, axes, norm)
+
+    return call
+
+
+for _transform in (fft, ifft, rfft, irfft, hfft, ihfft):
+    implements(getattr(raw, _transform.__name__))(_along(_transform))
+for _transform in (fft, ifft, rfft, irfft):
+    implements(getattr(raw, _transform.__name__ + "n"))(_over(_transform, None))
+    implements(getattr(raw, _transform.__name__ + "2"))(_over(_transform, (-2, -1)))
+
+
+def _shifted(x: AnyArray, axes: Any, back: bool) -> Any:
+    ndim = len(shape_of(x))
+    where: Any = range(-ndim, 0) if axes is None else (axes,) if isinstance(axes, (int, np.integer)) else axes
+    over = _axes(where, ndim)
+    return shape.roll(x, shift=shifts(x, over, back), axis=over) if over else x
+
+
+@implements(raw.fftshift)
+def _fftshift(x: AnyArray, axes: Any = None) -> Any:
+    return _shifted(x, axes, False)
+
+
+@implements(raw.ifftshift)
+def _ifftshift(x: AnyArray, axes: Any = None) -> Any:
+    return _shifted(x, axes, True)

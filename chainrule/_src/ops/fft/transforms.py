@@ -1,0 +1,335 @@
+"""``torch.fft``: discrete Fourier transforms.
+
+In every function ``norm`` says where the scale is: "backward" (the default) scales the inverse transforms by 1/n,
+"forward" the others, "ortho" both by 1/√n, where n is the number of points. The result has the precision of the input;
+integers become the default dtype.
+
+The gradient of a complex tensor is PyTorch's, ∂L/∂Re + i·∂L/∂Im, that of a real tensor is real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.declare import op
+from chainrule._src.api.in_place import store_out
+from chainrule._src.arrays import dtypes
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.messages import errors
+from chainrule._src.ops import creation, shaping
+from chainrule._src.ops.arguments import creates, floating, tensor_of
+from chainrule._src.ops.fft import numpy_face as shared
+from chainrule._src.table import shape as rows
+from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.tensor import Tensor
+
+Ints = int | tuple[int, ...] | list[int]
+_TO_REAL = (shared.irfft, shared.hfft)
+_FROM_REAL = (shared.rfft, shared.ihfft)
+
+
+# -- what they share -------------------------------------------------------------------------------------------------
+
+
+def _int(function: str, argument: str, value: Any) -> int:
+    if type(value) is bool or not hasattr(value, "__index__"):
+        raise TypeError(f"fft_{function}(): argument '{argument}' must be int, not {type(value).__name__}")
+    index: int = value.__index__()
+    return index
+
+
+def _ints(function: str, argument: str, value: Any) -> list[int]:
+    values = value if isinstance(value, (tuple, list)) else [value]
+    if any(type(v) is bool or not hasattr(v, "__index__") for v in values):
+        raise TypeError(f"fft_{function}(): argument '{argument}' must be tuple of ints, not {type(value).__name__}")
+    return [v.__index__() for v in values]
+
+
+def _axes(function: str, dims: list[int], ndim: int) -> tuple[int, ...]:
+    if dims and not ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions: {function} needs one")
+    axes = tuple(errors.check_dim(function, dim, ndim) - ndim for dim in dims)
+    if len(set(axes)) != len(axes):
+        raise RuntimeError(f"FFT dims must be unique, but {function} got {dims}")
+    return axes
+
+
+def _along(transform: Callable[..., Any], function: str, input: Any, n: Any, dim: Any, norm: Any, out: Any) -> Tensor:
+    """A transform along one axis."""
+    x = tensor_of(f"fft_{function}", input)
+    axes = _axes(function, [_int(function, "dim", dim)], x.ndim)
+    sizes = shared.points(transform, x, axes) if n is None else [_int(function, "n", n)]
+    return _applied(transform, function, x, sizes, axes, norm, out)
+
+
+def _over(transform: Callable[..., Any], function: str, input: Any, s: Any, dim: Any, norm: Any, out: Any) -> Tensor:
+    """A transform over several axes."""
+    x = tensor_of(f"fft_{function}", input)
+    sizes = None if s is None else _ints(function, "s", s)
+    if dim is not None or function.endswith("2"):
+        dims = _ints(function, "dim", dim)
+    elif sizes is None:
+        dims = list(range(x.ndim))
+    elif len(sizes) > x.ndim:
+        raise RuntimeError(f"Got shape with {len(sizes)} values but input tensor only has {x.ndim} dimensions.")
+    else:
+        dims = list(range(-len(sizes), 0))
+    if sizes is not None and len(sizes) != len(dims):
+        raise RuntimeError(
+            f"When given, dim and shape arguments must have the same length, but {function} got dim={dim} and s={s}"
+        )
+    axes = _axes(function, dims, x.ndim)
+    if not axes:
+        return _over_nothing(transform, function, x, out)
+    usual = shared.points(transform, x, axes)
+    sizes = usual if sizes is None else [m if n == -1 else n for n, m in zip(sizes, usual, strict=True)]
+    return _applied(transform, function, x, sizes, axes, norm, out)
+
+
+def _over_nothing(transform: Callable[..., Any], function: str, x: AnyArray, out: Any) -> Tensor:
+    if transform not in (shared.fft, shared.ifft):
+        raise RuntimeError(f"{function.replace('2', 'n')} must transform at least one axis")
+    x = floating(x)
+    return store_out(out, rows.clone(x) if x.dtype.kind == "c" else cast(x, dtypes.to_complex(x.dtype)))
+
+
+def _applied(
+    transform: Callable[..., Any], function: str, x: AnyArray, sizes: list[int], axes: Any, norm: Any, out: Any
+) -> Tensor:
+    norm = "backward" if norm is None else norm
+    if not isinstance(norm, str):
+        raise TypeError(f"fft_{function}(): argument 'norm' must be str, not {type(norm).__name__}")
+    if norm not in ("backward", "forward", "ortho"):
+        raise errors.fft_norm(norm)
+    if x.dtype == np.float16:
+        raise errors.fft_half(function)
+    name = function.replace("2", "n")  # by which PyTorch's messages go
+    if transform in _FROM_REAL and x.dtype.kind == "c":
+        raise errors.fft_needs_real(name, x)
+    if isinstance(out, Tensor) and (out.dtype.kind == "f") is not (transform in _TO_REAL):
+        raise errors.fft_out(name, out, transform in _TO_REAL)
+    for size in sizes:
+        if size < 1:
+            raise errors.fft_points(name, size)
+    return store_out(out, transform(floating(x), tuple(sizes), axes, norm))
+
+
+# -- the transforms --------------------------------------------------------------------------------------------------
+
+
+def _one(name: str, doc: str) -> Callable[..., Tensor]:
+    """The public transform of that name along one axis."""
+
+    def function(
+        input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+    ) -> Tensor:
+        return _along(getattr(shared, name), name, input, n, dim, norm, out)
+
+    return _declared(function, name, doc)
+
+
+def _two(name: str) -> Callable[..., Tensor]:
+    """The public transform of that name over two axes."""
+
+    def function(
+        input: Tensor, s: Ints | None = None, dim: Ints = (-2, -1), norm: str | None = None, *, out: Any = None
+    ) -> Tensor:
+        return _over(getattr(shared, name[:-1]), name, input, s, dim, norm, out)
+
+    return _declared(function, name, f":func:`{name[:-1]}n` over two axes, the last two by default.")
+
+
+def _many(name: str, doc: str) -> Callable[..., Tensor]:
+    """The public transform of that name over any axes."""
+
+    def function(
+        input: Tensor, s: Ints | None = None, dim: Ints | None = None, norm: str | None = None, *, out: Any = None
+    ) -> Tensor:
+        return _over(getattr(shared, name[:-1]), name, input, s, dim, norm, out)
+
+    return _declared(function, name, doc)
+
+
+def _declared(function: Callable[..., Tensor], name: str, doc: str) -> Callable[..., Tensor]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return op()(function)
+
+
+fft = _one(
+    "fft",
+    """The Fourier transform along an axis: out[k] = Σⱼ input[j]·exp(−2πi·jk/n).
+
+    Args:
+        input: (..., m, ...), real or complex.
+        n: how many points; the input is cut or filled up with zeros at the end. m by default.
+        dim: the axis.
+        norm: "backward", "ortho" or "forward".
+
+    Returns:
+        A complex tensor of n points along the axis.
+
+    Raises:
+        RuntimeError: n is not positive; the input is of half precision.
+
+    >>> import chainrule as cr
+    >>> cr.fft.fft(cr.tensor([1., 2., 3., 4.]))
+    tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
+    """,
+)
+ifft = _one(
+    "ifft", "The inverse of :func:`fft`: out[j] = 1/n·Σₖ input[k]·exp(2πi·jk/n). The arguments are those of ``fft``."
+)
+fft2 = _two("fft2")
+ifft2 = _two("ifft2")
+fftn = _many(
+    "fftn",
+    """The Fourier transform over several axes: :func:`fft` along each of them.
+
+    Args:
+        input: of any shape, real or complex.
+        s: how many points along each of the axes; −1 for as many as there are.
+        dim: the axes; by default the last ``len(s)``, or all of them.
+        norm: "backward", "ortho" or "forward".
+
+    Raises:
+        RuntimeError: an axis is named twice, or ``s`` and ``dim`` are not of one length.
+
+    >>> import chainrule as cr
+    >>> cr.fft.fftn(cr.tensor([[1., 2.], [3., 4.]]))
+    tensor([[10.+0.j, -2.+0.j],
+            [-4.+0.j,  0.+0.j]])
+    """,
+)
+ifftn = _many("ifftn", "The inverse of :func:`fftn`, with the same arguments.")
+
+rfft = _one(
+    "rfft",
+    """The Fourier transform of real numbers along an axis: the first n // 2 + 1 frequencies.
+
+    The other frequencies are the conjugates of these. The arguments are those of :func:`fft`.
+
+    Raises:
+        RuntimeError: the input is complex.
+
+    >>> import chainrule as cr
+    >>> cr.fft.rfft(cr.tensor([1., 2., 3., 4.]))
+    tensor([10.+0.j, -2.+2.j, -2.+0.j])
+    """,
+)
+irfft = _one(
+    "irfft",
+    """The inverse of :func:`rfft`: n real points, from half of their spectrum.
+
+    Args:
+        input: (..., m, ...). The imaginary parts at frequencies 0 and n/2, which are zero in the spectrum of real
+            numbers, do not count.
+        n: how many points; 2·(m − 1) by default, so say it if it is odd.
+
+    >>> import chainrule as cr
+    >>> cr.fft.irfft(cr.fft.rfft(cr.tensor([1., 2., 3., 4., 5.])), n=5)
+    tensor([1., 2., 3., 4., 5.])
+    """,
+)
+rfft2 = _two("rfft2")
+irfft2 = _two("irfft2")
+rfftn = _many(
+    "rfftn",
+    ":func:`rfft` along the last of several axes, then :func:`fft` along the others; with the arguments of ``fftn``.",
+)
+irfftn = _many(
+    "irfftn", "The inverse of :func:`rfftn`; the last number in ``s`` is that of real points, 2·(m − 1) by default."
+)
+
+hfft = _one(
+    "hfft",
+    """The real spectrum of a Hermitian signal, of which the input is the first half.
+
+    Args:
+        input: (..., m, ...).
+        n: how many frequencies; 2·(m − 1) by default.
+    """,
+)
+ihfft = _one("ihfft", "The inverse of :func:`hfft`: the first half of the Hermitian signal that has a real spectrum.")
+hfft2 = _two("hfft2")
+ihfft2 = _two("ihfft2")
+hfftn = _many("hfftn", ":func:`fft` along all of several axes but the last, then :func:`hfft` along that one.")
+ihfftn = _many("ihfftn", "The inverse of :func:`hfftn`.")
+
+
+# -- frequencies -----------------------------------------------------------------------------------------------------
+
+
+def _frequencies(function: str, k: Any, n: int, d: Any, dtype: Any, requires_grad: bool) -> Tensor:
+    dtype = dtypes.default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    if dtype.kind not in "fc":
+        raise RuntimeError(f"{function} requires a floating point or complex dtype, not {dtypes.torch_name(dtype)}")
+    if isinstance(d, (str, bytes)) or not hasattr(d, "__float__"):
+        raise TypeError(f"fft_{function}(): argument 'd' must be float, not {type(d).__name__}")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step = np.float64(1.0) / (n * float(d))
+        return creation.tensor(k.astype(dtype) * dtype.type(step), requires_grad=requires_grad)
+
+
+@op()
+@creates
+def fftfreq(
+    n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """The frequencies of :func:`fft` over n points that are ``d`` apart: 0, 1, ..., −2, −1, over n·d.
+
+    >>> import chainrule as cr
+    >>> cr.fft.fftfreq(5)
+    tensor([ 0.0000,  0.2000,  0.4000, -0.4000, -0.2000])
+    """
+    n = _int("fftfreq", "n", n)
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    k = np.arange(n)
+    return _frequencies("fftfreq", np.where(k < (n + 1) // 2, k, k - n), n, d, dtype, requires_grad)
+
+
+@op()
+@creates
+def rfftfreq(
+    n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """The frequencies of :func:`rfft` over n points that are ``d`` apart: 0, 1, ..., n // 2, over n·d.
+
+    >>> import chainrule as cr
+    >>> cr.fft.rfftfreq(5)
+    tensor([0.0000, 0.2000, 0.4000])
+    """
+    n = _int("rfftfreq", "n", n)
+    return _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, requires_grad)
+
+
+def _shifted(function: str, input: Any, dim: Any, back: bool) -> Tensor:
+    x = tensor_of(f"fft_{function}", input)
+    dims = list(range(x.ndim)) if dim is None else _ints(function, "dim", dim)
+    if not dims:
+        raise RuntimeError(f"`shifts` required: {function} needs a dimension, and got none")
+    axes = tuple(errors.check_dim(function, d, x.ndim) - x.ndim for d in dims)
+    if not x.ndim:
+        return shaping.clone(x)
+    return bind(rows.roll, (x,), {"shift": shared.shifts(x, axes, back), "axis": axes})  # type: ignore[no-any-return]
+
+
+@op()
+def fftshift(input: Tensor, dim: Ints | None = None) -> Tensor:
+    """Rolled along axes (all by default) so that frequency 0 comes from the front to the middle.
+
+    >>> import chainrule as cr
+    >>> cr.fft.fftshift(cr.fft.fftfreq(4))
+    tensor([-0.5000, -0.2500,  0.0000,  0.2500])
+    """
+    return _shifted("fftshift", input, dim, False)
+
+
+@op()
+def ifftshift(input: Tensor, dim: Ints | None = None) -> Tensor:
+    """The inverse of :func:`fftshift`."""
+    return _shifted("ifftshift", input, dim, True)

@@ -1,0 +1,357 @@
+"""The incomplete gamma and beta functions' derivatives by their shape parameters, for which SciPy has no functions.
+
+With T of the gamma distribution of shape a, and ψ = (log Γ)',
+
+    ∂/∂a log P(a, x) = E[log T | T ≤ x] − ψ(a),        ∂/∂a log Q(a, x) = E[log T | T > x] − ψ(a),
+
+because ∂/∂a of the log density is log T − ψ(a). Below exp ψ(a) the first integrand has one sign, above it the second, so nothing
+cancels where the right one is taken. For small a the lower integral is taken one step up, P(a, x) = x·f(x)/a + P(a + 1, x)
+(DLMF 8.8.5), which moves the border to exp ψ(a + 1): no integrand has more than one scale then. The beta distribution is
+treated alike, with ψ(a) − ψ(a + b) in the place of ψ(a), and both of its integrals one step up (DLMF 8.17.20, 8.17.21).
+
+The integrals are sums over 50 points, by the double-exponential rule for integrands that decay as exp(−s) (Takahasi and Mori 1974,
+"Double exponential formulas for numerical integration"). The sums are NumPy code, so derivatives of any order follow. Relative
+errors are below 1e-11 for shapes from 1e-6 to 1e6 and all x. (Student's t distribution adds two such derivatives, which cancel as
+its degrees of freedom grow: of 1,000 nine digits are left.)
+
+Quantiles need neither the functions nor densities: at a fixed share, ∂x/∂a = −(∂P/∂a) / f is x times one such sum. These are also
+the implicit derivatives of samples (Figurnov, Mohamed and Mnih 2018, "Implicit reparameterization gradients").
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.tape.protocol import detached
+
+_UFUNCS = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).items() if isinstance(f, np.ufunc)}
+psi, gammainc, gammaincc, gammaln = (_UFUNCS[name] for name in ("psi", "gammainc", "gammaincc", "gammaln"))
+betainc, betaln, stdtr = (_UFUNCS[name] for name in ("betainc", "betaln", "stdtr"))
+
+_BLOCK = 4096
+
+_STEP = 0.15
+_TAU = np.arange(-3.6, 3.9, _STEP)
+_POINTS = np.exp(_TAU - np.exp(-_TAU))
+_WEIGHTS = _STEP * _POINTS * (1 + np.exp(-_TAU))
+
+
+class Tail(NamedTuple):
+    """The smaller side of a distribution at x: its probability is ``density`` · ``share``.
+
+    Attributes:
+        lower: whether it is the side below x.
+        share: the probability over x·f(x) (over x·(1 − x)·f(x) for the beta distribution).
+        slope: the derivative of the probability by a, over the same.
+    """
+
+    lower: Any
+    share: Any
+    slope: Any
+
+
+def _integrals(scale: Any, log_weight: Any, shift: Any, level: Any) -> tuple[Any, Any]:
+    """∫ exp(log_weight(s)) ds over s > 0, and the same of (shift(s) + level) times it. (They do not depend on the scale.)"""
+    scale, level = np.expand_dims(scale, -1), np.expand_dims(level, -1)
+    s = _POINTS * scale
+    weight = _WEIGHTS * scale * np.exp(log_weight(s))
+    return np.sum(weight, axis=-1), np.sum(weight * (shift(s) + level), axis=-1)
+
+
+def gamma_tail(a: Any, x: Any) -> Tail:
+    """The smaller side of the gamma distribution of shape a at x > 0."""
+    log, up = np.log(x), a + 1
+    lower = log <= psi(up)
+    scale = _gamma_scale(detached(a), detached(x), lower)
+    a_, x_, low = np.expand_dims(a, -1), np.expand_dims(x, -1), np.expand_dims(lower, -1)
+    share, slope = _integrals(
+        scale,
+        lambda s: np.where(low, -(a_ + 1) * s - x_ * np.expm1(-s), (a_ - 1) * np.log1p(s) - x_ * s),
+        lambda s: np.where(low, -s, np.log1p(s)),
+        log - psi(np.where(lower, up, a)),
+    )
+    return Tail(
+        lower, np.where(lower, (1 + x * share) / a, share), np.where(lower, (log - psi(up) + x * slope) / a, slope)
+    )
+
+
+def _gamma_scale(a: Any, x: Any, lower: Any) -> Any:
+    """About how fast the integrand falls: its slope and the root of its curvature at 0, inverted."""
+    peak = np.maximum(a - 1, 0)
+    return 1 / np.where(lower, a + 1 - np.where(lower, x, 0) + np.sqrt(x), x - np.where(lower, 0, peak) + np.sqrt(peak))
+
+
+def beta_tail(a: Any, b: Any, x: Any, y: Any) -> Tail:
+    """The smaller side of the beta distribution at x, where y = 1 − x is given beside it for its digits."""
+    log = np.where(x > 0.5, np.log1p(-np.where(x > 0.5, y, 0)), np.log(x))
+    level_below = log + _psi_difference(a + 1, b)
+    lower = level_below <= 0
+    one = 1 / (a + b)
+    first = np.where(lower, level_below - one, log + _psi_difference(a, b))
+    # the exponents of what is integrated to 0, and of the rest
+    here, there = np.where(lower, a, b), np.where(lower, b, a)
+    z, rest = np.where(lower, x, y), np.where(lower, y, x)
+    odds = z / rest
+    here_, there_, odds_, low = (np.expand_dims(v, -1) for v in (here, there, odds, lower))
+
+    def log_rest(s: Any) -> Any:
+        return np.log1p(-odds_ * np.expm1(-s))
+
+    share, slope = _integrals(
+        _beta_scale(detached(here), detached(there), detached(z), detached(rest)),
+        lambda s: (there_ - 1) * log_rest(s) - (here_ + 1) * s,
+        lambda s: np.where(low, -s, log_rest(s)),
+        first + one,
+    )
+    step = (a + b) * odds
+    return Tail(lower, (1 + step * share) / here, (first + step * slope) / here)
+
+
+def _psi_difference(a: Any, b: Any) -> Any:
+    """ψ(a + b) − ψ(a), also where a is large and b is not."""
+    large = a > 16
+    far, near = np.where(large, a, 16), np.where(large, 1, a)
+    apart = np.log1p(b / far) + _psi_less_log(far + b) - _psi_less_log(far)
+    return np.where(large, apart, psi(near + b) - psi(near))
+
+
+def _psi_less_log(z: Any) -> Any:
+    """ψ(z) − log z for z ≥ 16, to all digits of ψ (DLMF 5.11.2)."""
+    w = 1 / np.square(z)
+    return -0.5 / z - w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w * (1 / 240 - w / 132))))
+
+
+def _beta_scale(here: Any, there: Any, z: Any, rest: Any) -> Any:
+    """As that of the gamma distribution."""
+    peak = np.maximum(there - 1, 0)
+    return 1 / (np.abs(here + 1 - peak * z / rest) + np.sqrt(peak * z) / rest)
+
+
+# -- by the shape parameters -------------------------------------------------------------------------------------------
+
+
+def _at_all_points(function: Any) -> Any:
+    """A function of shapes and points inside the support as one of all points: it is 0 at the ends.
+
+    It computes in float64, and plain arrays in blocks, since an element takes fifty.
+    """
+
+    @functools.wraps(function)
+    def call(*operands: Any) -> Any:
+        wide, dtype = _widened(operands)
+        out = _in_blocks(inside, wide) if all(type(x) is np.ndarray for x in wide) else inside(*wide)
+        return as_dtype(out, dtype)
+
+    def inside(*operands: Any) -> Any:
+        ends = operands[-1] <= 0
+        if len(operands) == 2:
+            a, x = operands
+            ends = ends | (x == np.inf)
+            return np.where(ends, 0, function(a, np.where(ends, 1, x)))
+        a, b, x, y = operands
+        ends = ends | (x <= 0)
+        return np.where(ends, 0, function(a, b, np.where(ends, 0.5, x), np.where(ends, 0.5, y)))
+
+    return call
+
+
+def _widened(operands: Any) -> tuple[list[Any], Any]:
+    """Operands in float64, and the dtype that they were to be computed in."""
+    dtype = np.result_type(*[dtype_of(x) if hasattr(x, "dtype") else 0.0 for x in operands])
+    arrays = [x if hasattr(x, "dtype") and not isinstance(x, np.generic) else np.asarray(x) for x in operands]
+    return [as_dtype(x, np.float64) for x in arrays], dtype
+
+
+def as_dtype(x: Any, dtype: Any) -> Any:
+    """An array-like in another dtype."""
+    if dtype_of(x) == dtype:
+        return x
+    return x.astype(dtype) if isinstance(x, (np.ndarray, np.generic)) else np.astype(x, dtype)
+
+
+def _in_blocks(function: Any, operands: Any) -> Any:
+    """An elementwise function, a part of the arrays at a time."""
+    if max(x.size for x in operands) <= _BLOCK:
+        return function(*operands)
+    operands = np.broadcast_arrays(*operands)
+    out = np.empty(operands[0].size)
+    flat = [x.reshape(-1) for x in operands]
+    for start in range(0, out.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        out[part] = function(*[x[part] for x in flat])
+    return out.reshape(operands[0].shape)
+
+
+@_at_all_points
+def gammainc_by_a(a: Any, x: Any) -> Any:
+    """∂P(a, x)/∂a."""
+    tail = gamma_tail(a, x)
+    return np.where(tail.lower, gammainc(a, x), -gammaincc(a, x)) * tail.slope / tail.share
+
+
+@_at_all_points
+def gamma_quantile_by_a(a: Any, x: Any) -> Any:
+    """∂x/∂a of a quantile of the gamma distribution."""
+    tail = gamma_tail(a, x)
+    return np.where(tail.lower, -x, x) * tail.slope
+
+
+@_at_all_points
+def betainc_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """∂I_x(a, b)/∂a, at y = 1 − x. (By b: that of −I_y(b, a).)"""
+    tail = beta_tail(a, b, x, y)
+    return np.where(tail.lower, betainc(a, b, x), -betainc(b, a, y)) * tail.slope / tail.share
+
+
+@_at_all_points
+def beta_quantile_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """∂x/∂a of a quantile x = 1 − y of the beta distribution. (By b: −∂y/∂b.)"""
+    tail = beta_tail(a, b, x, y)
+    return np.where(tail.lower, -x, x) * y * tail.slope
+
+
+@_at_all_points
+def log_gammainc_by_a(a: Any, x: Any) -> Any:
+    """∂ log P(a, x)/∂a."""
+    tail = gamma_tail(a, x)
+    below = np.where(tail.lower, 1, gammainc(a, x))
+    return np.where(tail.lower, 1, -gammaincc(a, x) / below) * tail.slope / tail.share
+
+
+@_at_all_points
+def log_gammaincc_by_a(a: Any, x: Any) -> Any:
+    """∂ log Q(a, x)/∂a."""
+    tail = gamma_tail(a, x)
+    above = np.where(tail.lower, gammaincc(a, x), 1)
+    return np.where(tail.lower, -gammainc(a, x) / above, 1) * tail.slope / tail.share
+
+
+@_at_all_points
+def log_betainc_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """∂ log I_x(a, b)/∂a, at y = 1 − x."""
+    tail = beta_tail(a, b, x, y)
+    below = np.where(tail.lower, 1, betainc(a, b, x))
+    return np.where(tail.lower, 1, -betainc(b, a, y) / below) * tail.slope / tail.share
+
+
+@_at_all_points
+def log_betaincc_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """∂ log I_y(b, a)/∂a, at y = 1 − x."""
+    tail = beta_tail(a, b, x, y)
+    above = np.where(tail.lower, betainc(b, a, y), 1)
+    return np.where(tail.lower, -betainc(a, b, x) / above, 1) * tail.slope / tail.share
+
+
+@_at_all_points
+def beta_logit_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """∂/∂a of log(x / y), where x = 1 − y is a quantile of the beta distribution. (By b: −∂/∂b of log(y / x).)"""
+    tail = beta_tail(a, b, x, y)
+    return np.where(tail.lower, -1, 1) * tail.slope
+
+
+def log_student_density(df: Any, x: Any) -> Any:
+    """The logarithm of the density of Student's t distribution."""
+    (df, x), dtype = _widened((df, x))
+    out = -betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(np.square(x) / df)
+    return as_dtype(out, dtype)
+
+
+def student_density(df: Any, x: Any) -> Any:
+    """The density of Student's t distribution."""
+    return np.exp(log_student_density(df, x))
+
+
+def stdtr_by_df(df: Any, x: Any) -> Any:
+    """∂F/∂ν of Student's t distribution: F = I_z(ν/2, 1/2) / 2 with z = ν / (ν + x²) for x < 0 (DLMF 8.17)."""
+    (df, x), dtype = _widened((df, x))
+    near = np.abs(x) < 1e-7  # this is so flat there that it is a line to all digits
+    at = np.where(near, 1e-7, x)
+    total = df + np.square(at)
+    z, rest = df / total, np.square(at) / total
+    out = -0.25 * np.sign(at) * betainc_by_a(0.5 * df, 0.5, z, rest) - 0.5 * at / df * student_density(df, at)
+    out = np.where(near, x * (out / 1e-7), out)
+    return as_dtype(out, dtype)
+
+
+#: What the partial derivatives of SciPy's functions are written with.
+PARTIALS = (gammainc_by_a, gamma_quantile_by_a, betainc_by_a, beta_quantile_by_a, student_density, stdtr_by_df)
+
+
+# -- logarithms --------------------------------------------------------------------------------------------------------
+
+
+def log_gammainc(a: Any, x: Any) -> Any:
+    """log P(a, x), also where P is too small for a double."""
+    return _log_share(gammainc(a, x), gammaincc(a, x), _log_gamma_tail, a, x)
+
+
+def log_gammaincc(a: Any, x: Any) -> Any:
+    """log Q(a, x), also where Q is too small for a double."""
+    return _log_share(gammaincc(a, x), gammainc(a, x), _log_gamma_tail, a, x)
+
+
+def log_betainc(a: Any, b: Any, x: Any) -> Any:
+    """log I_x(a, b), also where that is too small for a double."""
+    return _log_share(betainc(a, b, x), betainc(b, a, 1 - x), _log_beta_tail, a, b, x)
+
+
+def log_betaincc(a: Any, b: Any, x: Any) -> Any:
+    """log(1 − I_x(a, b)), also where that is too small for a double."""
+    return _log_share(betainc(b, a, 1 - x), betainc(a, b, x), _log_beta_tail, a, b, x)
+
+
+def log_stdtr(df: Any, x: Any) -> Any:
+    """The logarithm of Student's distribution function, also where that is too small for a double."""
+    return _log_share(stdtr(df, x), stdtr(df, -x), _log_student_tail, df, x)
+
+
+def log_stdtr_by_df(df: Any, x: Any, out: Any) -> Any:
+    """∂/∂ν of ``out``, the logarithm of Student's distribution function at x."""
+    (df, x, out), dtype = _widened((df, x, out))
+    far = x < -1
+    at, near, log = np.where(far, x, -1), np.where(far, -1, x), np.where(far, 0, out)
+    total = df + np.square(at)
+    of_share = log_betainc_by_a(0.5 * df, 0.5, df / total, np.square(at) / total)
+    tail = 0.5 * of_share - 0.5 * at / df * np.exp(log_student_density(df, at) - np.where(far, out, 0))
+    found = np.where(far, tail, stdtr_by_df(df, near) * np.exp(-log))
+    return as_dtype(found, dtype)
+
+
+def log_of_share(share: Any, rest: Any) -> Any:
+    """log of a probability, of which 1 − rest is a more accurate form where it is close to 1."""
+    small = share < 0.5
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(small, np.log(np.where(small, share, 1)), np.log1p(-np.where(small, 0, rest)))
+
+
+def _log_share(share: Any, rest: Any, tail: Any, *operands: Any) -> Any:
+    """``log_of_share``, and ``tail`` where the share underflows."""
+    out, tiny = log_of_share(share, rest), share < 1e-280
+    if not isinstance(share, (np.ndarray, np.generic)):  # another library's array, which is not written into
+        found = tail(*operands)
+        return np.where(tiny, np.where(np.isnan(found), -np.inf, found), out).astype(share.dtype)
+    if np.any(tiny):
+        with np.errstate(all="ignore"):
+            found = tail(*[x[tiny].astype(np.float64) for x in np.broadcast_arrays(*operands)])
+        out = np.array(out)
+        out[tiny] = np.where(np.isnan(found), -np.inf, found)  # at the end of the support
+    return out.astype(share.dtype)
+
+
+def _log_gamma_tail(a: Any, x: Any) -> Any:
+    return a * np.log(x) - x - gammaln(a) + np.log(gamma_tail(a, x).share)
+
+
+def _log_beta_tail(a: Any, b: Any, x: Any) -> Any:
+    return a * np.log(x) + b * np.log1p(-x) - betaln(a, b) + np.log(beta_tail(a, b, x, 1 - x).share)
+
+
+def _log_student_tail(df: Any, x: Any) -> Any:
+    a, total = 0.5 * df, df + np.square(x)
+    z, rest = df / total, np.square(x) / total
+    return a * np.log(z) + 0.5 * np.log(rest) - betaln(a, 0.5) + np.log(0.5 * beta_tail(a, 0.5, z, rest).share)

@@ -1,0 +1,158 @@
+"""Tensors and Arrays of lazy data: what computes them, and what Dask's own tools see of them.
+
+``dask.compute(loss.detach(), w.grad)`` computes several in one pass over what they share, as it does for Dask's arrays;
+``client.compute``, ``dask.persist``, ``dask.visualize`` and progress bars take them, too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import Array, array_of
+from chainrule._src.api.declare import op
+from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
+from chainrule._src.messages import errors
+from chainrule._src.tape.foreign import Foreign, in_memory
+from chainrule._src.tape.modes import recording
+from chainrule._src.tape.tensor import Tensor, wrap
+
+
+@op("compute")
+def compute(*trees: Any) -> tuple[Any, ...]:
+    """Arrays, tensors and containers of them with their numbers in memory: what is lazy is computed, all in one pass.
+
+    As ``dask.compute``, which takes them, too; but what is done to a block of the data, between reading it and adding up, is
+    one task here, where Dask makes several of what is used more than once.
+
+    Raises:
+        RuntimeError: a tensor requires grad, outside of ``no_grad``; pass it detached.
+
+    >>> import chainrule as cr
+    >>> cr.compute({"w": cr.tensor([1., 2.])}, 3.0)
+    ({'w': tensor([1., 2.])}, 3.0)
+    """
+    leaves, spec = tree_flatten(trees)
+    values = list(leaves)
+    for i, x in enumerate(leaves):
+        tensor = x._tensor if isinstance(x, Array) else x
+        if isinstance(tensor, Tensor) and type(tensor._raw) is Foreign and not tensor.is_cuda:
+            _check_cut(tensor, "compute")
+            values[i] = tensor._raw
+    found = in_memory(values)
+    for i, x in enumerate(leaves):
+        if values[i] is not x:
+            found[i] = array_of(wrap(found[i])) if isinstance(x, Array) else wrap(found[i])
+    return tree_unflatten(found, spec)  # type: ignore[no-any-return]
+
+
+@op("Tensor.compute")
+def computed(self: Tensor) -> Tensor:
+    """The tensor with its numbers in memory: computed, if they are lazy. ``cr.compute(x, y)`` computes several in one pass.
+
+    Raises:
+        RuntimeError: the tensor requires grad, outside of ``no_grad``; ``t.detach().compute()`` says that the path may be
+            cut here.
+    """
+    if type(self._raw) is not Foreign or self.is_cuda:
+        return self
+    _check_cut(self, "compute")
+    return wrap(self._raw.read())
+
+
+@op("Tensor.persist")
+def persist(self: Tensor) -> Tensor:
+    """The tensor with its chunks computed and kept where they are, on the workers of a cluster; itself, if it isn't lazy.
+
+    Raises:
+        RuntimeError: the tensor requires grad, outside of ``no_grad``; ``t.detach().persist()`` says that the path may be
+            cut here.
+    """
+    if type(self._raw) is not Foreign or not hasattr(self._raw.payload, "persist"):
+        return self
+    _check_cut(self, "persist")
+    return wrap(Foreign(self._raw.payload.persist()))
+
+
+def _check_cut(x: Tensor, method: str) -> None:
+    if x._edge is not None and recording():
+        raise errors.lazy_requires_grad(x, method)
+
+
+# -- as one of Dask's collections --------------------------------------------------------------------------------------
+
+
+def _lazy(x: Any) -> Any:
+    """The array with a task graph inside; None where there is none."""
+    raw = (x._tensor if isinstance(x, Array) else x)._raw
+    payload = raw.payload if type(raw) is Foreign else None
+    return payload if hasattr(payload, "__dask_graph__") else None
+
+
+def _rebuilt(x: Any, finish: Callable[..., Any]) -> Callable[..., Any]:
+    """What puts a result of Dask's in the face of x."""
+
+    def rebuild(results: Any, *args: Any, **kwargs: Any) -> Any:
+        found = finish(results, *args, **kwargs)
+        tensor = wrap(Foreign(found) if hasattr(found, "__dask_graph__") else found)
+        return array_of(tensor) if isinstance(x, Array) else tensor
+
+    return rebuild
+
+
+def _postcompute(x: Any) -> Any:
+    _check_cut(x._tensor if isinstance(x, Array) else x, "compute")
+    finish, args = _lazy(x).__dask_postcompute__()
+    return _rebuilt(x, finish), args
+
+
+def _postpersist(x: Any) -> Any:
+    _check_cut(x._tensor if isinstance(x, Array) else x, "persist")
+    rebuild, args = _lazy(x).__dask_postpersist__()
+    return _rebuilt(x, rebuild), args
+
+
+def _token(x: Any) -> Any:
+    """What tells a tensor from others: Dask would compute it to find out.
+
+    Raises:
+        RuntimeError: it carries a derivative. Dask asks for this before it makes a chunk or an argument of a tensor.
+    """
+    tensor = x._tensor if isinstance(x, Array) else x
+    if tensor.requires_grad or (type(tensor._raw) is not np.ndarray and tensor._raw.moving):
+        raise errors.lazy_function(x)
+    lazy = _lazy(x)
+    if lazy is not None:
+        return type(x).__name__, lazy.__dask_tokenize__()
+    raw = tensor._raw
+    return type(x).__name__, sys.modules["dask.base"].normalize_token(raw if type(raw) is np.ndarray else id(raw))
+
+
+_COLLECTION: dict[str, Any] = {
+    "graph": lambda x: None if _lazy(x) is None else _lazy(x).__dask_graph__(),
+    "keys": lambda x: _lazy(x).__dask_keys__(),
+    "layers": lambda x: _lazy(x).__dask_layers__(),
+    "tokenize": _token,
+    "postcompute": _postcompute,
+    "postpersist": _postpersist,
+    "optimize": property(lambda x: _lazy(x).__dask_optimize__),
+    "scheduler": property(lambda x: _lazy(x).__dask_scheduler__),
+}
+for _face in (Tensor, Array):
+    for _name, _method in _COLLECTION.items():
+        setattr(_face, f"__dask_{_name}__", _method)
+
+
+def _of_array(method: Callable[[Tensor], Tensor]) -> Callable[[Array], Any]:
+    def call(self: Array) -> Any:
+        return array_of(method(self._tensor))
+
+    call.__name__, call.__doc__ = method.__name__, method.__doc__
+    return call
+
+
+for _name, _method in {"compute": computed, "persist": persist}.items():
+    setattr(Array, _name, _of_array(_method))

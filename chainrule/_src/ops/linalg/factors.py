@@ -1,0 +1,327 @@
+"""LU factors and what is solved with them, eigenvalues of any square matrix, and operations that report instead of raise.
+
+They are public in ``chainrule.linalg``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.declare import op
+from chainrule._src.arrays import return_types
+from chainrule._src.arrays.any_array import is_array, lies_within
+from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops import matrices, products, shaping
+from chainrule._src.ops.arguments import beside, tensor_of
+from chainrule._src.ops.linalg.decompositions import matrices_of
+from chainrule._src.ops.linalg.numpy_face import checked, stretched
+from chainrule._src.table import eigen
+from chainrule._src.table import linalg as rows
+from chainrule._src.table import lu as _lu_rows
+from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.foreign import innermost
+from chainrule._src.tape.protocol import implements
+from chainrule._src.tape.tensor import Tensor, wrap
+
+ndarray = np.ndarray
+
+
+# -- eigenvalues -----------------------------------------------------------------------------------------------------
+
+
+@op(out=True)
+def eig(A: Tensor) -> Any:
+    """Eigenvalues and eigenvectors of square matrices, as ``(eigenvalues, eigenvectors)``; both complex.
+
+    Args:
+        A: (..., n, n), floating or complex.
+
+    The eigenvectors have length 1. A loss must not depend on their phases, and its gradient through them needs
+    eigenvalues that differ; through the eigenvalues it does not.
+
+    >>> import chainrule as cr
+    >>> cr.linalg.eig(cr.tensor([[0., 1.], [-1., 0.]])).eigenvalues
+    tensor([0.+1.j, 0.-1.j])
+    """
+    A = matrices_of("linalg.eig", A, True)
+    if type(A._raw) is ndarray and not np.isfinite(A._raw).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    return return_types.linalg_eig(*bind(eigen.eig, (A,), {"strict": True}))
+
+
+@op(out=True)
+def eigvals(A: Tensor) -> Tensor:
+    """The eigenvalues of square matrices, in no order; complex."""
+    return eig(A).eigenvalues  # type: ignore[no-any-return]
+
+
+@implements(np.linalg.eig)
+def _numpy_eig(a: Any) -> Any:
+    w, v = eigen.eig(checked("np.linalg.eig", a, True), strict=True)
+    if a.dtype.kind != "c" and _real(w):
+        w, v = np.real(w), np.real(v)
+    return return_types.linalg_eig(w, v)
+
+
+@implements(np.linalg.eigvals)
+def _numpy_eigvals(a: Any) -> Any:
+    return _numpy_eig(a).eigenvalues
+
+
+def _real(w: Any) -> bool:
+    """Whether all eigenvalues are real numbers, which NumPy returns as such up to 2.4."""
+    data = getattr(w, "_raw", w)
+    return is_array(data) and not data.imag.any() and not _always_complex()
+
+
+@functools.cache
+def _always_complex() -> bool:
+    return np.linalg.eigvals(np.eye(1)).dtype.kind == "c"
+
+
+# -- LU factors ------------------------------------------------------------------------------------------------------
+
+
+def _factors(function: str, A: Any, pivot: bool) -> Any:
+    A = matrices_of(function, A)
+    if not pivot:
+        raise RuntimeError(
+            f"{function}: LU without pivoting is not implemented on the CPU: it divides by whatever stands on the "
+            "diagonal. Use pivot=True"
+        )
+    return bind(_lu_rows.lu_factor, (A,), {})
+
+
+def _first_zero(LU: Any) -> Any:
+    """Per matrix the place of the first zero on the diagonal, counted from 1; 0 if there is none."""
+    zero = ew.eq(shaping.diagonal(LU.detach(), 0, -2, -1), 0)
+    if not zero.shape[-1]:
+        return zero.sum(-1).to(np.int32)
+    first = zero.to(np.int32).argmax(-1)
+    return ew.where(zero.any(-1), ew.add(first, 1), 0).to(np.int32)
+
+
+def refuse(info: Any, message: str) -> None:
+    """Raise for the first matrix whose ``info`` (the message's ``{k}``) says that it failed."""
+    if is_array(info._raw) and info._raw.any():
+        flat = info._concrete("info").reshape(-1)
+        at = int(np.flatnonzero(flat)[0])
+        batch = f"(Batch element {at}): " if info.ndim else ""
+        head, colon, rest = message.format(k=int(flat[at])).partition(": ")
+        raise errors.LinAlgError(f"{head}{colon}{batch}{rest}")
+
+
+_ZERO_PIVOT = (
+    ": U[{k},{k}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
+    "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+)
+
+
+@op(out=True)
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    """As :func:`lu_factor`, with ``info`` (the place of a zero on U's diagonal, from 1; else 0) instead of an error."""
+    packed, pivots, _ = _factors("linalg.lu_factor", A, pivot)
+    info = _first_zero(packed)
+    if check_errors:
+        refuse(info, "torch.linalg.lu_factor_ex" + _ZERO_PIVOT)
+    return return_types.linalg_lu_factor_ex(packed, ew.add(pivots, 1).to(np.int32), info)
+
+
+@op(out=True)
+def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
+    """The factors of A = P @ L @ U in compact form, as ``(LU, pivots)``, for :func:`lu_solve`.
+
+    Args:
+        A: (..., m, n).
+
+    Returns:
+        ``LU`` (..., m, n): U on and above the diagonal, L (whose diagonal is ones) below. ``pivots``: row i was
+        exchanged with row ``pivots[i]``, counted from 1.
+
+    Raises:
+        LinAlgError: U has a zero on its diagonal.
+
+    >>> import chainrule as cr
+    >>> cr.linalg.lu_factor(cr.tensor([[1., 2.], [2., 8.]])).LU
+    tensor([[ 2.0000,  8.0000],
+            [ 0.5000, -2.0000]])
+    """
+    packed, pivots, info = lu_factor_ex(A, pivot=pivot)
+    refuse(info, "torch.linalg.lu_factor" + _ZERO_PIVOT)
+    return return_types.linalg_lu_factor(packed, pivots)
+
+
+def _triangles(packed: Any) -> tuple[Any, Any]:
+    m, n = packed.shape[-2:]
+    k = min(m, n)
+    unit = beside(packed, np.eye(m, k, dtype=packed.dtype))
+    return ew.add(matrices.tril(packed[..., :k], -1), unit), matrices.triu(packed[..., :k, :])
+
+
+def _permutation(order: Any, dtype: Any) -> Any:
+    """P with A = P @ (A in that order)."""
+    n = order.shape[-1]
+    return ew.eq(order.unsqueeze(-2), beside(order, np.arange(n)).unsqueeze(-1)).to(dtype)
+
+
+@op(out=True)
+def lu(A: Tensor, *, pivot: bool = True) -> Any:
+    """The factors of A = P @ L @ U, as ``(P, L, U)``: a permutation, a unit lower and an upper triangle.
+
+    Args:
+        A: (..., m, n); with k = min(m, n), P is (..., m, m), L (..., m, k) and U (..., k, n).
+    """
+    packed, _, order = _factors("linalg.lu_factor", A, pivot)
+    return return_types.linalg_lu(_permutation(order, packed.dtype), *_triangles(packed))
+
+
+def _pivots(function: str, pivots: Any) -> Any:
+    pivots = tensor_of(function, pivots)
+    if pivots.dtype != np.int32:
+        raise RuntimeError(f"{function}: pivots should be a Tensor of scalar type torch.int32")
+    return pivots
+
+
+def _order(function: str, pivots: Any, rows_: int) -> Any:
+    data = pivots._raw if is_array(pivots._raw) else pivots._raw.concrete()
+    if data is not None and not lies_within(data, 1, rows_):
+        raise RuntimeError(f"{function}: pivots are rows counted from 1: between 1 and {rows_}")
+    return bind(_lu_rows.row_order, (pivots,), {"rows": rows_})
+
+
+@op("lu_unpack", out=True, sample="rand(3, 3), tensor([1, 2, 3]).int()")
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """What :func:`lu_factor` returned, as ``(P, L, U)``; parts that are not asked for are empty."""
+    packed, pivots = matrices_of("lu_unpack", LU_data), _pivots("lu_unpack", LU_pivots)
+    empty = packed.new_zeros((0,))
+    m = packed.shape[-2]
+    p = _permutation(_order("lu_unpack", pivots, m), packed.dtype) if unpack_pivots else empty
+    return return_types.lu_unpack(p, *(_triangles(packed) if unpack_data else (empty, empty)))
+
+
+def _solved(T: Any, B: Any, upper: bool, unit: bool) -> Any:
+    T, B = stretched(T, B)
+    return rows.solve_triangular(T, B, upper=upper, unitriangular=unit)
+
+
+@op(out=True, sample="rand(3, 3), tensor([1, 2, 3]).int(), rand(3, 2)")
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
+    """The solution X of A @ X = B, given :func:`lu_factor` of A.
+
+    Args:
+        LU, pivots: (..., n, n) and (..., n).
+        B: (..., n, k). Leading axes broadcast.
+        left: False for X @ A = B.
+        adjoint: put Aᴴ for A.
+    """
+    name = "linalg.lu_solve"
+    LU, B, pivots = matrices_of(name, LU, True, "LU"), matrices_of(name, B, False, "B"), _pivots(name, pivots)
+    if LU.dtype != B.dtype:
+        raise RuntimeError(
+            f"{name}: Expected LU and B to have the same dtype, but found LU of type {LU.dtype} and B of type "
+            f"{B.dtype} instead"
+        )
+    n = LU.shape[-1]
+    if tuple(pivots.shape) != tuple(LU.shape[:-1]):
+        raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
+    if B.shape[-2 if left else -1] != n:
+        raise errors.matrix_shapes(name, LU, B, left)
+    if not left:
+        return shaping.adjoint(lu_solve(LU, pivots, shaping.adjoint(B), adjoint=not adjoint))
+    P = _permutation(_order(name, pivots, n), LU.dtype)
+    if adjoint:
+        H = shaping.adjoint(LU)
+        return products.matmul(P, _solved(H, _solved(H, B, False, False), True, True))
+    return _solved(LU, _solved(LU, products.matmul(P.mT, B), False, True), True, False)
+
+
+# -- information instead of errors -----------------------------------------------------------------------------------
+
+
+def _attempted(A: Any, operation: Callable[[Any], Any], failures: Any, spare: Any) -> tuple[Any, Any]:
+    """The operation, and what is wrong with which matrix; the results of those are nan."""
+    lazy = innermost(A)
+    if lazy is not None and lazy.library.gpu(lazy.payload) is None:  # whose errors come when it is computed
+        raise errors.foreign_to_numpy(lazy)
+    try:
+        return operation(A), A.new_zeros(tuple(A.shape[:-2]), dtype=np.int32)
+    except errors.LinAlgError:
+        info = bind(failures, (A.detach(),), {})
+        failed = ew.ne(info, 0).unsqueeze(-1).unsqueeze(-1)
+        return ew.where(failed, float("nan"), operation(ew.where(failed, spare, A))), info
+
+
+def _identity(A: Any) -> Any:
+    return beside(A, np.eye(A.shape[-1], dtype=A.dtype))
+
+
+@op(out=True)
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
+    """The inverse of square matrices, as ``(inverse, info)``: nan, and a positive info, for a singular one."""
+    A = matrices_of("linalg.inv_ex", A, True)
+    out, info = _attempted(A, rows.inv, _lu_rows.inverse_info, _identity(A))
+    if check_errors:
+        refuse(
+            info,
+            "linalg.inv_ex: The diagonal element {k} is zero, the inversion could not be completed because the input "
+            "matrix is singular.",
+        )
+    return return_types.linalg_inv_ex(out, info)
+
+
+@op(out=True)
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
+    """The Cholesky factor, as ``(L, info)``: nan, and the order of the first minor that is not positive, where none is."""
+    A = matrices_of("linalg.cholesky_ex", A, True)
+    L, info = _attempted(A, rows.cholesky, _lu_rows.cholesky_info, _identity(A))
+    if check_errors:
+        refuse(
+            info,
+            "linalg.cholesky_ex: The factorization could not be completed because the input is not positive-definite "
+            "(the leading minor of order {k} is not positive-definite).",
+        )
+    return return_types.linalg_cholesky_ex(shaping.adjoint(L) if upper else L, info)
+
+
+# -- orthogonal matrices ---------------------------------------------------------------------------------------------
+
+
+@op("linalg.householder_product orgqr", method=True, out=True, sample="rand(4, 2), rand(2)")
+def householder_product(A: Tensor, tau: Tensor) -> Tensor:
+    """The first n columns of H₁H₂…H_k, where H_i = I − tau_i·v·vᴴ and v is column i of A under a 1 on the diagonal.
+
+    Args:
+        A: (..., m, n) with m ≥ n; what is on and above its diagonal is not read.
+        tau: (..., k) with k ≤ n.
+    """
+    name = "torch.linalg.householder_product"
+    A, tau = matrices_of(name, A), tensor_of("linalg_householder_product", tau)
+    m, n = A.shape[-2:]
+    if m < n:
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if tau.ndim != A.ndim - 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and "
+            f"input.ndim is equal to {A.ndim}"
+        )
+    if tau.shape[-1] > n:
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    if tuple(tau.shape[:-1]) != tuple(A.shape[:-2]):
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
+        )
+    if tau.dtype != A.dtype:
+        raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {A.dtype}")
+    unit = beside(A, np.eye(m, n, dtype=A.dtype))
+    V = ew.add(matrices.tril(A, -1), unit)
+    Q = ew.where(wrap(np.array(False)), V, unit)  # on the tape, whatever tau is
+    for i in reversed(range(tau.shape[-1])):
+        v = V[..., i : i + 1]
+        along = products.matmul(shaping.adjoint(v), Q)
+        Q = ew.sub(Q, ew.mul(ew.mul(tau[..., i, None, None], v), along))
+    return Q

@@ -1,0 +1,349 @@
+"""``np.linalg`` on tensors and other array-likes, with NumPy's signatures; what ``chainrule.linalg`` shares with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays import return_types
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import from_end, shape_of
+from chainrule._src.messages import errors
+from chainrule._src.ops import products
+from chainrule._src.ops.numpy_lists import promoted
+from chainrule._src.table import decompositions, reduction
+from chainrule._src.table import linalg as rows
+from chainrule._src.table.shape import cast, clone
+from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.protocol import implements, on_numbers
+from chainrule._src.tape.tensor import Tensor, wrapped
+from chainrule._src.tape.view import valued
+
+raw = np.linalg
+
+
+# -- checks ----------------------------------------------------------------------------------------------------------
+
+
+def checked(function: str, x: Any, square: bool = False, name: str = "A") -> Any:
+    """The operand, if it is a floating or complex stack of (square) matrices; errors for all else."""
+    if len(shape_of(x)) < 2:
+        raise errors.matrix_rank_low(function, x, name)
+    if square and shape_of(x)[-1] != shape_of(x)[-2]:
+        raise errors.matrix_not_square(function, x)
+    if x.dtype.kind not in "fc" or x.dtype == np.float16:
+        raise errors.matrix_dtype(function, x)
+    return x
+
+
+def _floating(a: Any) -> Any:
+    """NumPy computes with integers in float64."""
+    a = a if hasattr(a, "dtype") else np.asarray(a)
+    return np.astype(a, np.dtype(np.float64)) if a.dtype.kind in "iub" else a
+
+
+def _matrices(function: str, a: Any, square: bool = False) -> Any:
+    return checked(f"np.linalg.{function}", _floating(a), square)
+
+
+# -- shared with chainrule.linalg ------------------------------------------------------------------------------------
+
+
+def stretched(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two stacks of matrices with their leading axes broadcast."""
+    left, right = shape_of(a), shape_of(b)
+    if left[:-2] == right[:-2]:
+        return a, b
+    batch = np.broadcast_shapes(left[:-2], right[:-2])
+    return np.broadcast_to(a, (*batch, *left[-2:])), np.broadcast_to(b, (*batch, *right[-2:]))
+
+
+def solution(function: str, a: Any, b: Any, vector: bool) -> Any:
+    """The X with a @ X = b; ``vector`` says that b is a stack of vectors."""
+    if vector:
+        b = b[..., None]
+    if shape_of(a)[-1] != shape_of(b)[-2]:
+        raise errors.matrix_shapes(function, a, b)
+    x = rows.solve(*stretched(a, b))
+    return x[..., 0] if vector else x
+
+
+def _extreme(function: str, x: AnyArray, axis: int, keepdims: bool, largest: bool) -> Any:
+    """The largest of numbers that are not negative, 0 if there are none; or the smallest."""
+    if not shape_of(x)[axis]:
+        if not largest:
+            raise IndexError(f"{function}: amin(): Expected reduction dim {axis} to have non-zero size.")
+        return np.sum(x, axis=axis, keepdims=keepdims)
+    return (np.max if largest else np.min)(x, axis=axis, keepdims=keepdims)
+
+
+def matrix_norm(function: str, x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
+    """The norm ``ord`` of the matrices in two axes (counted from the end), as one number each."""
+    if ord in ("fro", None):
+        return bind(reduction.vector_norm, (x,), {"ord": 2.0, "axis": axes, "keepdims": keepdims})
+    row, column = axes
+    if ord in ("nuc", 2, -2):
+        moved = x if axes == (-2, -1) else np.moveaxis(x, axes, (-2, -1))
+        s = decompositions.svd(moved, full_matrices=False)[1]
+        value = np.sum(s, axis=-1) if ord == "nuc" else _extreme(function, s, -1, False, ord == 2)
+        if not keepdims:
+            return value
+        shape = list(shape_of(x))
+        shape[row] = shape[column] = 1
+        return np.reshape(value, tuple(shape))
+    if ord not in (1, -1, np.inf, -np.inf):
+        raise RuntimeError(f"{function}: Order {ord} not supported. Use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2.")
+    summed, best = (row, column) if abs(ord) == 1 else (column, row)
+    sums = np.sum(np.absolute(x), axis=summed, keepdims=True)
+    value = _extreme(function, sums, best, True, ord > 0)
+    return value if keepdims else np.squeeze(value, (row, column))
+
+
+def power(a: Any, n: int) -> Any:
+    """The n-th power of square matrices, by repeated squaring: always a new array."""
+    if n == 0:
+        size = shape_of(a)[-1]
+        return np.where(np.asarray(False), a, np.eye(size, dtype=a.dtype))  # its gradient is zero, not missing
+    if n == 1:
+        return clone(a)
+    if n < 0:
+        a, n = rows.inv(a), -n
+    result = None
+    while n:
+        if n & 1:
+            result = a if result is None else result @ a
+        n >>= 1
+        if n:
+            a = a @ a
+    return result
+
+
+def epsilon(x: Any) -> float:
+    """The default relative tolerance for singular values: max(m, n)·ε."""
+    return max(shape_of(x)[-2:]) * float(np.finfo(x.dtype).eps)
+
+
+def cross(a: Any, b: Any, axis: int) -> Any:
+    """The vector product along an axis of length 3."""
+    shape = np.broadcast_shapes(shape_of(a), shape_of(b))
+    a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
+    return np.roll(a, -1, axis) * np.roll(b, -2, axis) - np.roll(a, -2, axis) * np.roll(b, -1, axis)
+
+
+# -- NumPy's functions -----------------------------------------------------------------------------------------------
+
+
+@implements(raw.inv, by_shape=True)
+def _inv(a: Any) -> Any:
+    return rows.inv(_matrices("inv", a, True))
+
+
+@implements(raw.solve, by_shape=True)
+def _solve(a: Any, b: Any) -> Any:
+    a, b = _matrices("solve", a, True), _floating(b)
+    dtype = np.promote_types(a.dtype, b.dtype)
+    try:
+        return solution("np.linalg.solve", np.astype(a, dtype), np.astype(b, dtype), len(shape_of(b)) == 1)
+    except raw.LinAlgError as error:
+        if "input matrix is singular" not in str(error):
+            raise
+        raise errors.singular_system("np.linalg.solve") from None
+
+
+@implements(raw.det, by_shape=True)
+def _det(a: Any) -> Any:
+    return rows.det(_matrices("det", a, True))
+
+
+@implements(raw.slogdet)
+def _slogdet(a: Any) -> Any:
+    return return_types.linalg_slogdet(*rows.slogdet(_matrices("slogdet", a, True)))
+
+
+@implements(raw.cholesky, by_shape=True)
+def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    a = _of_triangle(_matrices("cholesky", a, True), "U" if upper else "L")
+    return rows.H(rows.cholesky(rows.H(a))) if upper else rows.cholesky(a)
+
+
+def _of_triangle(a: Any, UPLO: str) -> Any:
+    """The Hermitian matrices that NumPy reads from one triangle: what is not read has no gradient."""
+    half = np.tril(a, -1) if UPLO == "L" else np.triu(a, 1)
+    return half + rows.H(half) + a * np.eye(shape_of(a)[-1], dtype=a.dtype)
+
+
+@implements(raw.eigh)
+def _eigh(a: Any, UPLO: str = "L") -> Any:
+    a, UPLO = _matrices("eigh", a, True), UPLO.upper()
+    return return_types.linalg_eigh(*decompositions.eigh(_of_triangle(a, UPLO), UPLO=UPLO))
+
+
+@implements(raw.eigvalsh)
+def _eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    return _eigh(a, UPLO).eigenvalues
+
+
+@implements(raw.svd)
+def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    a = _matrices("svd", a)
+    if not compute_uv:
+        return decompositions.svd(a, full_matrices=False)[1]
+    return return_types.linalg_svd(
+        *decompositions.svd(a, full_matrices=bool(full_matrices) and shape_of(a)[-1] != shape_of(a)[-2])
+    )
+
+
+@implements(raw.svdvals)
+def _svdvals(x: AnyArray, /) -> Any:
+    return decompositions.svd(_matrices("svdvals", x), full_matrices=False)[1]
+
+
+@implements(raw.qr)
+def _qr(a: Any, mode: str = "reduced") -> Any:
+    if mode not in ("reduced", "complete", "r"):
+        raise errors.numpy_keyword("linalg.qr", f"mode={mode}")
+    result = return_types.linalg_qr(*decompositions.qr(_matrices("qr", a), mode="reduced" if mode == "r" else mode))
+    return result.R if mode == "r" else result
+
+
+@implements(raw.pinv)
+def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
+    a = _matrices("pinv", a)
+    if rcond is None:
+        rcond = 1e-15 if rtol is np._NoValue else epsilon(a) if rtol is None else rtol
+    elif rtol is not np._NoValue:
+        raise ValueError("`rtol` and `rcond` can't be both set.")
+    return decompositions.pinv(a, atol=0.0, rtol=_for_each_matrix(rcond))
+
+
+def _for_each_matrix(tolerance: Any) -> Any:
+    """A tolerance as a number, or as an array that meets the singular values of each matrix."""
+    values = tolerance._array() if isinstance(tolerance, Tensor) else np.asarray(tolerance)
+    return values[..., None] if values.ndim else float(values)
+
+
+@implements(raw.matrix_power)
+def _matrix_power(a: Any, n: int) -> Any:
+    a = _matrices("matrix_power", a, True)
+    return a if n == 1 else power(a, int(n))  # NumPy's first power is the array itself
+
+
+@implements(raw.matrix_rank)
+def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    if len(shape_of(A)) < 2:
+        return cast(np.any(A != 0), dtype=np.dtype(np.intp))
+    if rtol is not None and tol is not None:
+        raise ValueError("`tol` and `rtol` can't be both set.")
+    A = _matrices("matrix_rank", A)
+    s = _svdvals(A)
+    if tol is None:
+        relative = epsilon(A) if rtol is None else _for_each_matrix(rtol)
+        limit = np.max(s, axis=-1, keepdims=True, initial=0) * relative
+    else:
+        limit = _for_each_matrix(tol)
+    return np.count_nonzero(s > limit, axis=-1)
+
+
+@implements(raw.cond)
+def _cond(x: AnyArray, p: Any = None) -> Any:
+    x = _matrices("cond", x)
+    if 0 in shape_of(x)[-2:]:
+        raise raw.LinAlgError("cond is not defined on empty arrays")
+    if p in (None, 2, -2):
+        s = _svdvals(x)
+        over, under = (s[..., -1], s[..., 0]) if p == -2 else (s[..., 0], s[..., -1])
+        singular = (over == 0) & (under == 0)
+        with np.errstate(divide="ignore"):
+            return np.where(singular, np.inf, over / np.where(singular, 1, under))
+    singular = on_numbers(x, _is_singular)
+    safe = np.where(singular[..., None, None], np.eye(shape_of(x)[-1]), x)
+    return np.where(singular, np.inf, raw.norm(x, p, axis=(-2, -1)) * raw.norm(rows.inv(safe), p, axis=(-2, -1)))
+
+
+def _is_singular(x: Any) -> Any:
+    return np.asarray(raw.slogdet(x)[0] == 0)
+
+
+@implements(raw.norm, by_shape=True)
+def _norm(x: AnyArray, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    x = _floating(x)
+    n = len(shape_of(x))
+    if axis is None and (ord is None or (ord in ("fro", "f") and n == 2) or (ord == 2 and n == 1)):
+        return _vector_norm(x, keepdims=keepdims)
+    axes = tuple(range(-n, 0)) if axis is None else from_end(axis if isinstance(axis, tuple) else (int(axis),), n)
+    if len(axes) == 1:
+        if isinstance(ord, str):
+            raise ValueError(f"Invalid norm order '{ord}' for vectors")
+        return _vector_norm(x, axis=axes, keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) != 2:
+        raise ValueError("Improper number of dimensions to norm.")
+    return matrix_norm("np.linalg.norm", x, "fro" if ord == "f" else ord, (axes[0], axes[1]), bool(keepdims))
+
+
+@implements(raw.vector_norm, by_shape=True)
+def _vector_norm(x: AnyArray, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    x = _floating(x)
+    n = len(shape_of(x))
+    axes = tuple(range(-n, 0)) if axis is None else from_end(axis if isinstance(axis, tuple) else (int(axis),), n)
+    return bind(reduction.vector_norm, (x,), {"ord": float(ord), "axis": axes, "keepdims": bool(keepdims)})
+
+
+@implements(raw.matrix_norm)
+def _matrix_norm(x: AnyArray, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    return matrix_norm("np.linalg.matrix_norm", _matrices("matrix_norm", x), ord, (-2, -1), bool(keepdims))
+
+
+@implements(raw.multi_dot, by_shape=True)
+def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
+    return valued(products.multi_dot([wrapped(x) for x in promoted(*arrays)]))
+
+
+@implements(raw.cross)
+def _cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    if np.shape(x1)[axis] != 3 or np.shape(x2)[axis] != 3:
+        raise ValueError(
+            f"Both input arrays must be (arrays of) 3-dimensional vectors, but got shapes {np.shape(x1)} and {np.shape(x2)}"
+        )
+    return np.cross(x1, x2, axis=axis)
+
+
+@implements(raw.diagonal)
+def _diagonal(x: AnyArray, /, *, offset: int = 0) -> Any:
+    return np.diagonal(x, offset, -2, -1)
+
+
+@implements(raw.trace, by_shape=True)
+def _trace(x: AnyArray, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    return np.sum(np.diagonal(x, offset, -2, -1), axis=-1, dtype=dtype)
+
+
+@implements(raw.matrix_transpose)
+def _matrix_transpose(x: AnyArray, /) -> Any:
+    return np.swapaxes(x, -1, -2)
+
+
+@implements(raw.outer, by_shape=True)
+def _outer(x1: Any, x2: Any, /) -> Any:
+    x1, x2 = wrapped(x1), wrapped(x2)
+    if len(shape_of(x1)) != 1 or len(shape_of(x2)) != 1:
+        dims = f"x1.ndim={len(shape_of(x1))} and x2.ndim={len(shape_of(x2))}"
+        raise ValueError(f"Input arrays must be one-dimensional, but they are {dims}.")
+    return np.multiply(x1[:, None], x2[None, :])
+
+
+@implements(raw.matmul)
+def _matmul(x1: Any, x2: Any, /) -> Any:
+    return np.matmul(x1, x2)
+
+
+@implements(raw.lstsq)
+def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    a, b = promoted(_matrices("lstsq", a), _floating(b))
+    x = decompositions.pinv(a, atol=0.0, rtol=epsilon(a) if rcond is None else float(rcond)) @ b
+    s = decompositions.svd(a, full_matrices=False)[1]
+    m, n = shape_of(a)
+    rank = _matrix_rank(a) if m and n else 0
+    away = b - a @ x
+    residuals = np.atleast_1d(np.sum(np.square(np.absolute(away)), axis=0)) if m > n else s[:0]
+    return x, residuals, rank, s

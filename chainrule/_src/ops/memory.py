@@ -1,0 +1,195 @@
+"""Memory shown in another way, and what views show as tensors of their own (``permute_copy`` and its kin)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.declare import OPERATIONS, op
+from chainrule._src.arrays.any_array import is_array
+from chainrule._src.messages import errors
+from chainrule._src.ops import shaping, splitting
+from chainrule._src.ops.arguments import takes_tensors, tensor_of
+from chainrule._src.ops.reductions import sum as sum_
+from chainrule._src.table import memory as rows
+from chainrule._src.table import shape as moves
+from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.protocol import memory_of
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.tape.versions import owner
+
+ndarray = np.ndarray
+
+
+@op("Tensor.storage_offset")
+def storage_offset_of(self: Tensor) -> int:
+    """How many elements of the memory come before the tensor's first."""
+    array = memory_of(self._raw) if is_array(self._raw) else None
+    if array is None:
+        return 0  # an example's elements are counted from its own first
+    start = array.__array_interface__["data"][0] - owner(array).__array_interface__["data"][0]
+    return int(start // array.itemsize)
+
+
+@op(method=True, in_place="view", sample="rand(4, 4), (2, 2), (4, 1)")
+def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view with a size and strides (in elements) of the caller's; elements may show several times.
+
+    Args:
+        input: a tensor; strides count in the memory that it lies in, whatever its own order.
+        storage_offset: where the view starts, counted from the start of the memory (input's own start by default).
+
+    Raises:
+        RuntimeError: the view would reach beyond ``input``. A tensor without a history, which is a view, may be reached beyond:
+            as far as the tensor it is a view of.
+
+    >>> import chainrule as cr
+    >>> cr.as_strided(cr.arange(4), (3, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
+    x = tensor_of("as_strided", input)
+    sizes, strides = tuple(size), tuple(stride)
+    if len(sizes) != len(strides):
+        raise RuntimeError(f"mismatch in length of strides and shape: as_strided got {list(sizes)} and {list(strides)}")
+    if any(n < 0 for n in sizes):
+        raise RuntimeError(f"as_strided: negative sizes are not supported, got sizes: {list(sizes)}")
+    if any(s < 0 for s in strides):
+        raise RuntimeError(
+            f"as_strided: Negative strides are not supported at the moment, got strides: {list(strides)}: use flip()"
+        )
+    start = storage_offset_of(x)
+    offset = start if storage_offset is None else storage_offset
+    params = {"size": sizes, "stride": strides, "offset": offset - start, "x_stride": _own_stride(x)}
+    if all(sizes) and not _reaches(x, params):
+        whole = x._base
+        if whole is not None and whole is not x and x._edge is None and whole._edge is None:
+            return as_strided(whole, sizes, strides, offset)
+        raise RuntimeError(
+            f"setStorage: sizes {list(sizes)}, strides {list(strides)}, storage offset {offset} are out of bounds for "
+            f"the elements that are this tensor's ({x.numel()}, the first of them {start}): as_strided reaches no others"
+        )
+    return bind(rows.as_strided, (x,), params)  # type: ignore[no-any-return]
+
+
+def _own_stride(x: Any) -> tuple[int, ...] | None:
+    """The strides in elements of a tensor, or of one example inside vmap, that is not contiguous."""
+    array = memory_of(x._raw)
+    if not array.size:
+        return None
+    one = array[(0,) * (array.ndim - x.ndim)]
+    return None if one.flags.c_contiguous else tuple(step // one.itemsize for step in one.strides)
+
+
+def _reaches(x: Any, params: dict[str, Any]) -> bool:
+    """Whether all elements that a strided view shows are the tensor's own."""
+    sizes, strides, offset, own = params["size"], params["stride"], params["offset"], params["x_stride"]
+    last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+    if own is None:
+        return bool(offset >= 0 and last < x.numel())
+    return bool((rows.elements_at(tuple(x.shape), own, rows.places(sizes, strides, offset)) >= 0).all())
+
+
+@op(method=True, sample="rand(4, 4), rand(2, 2), (2, 2), (4, 1)")
+@takes_tensors
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A copy in which what :func:`as_strided` shows is ``src``."""
+    part = as_strided(input.detach(), size, stride, storage_offset)
+    if tuple(src.shape) != tuple(part.shape):
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+            f"{list(part.shape)}"
+        )
+    start = storage_offset_of(input) if storage_offset is not None else 0
+    params = {"size": tuple(size), "stride": tuple(stride), "offset": (storage_offset or 0) - start}
+    params["x_stride"] = _own_stride(input)
+    return bind(moves.copy_slices, (input, src), {"steps": ((rows.as_strided, params),)})  # type: ignore[no-any-return]
+
+
+@op(sample="rand(2) * 1j")
+def view_as_real(input: Any) -> Tensor:
+    """Complex numbers as pairs (real part, imaginary part) along a new last axis: a view.
+
+    >>> import chainrule as cr
+    >>> cr.view_as_real(cr.tensor([1 + 2j]))
+    tensor([[1., 2.]])
+    """
+    x = tensor_of("view_as_real", input)
+    if x.dtype.kind != "c":
+        raise RuntimeError(f"view_as_real is only supported for complex tensors, but got a tensor of dtype {x.dtype}")
+    return bind(rows.view_as_real, (x,), {})  # type: ignore[no-any-return]
+
+
+@op(sample="rand(3, 2)")
+def view_as_complex(input: Any) -> Tensor:
+    """Pairs (real part, imaginary part) along the last axis as complex numbers: a view.
+
+    Raises:
+        RuntimeError: the last axis is not of length 2, or its two entries are not next to each other in memory.
+    """
+    x = tensor_of("view_as_complex", input)
+    if x.dtype.kind != "f" or x.dtype == np.float16:
+        raise RuntimeError(
+            "view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: "
+            f"{x.dtype}"
+        )
+    if not x.ndim:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if x.shape[-1] != 2:
+        raise RuntimeError(f"Tensor must have a last dimension of size 2, but its shape is {tuple(x.shape)}")
+    if is_array(x._raw) and x._raw.strides[-1] != x._raw.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1: call .contiguous() first")
+    if is_array(x._raw) and any(n > 1 and s % (2 * x._raw.itemsize) for n, s in zip(x.shape[:-1], x._raw.strides)):
+        raise RuntimeError(
+            "Tensor must have a stride divisible by 2 for all but last dimension: call .contiguous() first"
+        )
+    return bind(rows.view_as_complex, (x,), {})  # type: ignore[no-any-return]
+
+
+@op("Tensor.sum_to_size")
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """Summed over the axes that broadcasting a tensor of that size to this one's shape would stretch."""
+    target = shaping._ints("sum_to_size", size)
+    extra = self.ndim - len(target)
+    fits = extra >= 0 and all(n in (1, m) for n, m in zip(target, self.shape[max(extra, 0) :], strict=True))
+    if not fits:
+        raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(self.shape)}}}.")
+    axes = [*range(extra), *(k + extra for k, n in enumerate(target) if n == 1 and self.shape[k + extra] != 1)]
+    return sum_(self, axes, True).reshape(target) if axes else self
+
+
+# -- copies of what views show ---------------------------------------------------------------------------------------
+
+
+def _copying(name: str, view: Any, sample: str = "") -> Any:
+    def one(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+        return moves.clone(view(tensor_of(call.__name__, input), *args, **kwargs))  # type: ignore[no-any-return]
+
+    def several(input: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        return tuple(moves.clone(part) for part in view(tensor_of(call.__name__, input), *args, **kwargs))
+
+    call: Any = several if name in ("split", "split_with_sizes", "unbind") else one
+    call.__name__ = call.__qualname__ = name + "_copy"
+    call.__wrapped__ = view  # whose signature it has
+    call.__doc__ = f"As :func:`{name}`, but a copy that shares no memory with the tensor."
+    view_operation = OPERATIONS.get(name) or OPERATIONS.get(f"Tensor.{name}")
+    sample = sample or (view_operation.sample if view_operation else "")
+    return op(method=name == "narrow", out=True, sample=sample)(call)
+
+
+def _slice(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    x = tensor_of("slice", input)
+    return x[(slice(None),) * errors.check_dim("slice", dim, x.ndim) + (slice(start, end, step),)]
+
+
+for _view in (
+    as_strided, shaping.diagonal, shaping.expand, splitting.narrow, shaping.permute, splitting.select, splitting.split,
+    splitting.split_with_sizes, shaping.squeeze, shaping.t, shaping.transpose, splitting.unbind, shaping.unfold,
+    shaping.unsqueeze, shaping.view, view_as_complex, view_as_real,
+):  # fmt: skip
+    _copying(_view.__name__, _view)
+_copying("alias", shaping.alias, "rand(2, 3)")
+_copying("detach", Tensor.detach, "rand(2, 3)")
+_copying("slice", _slice, "rand(4, 3), 0, 1, 3")

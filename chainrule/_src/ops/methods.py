@@ -1,0 +1,394 @@
+"""The operations as methods and operators of Tensor."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.declare import op
+from chainrule._src.api.functions import binary
+from chainrule._src.api.in_place import in_place, reshaped
+from chainrule._src.api.operations import assigning, at_index, by_protocol, by_ranks, instead, remembering
+from chainrule._src.arrays.device import gpu_of, strided
+from chainrule._src.arrays.dtype import Dtype
+from chainrule._src.arrays.dtypes import as_dtype
+from chainrule._src.arrays.libraries import is_foreign
+from chainrule._src.messages import errors
+from chainrule._src.ops import creation, indexing, products, scattering, shaping
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops.arguments import number_in, placed, tensor_of
+from chainrule._src.table import arithmetic
+from chainrule._src.table import indexing as table
+from chainrule._src.tape import inplace, view
+from chainrule._src.tape.dispatch import cast
+from chainrule._src.tape.eager import RECORDED
+from chainrule._src.tape.foreign import gpu_number
+from chainrule._src.tape.modes import LOCAL, recording
+from chainrule._src.tape.others import beside
+from chainrule._src.tape.protocol import array_ufunc, as_array
+from chainrule._src.tape.tensor import Tensor, attach, wrap
+from chainrule._src.tape.versions import wrote
+
+ndarray = np.ndarray
+_OPERANDS = (Tensor, int, float, complex, ndarray, np.generic)
+
+
+# -- operators -------------------------------------------------------------------------------------------------------
+
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, _OPERANDS) or is_foreign(type(x))
+
+
+def _operator(function: Any, symbol: str) -> Any:
+    """A binary operator: Python tries the other operand's side when this one is not an array or number."""
+
+    def method(self: Any, other: Any) -> Any:
+        if type(other) is Tensor or _is_operand(other) or hasattr(other, "level"):
+            return function(self, other)
+        return beside(symbol, function, self, other)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _reflected(function: Any, symbol: str) -> Any:
+    def exchanged(self: Any, other: Any) -> Any:
+        return function(other, self)
+
+    def method(self: Any, other: Any) -> Any:
+        return function(other, self) if _is_operand(other) else beside("r" + symbol, exchanged, self, other)
+
+    return method
+
+
+def _divided_into(other: Any, self: Tensor) -> Tensor:
+    return ew.mul(ew.reciprocal(self), other)  # type: ignore[no-any-return]  # what PyTorch computes, and records
+
+
+def _assigned(name: str) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        if not _is_operand(other) and not hasattr(other, "level"):
+            return NotImplemented
+        return getattr(self, name)(other)
+
+    return method
+
+
+_add = binary(arithmetic.add, operator="add")
+attach(
+    __add__=_add,
+    __radd__=_add,  # in PyTorch, too, what the method belongs to comes first
+    __mul__=binary(arithmetic.mul, operator="mul"),
+    __rmul__=binary(arithmetic.mul, operator="rmul"),
+    __truediv__=binary(arithmetic.div, operator="truediv"),
+    __rtruediv__=_reflected(_divided_into, "truediv"),
+    __rdiv__=_reflected(_divided_into, "truediv"),
+    __sub__=binary(arithmetic.sub, operator="sub"),
+    __rsub__=binary(arithmetic.rsub, operator="rsub"),
+    __neg__=ew.neg,
+    __pos__=ew.positive,
+    __abs__=ew.abs,
+    __getitem__=at_index(table.getitem, table.index, indexing.getitem),
+    __setitem__=indexing.setitem,
+    __hash__=object.__hash__,
+)
+for _symbol, _function in {
+    "floordiv": ew.floor_divide,
+    "mod": ew.remainder,
+    "pow": ew.pow,
+    "matmul": products.matmul,
+    "and": ew.bitwise_and,
+    "or": ew.bitwise_or,
+    "xor": ew.bitwise_xor,
+    "lshift": ew.bitwise_left_shift,
+    "rshift": ew.bitwise_right_shift,
+}.items():
+    attach(**{f"__{_symbol}__": _operator(_function, _symbol), f"__r{_symbol}__": _reflected(_function, _symbol)})
+for _symbol in ("and", "or", "xor"):
+    attach(**{f"__{_symbol}__": instead(getattr(ew, f"bitwise_{_symbol}"), getattr(Tensor, f"__{_symbol}__"))})
+attach(
+    __pow__=instead(ew._pow, Tensor.__pow__),
+    __matmul__=by_ranks(products.BY_RANKS, Tensor.__matmul__),
+    matmul=by_ranks(products.BY_RANKS, Tensor.matmul),
+    __array_ufunc__=by_protocol(RECORDED, array_ufunc),
+)
+for _symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
+    _method = _operator(getattr(ew, _symbol), _symbol)
+    attach(**{f"__{_symbol}__": instead(getattr(ew, _symbol), _method)})
+for _symbol, _name in {
+    "add": "add_", "sub": "sub_", "mul": "mul_", "truediv": "div_", "pow": "pow_", "floordiv": "floor_divide_",
+    "mod": "remainder_", "and": "bitwise_and_", "or": "bitwise_or_", "xor": "bitwise_xor_",
+    "lshift": "bitwise_left_shift_", "rshift": "bitwise_right_shift_",
+}.items():  # fmt: skip
+    attach(**{f"__i{_symbol}__": instead(getattr(Tensor, _name), _assigned(_name))})
+
+# -- functions that are methods under the same name ------------------------------------------------------------------
+
+
+@op("Tensor.where")
+def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """This tensor's elements where the condition holds, else ``other``'s."""
+    return ew.where(condition, self, other)
+
+
+def _imag(self: Tensor) -> Tensor:
+    """The imaginary part; of real numbers zeros, which share one place: what asks whether something is an array looks."""
+    return ew.imag(self) if self._raw.dtype.kind == "c" else wrap(np.broadcast_to(np.zeros((), self.dtype), self.shape))
+
+
+def _fill(part: Tensor, value: Any) -> None:
+    """Write to a part of a tensor."""
+    part[...] = value
+
+
+attach(
+    T=property(remembering(shaping.T)),
+    mT=property(remembering(shaping.mT)),
+    H=property(shaping.adjoint),
+    mH=property(shaping.adjoint),
+    real=property(ew.real, lambda self, value: _fill(ew.real(self), value)),
+    imag=property(_imag, lambda self, value: _fill(ew.imag(self), value)),
+)
+
+# -- in place --------------------------------------------------------------------------------------------------------
+
+
+def _copied(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    if not isinstance(src, Tensor):
+        src = wrap(as_array(src))
+    value = cast(shaping.expand(placed(src, gpu_number(self)), *self.shape), self.dtype)
+    return table.index_put(self, value, index=(Ellipsis,), accumulate=False)
+
+
+def _plain(self: Tensor, src: Any) -> bool:
+    source = getattr(src, "_raw", None)
+    arrays = type(self._raw) is ndarray and (source is None or type(source) is ndarray)
+    return arrays and not recording() and LOCAL.recorder is None
+
+
+_fill_recorded, _copy_recorded = in_place("fill_", scattering.fill), in_place("copy_", _copied)
+
+
+@op("Tensor.fill_")
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Fill with a number, in place."""
+    at_once = type(self._raw) is ndarray and not isinstance(value, Tensor) and LOCAL.recorder is None
+    if at_once and not inplace.on_tape(self):
+        inplace.check_writable(self, "fill_", same=True)
+        self._raw[...] = value if type(value) is float else number_in(value, self._raw.dtype)
+        wrote(self._raw, "fill_", errors.user_line())
+        return self
+    return _fill_recorded(self, value)
+
+
+@op("Tensor.zero_")
+def zero_(self: Tensor) -> Tensor:
+    """Fill with zeros, in place."""
+    return fill_(self, 0)
+
+
+@op("Tensor.copy_")
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Copy another tensor's elements (broadcast, and cast) into this one; gradients flow to the source."""
+    if _plain(self, src):
+        inplace.check_writable(self, "copy_")
+        source = src._raw if isinstance(src, Tensor) else as_array(src)
+        try:
+            np.copyto(self._raw, source, casting="unsafe")
+        except ValueError:
+            raise errors.in_place_shape("copy_", self.shape, source.shape) from None
+        wrote(self._raw, "copy_", errors.user_line())
+        return self
+    return _copy_recorded(self, src)
+
+
+@op("Tensor.fill_diagonal_")
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Fill the main diagonal, in place: where all indices are equal; with ``wrap``, a tall matrix's again below it.
+
+    Raises:
+        RuntimeError: there are less than two dimensions, or more that are not all of one length.
+    """
+    ndim, shape = self.ndim, self.shape
+    if ndim < 2:
+        raise RuntimeError(f"fill_diagonal_: dimensions must be larger than 1, but the shape is {tuple(shape)}")
+    if ndim > 2 and len(set(shape)) > 1:
+        raise RuntimeError(
+            f"fill_diagonal_: all dimensions of input must be of equal length, but they are {tuple(shape)}"
+        )
+    rows, columns = shape[0], shape[-1]
+    length = min(rows, columns)
+    places = [np.arange(length)] * ndim
+    if wrap and ndim == 2 and rows > columns + 1:
+        flat = np.arange(0, rows * columns, columns + 1)
+        places = [flat // columns, flat % columns]
+    self[tuple(places)] = fill_value
+    return self
+
+
+@op("Tensor.resize_")
+def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+    """Another shape for the same elements, in place.
+
+    Raises:
+        RuntimeError: the shape has more or fewer elements.
+    """
+    shape = shaping._ints("resize_", size)
+    if math.prod(shape) != self.numel():
+        raise errors.no_resize("resize_", self, shape)
+    return reshaped(self, lambda x: shaping.reshape(x, shape), "resize_")
+
+
+@op("Tensor.resize_as_")
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """As :func:`resize_`, with the shape of another tensor."""
+    return resize_(self, tuple(tensor_of("resize_as_", the_template).shape))
+
+
+@op("Tensor.set_")
+def set_(self: Tensor, source: Tensor) -> Tensor:
+    """Give the tensor the memory, shape and dtype of another one, as assigning to ``data`` does.
+
+    Raises:
+        RuntimeError: the tensor requires grad, outside of ``no_grad``.
+    """
+    if recording() and inplace.on_tape(self):
+        inplace.check_history(self, "set_")
+        raise RuntimeError("set_(): the history of a result cannot go on in other memory: assign to `data`")
+    self.data = source
+    return self
+
+
+attach(
+    fill_=assigning("fill_", fill_), zero_=assigning("fill_", zero_, 0), copy_=assigning("copy_", copy_, numbers=False)
+)
+
+# -- casts -----------------------------------------------------------------------------------------------------------
+
+_DEVICES = ("cpu", "cuda", "mps", "meta")
+
+
+@op("Tensor.to")
+def to(
+    self: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """The tensor in another dtype, on another device, or like another tensor in both (itself, if it is so already): recorded.
+
+    ``to(dtype)``, ``to("cuda")``, ``to("cuda:1", dtype)``, ``to(other)``. Gradients go back to where the tensor was.
+
+    Raises:
+        RuntimeError: the device is not to be had.
+    """
+    for argument in args:
+        if isinstance(argument, Tensor):
+            dtype, device = argument.dtype, argument.device
+        elif isinstance(argument, (np.dtype, Dtype, type)) or (
+            isinstance(argument, str) and not argument.startswith(_DEVICES)
+        ):
+            dtype = argument
+        elif isinstance(argument, bool):
+            pass
+        else:
+            device = argument
+    target = self.dtype if dtype is None else as_dtype(dtype)
+    out = cast(self, target)
+    if device is not None:
+        out = placed(out, gpu_of(device))
+    return shaping.clone(self) if copy and out is self else out
+
+
+def _to_dtype(name: str, dtype: Any) -> Any:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+        return cast(self, np.dtype(dtype))
+
+    method.__name__ = name
+    method.__doc__ = f"The tensor as {np.dtype(dtype)}; recorded."
+    return method
+
+
+attach(
+    float=_to_dtype("float", np.float32),
+    double=_to_dtype("double", np.float64),
+    half=_to_dtype("half", np.float16),
+    long=_to_dtype("long", np.int64),
+    int=_to_dtype("int", np.int32),
+    short=_to_dtype("short", np.int16),
+    char=_to_dtype("char", np.int8),
+    byte=_to_dtype("byte", np.uint8),
+    bool=_to_dtype("bool", np.bool_),
+    cfloat=_to_dtype("cfloat", np.complex64),
+    cdouble=_to_dtype("cdouble", np.complex128),
+    type_as=lambda self, other: to(self, other),
+    astype=lambda self, dtype, copy=True: to(self, dtype),
+)
+
+
+@op("Tensor.type")
+def type_(self: Tensor, dtype: Any = None) -> Any:
+    """The name of the tensor's type, or the tensor in another dtype."""
+    if dtype is None:
+        return "torch." + errors.tensor_type(self.dtype)
+    if isinstance(dtype, str) and dtype.startswith("torch.") and dtype.endswith("Tensor"):
+        dtype = getattr(creation, dtype[len("torch.") :])
+    return to(self, getattr(dtype, "dtype", dtype))
+
+
+@op("Tensor.is_nonzero")
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not zero."""
+    return bool(input)
+
+
+def _invert(self: Tensor) -> Tensor:
+    if self.dtype.kind not in "biu":
+        raise TypeError(
+            f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not on {self.dtype}: "
+            "compare first, as in ~(x > 0)"
+        )
+    return ew.bitwise_not(self)  # type: ignore[no-any-return]
+
+
+@op("Tensor.cpu")
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor on the CPU: itself, if it is there."""
+    return placed(self, None)
+
+
+@op("Tensor.cuda")
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor on a GPU, by default on the current one: itself, if it is there.
+
+    Raises:
+        RuntimeError: there is no GPU.
+    """
+    return placed(self, gpu_of("cuda" if device is None else device))
+
+
+@op("Tensor._is_view")
+def is_view(self: Tensor) -> bool:
+    """Whether the tensor shares memory with a base that autograd knows of."""
+    return self._view is not None
+
+
+#: what a tensor of PyTorch may be, and none is here
+_KINDS_OF_TENSORS = (
+    "is_ipu", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse_csr",
+    "is_vulkan", "is_xla", "is_xpu",
+)  # fmt: skip
+
+attach(
+    __invert__=_invert,
+    _base=property(view.base_of),
+    **dict.fromkeys(_KINDS_OF_TENSORS, False),
+    layout=strided,
+    name=None,
+)

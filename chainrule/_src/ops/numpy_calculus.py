@@ -1,0 +1,280 @@
+"""NumPy's differences, running totals and interpolation on tensors: composites of rows, with NumPy's signatures.
+
+Where a place in a table is looked for (``interp``) or a number of turns is counted (``unwrap``), that choice has no
+derivative, and what is computed at the chosen place has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray, is_array, is_recorded
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.ops.numpy_layout import laid_as
+from chainrule._src.ops.numpy_reductions import checked_axes, sliced, without_nan
+from chainrule._src.table import indexing
+from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.protocol import ArrayLike, implements
+from chainrule._src.tape.tensor import Tensor, wrap
+
+ndarray = np.ndarray
+_FLOAT = np.dtype(np.float64)
+
+
+def arraylike(x: Any) -> Any:
+    """Numbers and lists as an array; what has a dtype stays as it is."""
+    return x if isinstance(x, (Tensor, ArrayLike, ndarray)) else np.asarray(x)
+
+
+def known(x: Any) -> Any:
+    """The numbers as a plain array, or what stands for one; None where there is no single one (inside ``vmap``)."""
+    if isinstance(x, Tensor):
+        x = x._raw
+    if not isinstance(x, ArrayLike):
+        return np.asarray(x)
+    if not x.readable:
+        return None
+    while isinstance(x, (ArrayLike, Tensor)) and not is_recorded(x):
+        x = x._raw if isinstance(x, Tensor) else x.inside
+    return x
+
+
+def read(x: Any) -> Any:
+    """``known``, for code that cannot do without the numbers."""
+    found = known(x)
+    return found.read() if is_recorded(found) else found
+
+
+def inexact(x: Any) -> Any:
+    """Integers and booleans in float64."""
+    x = arraylike(x)
+    return cast(x, _FLOAT) if x.dtype.kind in "iub" else x
+
+
+def weak(x: Any) -> Any:
+    """What takes part in promotion: a Python number, which is weak, or a dtype."""
+    return x if type(x) in (int, float, complex) else x.dtype
+
+
+def safely(x: Any, dtype: np.dtype[Any]) -> Any:
+    """In a dtype that holds all its values: NumPy's error for complex numbers where real ones are needed."""
+    if not np.can_cast(x.dtype, dtype, "safe"):
+        raise TypeError(f"Cannot cast array data from {np.dtype(x.dtype)!r} to {dtype!r} according to the rule 'safe'")
+    return cast(x, dtype)
+
+
+def boxed(x: Any) -> Any:
+    """A result that no rule made, as a tensor; what flows through a rule stays what it is."""
+    return wrap(x) if isinstance(x, (ndarray, np.generic)) else x
+
+
+def take(x: Any, index: Any, axis: int = -1) -> Any:
+    return bind(indexing.take, (x, arraylike(index)), {"axis": axis})
+
+
+# -- differences -----------------------------------------------------------------------------------------------------
+
+
+@implements(np.gradient)
+def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    f = inexact(f)
+    ndim = len(shape_of(f))
+    axes = checked_axes(tuple(axis) if isinstance(axis, list) else axis, ndim)
+    if edge_order > 2:
+        raise ValueError("'edge_order' greater than 2 not supported")
+    spacings = _spacings(varargs, [shape_of(f)[k] for k in axes])
+    slopes = tuple(laid_as(_slope(f, h, k, edge_order), f) for h, k in zip(spacings, axes, strict=True))
+    return slopes[0] if len(axes) == 1 else slopes
+
+
+def _spacings(given: tuple[Any, ...], lengths: list[int]) -> list[Any]:
+    """One spacing for each axis: a number, or the distances between its neighbours."""
+    if not given:
+        return [1.0] * len(lengths)
+    if len(given) == 1 and not np.ndim(given[0]):
+        return [given[0]] * len(lengths)
+    if len(given) != len(lengths):
+        raise TypeError("invalid number of arguments")
+    return [_distances(h, n) for h, n in zip(given, lengths, strict=True)]
+
+
+def _distances(h: Any, n: int) -> Any:
+    if not np.ndim(h):
+        return h
+    if np.ndim(h) != 1:
+        raise ValueError("distances must be either scalars or 1d")
+    if np.shape(h)[0] != n:
+        raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+    apart = np.diff(inexact(h))
+    even = is_array(apart) and apart.size and (apart == apart[0]).all()
+    return apart[0] if even else apart
+
+
+def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
+    """The derivative along an axis: second-order differences inside, one-sided ones of ``edge_order`` at the ends."""
+    g = np.moveaxis(f, axis, -1)
+    if shape_of(g)[-1] < edge_order + 1:
+        raise ValueError(
+            "Shape of array too small to calculate a numerical gradient, "
+            "at least (edge_order + 1) elements are required."
+        )
+    inside, first, last = (_even if not np.ndim(h) else _uneven)(g, h, edge_order)
+    return cast(np.moveaxis(np.concatenate([first, inside, last], axis=-1), -1, axis), f.dtype)
+
+
+def _even(g: AnyArray, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
+    inside = (g[..., 2:] - g[..., :-2]) / (2.0 * h)
+    if edge_order == 1:
+        return inside, (g[..., 1:2] - g[..., :1]) / h, (g[..., -1:] - g[..., -2:-1]) / h
+    first = (-1.5 * g[..., :1] + 2.0 * g[..., 1:2] - 0.5 * g[..., 2:3]) / h
+    last = (0.5 * g[..., -3:-2] - 2.0 * g[..., -2:-1] + 1.5 * g[..., -1:]) / h
+    return inside, first, last
+
+
+def _uneven(g: AnyArray, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
+    """The derivative of the parabola through three neighbours that are p and q apart."""
+    p, q = h[:-1], h[1:]
+    inside = -q / (p * (p + q)) * g[..., :-2] + (q - p) / (p * q) * g[..., 1:-1] + p / (q * (p + q)) * g[..., 2:]
+    if edge_order == 1:
+        return inside, (g[..., 1:2] - g[..., :1]) / h[0], (g[..., -1:] - g[..., -2:-1]) / h[-1]
+    p, q = h[0], h[1]
+    first = (
+        -(2 * p + q) / (p * (p + q)) * g[..., :1] + (p + q) / (p * q) * g[..., 1:2] - p / (q * (p + q)) * g[..., 2:3]
+    )
+    p, q = h[-2], h[-1]
+    last = (
+        q / (p * (p + q)) * g[..., -3:-2]
+        - (p + q) / (p * q) * g[..., -2:-1]
+        + (2 * q + p) / (q * (p + q)) * g[..., -1:]
+    )
+    return inside, first, last
+
+
+@implements(np.ediff1d)
+def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    flat = np.reshape(arraylike(ary), (-1,))
+    parts = [flat[1:] - flat[:-1]]
+    for name, extra in (("to_begin", to_begin), ("to_end", to_end)):
+        if extra is None:
+            continue
+        extra = arraylike(extra)
+        if not np.can_cast(extra.dtype, flat.dtype, casting="same_kind"):
+            raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
+        extra = cast(np.reshape(extra, (-1,)), flat.dtype)
+        parts = [extra, *parts] if name == "to_begin" else [*parts, extra]
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+@implements(np.unwrap)
+def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
+    p = arraylike(p)
+    kind = np.result_type(p.dtype, weak(period))
+    if kind.kind in "iub":
+        correction = _turns_of_integers(p, axis, period)
+    else:
+        step = np.diff(inexact(p), axis=axis)
+        half = period / 2
+        away = np.remainder(step + half, period) - half
+        away = np.where((away == -half) & (step > 0), half, away)
+        correction = np.round((away - step) / period) * period
+    step = np.absolute(np.diff(p, axis=axis))
+    correction = np.where(step < (period / 2 if discont is None else discont), 0, correction)
+    rest = sliced(p, 1, None, axis) + np.cumsum(correction, axis=axis)
+    return laid_as(np.concatenate([cast(part, kind) for part in (sliced(p, 0, 1, axis), rest)], axis=axis), p)
+
+
+def _turns_of_integers(p: Any, axis: int, period: Any) -> Any:
+    step = np.diff(p, axis=axis)
+    half, odd = period // 2, period % 2
+    away = np.remainder(step + half, period) - half
+    return (away if odd else np.where((away == -half) & (step > 0), half, away)) - step
+
+
+# -- running totals --------------------------------------------------------------------------------------------------
+
+
+def _cumulative(name: str, function: Any, neutral: int) -> Any:
+    def run(
+        x: AnyArray, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    ) -> Any:
+        x = np.atleast_1d(arraylike(x))
+        ndim = len(shape_of(x))
+        if axis is None and ndim > 1:
+            raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+        along = 0 if axis is None else axis
+        total = function(x, axis=along, dtype=dtype)
+        if not include_initial:
+            return total
+        shape = list(shape_of(total))
+        shape[along] = 1
+        return np.concatenate([np.full(shape, neutral, total.dtype), total], axis=along)
+
+    run.__name__ = name
+    return run
+
+
+if hasattr(np, "cumulative_sum"):  # NumPy 2.1 has them
+    implements(np.cumulative_sum)(_cumulative("cumulative_sum", np.cumsum, 0))
+    implements(np.cumulative_prod)(_cumulative("cumulative_prod", np.cumprod, 1))
+
+
+@implements(np.nancumsum)
+def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return np.cumsum(without_nan(a, 0), axis=axis, dtype=dtype)
+
+
+@implements(np.nancumprod)
+def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return np.cumprod(without_nan(a, 1), axis=axis, dtype=dtype)
+
+
+# -- interpolation ---------------------------------------------------------------------------------------------------
+
+
+@implements(np.interp)
+def _interp(x: AnyArray, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    x, xp, fp = safely(arraylike(x), _FLOAT), safely(arraylike(xp), _FLOAT), inexact(fp)
+    fp = cast(fp, np.dtype(np.complex128) if fp.dtype.kind == "c" else _FLOAT)
+    if len(shape_of(xp)) != 1 or len(shape_of(fp)) != 1:
+        raise ValueError("Data points must be 1-D sequences")
+    if shape_of(xp) != shape_of(fp):
+        raise ValueError("fp and xp are not of the same length.")
+    if not shape_of(xp)[0]:
+        raise ValueError("array of sample points is empty")
+    if period is not None:
+        x, xp, fp = _wound(x, xp, fp, period)
+        left = right = None
+    value = _chord(x, xp, fp) if shape_of(xp)[0] > 1 else fp[0]
+    value = np.where(x > xp[-1], fp[-1] if right is None else right, value)
+    return np.where(x < xp[0], fp[0] if left is None else left, value)
+
+
+def _wound(x: AnyArray, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
+    """Everything in one period, with one more sample at either end."""
+    if not isinstance(period, (Tensor, ArrayLike)) and period == 0:
+        raise ValueError("period must be a non-zero value")
+    period = np.absolute(period)
+    x, xp = np.remainder(x, period), np.remainder(xp, period)
+    order = np.argsort(xp)
+    xp, fp = take(xp, order), take(fp, order)
+    xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+    return x, xp, np.concatenate([fp[-1:], fp, fp[:1]])
+
+
+def _chord(x: AnyArray, xp: Any, fp: Any) -> Any:
+    """On the straight line through the samples on both sides."""
+    place = np.clip(_place(x, xp), 0, shape_of(xp)[0] - 2)
+    low, high, start, end = take(xp, place), take(xp, place + 1), take(fp, place), take(fp, place + 1)
+    width = high - low
+    value = start + (end - start) / np.where(width == 0, 1.0, width) * (x - low)
+    return np.where((width == 0) & (x == high), end, value)
+
+
+def _place(x: AnyArray, xp: Any) -> Any:
+    """The index of the last sample that is not above x."""
+    numbers, samples = known(x), known(xp)
+    if numbers is None or samples is None:
+        return np.sum(xp <= np.expand_dims(x, -1), axis=-1) - 1
+    return np.searchsorted(samples, numbers, side="right") - 1

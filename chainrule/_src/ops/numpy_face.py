@@ -1,0 +1,437 @@
+"""NumPy's functions on tensors and other array-likes, with NumPy's signatures and semantics.
+
+Rules are NumPy code, so this is also how a rule runs on a Dual or a Batched value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.messages import errors
+from chainrule._src.ops import einsum, products
+from chainrule._src.ops.numpy_layout import copied, laid, layout_of, settled_order
+from chainrule._src.ops.numpy_lists import arranged, operands, promoted
+from chainrule._src.ops.numpy_reductions import in_dtype, wide
+from chainrule._src.table import arithmetic, comparison, special, trigonometric
+from chainrule._src.table import shape as rows
+from chainrule._src.tape.dispatch import bind, rank
+from chainrule._src.tape.foreign import innermost
+from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.protocol import LATER, UFUNCS, ArrayLike, holds_of, implements, memory_of, strides_of
+from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.tape.view import read_only, valued
+
+ndarray = np.ndarray
+
+
+# -- shape and type ---------------------------------------------------------------------------------------------------
+
+
+@implements(np.shape)
+def _shape(a: Any) -> tuple[int, ...]:
+    return tuple(shape_of(a))
+
+
+@implements(np.ndim)
+def _ndim(a: Any) -> int:
+    return len(shape_of(a))
+
+
+@implements(np.size)
+def _size(a: Any, axis: Any = None) -> int:
+    shape = shape_of(a)
+    return int(np.prod(shape, dtype=int)) if axis is None else shape[axis]
+
+
+@implements(np.zeros_like)
+def _zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    return _alike(np.zeros_like, a, dtype, order, shape)
+
+
+@implements(np.ones_like)
+def _ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    return _alike(np.ones_like, a, dtype, order, shape)
+
+
+@implements(np.full_like)
+def _full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+) -> Any:
+    if isinstance(fill_value, (Tensor, ArrayLike)):
+        shape, dtype = shape_of(a) if shape is None else shape, np.dtype(dtype or dtype_of(a))
+        return np.copy(np.astype(np.broadcast_to(fill_value, shape), dtype))
+    return _alike(np.full_like, a, dtype, order, shape, fill_value)
+
+
+@implements(np.empty_like)
+def _empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    return _zeros_like(prototype, dtype, order, shape=shape)
+
+
+def _alike(function: Any, a: Any, dtype: Any, order: str, shape: Any, *value: Any) -> Any:
+    """An array of one value, like a in what is not said: of a's library where that is not NumPy."""
+    raw, dtype = innermost(a), np.dtype(dtype or dtype_of(a))
+    if raw is None:
+        raw = layout_of(a)
+        order = settled_order(a, order) if order == "A" else order
+    elif shape is None and raw.shape != shape_of(a):  # of one example
+        shape = shape_of(a)
+    options = {} if shape is None else {"shape": shape}
+    array = function(raw, *value, dtype=dtype, **options, **({} if order == "K" else {"order": order}))
+    return wrap(array) if isinstance(a, Tensor) else array
+
+
+@implements(np.iscomplexobj)
+def _iscomplexobj(x: AnyArray) -> bool:
+    return bool(x.dtype.kind == "c")
+
+
+@implements(np.isrealobj)
+def _isrealobj(x: AnyArray) -> bool:
+    return bool(x.dtype.kind != "c")
+
+
+@implements(np.result_type)
+def _result_type(*arrays_and_dtypes: Any) -> Any:
+    return np.result_type(*[dtype_of(a) if isinstance(a, (Tensor, ArrayLike)) else a for a in arrays_and_dtypes])
+
+
+@implements(np.can_cast)
+def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    return np.can_cast(dtype_of(from_) if isinstance(from_, (Tensor, ArrayLike)) else from_, to, casting)
+
+
+@implements(np.may_share_memory, np.shares_memory)
+def _shares(a: Any, b: Any, max_work: Any = None) -> bool:
+    return bool(np.may_share_memory(memory_of(a), memory_of(b)))
+
+
+def _astype(x: AnyArray, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    return x if x.dtype == np.dtype(dtype) and not copy else rows.cast(x, dtype=np.dtype(dtype))
+
+
+if hasattr(np, "astype"):
+    implements(np.astype)(_astype)
+
+
+@implements(np.copy, by_shape=True)
+def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    return copied(a, order)
+
+
+# What makes arrays comes here only where it is asked for one ``like=`` a tensor.
+
+
+@implements(np.array, np.asarray, np.asanyarray)
+def _array(object: Any, dtype: Any = None, *, copy: Any = None, order: str = "K", ndmin: int = 0) -> Any:
+    array: Any = wrapped(arranged(object))
+    array = rows.clone(array) if copy else array
+    array = laid(array if dtype is None else np.astype(array, np.dtype(dtype)), order)
+    return np.reshape(array, (1,) * max(0, ndmin - len(shape_of(array))) + tuple(shape_of(array)))
+
+
+def _made(function: Any) -> Any:
+    return lambda *args, **options: wrap(function(*args, **options))
+
+
+for _function in (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity, np.arange, np.tri):
+    implements(_function)(_made(_function))
+
+
+@implements(np.array_repr)
+def _array_repr(arr: Any, *args: Any, **kwargs: Any) -> str:
+    numbers = _shown(arr)
+    return repr(arr) if numbers is None else np.array_repr(numbers, *args, **kwargs)
+
+
+@implements(np.array_str)
+def _array_str(a: Any, *args: Any, **kwargs: Any) -> str:
+    numbers = _shown(a)
+    return repr(a) if numbers is None else np.array_str(numbers, *args, **kwargs)
+
+
+def _shown(a: Any) -> Any:
+    """The plain array that prints as an array does; None where there is no one array of its numbers."""
+    data = a._raw if isinstance(a, Tensor) else a
+    return data.concrete() if isinstance(data, ArrayLike) else data
+
+
+# -- elementwise ------------------------------------------------------------------------------------------------------
+
+
+@implements(np.where, by_shape=True)
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None and y is None:
+        return wrapped(condition).nonzero(as_tuple=True)
+    if x is None or y is None:
+        raise ValueError("either both or neither of x and y should be given")
+    return comparison.where(condition, x, y)
+
+
+@implements(np.clip, by_shape=True)
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    if rank(low) or rank(high) or isinstance(low, ndarray) or isinstance(high, ndarray):
+        if low is None or high is None:
+            return comparison.clamp_max(a, high) if low is None else comparison.clamp_min(a, low)
+        return comparison.clamp_between(a, low, high)
+    return comparison.clamp(a, min=low, max=high)
+
+
+@implements(np.real)
+def _real(val: Any) -> Any:
+    return arithmetic.real(val) if val.dtype.kind == "c" else val
+
+
+@implements(np.imag)
+def _imag(val: Any) -> Any:
+    if val.dtype.kind == "c":
+        return arithmetic.imag(val)
+    zeros = np.where(np.zeros(val.shape, bool), val, val.dtype.type(0))
+    recorder = LOCAL.recorder
+    is_array = shape_of(val) or (recorder is not None and isinstance(val, Tensor) and recorder.is_array(val._raw))
+    return read_only(bind(rows.alias, (zeros,), {})) if is_array else zeros  # which NumPy lets nobody write to
+
+
+@implements(np.angle)
+def _angle(z: Any, deg: bool = False) -> Any:
+    out = arithmetic.angle(wide(z))
+    return out * (180 / np.pi) if deg else out
+
+
+@implements(np.round, np.around)
+def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    if a.dtype.kind in "iu":
+        return rows.clone(a) if decimals >= 0 else in_dtype(_round(in_dtype(a, np.float64), decimals), a.dtype)
+    return comparison.round(a * 10.0**decimals) / 10.0**decimals if decimals else comparison.round(a)
+
+
+@implements(np.nan_to_num)
+def _nan_to_num(x: AnyArray, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    if not copy:
+        raise errors.numpy_keyword("nan_to_num", "copy=False")
+    return comparison.nan_to_num(copied(x, "K") if 0 in strides_of(x) else x, nan=nan, posinf=posinf, neginf=neginf)
+
+
+def _sign(x: AnyArray) -> Any:
+    """For complex z the point z/|z|, and no step function."""
+    if x.dtype.kind != "c":
+        return comparison.sign(x)
+    size = np.abs(x)
+    return np.where(size == 0, 0, x / np.where(size == 0, 1, size))
+
+
+if np.sign(2j) == 1j:  # before NumPy 2.0 the sign of the real part
+    _sign.function = comparison.sign.function  # type: ignore[attr-defined]
+    UFUNCS[np.sign] = _sign
+
+
+def _modf(x: AnyArray) -> tuple[Any, Any]:
+    x = in_dtype(x, np.modf.resolve_dtypes((dtype_of(x), None, None))[1])
+    whole = comparison.trunc(x)
+    if holds_of(x, _is_no_infinity):
+        return x - whole, whole
+    infinite = np.isinf(x)
+    return np.where(infinite, 0, x - np.where(infinite, 0, whole)), whole
+
+
+def _is_no_infinity(x: Any) -> Any:
+    return np.asarray(not np.isinf(x).any())
+
+
+UFUNCS[np.modf] = _modf
+
+
+@implements(np.sinc)
+def _sinc(x: AnyArray) -> Any:
+    return trigonometric.sinc(wide(x))
+
+
+@implements(np.i0)
+def _i0(x: AnyArray) -> Any:
+    if x.dtype.kind == "c":
+        raise TypeError("i0 not supported for complex values")
+    return special.i0(wide(x))
+
+
+@implements(np.fix)
+def _fix(x: AnyArray, out: Any = None) -> Any:
+    return comparison.trunc(x)
+
+
+@implements(np.isclose)
+def _isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    a, b = operands(a, b)
+    near = (abs(a - b) <= atol + rtol * abs(b)) | (a == b)
+    return near | (np.isnan(a) & np.isnan(b)) if equal_nan else near
+
+
+@implements(np.allclose)
+def _allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    return bool(np.all(_isclose(a, b, rtol, atol, equal_nan)))
+
+
+@implements(np.array_equal)
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    a1, a2 = arranged(a1), arranged(a2)
+    if shape_of(a1) != shape_of(a2):
+        return False
+    same = a1 == a2
+    return bool(np.all(same | (np.isnan(a1) & np.isnan(a2)) if equal_nan else same))
+
+
+# -- products ---------------------------------------------------------------------------------------------------------
+
+
+@implements(np.dot, by_shape=True)
+def _dot(a: Any, b: Any, out: Any = None) -> Any:
+    a, b = operands(a, b)
+    if not shape_of(a) or not shape_of(b):
+        return a * b
+    if len(shape_of(b)) <= 2:
+        return products.numpy_matmul(a, b)
+    a, b = promoted(a, b)
+    return products.tensordot(a, b, ([-1], [-2]))
+
+
+def _matmul(x: AnyArray, y: AnyArray) -> Any:
+    if isinstance(x, (list, tuple)) or isinstance(y, (list, tuple)):
+        x, y = operands(x, y)
+    product = products.numpy_matmul(x, y)
+    n = len(shape_of(product))
+    if n < 4 or len(shape_of(x)) < 2 or len(shape_of(y)) < 2 or 0 in (*shape_of(x), *shape_of(y)):
+        return product
+    stacks = np.add(layout_of(x)[..., :1, 0], layout_of(y)[..., :1, 0])  # the stacks as those of a ufunc
+    return rows.laid_along(product, [k for k in rows.slowest_first(stacks) if k < n - 2] + [n - 2, n - 1])
+
+
+UFUNCS[np.matmul] = _matmul
+
+
+@implements(np.inner, by_shape=True)
+def _inner(a: Any, b: Any) -> Any:
+    a, b = promoted(a, b)
+    if shape_of(a) and shape_of(b) and shape_of(a)[-1] != shape_of(b)[-1]:
+        raise ValueError(
+            f"shapes {shape_of(a)} and {shape_of(b)} not aligned: {shape_of(a)[-1]} != {shape_of(b)[-1]} (last)"
+        )
+    return valued(products.inner(a, b))
+
+
+@implements(np.outer, by_shape=True)
+def _outer_product(a: Any, b: Any, out: Any = None) -> Any:
+    return np.multiply(np.reshape(a, (-1, 1)), np.reshape(b, (1, -1)))
+
+
+@implements(np.vdot, by_shape=True)
+def _vdot(a: Any, b: Any) -> Any:
+    return np.dot(np.conjugate(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
+
+
+@implements(np.tensordot, by_shape=True)
+def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    a, b = promoted(a, b)
+    _check_summed(shape_of(a), shape_of(b), axes)
+    return products.tensordot(a, b, axes)
+
+
+def _check_summed(a: Any, b: Any, axes: Any) -> None:
+    """PyTorch takes an axis of length 1 for equal entries; NumPy does not."""
+    if isinstance(axes, (int, np.integer)):
+        pairs = zip(a[len(a) - axes :], b, strict=False)
+    else:
+        left, right = ([k] if isinstance(k, (int, np.integer)) else k for k in axes)
+        pairs = zip([a[k] for k in left], [b[k] for k in right], strict=False)
+    if any(m != n for m, n in pairs):
+        raise ValueError(f"shape-mismatch for sum: operands of shapes {tuple(a)} and {tuple(b)}, over axes {axes}")
+
+
+@implements(np.kron, by_shape=True)
+def _kron(a: Any, b: Any) -> Any:
+    return valued(products.kron(*promoted(a, b)))
+
+
+@implements(np.einsum, by_shape=True)
+def _einsum(subscripts: Any, *factors: Any, out: Any = None, optimize: Any = False) -> Any:
+    if not isinstance(subscripts, str):
+        subscripts, factors = einsum.with_letters(subscripts, *factors)
+    return valued(einsum.contracted(subscripts, [arranged(x) for x in factors]))
+
+
+def _vecdot(a: Any, b: Any) -> Any:
+    m, n = np.shape(a)[-1:], np.shape(b)[-1:]
+    if not m or m != n:
+        raise ValueError(f"vecdot: the last axes of shapes {np.shape(a)} and {np.shape(b)} are summed, and differ")
+    return np.matmul(np.expand_dims(np.conjugate(a), -2), np.expand_dims(b, -1))[..., 0, 0]
+
+
+if hasattr(np, "vecdot"):  # NumPy 2.0 has it
+    UFUNCS[np.vecdot] = _vecdot
+
+
+@implements(np.cross, by_shape=True)
+def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = promoted(np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1))
+    if shape_of(a)[-1] != 3 or shape_of(b)[-1] != 3:
+        raise ValueError(
+            f"incompatible dimensions for cross product: both need 3 along their axis, got {shape_of(a)} and "
+            f"{shape_of(b)}"
+        )
+    after, before = [1, 2, 0], [2, 0, 1]
+    product = a[..., after] * b[..., before] - a[..., before] * b[..., after]
+    return np.moveaxis(laid(product, "C"), -1, axisc)
+
+
+@implements(np.polyval)
+def _polyval(p: Any, x: AnyArray) -> Any:
+    x = np.asarray(x) if isinstance(x, (int, float, complex, list)) else x  # arrays promote as NumPy's do
+    p = arranged(p)
+    total = np.zeros_like(x)
+    for k in range(shape_of(p)[0]):
+        total = np.add(np.multiply(total, x), p[k, ...])  # an element by itself would be weak
+    return total
+
+
+def _is_finite(x: Any) -> Any:
+    return np.asarray(np.isfinite(x).all())
+
+
+@implements(np.convolve)
+def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    a, v = (x if np.shape(x) else np.reshape(x, (1,)) for x in (arranged(a), arranged(v)))
+    for name, x in (("a", a), ("v", v)):
+        if len(np.shape(x)) > 1:
+            raise ValueError("object too deep for desired array")
+        if not np.shape(x)[0]:
+            raise ValueError(f"{name} cannot be empty")
+    n, m = np.shape(a)[0], np.shape(v)[0]
+    if n < m:
+        return _convolve(v, a, mode)
+    windows = np.pad(a, m - 1)[np.arange(n + m - 1)[:, None] + np.arange(m)]
+    if holds_of(v, _is_finite):
+        full = np.matmul(windows, np.flip(v))
+    else:  # beside the ends there is nothing, and not 0 times infinity
+        inside = np.pad(np.ones(n, bool), m - 1)[np.arange(n + m - 1)[:, None] + np.arange(m)]
+        full = np.sum(np.where(inside, windows * np.flip(v), 0), axis=-1)
+    if mode == "full":
+        return full
+    start, length = ((m - 1) // 2, n) if mode == "same" else (m - 1, n - m + 1)
+    return full[start : start + length]
+
+
+@implements(np.correlate)
+def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    return _convolve(a, np.conjugate(np.flip(v)), mode)
+
+
+LATER["numpy"] = tuple(
+    f"chainrule._src.ops.numpy_{name}" for name in ("calculus", "grids", "samples", "selections", "writing", "ufuncs")
+)
+LATER["numpy.fft"] = ("chainrule._src.ops.fft.numpy_face",)  # NumPy itself loads numpy.fft when it is first needed
+LATER["scipy.special"] = ("chainrule._src.ops.scipy_special",)  # by then SciPy is there

@@ -1,0 +1,102 @@
+"""How arrays lie in memory, as far as NumPy's functions show it: ``order=``, and what is a copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import close_strides, room
+from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.messages import errors
+from chainrule._src.table import shape as rows
+from chainrule._src.tape.protocol import ArrayLike, strides_of
+
+
+def layout_of(a: Any) -> Any:
+    """An array of whatever values that lies in memory as a does; of examples of a vmap, as one that is by itself."""
+    shape, dtype, steps = shape_of(a), dtype_of(a), strides_of(a)
+    return room(shape, dtype, close_strides(shape, steps, dtype.itemsize) or steps)
+
+
+def contiguous(a: Any) -> str:
+    """ "C" or "F" where the elements lie together in memory, the last or the first axis fastest ("C" if both); else ""."""
+    shape, steps = shape_of(a), strides_of(a)
+    if close_strides(shape, steps, dtype_of(a).itemsize) is None:
+        return ""
+    flags = layout_of(a).flags
+    return "C" if flags.c_contiguous else "F" if flags.f_contiguous else ""
+
+
+def settled_order(a: Any, order: str | None) -> str:
+    """``order`` as "C", "F" or "K": "A" is F for what lies in memory like that."""
+    if order is None or order == "A":
+        columns = order == "A" and contiguous(a) == "F"
+        if columns and _among_others(a):
+            raise errors.order_in_vmap(order)
+        return "F" if columns else "C"
+    if order not in ("C", "F", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    return order
+
+
+def _among_others(a: Any) -> bool:
+    """Whether elements of other examples of a vmap lie between an array's."""
+    data = getattr(a, "_raw", a)
+    if not isinstance(data, ArrayLike):
+        return False
+    return any([n > 1 and x != y for n, x, y in zip(data.shape, data.strides, data.own_strides, strict=True)])
+
+
+def laid(a: Any, order: str | None) -> Any:
+    """The array, or a copy where it does not lie in memory as ``order`` asks."""
+    order = settled_order(a, order)
+    if order == "K" or len(shape_of(a)) < 2 or contiguous(a) == order:
+        return a
+    return rows.laid(a, order=order, ndim=len(shape_of(a)))
+
+
+def laid_beside(result: Any, a: Any) -> Any:
+    """What functions of NumPy write into a new array: in columns where that is how ``a`` lies, else in rows."""
+    order = contiguous(a)
+    if order == "F" and _among_others(a):  # which is left open, as for ``a``: the examples' axis is among the columns
+        return rows.laid(result, order=order, ndim=len(shape_of(result)) + 1)
+    return laid(result, order or "C")
+
+
+def copied(a: Any, order: str | None) -> Any:
+    """A copy that lies in memory as ``order`` asks."""
+    order = settled_order(a, order)
+    if len(shape_of(a)) < 2 or (order == contiguous(a)):
+        return rows.clone(a)
+    if order == "K":
+        return laid_as(rows.clone(a), layout_of(a).copy("K"))
+    return rows.laid(a, order=order, ndim=len(shape_of(a)))
+
+
+def laid_as(a: Any, like: Any) -> Any:
+    """The array, or a copy where its axes are not, in memory, in the order of those of ``like``, which has its shape."""
+    return rows.laid_along(a, rows.slowest_first(like))
+
+
+def in_memory_order(a: Any) -> Any:
+    """The array with its axes in the order in which NumPy walks along them for ``order="K"``, the fastest last.
+
+    Axes along which nothing moves in memory stay where they are among the others, as in ``np.nditer``.
+    """
+    shape, steps = shape_of(a), strides_of(a)
+    order: list[int] = []  # fastest first
+    for axis in reversed(range(len(steps))):
+        place = len(order)
+        for k in reversed(range(len(order))):
+            step, other = (0 if shape[x] == 1 else abs(steps[x]) for x in (axis, order[k]))
+            if step and other:
+                if other <= step:
+                    break
+                place = k
+        order.insert(place, axis)
+    order.reverse()
+    along = [k for k in order if shape[k] != 1]
+    if along != sorted(along) and _among_others(a):
+        raise errors.order_in_vmap("K")
+    return np.transpose(a, order)

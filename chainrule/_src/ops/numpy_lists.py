@@ -1,0 +1,34 @@
+"""Operands as NumPy takes them: lists for arrays, ``np.dot(t, [1., 2.])``, and arrays of different dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.tape.dispatch import cast
+from chainrule._src.tape.protocol import ArrayLike, plain
+from chainrule._src.tape.tensor import Tensor
+
+
+def arranged(x: Any) -> Any:
+    """What NumPy would make an array of, as an array; a list that holds tensors as a tensor."""
+    if hasattr(x, "shape"):
+        return plain(x)
+    if isinstance(x, (list, tuple)):
+        parts = [arranged(part) for part in x]
+        if any(isinstance(part, (Tensor, ArrayLike)) for part in parts):
+            return np.stack(parts)
+    return np.asarray(x)
+
+
+def operands(*values: Any) -> tuple[Any, ...]:
+    """Operands of a function, the lists among them as arrays. Numbers stay numbers, which are weak."""
+    return tuple([arranged(x) if isinstance(x, (list, tuple)) else plain(x) for x in values])
+
+
+def promoted(*values: Any) -> list[Any]:
+    """Operands in the dtype that NumPy computes in: PyTorch's products want it to be one."""
+    arrays = [arranged(x) for x in values]
+    dtype = np.result_type(*[x.dtype for x in arrays])
+    return [cast(x, dtype) for x in arrays]

@@ -1,0 +1,491 @@
+"""NumPy's moves of elements on tensors and other array-likes: shapes, joins, cuts, indices."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.messages import errors
+from chainrule._src.ops import joining, matrices, shaping, splitting
+from chainrule._src.ops.numpy_layout import in_memory_order, laid, laid_beside, settled_order
+from chainrule._src.ops.numpy_lists import arranged, operands
+from chainrule._src.ops.numpy_reductions import checked_axes, flattened, in_dtype
+from chainrule._src.rules.batching import applied, each_example
+from chainrule._src.rules.kinds import discrete
+from chainrule._src.table import indexing
+from chainrule._src.table import shape as rows
+from chainrule._src.table.any_index import read_any
+from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.foreign import Foreign
+from chainrule._src.tape.protocol import as_array, implements
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.tape.view import read_only
+
+ndarray = np.ndarray
+
+
+@implements(np.reshape, by_shape=True)
+def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
+    target = shape if shape is not None else newshape
+    target = (target,) if isinstance(target, (int, np.integer)) else tuple(target)
+    if order == "K":
+        raise ValueError("order 'K' is not permitted for reshaping")
+    order = settled_order(a, order)
+    if order == "F":  # the first axis fastest, which is the order of the transpose
+        return np.transpose(_reshape(np.transpose(a), target[::-1]))
+    if isinstance(a, Tensor):
+        return shaping.reshape(a, target)
+    return rows.view(a, shape=shaping._filled("reshape", tuple(shape_of(a)), target))
+
+
+@implements(np.ravel, by_shape=True)
+def _ravel(a: Any, order: str = "C") -> Any:
+    order = settled_order(a, order)
+    if order == "K":
+        a, order = in_memory_order(a), "C"
+    if order == "C" and isinstance(a, Tensor):
+        return shaping.ravel(a)  # in row order, so strided elements are copied
+    return _reshape(a, (-1,), order)
+
+
+@implements(np.transpose, np.permute_dims, by_shape=True)
+def _transpose(a: Any, axes: Any = None) -> Any:
+    n = len(shape_of(a))
+    order = tuple(range(n - 1, -1, -1)) if axes is None else normalize_axis_tuple(axes, n)
+    if len(order) != n:
+        raise ValueError("axes don't match array")
+    return bind(rows.permute, (a,), {"axes": order})
+
+
+@implements(np.matrix_transpose, by_shape=True)
+def _matrix_transpose(x: AnyArray, /) -> Any:
+    if len(shape_of(x)) < 2:
+        raise ValueError(f"Input array must be at least 2-dimensional, but it is {len(shape_of(x))}")
+    return _swapaxes(x, -1, -2)
+
+
+@implements(np.swapaxes, by_shape=True)
+def _swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    n = len(shape_of(a))
+    first, second = normalize_axis_index(axis1, n), normalize_axis_index(axis2, n)
+    return bind(rows.transpose, (a,), {"axis0": first - n, "axis1": second - n})
+
+
+@implements(np.moveaxis, by_shape=True)
+def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    n = len(shape_of(a))
+    src = normalize_axis_tuple(source, n, "source")
+    dst = normalize_axis_tuple(destination, n, "destination")
+    if len(src) != len(dst):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    order = [k for k in range(n) if k not in src]
+    for d, s in builtins.sorted(zip(dst, src, strict=True)):
+        order.insert(int(d), int(s))
+    return bind(rows.permute, (a,), {"axes": tuple(order)})
+
+
+@implements(np.rollaxis, by_shape=True)
+def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    n = len(shape_of(a))
+    axis, start = normalize_axis_index(axis, n), normalize_axis_index(start, n + 1)
+    return _moveaxis(a, axis, start - 1 if axis < start else start)
+
+
+@implements(np.expand_dims, by_shape=True)
+def _expand_dims(a: Any, axis: Any) -> Any:
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    n = len(shape_of(a)) + len(axes)
+    return bind(rows.unsqueeze, (a,), {"axis": tuple(k - n for k in normalize_axis_tuple(axes, n))})
+
+
+@implements(np.squeeze, by_shape=True)
+def _squeeze(a: Any, axis: Any = None) -> Any:
+    shape = shape_of(a)
+    n = len(shape)
+    axes = tuple(k for k in range(n) if shape[k] == 1) if axis is None else normalize_axis_tuple(axis, n)
+    for k in axes:
+        if shape[k] != 1:
+            raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return bind(rows.squeeze, (a,), {"axis": tuple(k - n for k in axes)})
+
+
+@implements(np.broadcast_to)
+def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if any(n < 0 for n in shape):
+        raise ValueError("all elements of broadcast shape must be non-negative")
+    return read_only(bind(rows.alias, (array,), {}) if tuple(shape_of(array)) == shape else _expanded(array, shape))
+
+
+def _expanded(array: Any, shape: tuple[int, ...]) -> Any:
+    return bind(rows.expand, (array,), {"shape": shape}) if tuple(shape_of(array)) != shape else array
+
+
+@implements(np.broadcast_arrays)
+def _broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+    shape = np.broadcast_shapes(*[np.shape(a) for a in args])
+    return tuple(_expanded(arranged(a), shape) for a in args)
+
+
+@implements(np.flip, by_shape=True)
+def _flip(m: Any, axis: Any = None) -> Any:
+    n = len(shape_of(m))
+    axes = checked_axes(_tuple(axis), n)  # a view, as NumPy's is
+    return bind(
+        indexing.getitem, (m,), {"index": tuple(slice(None, None, -1 if k in axes else None) for k in range(-n, 0))}
+    )
+
+
+def _tuple(x: AnyArray) -> Any:
+    return tuple(x) if isinstance(x, list) else x
+
+
+implements(np.fliplr, by_shape=True)(lambda m: _flip(m, 1))
+implements(np.flipud, by_shape=True)(lambda m: _flip(m, 0))
+
+
+@implements(np.roll, by_shape=True)
+def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    if axis is None:
+        return np.reshape(_roll(np.reshape(a, (-1,)), shift, 0), shape_of(a))
+    shift, axis = _tuple(shift), _tuple(axis)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
+    return bind(rows.roll, (a,), {"shift": shifts, "axis": checked_axes(axes, len(shape_of(a)))})
+
+
+@implements(np.rot90, by_shape=True)
+def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
+    a, b = checked_axes(tuple(axes), len(shape_of(m)))
+    if a == b:
+        raise ValueError("Axes must be different.")
+    if k % 2 == 0:
+        return np.flip(m, (a, b) if k % 4 else ())
+    return np.swapaxes(np.flip(m, b), a, b) if k % 4 == 1 else np.flip(np.swapaxes(m, a, b), b)
+
+
+@implements(np.concatenate, by_shape=True)
+def _concatenate(
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
+    arrays = [arranged(a) for a in arrays]
+    _check_casts(arrays, dtype, casting)
+    if axis is None:
+        arrays, axis = [np.reshape(a, (-1,)) for a in arrays], 0
+    n = len(shape_of(arrays[0]))
+    return in_dtype(bind(rows.cat, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n}), dtype)
+
+
+def _check_casts(arrays: list[Any], dtype: Any, casting: Any) -> None:
+    """Raise if arrays may not be cast as ``dtype=`` asks for, as NumPy does."""
+    for a in arrays if dtype is not None else ():
+        if not np.can_cast(dtype_of(a), dtype, casting):
+            raise TypeError(
+                f"Cannot cast array data from {dtype_of(a)!r} to {np.dtype(dtype)!r} according to the rule {casting!r}"
+            )
+
+
+@implements(np.stack, by_shape=True)
+def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    arrays = [arranged(a) for a in arrays]
+    _check_casts(arrays, dtype, casting)
+    n = len(shape_of(arrays[0])) + 1
+    return in_dtype(bind(rows.stack, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n}), dtype)
+
+
+implements(np.atleast_1d)(lambda *arys: joining._each(arys, lambda x: x if shape_of(x) else np.reshape(x, (1,))))
+implements(np.atleast_2d)(
+    lambda *arys: joining._each(arys, lambda x: x if len(shape_of(x)) > 1 else np.reshape(x, (1, -1)))
+)
+
+
+@implements(np.vstack, by_shape=True)
+def _vstack(tup: Any, **options: Any) -> Any:
+    return np.concatenate([np.atleast_2d(arranged(a)) for a in tup], axis=0, **options)
+
+
+@implements(np.hstack, by_shape=True)
+def _hstack(tup: Any, **options: Any) -> Any:
+    arrays = [np.atleast_1d(arranged(a)) for a in tup]
+    return np.concatenate(arrays, axis=0 if len(np.shape(arrays[0])) == 1 else 1, **options)
+
+
+@implements(np.column_stack, by_shape=True)
+def _column_stack(tup: Any) -> Any:
+    arrays = [arranged(a) for a in tup]
+    return np.concatenate([np.reshape(a, (-1, 1)) if len(np.shape(a)) < 2 else a for a in arrays], axis=1)
+
+
+@implements(np.append, by_shape=True)
+def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+    return np.concatenate([arr, values], axis=axis)
+
+
+@implements(np.split)
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    if isinstance(indices_or_sections, (int, np.integer)) and shape_of(ary)[axis] % indices_or_sections:
+        raise ValueError(
+            f"array split does not result in an equal division: {shape_of(ary)[axis]} in {indices_or_sections} parts. "
+            "np.array_split makes parts of unequal length"
+        )
+    return _array_split(ary, indices_or_sections, axis)
+
+
+@implements(np.array_split)
+def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    n = shape_of(ary)[axis]
+    if isinstance(indices_or_sections, (int, np.integer)):
+        if indices_or_sections <= 0:
+            raise ValueError("number sections must be larger than 0.")
+        cuts = splitting.even_cuts("array_split", n, int(indices_or_sections))
+    else:
+        cuts = [0, *indices_or_sections, n]
+    lead = (slice(None),) * normalize_axis_index(axis, len(shape_of(ary)))
+    return [ary[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)]
+
+
+@implements(np.tile)
+def _tile(A: Any, reps: Any) -> Any:
+    return joining.tile(A, *((reps,) if isinstance(reps, int) else reps))
+
+
+@implements(np.repeat)
+def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    a, axis = flattened(a, axis)
+    index = joining.repeated(shape_of(a)[axis], repeats)
+    return bind(indexing.take, (a, index), {"axis": axis})
+
+
+@implements(np.pad, by_shape=True)
+def _pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
+    n = len(shape_of(array))
+    widths = tuple((int(a), int(b)) for a, b in np.broadcast_to(pad_width, (n, 2)))
+    if mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or kwargs.get("reflect_type", "even") != "even":
+        odd = kwargs.get("reflect_type", "even") != "even"
+        raise errors.numpy_keyword("pad", f"reflect_type={kwargs['reflect_type']!r}" if odd else f"mode={mode!r}")
+    return laid_beside(_padded(array, widths, mode, kwargs), array)
+
+
+def _padded(array: Any, widths: tuple[tuple[int, int], ...], mode: str, kwargs: dict[str, Any]) -> Any:
+    n = len(widths)
+    if mode == "constant":
+        value = kwargs.pop("constant_values", 0)
+        if kwargs:
+            raise ValueError(f"unsupported keyword arguments for mode 'constant': {set(kwargs)}")
+        if np.ndim(value) == 0:
+            return rows.pad(array, widths=widths, value=value)
+        for k, ends in enumerate(np.broadcast_to(value, (n, 2)).tolist()):  # a corner has the value of its last axis
+            for side, end in enumerate(ends):
+                here = tuple((*((widths[k][0], 0), (0, widths[k][1]))[side],) if i == k else (0, 0) for i in range(n))
+                array = rows.pad(array, widths=here, value=end)
+        return array
+    for k, (a, b) in enumerate(widths):
+        if a or b:
+            index = np.pad(np.arange(shape_of(array)[k]), (a, b), mode=mode, **kwargs)  # type: ignore[call-overload]
+            array = bind(indexing.take, (array, index), {"axis": k - n})
+    return array
+
+
+@implements(np.tril, by_shape=True)
+def _tril(m: Any, k: int = 0) -> Any:
+    return bind(rows.tril, (_square(m),), {"k": k})
+
+
+@implements(np.triu, by_shape=True)
+def _triu(m: Any, k: int = 0) -> Any:
+    return bind(rows.triu, (_square(m),), {"k": k})
+
+
+def _square(m: Any) -> Any:
+    """NumPy masks a vector with a matrix."""
+    n = shape_of(m)
+    return np.broadcast_to(m, (n[0], n[0])) if len(n) == 1 else m
+
+
+@implements(np.diagonal, by_shape=True)
+def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    n = len(shape_of(a))
+    if n < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    first, second = normalize_axis_index(axis1, n), normalize_axis_index(axis2, n)
+    if first == second:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    return read_only(bind(rows.diagonal, (a,), {"offset": offset, "axis1": first - n, "axis2": second - n}))
+
+
+@implements(np.diag, by_shape=True)
+def _diag(v: Any, k: int = 0) -> Any:
+    if len(shape_of(v)) == 2:
+        return _diagonal(v, k)
+    n = shape_of(v)[0] + builtins.abs(k)
+    return bind(rows.undiagonal, (v,), {"offset": k, "axis1": -2, "axis2": -1, "sizes": (n, n)})
+
+
+@implements(np.trace, by_shape=True)
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+    return np.sum(_diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+@implements(np.meshgrid)
+def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    vectors: list[Any] = [np.reshape(x, -1) if isinstance(x, Tensor) else wrap(as_array(x).reshape(-1)) for x in xi]
+    grids: Any
+    if sparse:
+        order = [1, 0, *range(2, len(xi))] if indexing == "xy" and len(xi) > 1 else list(range(len(xi)))
+        grids = [
+            np.reshape(x, [-1 if i == at else 1 for i in range(len(xi))]) for x, at in zip(vectors, order, strict=True)
+        ]
+    else:
+        grids = matrices.meshgrid(*vectors, indexing=indexing)
+    return [g.clone() for g in grids] if copy else list(grids)
+
+
+@implements(np.take)
+def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    a, axis = flattened(a, axis)
+    indices = indices if hasattr(indices, "shape") else np.asarray(indices)
+    if mode != "raise":
+        n = shape_of(a)[axis]
+        indices = np.remainder(indices, n) if mode == "wrap" else np.clip(indices, 0, n - 1)
+    return bind(indexing.take, (a, indices), {"axis": axis})
+
+
+@implements(np.take_along_axis)
+def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    if not hasattr(indices, "dtype") or indices.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    arr, axis = flattened(arr, axis)
+    return bind(indexing.gather, (arr, indices), {"axis": axis})
+
+
+# -- shorthands -------------------------------------------------------------------------------------------------------
+
+
+implements(np.atleast_3d)(lambda *arys: joining.atleast_3d(*arys))
+implements(np.diagflat, by_shape=True)(lambda v, k=0: _diag(np.reshape(v, (-1,)), k))
+
+
+@implements(np.dstack, by_shape=True)
+def _dstack(tup: Any) -> Any:
+    return np.concatenate([np.atleast_3d(arranged(a)) for a in tup], axis=2)
+
+
+@implements(np.block, by_shape=True)
+def _block(arrays: Any) -> Any:
+    def join(part: Any, depth: int) -> tuple[Any, int]:
+        """Innermost lists are joined along the last axis, the lists around them along the axis before, and so on."""
+        if not isinstance(part, list):
+            return (part if depth else np.copy(part)), 0
+        parts = [join(p, depth + 1) for p in part]
+        level = max(d for _, d in parts) + 1
+        blocks = [np.atleast_1d(p) if level == 1 else np.atleast_2d(p) for p, _ in parts]
+        return np.concatenate(blocks, axis=-level), level
+
+    return join(arrays, 0)[0]
+
+
+@implements(np.hsplit)
+def _hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return np.split(ary, indices_or_sections, axis=0 if len(shape_of(ary)) == 1 else 1)
+
+
+@implements(np.vsplit)
+def _vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return np.split(ary, indices_or_sections, axis=0)
+
+
+@implements(np.dsplit)
+def _dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return np.split(ary, indices_or_sections, axis=2)
+
+
+if hasattr(np, "unstack"):
+
+    @implements(np.unstack)
+    def _unstack(x: Any, /, *, axis: int = 0) -> Any:
+        first = np.moveaxis(x, axis, 0)
+        return tuple(first[i] for i in range(shape_of(first)[0]))
+
+
+@implements(np.select)
+def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    result = default
+    for condition, choice in zip(reversed(list(condlist)), reversed(list(choicelist)), strict=True):
+        result = np.where(condition, choice, result)
+    return laid(result, "C")
+
+
+@implements(np.delete)
+def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    arr, along = flattened(arr, axis)
+    obj = plain(obj) if isinstance(obj, Tensor) else obj
+    left = np.delete(np.arange(shape_of(arr)[along]), obj)
+    if not isinstance(obj, slice) and (np.size(obj) != 1 or np.asarray(obj).dtype == bool):  # NumPy indexes with a mask
+        return read_any(arr, (*(slice(None),) * (along % len(shape_of(arr))), left), "K")
+    return laid_beside(bind(indexing.take, (arr, left), {"axis": along}), arr)
+
+
+@implements(np.compress)
+def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    a, along = flattened(a, axis)
+    return bind(indexing.take, (a, np.flatnonzero(plain(condition))), {"axis": along})
+
+
+@implements(np.extract)
+def _extract(condition: Any, arr: Any) -> Any:
+    return _compress(np.ravel(plain(condition)), arr)
+
+
+def plain(x: Any) -> Any:
+    """The numbers themselves, for results that no gradient passes through. What is still to be computed is an error."""
+    found = _numbers(x) if isinstance(x, Tensor) else np.asarray(x)
+    return found.inside if type(found) is Foreign else found
+
+
+def _numbers(x: Tensor) -> Any:
+    """The array of a tensor: of NumPy's, or of another library as it is."""
+    return x._raw if type(x._raw) is Foreign else x.detach().numpy()
+
+
+def _plainly(function: Any) -> None:
+    """Integer or boolean results: computed on the numbers, returned as tensors."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(_numbers(a) if isinstance(a, Tensor) else a for a in args)
+        kwargs = {name: _numbers(a) if isinstance(a, Tensor) else a for name, a in kwargs.items()}
+        result = function(*args, **kwargs)
+        return tuple(wrap(r) for r in result) if isinstance(result, tuple) else wrap(result)
+
+    implements(function)(call)
+
+
+implements(np.diag_indices_from)(lambda arr: np.diag_indices_from(np.empty(shape_of(arr))))
+implements(np.tril_indices_from)(lambda arr, k=0: np.tril_indices_from(np.empty(shape_of(arr)), k))
+implements(np.triu_indices_from)(lambda arr, k=0: np.triu_indices_from(np.empty(shape_of(arr)), k))
+
+for _function in (np.nonzero, np.argwhere, np.flatnonzero, np.digitize, np.isneginf, np.isposinf):
+    _plainly(_function)
+
+
+def _inserted_batch(prim: Any, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    return each_example(prim, payloads, batched, size, params) if batched[0] else applied(prim, payloads, params)
+
+
+@discrete(listed=False, batch=_inserted_batch)
+def inserted(x, y, *, side):
+    """Where the elements of y would be inserted into a sorted vector."""
+    return np.searchsorted(x, y, side)
+
+
+@implements(np.searchsorted)
+def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    a, v = operands(a, v)
+    return bind(inserted, (a if sorter is None else np.take(a, plain(sorter)), v), {"side": side})

@@ -1,0 +1,543 @@
+"""NumPy's reductions, scans and sorts on tensors and other array-likes, and the methods of ufuncs."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.shapes import dtype_of, from_end, shape_of
+from chainrule._src.messages import errors
+from chainrule._src.ops import ordering
+from chainrule._src.ops.numpy_layout import laid
+from chainrule._src.ops.numpy_lists import arranged
+from chainrule._src.ops.shaping import layout
+from chainrule._src.table import indexing, reduction, statistics
+from chainrule._src.table import shape as rows
+from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.protocol import UFUNC_METHODS, UFUNCS, call_ufunc, holds_of, implements, on_numbers
+from chainrule._src.tape.tensor import Tensor, wrap
+
+NOTHING: Any = np._NoValue
+
+
+def _is_set(option: Any) -> bool:
+    return option is not NOTHING and option is not None
+
+
+def checked_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """NumPy's ``axis`` as axes counted from the end."""
+    if axis is None:
+        return tuple(range(-ndim, 0))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    for a in axes:
+        if not -ndim <= a < ndim:
+            raise np.exceptions.AxisError(a, ndim)
+    return from_end(axes, ndim)
+
+
+def flattened(a: Any, axis: Any) -> tuple[Any, int]:
+    """The array and an axis counted from the end; all elements in one row where no axis was given, or of a number."""
+    if axis is None or (not shape_of(a) and axis in (0, -1)):
+        return np.reshape(a, (-1,)), -1
+    return a, checked_axes(operator.index(axis), len(shape_of(a)))[0]
+
+
+def sliced(a: Any, start: Any, stop: Any, axis: int) -> Any:
+    """``a[start:stop]`` along an axis."""
+    tail = (slice(None),) * (-checked_axes(axis, len(shape_of(a)))[0] - 1)
+    return a[(..., slice(start, stop), *tail)]
+
+
+def _reduce(row: Any, a: Any, axis: Any, keepdims: Any, **params: Any) -> Any:
+    keep = keeps(keepdims)
+    if not shape_of(a) and axis in (0, -1) and row is not reduction.mean and not params:
+        axis = ()  # NumPy's ufuncs reduce numbers along an axis, its mean and std don't
+    return bind(row, (a,), {"axis": checked_axes(axis, len(shape_of(a))), "keepdims": keep, **params})
+
+
+def in_dtype(a: Any, dtype: Any) -> Any:
+    return a if dtype is None or a.dtype == dtype else rows.cast(a, dtype=np.dtype(dtype))
+
+
+def wide(a: Any, dtype: Any = None) -> Any:
+    """What NumPy averages: in the dtype, or where there is none integers and booleans in float64."""
+    return in_dtype(a, np.float64 if dtype is None and a.dtype.kind in "iub" else dtype)
+
+
+# -- sums and products -----------------------------------------------------------------------------------------------
+
+
+def _total(row: Any, pair: Any, neutral: float) -> Any:
+    def reduce(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = NOTHING,
+        where: Any = True,
+    ) -> Any:
+        if where is not True:
+            a = np.where(where, a, neutral)
+        return _begun(pair, in_dtype(_reduce(row, in_dtype(a, dtype), axis, keepdims), dtype), initial)
+
+    return reduce
+
+
+def _begun(pair: Any, result: Any, initial: Any) -> Any:
+    """A reduction that begins with a number, in the dtype that it has without."""
+    return in_dtype(pair(result, initial), result.dtype) if _is_set(initial) else result
+
+
+_sum = implements(np.sum, by_shape=True)(_total(reduction.sum, np.add, 0))
+_prod = implements(np.prod, by_shape=True)(_total(reduction.prod, np.multiply, 1))
+_of_floats = _total(reduction.logsumexp, np.logaddexp, -np.inf)
+
+
+def _logaddexp(a: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False, **options: Any) -> Any:
+    return _of_floats(_in_loop(a, dtype), axis, dtype, keepdims=keepdims, **options)
+
+
+def _in_loop(a: Any, dtype: Any) -> Any:
+    """What ``np.logaddexp`` reduces: in the dtype of its loop."""
+    return in_dtype(
+        a, np.logaddexp.resolve_dtypes((None, dtype_of(a), None), reduction=True)[1] if dtype is None else dtype
+    )
+
+
+@implements(np.mean, by_shape=True)
+def _mean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
+    a = wide(a, dtype)
+    if where is True:
+        return in_dtype(_reduce(reduction.mean, a, axis, keepdims), dtype)
+    return _sum(a, axis, keepdims=keepdims, where=where) / _counted(where, a, axis, keepdims)
+
+
+def _counted(where: Any, a: Any, axis: Any, keepdims: Any) -> Any:
+    """How many elements take part, as plain numbers or an array-like of them."""
+    return np.sum(np.broadcast_to(where, shape_of(a)), axis=axis, keepdims=keeps(keepdims))
+
+
+def _spread(formula: Any) -> Any:
+    """NumPy's signature of a variance or deviation, around a formula that is told how many degrees of freedom to take off."""
+
+    def reduce(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: float = 0,
+        keepdims: Any = False,
+        *,
+        where: Any = True,
+        mean: Any = NOTHING,
+        correction: Any = NOTHING,
+    ) -> Any:
+        return formula(a, axis, dtype, ddof if correction is NOTHING else correction, keepdims, where, mean)
+
+    return reduce
+
+
+def _spread_of_all(row: Any) -> Any:
+    def formula(a: Any, axis: Any, dtype: Any, ddof: float, keepdims: Any, where: Any, mean: Any) -> Any:
+        a = _wide_squares(a, dtype)
+        if where is not True:
+            a = np.where(where, a, 0)
+            mean = mean if _is_set(mean) else _mean(a, axis, keepdims=True, where=where)
+        if _is_set(mean):
+            away = a - mean
+            squares = np.real(away * np.conjugate(away))
+            total = np.sum(squares, axis=axis, keepdims=keeps(keepdims), where=where)
+            variance = total / np.maximum(_counted(where, a, axis, keepdims) - ddof, 0)
+            return _root(variance) if row is statistics.std else variance
+        return _reduce(row, a, axis, keepdims, correction=ddof)
+
+    return _spread(formula)
+
+
+def _wide_squares(a: Any, dtype: Any) -> Any:
+    if dtype is not None and a.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+        raise errors.numpy_keyword("var", f"dtype={np.dtype(dtype)} of complex numbers")
+    return wide(a, dtype)
+
+
+def _root(variance: Any) -> Any:
+    """A standard deviation; where it is 0, its derivative is 0, as that of the row."""
+    none = variance == 0
+    return np.where(none, variance, np.sqrt(np.where(none, 1, variance)))
+
+
+_var = implements(np.var, by_shape=True)(_spread_of_all(statistics.var))
+_std = implements(np.std, by_shape=True)(_spread_of_all(statistics.std))
+
+
+@implements(np.average)
+def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+    a = wide(a) if hasattr(a, "dtype") else np.asarray(a)
+    shape = shape_of(a)
+    if weights is None:
+        mean = _mean(a, axis, keepdims=keepdims)
+        n = math.prod(shape) / math.prod(shape_of(mean))
+        return (mean, np.full(shape_of(mean), n, mean.dtype)) if returned else mean
+    weights = arranged(weights)
+    if shape_of(weights) != shape and axis is not None:
+        weights = np.reshape(weights, tuple(-1 if i == axis % len(shape) else 1 for i in range(len(shape))))
+    keep = keeps(keepdims)
+    scale = np.sum(np.broadcast_to(weights, shape), axis=axis, keepdims=keep)
+    mean = np.sum(np.multiply(a, weights), axis=axis, keepdims=keep) / scale
+    return (mean, scale) if returned else mean
+
+
+@implements(np.count_nonzero)
+def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return _reduce(reduction.sum, rows.cast(a != 0, dtype=np.dtype(np.int64)), axis, keepdims)
+
+
+# -- extrema and truth -----------------------------------------------------------------------------------------------
+
+
+def _extremum(row: Any, pair: Any) -> Any:
+    def reduce(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True
+    ) -> Any:
+        if where is not True:
+            if not _is_set(initial):
+                raise ValueError(
+                    f"reduction operation '{pair.__name__}' does not have an identity, so to use a where mask one has to "
+                    "specify 'initial'"
+                )
+            a = in_dtype(np.where(where, a, initial), a.dtype)
+        if _is_set(initial) and not math.prod(shape_of(a)):
+            return in_dtype(np.sum(a, axis=axis, keepdims=keeps(keepdims)) + initial, a.dtype)
+        return _begun(pair, _reduce(row, a, axis, keepdims), initial)
+
+    return reduce
+
+
+_max = implements(np.max, np.amax, by_shape=True)(_extremum(reduction.amax, np.maximum))
+_min = implements(np.min, np.amin, by_shape=True)(_extremum(reduction.amin, np.minimum))
+
+
+@implements(np.ptp, by_shape=True)
+def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    return _max(a, axis, keepdims=keepdims) - _min(a, axis, keepdims=keepdims)
+
+
+def _truth(row: Any, neutral: bool) -> Any:
+    def reduce(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+        return _reduce(row, a if where is True else np.where(where, a, neutral), axis, keepdims)
+
+    return reduce
+
+
+_any = implements(np.any)(_truth(reduction.any, False))
+_all = implements(np.all)(_truth(reduction.all, True))
+
+
+def _place(row: Any) -> Any:
+    def search(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        keep = keeps(keepdims)
+        flat, along = flattened(a, axis)
+        found = bind(row, (flat,), {"axis": along, "keepdims": keep and axis is not None})
+        return np.reshape(found, (1,) * len(shape_of(a))) if keep and axis is None else found
+
+    return search
+
+
+implements(np.argmax)(_place(reduction.argmax))
+implements(np.argmin)(_place(reduction.argmin))
+
+
+# -- nan aside -------------------------------------------------------------------------------------------------------
+
+
+def without_nan(a: Any, neutral: float) -> Any:
+    """The array with a number in the place of every NaN."""
+    return np.where(np.isnan(a), neutral, a) if a.dtype.kind in "fc" else a
+
+
+def _of_numbers(function: Any, neutral: float) -> Any:
+    def reduce(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **options: Any
+    ) -> Any:
+        options |= {} if dtype is None else {"dtype": dtype}
+        return function(without_nan(a, neutral), axis=axis, keepdims=keepdims, **options)
+
+    return reduce
+
+
+implements(np.nansum)(_of_numbers(_sum, 0))
+implements(np.nanprod)(_of_numbers(_prod, 1))
+
+
+def _extremum_of_numbers(function: Any, neutral: float) -> Any:
+    reduce = _of_numbers(function, neutral)
+    return lambda a, axis=None, out=None, keepdims=False, **options: reduce(a, axis, keepdims=keepdims, **options)
+
+
+implements(np.nanmax)(_extremum_of_numbers(_max, -np.inf))
+implements(np.nanmin)(_extremum_of_numbers(_min, np.inf))
+
+
+def _there(a: Any, where: Any) -> Any:
+    """Where there are numbers among the elements that take part."""
+    here = ~np.isnan(a)
+    return here if where is True else here & where
+
+
+@implements(np.nanmean)
+def _nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
+    where = True if where is NOTHING else where
+    if a.dtype.kind not in "fc":
+        return _mean(a, axis, dtype, keepdims=keepdims, where=where)
+    return _mean(without_nan(a, 0), axis, dtype, keepdims=keepdims, where=_there(a, where))
+
+
+def _spread_of_numbers(spread: Any, finish: Any) -> Any:
+    def formula(a: Any, axis: Any, dtype: Any, ddof: float, keepdims: Any, where: Any, mean: Any) -> Any:
+        where = True if where is NOTHING else where
+        if a.dtype.kind not in "fc":
+            return spread(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
+        a, here = _wide_squares(a, dtype), _there(a, where)
+        mean = mean if _is_set(mean) else _nanmean(a, axis, keepdims=True, where=where)
+        away = in_dtype(np.where(here, a - mean, 0), a.dtype)
+        left = _counted(here, a, axis, keepdims) - ddof
+        total = np.sum(np.real(away * np.conjugate(away)), axis=axis, keepdims=keeps(keepdims))
+        return finish(np.where(left > 0, total / np.where(left > 0, left, 1).astype(total.dtype), np.nan))
+
+    return _spread(formula)
+
+
+implements(np.nanvar)(_spread_of_numbers(_var, lambda variance: variance))
+implements(np.nanstd)(_spread_of_numbers(_std, _root))
+
+
+def _refuse(name: str, others: dict[str, Any]) -> None:
+    """Raise for the arguments of NumPy's that a function does not know."""
+    for keyword, value in others.items():
+        if value is not NOTHING and not (value is True and keyword == "where"):
+            raise errors.numpy_keyword(name, keyword)
+
+
+def keeps(keepdims: Any) -> bool:
+    """Whether ``keepdims`` was given, and says so."""
+    return keepdims is not NOTHING and builtins.bool(keepdims)
+
+
+# -- sorts and scans -------------------------------------------------------------------------------------------------
+
+
+@implements(np.argsort)
+def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    a, along = flattened(a, axis)
+    places = functools.partial(np.argsort, axis=along, kind=kind, stable=stable)  # equal elements as NumPy leaves them
+    return wrap(on_numbers(a, places)) if isinstance(a, Tensor) else on_numbers(a, places)
+
+
+@implements(np.sort)
+def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    if axis is not None:
+        checked_axes(axis, len(shape_of(a)))  # of a number, too
+    a, along = flattened(a, axis)
+    return laid_alike(_sorted, a, along)
+
+
+def _sorted(a: Any, along: int) -> Any:
+    return indexing.gather(a, bind(reduction.argsort, (a,), {"axis": along, "descending": False}), axis=along)
+
+
+def laid_alike(function: Any, a: Any, along: int) -> Any:
+    """A function along an axis, whose result lies in memory as the array does, as NumPy's copies do (``order="K"``)."""
+    steps = layout(a).strides if isinstance(a, Tensor) else a.strides
+    n = len(steps)
+    order = sorted(range(n), key=lambda k: -abs(steps[k]))
+    if order == list(range(n)):
+        return function(a, along)
+    result = function(np.transpose(a, order), order.index(along % n) - n)
+    return np.transpose(result, [order.index(k) for k in range(n)])
+
+
+@implements(np.median)
+def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+    if not math.prod(shape_of(a)):
+        return _mean(a, axis, keepdims=keepdims)
+    result = _quantile(a, 0.5, axis, keepdims=keepdims)
+    if not isinstance(axis, (int, np.integer)):
+        return result
+    order = [k for k in rows.slowest_first(a) if k != axis % len(shape_of(a))]  # as means of what is in the middle lie
+    return rows.laid_along(result, [int(axis), *order] if keeps(keepdims) else np.argsort(np.argsort(order)).tolist())
+
+
+@implements(np.percentile)
+def _percentile(a: Any, q: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
+    kind = dtype_of(a) if dtype_of(a).kind == "f" else np.dtype(float)
+    q = np.asarray(q, kind) if isinstance(q, (int, float)) else np.asarray(q)
+    return _quantile(a, np.true_divide(q, kind.type(100)), axis, **options)
+
+
+@implements(np.quantile)
+def _quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+    **others: Any,
+) -> Any:
+    _refuse("quantile", {keyword: value for keyword, value in others.items() if value is not None})
+    if method != "linear":
+        raise errors.numpy_keyword("quantile", f"method={method!r}")
+    if not np.all((np.asarray(q) >= 0) & (np.asarray(q) <= 1)):
+        raise ValueError("Quantiles must be in the range [0, 1]")
+    if a.dtype.kind == "c":
+        raise TypeError("a must be an array of real numbers")
+    q = np.asarray(q, a.dtype) if isinstance(q, (int, float)) and a.dtype.kind == "f" else np.asarray(q)
+    exact = q.dtype.kind in "iu"  # the ends alone: nothing to interpolate
+    a = a if exact else wide(a)
+    ndim = len(shape_of(a))
+    axes = checked_axes(axis, ndim)
+    ordered, rest = in_order(a, axes)
+    position = np.asarray((shape_of(ordered)[0] - 1) * q)
+    low = np.floor(position)
+    below, above = ordered[low.astype(int)], ordered[np.ceil(position).astype(int)]
+    weight = np.reshape(np.asarray(position - low), (*position.shape, *(1,) * len(rest)))
+    result = below if exact else below + weight * (above - below)
+    if holds_of(ordered[-1], _has_nan):  # NaN is sorted to the end, and is in every quantile
+        result = np.where(np.isnan(ordered[-1]), np.nan, result)
+    result = laid(result, "C")
+    if keeps(keepdims):
+        shape = tuple(1 if k in axes else n for k, n in zip(range(-ndim, 0), shape_of(a), strict=True))
+        return np.reshape(result, (*position.shape, *shape))
+    return result
+
+
+def _has_nan(x: Any) -> Any:
+    return np.asarray(np.isnan(x).any())
+
+
+def in_order(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+    """The elements of some axes sorted along one, in front; and the shape of the others."""
+    moved = in_front(a, axes)
+    return np.sort(moved, axis=0), tuple(shape_of(moved)[1:])
+
+
+def in_front(a: Any, axes: tuple[int, ...]) -> Any:
+    """The elements along some axes one after another, along the first axis; of a number, the number."""
+    shape = shape_of(a)
+    ndim = len(shape)
+    if not ndim:
+        return np.reshape(a, (1,))
+    others = [k for k in range(-ndim, 0) if k not in axes]
+    count = math.prod([shape[k] for k in axes])
+    return np.reshape(np.transpose(a, [k % ndim for k in (*axes, *others)]), (count, *[shape[k] for k in others]))
+
+
+@implements(np.cumsum, by_shape=True)
+def _cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return _scan(reduction.cumsum, a, axis, dtype)
+
+
+@implements(np.cumprod, by_shape=True)
+def _cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return _scan(reduction.cumprod, a, axis, dtype)
+
+
+def _scan(row: Any, a: Any, axis: Any, dtype: Any) -> Any:
+    a, along = flattened(a, axis)
+    if dtype is None and a.dtype.kind in "iub" and a.dtype.itemsize < 8:
+        dtype = np.uint64 if a.dtype.kind == "u" else np.int64
+    return bind(row, (in_dtype(a, dtype),), {"axis": along})
+
+
+@implements(np.diff, by_shape=True)
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    if not hasattr(a, "shape"):
+        a = arranged(a)
+    if not shape_of(a):
+        raise ValueError("diff requires input that is at least one dimensional")
+    if prepend is not NOTHING or append is not NOTHING:
+        parts = [arranged(p) for p in (prepend, a, append) if p is not NOTHING]
+        edge = list(shape_of(a))
+        edge[checked_axes(axis, len(edge))[0]] = 1
+        a = np.concatenate([p if shape_of(p) else np.broadcast_to(p, edge) for p in parts], axis=axis)
+    tail = (slice(None),) * (-checked_axes(axis, len(shape_of(a)))[0] - 1)
+    step = np.not_equal if dtype_of(a).kind == "b" else np.subtract
+    for _ in range(n):
+        a = step(a[(..., slice(1, None), *tail)], a[(..., slice(None, -1), *tail)])
+    return a
+
+
+@implements(np.trapezoid, by_shape=True)
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    y = np.moveaxis(y, axis, -1)
+    width = dx if x is None else np.diff(x) if len(np.shape(x)) == 1 else np.diff(np.moveaxis(x, axis, -1))
+    return np.sum(np.true_divide(np.multiply(width, y[..., 1:] + y[..., :-1]), 2), axis=-1)
+
+
+# -- methods of ufuncs -----------------------------------------------------------------------------------------------
+
+
+def _reducer(row: Any, function: Any) -> Any:
+    def reduce(a: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        if dtype is None and not options:  # what rules call
+            return _reduce(row, a, axis, keepdims)
+        return function(a, axis, keepdims=keepdims, **({} if dtype is None else {"dtype": dtype}), **options)
+
+    return reduce
+
+
+def _running(function: Any, a: Any, axis: Any, dtype: Any) -> Any:
+    if not shape_of(a):
+        raise TypeError("cannot accumulate on a scalar")
+    return function(a if dtype is None else np.astype(a, np.dtype(dtype)), axis)[0]
+
+
+UFUNC_METHODS.update(
+    {
+        (np.add, "reduce"): _reducer(reduction.sum, _sum),
+        (np.multiply, "reduce"): _reducer(reduction.prod, _prod),
+        (np.maximum, "reduce"): _reducer(reduction.amax, _max),
+        (np.minimum, "reduce"): _reducer(reduction.amin, _min),
+        (np.logical_or, "reduce"): _reducer(reduction.any, _any),
+        (np.logical_and, "reduce"): _reducer(reduction.all, _all),
+        (np.logaddexp, "reduce"): _logaddexp,
+        (np.add, "accumulate"): lambda a, axis=0, dtype=None: _scan(reduction.cumsum, a, axis, dtype),
+        (np.multiply, "accumulate"): lambda a, axis=0, dtype=None: _scan(reduction.cumprod, a, axis, dtype),
+        (np.maximum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummax, a, axis, dtype),
+        (np.minimum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummin, a, axis, dtype),
+        (np.logaddexp, "accumulate"): lambda a, axis=0, dtype=None: _scan(
+            reduction.logcumsumexp, _in_loop(a, dtype), axis, dtype
+        ),
+    }
+)
+
+
+def outer(ufunc: np.ufunc) -> Any:
+    """All pairs of elements: the second operand broadcasts against new axes of the first."""
+
+    def pairs(a: Any, b: Any, dtype: Any = None) -> Any:
+        a, b = arranged(a), arranged(b)  # numbers are strong
+        x = np.reshape(a, (*shape_of(a), *(1,) * len(shape_of(b))))
+        return call_ufunc(ufunc, "__call__", (x, b), None, {} if dtype is None else {"dtype": dtype})
+
+    return pairs
+
+
+for _ufunc in UFUNCS:
+    if _ufunc.nin == 2 and _ufunc.nout == 1 and _ufunc.signature is None:
+        UFUNC_METHODS[_ufunc, "outer"] = outer(_ufunc)

@@ -1,0 +1,359 @@
+"""NumPy's statistics of samples on tensors: covariances, quantiles without NaN, histograms, and sets of values.
+
+Which bin a sample falls in, and which samples are distinct, has no derivative; weights and the values themselves have.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.messages import errors
+from chainrule._src.ops.numpy_calculus import arraylike, boxed, inexact, known, read, safely, take
+from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes, in_order, keeps
+from chainrule._src.table import indexing
+from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.protocol import ArrayLike, implements
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.tape.view import valued
+
+ndarray = np.ndarray
+_FLOAT = np.dtype(np.float64)
+
+
+def numbers(x: Any, what: str) -> Any:
+    """The plain array of the values, where the result depends on the numbers; an error inside ``vmap``."""
+    if isinstance(x, Tensor):
+        return x._concrete(what)
+    values = read(x)
+    if values is None:
+        raise errors.escaped_to_numpy(type(x).__name__)
+    return values
+
+
+def _is_ours(x: AnyArray) -> bool:
+    return isinstance(x, (Tensor, ArrayLike))
+
+
+def settled(x: Any, what: str) -> Any:
+    """The numbers of tensors; anything else, such as an index, as it is."""
+    return numbers(x, what) if _is_ours(x) else x
+
+
+# -- covariances -----------------------------------------------------------------------------------------------------
+
+
+@implements(np.cov)
+def _cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: Any = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
+    if ddof is not None and ddof != int(ddof):
+        raise ValueError("ddof must be integer")
+    x = _variables(m, y, rowvar, dtype)
+    n = shape_of(x)[1]
+    if ddof is None:
+        ddof = 0 if bias else 1
+    w = None if fweights is None else _weights("fweights", fweights, n)
+    if aweights is not None:
+        aweights = _weights("aweights", aweights, n)
+        w = aweights if w is None else w * aweights
+    total = n if w is None else np.sum(w)
+    mean = np.mean(x, axis=1, keepdims=True) if w is None else np.sum(x * w, axis=1, keepdims=True) / total
+    if aweights is None or not ddof:
+        freedom = total - ddof if ddof else total
+    else:
+        freedom = total - ddof * np.sum(w * aweights) / total
+    count = known(freedom)
+    if count is not None and count <= 0:
+        errors.warn("Degrees of freedom <= 0 for slice", RuntimeWarning)
+        freedom = 0.0
+    away = x - mean
+    others = np.conjugate(away if w is None else away * w)
+    with np.errstate(divide="ignore"):
+        factor = np.true_divide(1, freedom)
+    return np.squeeze(np.matmul(away, np.swapaxes(others, 0, 1)) * factor)
+
+
+def _variables(m: Any, y: AnyArray, rowvar: bool, dtype: Any) -> Any:
+    """A matrix with a row for every variable and a column for every observation."""
+    parts = [arraylike(a) for a in (m, y) if a is not None]
+    for name, part in zip("my", parts, strict=False):
+        if len(shape_of(part)) > 2:
+            raise ValueError(f"{name} has more than 2 dimensions")
+    kind = np.dtype(dtype) if dtype is not None else np.result_type(np.float64, *[p.dtype for p in parts])
+    rows = []
+    for part in parts:
+        matrix = np.atleast_2d(cast(part, kind))
+        turned = not rowvar and (len(shape_of(part)) != 1 if part is parts[0] else shape_of(matrix)[0] != 1)
+        rows.append(np.swapaxes(matrix, 0, 1) if turned else matrix)
+    return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=0)
+
+
+def _weights(name: str, w: Any, n: int) -> Any:
+    w = cast(arraylike(w), _FLOAT)
+    if len(shape_of(w)) > 1:
+        raise RuntimeError(f"cannot handle multidimensional {name}")
+    if shape_of(w)[0] != n:
+        raise RuntimeError(f"incompatible numbers of samples and {name}")
+    values = known(w)
+    if values is not None and name == "fweights" and not (values == np.around(values)).all():
+        raise TypeError("fweights must be integer")
+    if values is not None and (values < 0).any():
+        raise ValueError(f"{name} cannot be negative")
+    return w
+
+
+@implements(np.corrcoef)
+def _corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    c = _cov(x, y, rowvar, dtype=dtype)
+    if not shape_of(c):
+        return c / c
+    deviation = np.sqrt(np.real(np.diagonal(c)))
+    c = c / deviation[:, None] / deviation[None, :]
+    if c.dtype.kind != "c":
+        return np.clip(c, -1, 1)
+    return np.clip(np.real(c), -1, 1) + 1j * np.clip(np.imag(c), -1, 1)
+
+
+# -- quantiles without NaN -------------------------------------------------------------------------------------------
+
+
+@implements(np.nanquantile)
+def _nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = NOTHING,
+    *,
+    weights: Any = None,
+) -> Any:
+    if method != "linear" or weights is not None:
+        raise errors.numpy_keyword("nanquantile", "weights" if weights is not None else f"method={method!r}")
+    if _is_ours(q):
+        raise errors.numpy_keyword("nanquantile", "q as a tensor")
+    if a.dtype.kind == "c":
+        raise TypeError("a must be an array of real numbers")
+    return _at_ranks(a, q, axis, keepdims)
+
+
+def _at_ranks(a: Any, q: Any, axis: Any, keepdims: Any) -> Any:
+    """Between the two elements, of those that are numbers, that a fraction q of them is below."""
+    a = inexact(a)
+    kind = a.dtype if isinstance(q, (int, float)) else np.promote_types(a.dtype, np.float64)
+    q = np.asarray(q, float)
+    if not ((q >= 0) & (q <= 1)).all():
+        raise ValueError("Quantiles must be in the range [0, 1]")
+    shape = shape_of(a)
+    axes = checked_axes(axis, len(shape))
+    ordered, rest = in_order(a, axes)
+    count = np.count_nonzero(~np.isnan(ordered), axis=0)
+    position = np.reshape(q, (-1, *(1,) * len(rest))) * (count - 1)
+    low = np.maximum(np.floor(position), 0)
+    weight = cast(position - low, kind)
+    index = cast(low, np.dtype(np.int64))
+    above = cast(np.maximum(np.ceil(position), 0), np.dtype(np.int64))
+    ordered = cast(ordered, kind)
+    start = np.take_along_axis(ordered, index, axis=0)
+    value = start + weight * (np.take_along_axis(ordered, above, axis=0) - start)
+    if keeps(keepdims):
+        rest = tuple(1 if k in axes else n for k, n in zip(range(-len(shape), 0), shape, strict=True))
+    return valued(np.reshape(value, (*q.shape, *rest)))
+
+
+@implements(np.nanpercentile)
+def _nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, *options: Any, **named: Any) -> Any:
+    if not _is_ours(q):
+        q = q / 100 if isinstance(q, (int, float)) else np.asarray(q, float) / 100
+    return _nanquantile(a, q, axis, out, *options, **named)
+
+
+@implements(np.nanmedian)
+def _nanmedian(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = NOTHING
+) -> Any:
+    return _at_ranks(a, 0.5, axis, keepdims)
+
+
+# -- counts ----------------------------------------------------------------------------------------------------------
+
+
+@implements(np.bincount)
+def _bincount(x: AnyArray, /, weights: Any = None, minlength: int = 0) -> Any:
+    places = numbers(x, "np.bincount()")
+    if weights is None:
+        return wrap(np.bincount(places, minlength=minlength))
+    length = np.bincount(places, minlength=minlength).size  # checks them as NumPy does
+    weights = safely(arraylike(weights), _FLOAT)
+    if shape_of(weights) != places.shape:
+        raise ValueError("The weights and list don't have the same length.")
+    return bind(indexing.take_add, (weights, places.astype(np.int64)), {"axis": -1, "length": length})
+
+
+@implements(np.histogram_bin_edges)
+def _histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    samples, counted = numbers(a, "np.histogram()"), settled(bins, "np.histogram()")
+    weighted = None if weights is None else known(weights)  # NumPy only asks whether there are any
+    edges = np.histogram_bin_edges(samples, counted, range, weighted)
+    if np.ndim(counted):
+        return boxed(bins) if _is_ours(bins) else wrap(edges)
+    if range is not None or not samples.size or samples.min() == samples.max():
+        return wrap(edges)
+    return cast(boxed(np.linspace(np.min(a), np.max(a), edges.size)), edges.dtype)
+
+
+@implements(np.histogram)
+def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """Counts are constants; weights are not, nor the edges that are drawn from the samples' extremes."""
+    if weights is not None and tuple(np.shape(weights)) != tuple(np.shape(a)):
+        raise ValueError("weights should have the same shape as a.")
+    edges = _histogram_bin_edges(a, bins, range, weights)
+    samples, limits = np.ravel(numbers(a, "np.histogram()")), numbers(edges, "np.histogram()")
+    if _is_ours(weights):
+        place = np.searchsorted(limits, samples, side="right") - 1
+        place[samples == limits[-1]] = limits.size - 2
+        inside = np.flatnonzero((samples >= limits[0]) & (samples <= limits[-1]))
+        taken = take(np.reshape(weights, (-1,)), inside)
+        count = bind(indexing.take_add, (taken, place[inside]), {"axis": -1, "length": limits.size - 1})
+    else:
+        count = wrap(np.histogram(samples, limits, weights=None if weights is None else np.ravel(weights))[0])
+    return (count / np.diff(edges) / np.sum(count) if density else count), edges
+
+
+# -- sets ------------------------------------------------------------------------------------------------------------
+
+
+@implements(np.unique)
+def _unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    **sorted: bool,
+) -> Any:
+    wanted: Any = {"return_inverse": return_inverse, "return_counts": return_counts, "equal_nan": equal_nan}
+    _, first, *more = np.unique(numbers(ar, "unique()"), return_index=True, axis=axis, **wanted)
+    found = _chosen(ar, first, axis)
+    parts = [found, *([wrap(first)] if return_index else []), *map(wrap, more)]
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def _chosen(x: AnyArray, index: Any, axis: Any = None) -> Any:
+    """Elements of the raveled x, or entries along an axis."""
+    if axis is None:
+        return take(np.reshape(arraylike(x), (-1,)), index)
+    return take(x, index, checked_axes(axis, len(shape_of(x)))[0])
+
+
+implements(np.unique_values)(lambda x, /: _unique(x, equal_nan=False))
+
+
+def _unique_parts(function: Any) -> None:
+    """The Array API's forms, which return named tuples."""
+
+    def call(x: AnyArray, /) -> Any:
+        data = numbers(x, "unique()")
+        parts = [wrap(part) for part in function(data)]
+        parts[0] = _chosen(x, np.unique(data, return_index=True, equal_nan=False)[1])
+        return type(function(data))(*parts)
+
+    implements(function)(call)
+
+
+for _function in (np.unique_all, np.unique_counts, np.unique_inverse):
+    _unique_parts(_function)
+
+
+@implements(np.union1d)
+def _union1d(ar1: Any, ar2: Any) -> Any:
+    return np.unique(np.concatenate([arraylike(ar1), arraylike(ar2)], axis=None))
+
+
+@implements(np.intersect1d)
+def _intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    one, two = numbers(ar1, "np.intersect1d()"), numbers(ar2, "np.intersect1d()")
+    _, first, second = np.intersect1d(one, two, assume_unique=assume_unique, return_indices=True)
+    found = cast(boxed(_chosen(ar1, first)), np.result_type(one, two))
+    return (found, wrap(first), wrap(second)) if return_indices else found
+
+
+@implements(np.setdiff1d)
+def _setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    first = np.reshape(arraylike(ar1), (-1,)) if assume_unique else np.unique(ar1)
+    away = np.isin(numbers(first, "np.setdiff1d()"), numbers(ar2, "np.setdiff1d()"), invert=True)
+    return take(boxed(first), np.flatnonzero(away))
+
+
+@implements(np.setxor1d)
+def _setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    parts = [arraylike(a) if assume_unique else np.unique(a) for a in (ar1, ar2)]
+    both = np.concatenate(parts, axis=None)
+    values = numbers(both, "np.setxor1d()")
+    order = np.argsort(values, kind="stable")
+    change = values[order][1:] != values[order][:-1]
+    alone = np.concatenate([[True], change])[: values.size] & np.concatenate([change, [True]])[: values.size]
+    return take(both, order[alone])
+
+
+@implements(np.isin)
+def _isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> Any:
+    values, test = known(element), known(test_elements)
+    if values is not None and test is not None:
+        return wrap(np.isin(values, test, assume_unique, invert, kind=kind))
+    found = np.any(np.expand_dims(arraylike(element), -1) == np.reshape(arraylike(test_elements), (-1,)), axis=-1)
+    return ~found if invert else found
+
+
+def _nanarg(function: Any, search: Any, aside: float) -> None:
+    def call(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
+        missing = np.isnan(a)
+        alone = known(np.all(missing, axis=axis))
+        if alone is not None and alone.any():
+            raise ValueError("All-NaN slice encountered")
+        return search(np.where(missing, aside, a), axis=axis, keepdims=keeps(keepdims))
+
+    implements(function)(call)
+
+
+_nanarg(np.nanargmax, np.argmax, -np.inf)
+_nanarg(np.nanargmin, np.argmin, np.inf)
+
+
+def _without_derivative(function: Any) -> None:
+    """Integer, boolean or plain results that only depend on the numbers."""
+    name = f"np.{function.__name__}()"
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        def plain(x: AnyArray) -> Any:
+            if isinstance(x, (list, tuple)):
+                return type(x)(map(plain, x))
+            return settled(x, name)
+
+        result = function(*map(plain, args), **{key: plain(value) for key, value in kwargs.items()})
+        if isinstance(result, tuple):
+            return tuple(wrap(np.asarray(part)) for part in result)
+        return result if isinstance(result, bool) else wrap(result)
+
+    implements(function)(call)
+
+
+for _plain_function in (np.lexsort, np.array_equiv, np.isreal, np.iscomplex, np.unravel_index, np.ravel_multi_index):
+    _without_derivative(_plain_function)

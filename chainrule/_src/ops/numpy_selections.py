@@ -1,0 +1,214 @@
+"""NumPy's insertions, partitions, choices and piecewise functions on tensors, and functions along an axis.
+
+Each decides from plain numbers where an element goes, and then moves it with a row that knows its transpose.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.ops.numpy_calculus import arraylike, boxed, known, read, take
+from chainrule._src.ops.numpy_layout import laid, laid_beside
+from chainrule._src.ops.numpy_reductions import checked_axes, flattened, laid_alike
+from chainrule._src.ops.numpy_samples import numbers, settled
+from chainrule._src.table import indexing
+from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.protocol import UFUNC_METHODS, implements
+from chainrule._src.tape.tensor import wrap
+from chainrule._src.tape.view import valued
+
+ndarray = np.ndarray
+
+
+# -- elements moved --------------------------------------------------------------------------------------------------
+
+
+@implements(np.insert)
+def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    arr = arraylike(arr)
+    arr, along = flattened(arr, axis)
+    ndim = len(shape_of(arr))
+    obj = settled(obj, "np.insert()")
+    values = cast(arraylike(values), arr.dtype)
+    values = np.reshape(values, (*(1,) * (ndim - len(shape_of(values))), *shape_of(values)))
+    n = shape_of(arr)[along]
+    many = np.insert(np.empty(n), obj, 0).size - n  # how many places there are, as NumPy reads them
+    if np.ndim(obj) == 0 and not isinstance(obj, slice):
+        values = np.moveaxis(values, 0, along)
+    if many == 1:
+        many = shape_of(values)[along]
+    order = np.insert(np.arange(n), obj, np.arange(n, n + many))
+    shape = list(shape_of(arr))
+    shape[along] = many
+    found = take(np.concatenate([arr, np.broadcast_to(values, tuple(shape))], axis=along), order, along)
+    return laid_beside(found, arr)
+
+
+@implements(np.resize)
+def _resize(a: Any, new_shape: Any) -> Any:
+    shape = (int(new_shape),) if isinstance(new_shape, (int, np.integer)) else tuple(new_shape)
+    if any(n < 0 for n in shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    flat = np.reshape(arraylike(a), (-1,))
+    n, size = shape_of(flat)[0], int(np.prod(shape, dtype=int))
+    if not n:
+        return np.zeros_like(flat, shape=shape)
+    return np.reshape(take(flat, np.arange(size) % n), shape)
+
+
+@implements(np.trim_zeros)
+def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    trim = trim.lower()
+    if trim not in ("fb", "bf", "f", "b"):
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
+    found = np.argwhere(numbers(filt, "np.trim_zeros()"))
+    ndim = len(shape_of(filt))
+    trimmed = {k % ndim for k in checked_axes(tuple(axis) if isinstance(axis, list) else axis, ndim)}
+    cuts = [slice(None)] * ndim
+    for k in trimmed:
+        first, last = (int(found[:, k].min()), int(found[:, k].max()) + 1) if len(found) else (0, 0)
+        cuts[k] = slice(
+            first if "f" in trim or not len(found) else None, last if "b" in trim or not len(found) else None
+        )
+    return filt[tuple(cuts)]
+
+
+@implements(np.argpartition)
+def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
+    a, along = flattened(a, axis)
+    values = known(a)
+    if values is None:  # inside vmap: what is sorted is partitioned at every place
+        return np.argsort(a, axis=along)
+    return wrap(np.argpartition(values, settled(kth, "np.partition()"), along))
+
+
+@implements(np.partition)
+def _partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
+    if axis is not None:
+        checked_axes(axis, len(shape_of(a)))  # of a number, too
+    a, along = flattened(a, axis)
+    return laid_alike(lambda a, along: np.take_along_axis(a, _argpartition(a, kth, along), axis=along), a, along)
+
+
+def _add_reduceat(a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
+    """Sums of the elements from each index to the next; one element where the next index is not above."""
+    along = checked_axes(axis, len(shape_of(a)))[0]
+    n = shape_of(a)[along]
+    starts = np.asarray(settled(indices, "np.add.reduceat()"))
+    if starts.size and not (starts.min() >= 0 and starts.max() < n):
+        raise IndexError(
+            f"index {starts.max() if starts.max() >= n else starts.min()} out-of-bounds in add.reduceat [0, {n})"
+        )
+    ends = np.append(starts[1:], n)
+    lengths = np.where(ends > starts, ends - starts, 1)
+    of = np.repeat(np.arange(starts.size), lengths)
+    members = starts[of] + np.arange(of.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    if dtype is None:  # as in np.add.reduce, small integers are summed in large ones
+        dtype = np.add.reduce(np.zeros(1, a.dtype)).dtype
+    a = cast(a, np.dtype(dtype))
+    return bind(indexing.take_add, (take(a, members, along), of), {"axis": along, "length": starts.size})
+
+
+UFUNC_METHODS[(np.add, "reduceat")] = _add_reduceat
+
+
+# -- choices ---------------------------------------------------------------------------------------------------------
+
+
+@implements(np.choose)
+def _choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    listed = isinstance(choices, (list, tuple))
+    parts = [arraylike(c) for c in choices] if listed else [choices[k] for k in range(shape_of(choices)[0])]
+    a = arraylike(a)
+    n = len(parts)
+    if mode == "raise":
+        values = known(a)
+        if values is not None and ((values < 0) | (values >= n)).any():
+            raise ValueError("invalid entry in choice array")
+    a = np.remainder(a, n) if mode == "wrap" else np.clip(a, 0, n - 1)
+    shape = np.broadcast_shapes(shape_of(a), *[shape_of(p) for p in parts])
+    kind = np.result_type(*[p.dtype for p in parts])
+    stacked = np.stack([np.broadcast_to(cast(p, kind), shape) for p in parts])
+    return valued(laid(np.take_along_axis(stacked, np.expand_dims(np.broadcast_to(a, shape), 0), axis=0)[0], "C"))
+
+
+@implements(np.real_if_close)
+def _real_if_close(a: Any, tol: float = 100) -> Any:
+    if a.dtype.kind != "c":
+        return a
+    limit = tol * np.finfo(a.dtype).eps if tol > 1 else tol
+    return np.real(a) if (np.absolute(numbers(a, "np.real_if_close()").imag) < limit).all() else a
+
+
+@implements(np.piecewise)
+def _piecewise(x: AnyArray, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    x = arraylike(x)
+    conditions = [arraylike(c) for c in _conditions(condlist, len(shape_of(x)))]
+    n = len(conditions)
+    if len(funclist) == n + 1:
+        conditions.append(~np.any(np.stack([cast(c, np.dtype(bool)) for c in conditions]), axis=0))
+    elif len(funclist) != n:
+        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
+    y = np.zeros_like(x)
+    for condition, function in zip(conditions, funclist, strict=True):
+        y = _piece(y, x, condition, function, args, kw)
+    return boxed(y)
+
+
+def _conditions(condlist: Any, ndim: int) -> Any:
+    """As NumPy reads them: a list of conditions, or one condition."""
+    if not isinstance(condlist, (list, tuple)) and not np.ndim(condlist):
+        return [condlist]
+    first = condlist[0]
+    several = isinstance(first, list) or bool(shape_of(first) if hasattr(first, "shape") else ())
+    return condlist if several or not ndim else [condlist]
+
+
+def _piece(y: AnyArray, x: AnyArray, condition: Any, function: Any, args: Any, kw: Any) -> Any:
+    where = read(condition)
+    if where is None:  # inside vmap every example has its own places, so the function gets all of x
+        return np.where(
+            condition, cast(arraylike(function(x, *args, **kw)), x.dtype) if callable(function) else function, y
+        )
+    where = np.broadcast_to(where.astype(bool), shape_of(x))
+    if not where.any():
+        return y
+    part = function(x[where], *args, **kw) if callable(function) else function
+    return indexing.index_put(y, cast(arraylike(part), y.dtype), index=(where,), accumulate=False)
+
+
+# -- functions along axes --------------------------------------------------------------------------------------------
+
+
+@implements(np.apply_along_axis)
+def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    arr = arraylike(arr)
+    along = checked_axes(axis, len(shape_of(arr)))[0]
+    moved = np.moveaxis(arr, along, -1)
+    lead = shape_of(moved)[:-1]
+    if not all(lead):
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    results = [arraylike(func1d(moved[(*place, ...)], *args, **kwargs)) for place in np.ndindex(*lead)]
+    first = results[0]
+    stacked = np.reshape(np.stack([cast(r, first.dtype) for r in results]), (*lead, *shape_of(first)))
+    n, extra = len(lead), len(shape_of(first))
+    position = along + n + 1
+    stacked = laid(stacked, "C")
+    return boxed(np.moveaxis(stacked, range(n, n + extra), range(position, position + extra)))
+
+
+@implements(np.apply_over_axes)
+def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+    ndim = len(shape_of(a))
+    for axis in np.atleast_1d(axes).tolist():
+        result = func(a, axis)
+        if len(shape_of(result)) != ndim:
+            result = np.expand_dims(result, axis)
+        if len(shape_of(result)) != ndim:
+            raise ValueError("function is not returning an array of the correct shape")
+        a = result
+    return a

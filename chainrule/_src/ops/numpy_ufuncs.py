@@ -1,0 +1,194 @@
+"""``reduce``, ``accumulate``, ``reduceat`` and ``at`` of the ufuncs that have no row for them: the ufunc itself, again and again.
+
+NumPy is asked first what it makes of ones: it has the errors, the dtype and the shape. What is no step function of floats is then
+computed by NumPy itself; the rest is a fold, whose every call is recorded as any other call of the ufunc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.messages import errors
+from chainrule._src.ops.numpy_calculus import arraylike, boxed
+from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes, in_front
+from chainrule._src.ops.numpy_reductions import outer as _outer
+from chainrule._src.ops.numpy_samples import settled
+from chainrule._src.tape.dispatch import cast
+from chainrule._src.tape.foreign import Foreign
+from chainrule._src.tape.protocol import UFUNC_METHODS, UFUNCS, ArrayLike, call_ufunc, on_numbers
+from chainrule._src.tape.tensor import Tensor
+
+Call = Callable[..., Any]
+
+
+def _like(method: Call, a: Any, *args: Any, **options: Any) -> Any:
+    """What NumPy gives for ones in the place of a."""
+    with np.errstate(all="ignore"):
+        return method(np.broadcast_to(np.ones((), a.dtype), tuple(shape_of(a))), *args, **options)
+
+
+def _is_fold(a: Any, like: Any) -> bool:
+    """Whether a result has a derivative, or is of another library's array."""
+    return (a.dtype.kind in "fc" and like.dtype.kind in "fc") or isinstance(getattr(a, "_raw", a), Foreign)
+
+
+def _reduce(ufunc: np.ufunc) -> Call:
+    def reduce(
+        a: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True
+    ) -> Any:
+        a = arraylike(a)
+        keep = keepdims is not NOTHING and bool(keepdims)
+        options: dict[str, Any] = {} if initial is NOTHING else {"initial": None if initial is None else 1}
+        masked = where is not True
+        if masked:
+            options["where"] = np.ones(shape_of(arraylike(where)), bool)
+        like = _like(ufunc.reduce, a, axis=axis, dtype=dtype, keepdims=keep, **options)
+        axes = checked_axes(axis, len(shape_of(a))) if shape_of(a) else ()
+        if not _is_fold(a, like):
+            options |= {} if initial is NOTHING else {"initial": settled(initial, ufunc.__name__)}
+            options |= {"where": settled(where, ufunc.__name__)} if masked else {}
+            along = axes if len(axes) != 1 else axes[0]
+            return boxed(
+                on_numbers(a, lambda x: np.asarray(ufunc.reduce(x, along, dtype=dtype, keepdims=keep, **options)))
+            )
+        begin = ufunc.identity if initial is NOTHING else initial
+        parts = in_front(cast(a, like.dtype), axes)
+        masks = in_front(np.broadcast_to(where, shape_of(a)), axes) if masked else None
+        rest = tuple(shape_of(parts)[1:])
+        count = shape_of(parts)[0]
+        if begin is None:
+            total, first = parts[0, ...], 1
+        else:
+            total, first = np.copy(np.broadcast_to(cast(arraylike(begin), like.dtype), rest)), 0
+        for k in range(first, count):
+            if masks is None:
+                total = ufunc(total, parts[k, ...])
+            else:
+                total = call_ufunc(ufunc, "__call__", (total, parts[k, ...]), (total,), {"where": masks[k, ...]})
+        return np.reshape(boxed(total), like.shape)
+
+    return reduce
+
+
+def _accumulate(ufunc: np.ufunc) -> Call:
+    def accumulate(a: Any, axis: Any = 0, dtype: Any = None) -> Any:
+        a = arraylike(a)
+        like = _like(ufunc.accumulate, a, axis, dtype)
+        (along,) = checked_axes(axis, len(shape_of(a)))
+        if not _is_fold(a, like):
+            return boxed(on_numbers(a, lambda x: ufunc.accumulate(x, along, dtype)))
+        parts = in_front(cast(a, like.dtype), (along,))
+        if not shape_of(parts)[0]:
+            return boxed(like)
+        totals = [parts[0, ...]]
+        for k in range(1, shape_of(parts)[0]):
+            totals.append(ufunc(totals[-1], parts[k, ...]))
+        return np.stack(totals, axis=along)
+
+    return accumulate
+
+
+def _reduceat(ufunc: np.ufunc) -> Call:
+    def reduceat(a: Any, indices: Any, axis: Any = 0, dtype: Any = None) -> Any:
+        a = arraylike(a)
+        starts = np.asarray(settled(indices, f"np.{ufunc.__name__}.reduceat()"))
+        like = _like(ufunc.reduceat, a, starts, axis, dtype)
+        (along,) = checked_axes(axis, len(shape_of(a)))
+        if not _is_fold(a, like):
+            return boxed(on_numbers(a, lambda x: ufunc.reduceat(x, starts, along, dtype)))
+        if not starts.size:
+            return boxed(like)
+        tail = (slice(None),) * (-along - 1)
+        a = cast(a, like.dtype)
+        ends = [*starts[1:], shape_of(a)[along]]
+        sums = []
+        for start, end in zip(starts.tolist(), ends, strict=True):
+            if end - start < 2:
+                sums.append(a[(..., start, *tail)])
+            else:
+                sums.append(call_ufunc(ufunc, "reduce", (a[(..., slice(start, end), *tail)],), None, {"axis": along}))
+        return np.stack(sums, axis=along)
+
+    return reduceat
+
+
+def _at(ufunc: np.ufunc) -> Call:
+    """The elements that are named more than once are written more than once, one after another."""
+
+    def at(a: Any, indices: Any, *operand: Any) -> None:
+        name = f"{ufunc.__name__}.at"
+        items = tuple(settled(i, f"np.{name}()") for i in (indices if isinstance(indices, tuple) else (indices,)))
+        others = [arraylike(b) for b in operand]
+        if not isinstance(a, Tensor):
+            if any(isinstance(b, (Tensor, ArrayLike)) and b.dtype.kind in "fc" for b in others):
+                raise errors.out_is_plain_array(name, a)
+            return ufunc.at(a, items, *[settled(b, f"np.{name}()") for b in others])
+        shape = tuple(shape_of(a))
+        with np.errstate(all="ignore"):
+            ufunc.at(np.ones(shape, a.dtype), items, *[np.ones(shape_of(b), b.dtype) for b in others])
+        places = np.arange(int(np.prod(shape, dtype=int))).reshape(shape)[items]
+        others = [np.reshape(np.broadcast_to(b, places.shape), (-1,)) for b in others]
+        places = np.ravel(places)
+        order = np.argsort(places, kind="stable")
+        run = np.flatnonzero(np.append(True, np.diff(places[order]) != 0)[: places.size])
+        turn = np.empty(places.size, int)
+        turn[order] = np.arange(places.size) - np.repeat(run, np.diff(np.append(run, places.size)))
+        for k in range(turn.max(initial=-1) + 1):
+            chosen = np.flatnonzero(turn == k)
+            here = np.unravel_index(places[chosen], shape) if shape else ()
+            parts = [b[chosen] if shape else b[chosen[0]] for b in others]
+            a[here] = cast(ufunc(a[here], *parts), a.dtype)
+
+    return at
+
+
+# -- ufuncs without a row --------------------------------------------------------------------------------------------
+
+
+def _frexp(x: Any) -> tuple[Any, Any]:
+    x = arraylike(x)
+    exponent = boxed(on_numbers(x, lambda x: np.frexp(x)[1]))
+    half = exponent // 2
+    return np.ldexp(np.ldexp(x, -half), half - exponent), exponent
+
+
+def _step(ufunc: np.ufunc) -> Call:
+    return lambda x: boxed(on_numbers(arraylike(x), ufunc))
+
+
+UFUNCS[np.frexp] = _frexp
+UFUNCS[np.spacing] = _step(np.spacing)
+if hasattr(np, "bitwise_count"):  # NumPy 2.0 has it
+    UFUNCS[np.bitwise_count] = _step(np.bitwise_count)
+
+
+# -- which ufuncs have these methods ---------------------------------------------------------------------------------
+
+
+def _of_complex(known: Call, fold: Call) -> Call:
+    return lambda a, *args, **options: (fold if arraylike(a).dtype.kind == "c" else known)(a, *args, **options)
+
+
+def _without(keyword: str, known: Call, fold: Call) -> Call:
+    """What is known, as long as a keyword is not given."""
+    return lambda *args, **options: (fold if options.get(keyword) is not None else known)(*args, **options)
+
+
+for _ufunc in UFUNCS:
+    if _ufunc.nout == 1 and _ufunc.signature is None:
+        UFUNC_METHODS.setdefault((_ufunc, "at"), _at(_ufunc))
+        if _ufunc.nin == 2:
+            UFUNC_METHODS.setdefault((_ufunc, "reduce"), _reduce(_ufunc))
+            UFUNC_METHODS.setdefault((_ufunc, "accumulate"), _accumulate(_ufunc))
+            UFUNC_METHODS.setdefault((_ufunc, "reduceat"), _reduceat(_ufunc))
+            UFUNC_METHODS.setdefault((_ufunc, "outer"), _outer(_ufunc))
+UFUNC_METHODS[np.divmod, "outer"] = _outer(np.divmod)
+for _ufunc in (np.maximum, np.minimum):
+    UFUNC_METHODS[_ufunc, "accumulate"] = _of_complex(UFUNC_METHODS[_ufunc, "accumulate"], _accumulate(_ufunc))
+    UFUNC_METHODS[_ufunc, "reduce"] = _without("dtype", UFUNC_METHODS[_ufunc, "reduce"], _reduce(_ufunc))
+for _ufunc in (np.logical_and, np.logical_or):
+    UFUNC_METHODS[_ufunc, "reduce"] = _without("initial", UFUNC_METHODS[_ufunc, "reduce"], _reduce(_ufunc))

@@ -1,0 +1,236 @@
+"""Sorting and what comes of it, and running totals along an axis."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.declare import op
+from chainrule._src.arrays import return_types
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops.arguments import axis_of, beside, floating, summed, tensor_of
+from chainrule._src.ops.reductions import any as any_
+from chainrule._src.ops.reductions import argmax, nonempty, of_number, picked
+from chainrule._src.table import reduction, statistics
+from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.protocol import on_numbers
+from chainrule._src.tape.tensor import Tensor, wrap
+
+# -- sorting ---------------------------------------------------------------------------------------------------------
+
+
+@op(method=True)
+def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+    """Indices that sort along ``dim``; equal elements keep their order, and nan counts as the largest."""
+    x = tensor_of("argsort", input, "biuf")
+    axis = axis_of("argsort", dim, x.ndim)
+    if axis is None:
+        return x.new_zeros((), dtype=np.int64)  # type: ignore[no-any-return]
+    return bind(reduction.argsort, (x,), {"axis": axis, "descending": descending})  # type: ignore[no-any-return]
+
+
+@op(method=True, out=True)
+def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
+    """Sorted values along ``dim``, and where they came from; equal elements keep their order."""
+    x = tensor_of("sort", input, "biuf")
+    axis = axis_of("sort", dim, x.ndim)
+    if axis is None:
+        return return_types.sort(*of_number(x))
+    return return_types.sort(*picked("sort", x, argsort(x, axis, descending), axis, True))
+
+
+@op(method=True, out=True)
+def msort(input: Any) -> Tensor:
+    """Sorted values along the first dimension."""
+    return sort(input, 0).values  # type: ignore[no-any-return]
+
+
+@op(method=True, out=True)
+def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The k largest (or smallest) elements along ``dim``, and their indices."""
+    x = tensor_of("topk", input, "iuf")
+    axis = axis_of("topk", dim, x.ndim)
+    n = 1 if axis is None else x._raw.shape[axis]
+    if not 0 <= k <= n:
+        raise RuntimeError(f"selected index k out of range: topk of {k} along a dimension of length {n}")
+    if axis is None:
+        return return_types.topk(*of_number(x))
+    indices = argsort(x, axis, largest).narrow(axis, 0, k)
+    return return_types.topk(*picked("topk", x, indices, axis, True))
+
+
+@op(method=True, out=True)
+def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """The k-th smallest element along ``dim`` (counted from 1), and its index."""
+    x = tensor_of("kthvalue", input, "iuf")
+    axis = axis_of("kthvalue", dim, x.ndim)
+    if axis is not None:
+        nonempty("kthvalue", x, (axis,))
+    n = 1 if axis is None else x._raw.shape[axis]
+    if not 1 <= k <= n:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: {k} of {n}")
+    if axis is None:
+        return return_types.kthvalue(*of_number(x))
+    indices = argsort(x, axis).narrow(axis, k - 1, 1)
+    return return_types.kthvalue(*picked("kthvalue", x, indices, axis, keepdim))
+
+
+@op(method=True, out=True)
+def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The (lower) median of everything, or along ``dim`` with its index; nan where there is one."""
+    x = tensor_of("median", input, "iuf")
+    if dim is None:
+        if not x.numel():
+            return x.new_full((), np.nan if x.dtype.kind == "f" else np.iinfo(x.dtype).min)
+        return bind(statistics.median, (x,), {"axis": tuple(range(-x.ndim, 0)), "keepdims": False})
+    axis = axis_of("median", dim, x.ndim)
+    if axis is None:
+        return return_types.median(*of_number(x))
+    nonempty("median", x, (axis,))
+    indices = argsort(x, axis).narrow(axis, (x._raw.shape[axis] - 1) // 2, 1)
+    if x.dtype.kind == "f":
+        nan = ew.isnan(x.detach())
+        first = argmax(nan, axis, keepdim=True)
+        indices = ew.where(any_(nan, axis, keepdim=True), first, indices)
+    return return_types.median(*picked("median", x, indices, axis, keepdim, overload=1))
+
+
+@op(method=True, out=True)
+def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent value along ``dim`` (the smallest of those), and the last index of it."""
+    x = tensor_of("mode", input, "biuf")
+    axis = axis_of("mode", dim, x.ndim)
+    if axis is None:
+        return return_types.mode(*of_number(x))
+    nonempty("mode", x, (axis,))
+    indices = on_numbers(x, functools.partial(_last_commonest, axis))
+    return return_types.mode(*picked("mode", x, beside(x, indices), axis, keepdim))
+
+
+def _last_commonest(axis: int, array: Any) -> Any:
+    """Where along an axis (counted from the end) the most frequent value is last; the axis is kept."""
+    array = np.moveaxis(array, axis, -1)
+    flat = array.reshape(-1, array.shape[-1])
+    picks = np.empty(flat.shape[0], np.int64)
+    for row, values in enumerate(flat):
+        _, number, counts = np.unique(values, return_inverse=True, return_counts=True)  # all nan are one
+        picks[row] = np.flatnonzero(number == np.argmax(counts))[-1]
+    return np.expand_dims(picks.reshape(array.shape[:-1]), axis)
+
+
+#: how much of the higher neighbour an interpolation takes, at a position between two
+BLENDS = {
+    "linear": lambda position, low, high: position - low,
+    "lower": lambda position, low, high: 0 * position,
+    "higher": lambda position, low, high: high > low,
+    "midpoint": lambda position, low, high: 0.5 * (high > low),
+    "nearest": lambda position, low, high: position.round() - low,
+}
+
+
+def checked_levels(name: str, x: Any, q: Any, interpolation: str) -> np.ndarray[Any, Any]:
+    """The levels of a quantile as a vector or number, after checking them."""
+    if interpolation not in BLENDS:
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
+    if isinstance(q, Tensor) and q.dtype != x.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor, but got {q.dtype}, {x.dtype}")
+    levels = np.asarray(q._array() if isinstance(q, Tensor) else q, dtype=float)
+    if levels.ndim > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, but got shape {list(levels.shape)}")
+    if ((levels < 0) | (levels > 1)).any():
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1], but got {levels}")
+    if not x.numel():
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    return levels
+
+
+@op(method=True, out=True)
+def quantile(
+    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); nan where there is one."""
+    x = tensor_of("quantile", input, "f")
+    levels = checked_levels("quantile", x, q, interpolation)
+    flat = x.reshape(-1) if dim is None or not x.ndim else x
+    axis = axis_of("quantile", -1 if dim is None else dim, flat.ndim) or -1
+    n = flat._raw.shape[axis]
+    position = levels * (n - 1)
+    low, high = np.floor(position).astype(int), np.ceil(position).astype(int)
+    moved = sort(flat, axis).values.movedim(axis, 0)
+    if interpolation == "linear" and isinstance(q, Tensor):
+        weight = ew.sub(ew.mul(q, n - 1), wrap(low.astype(x.dtype)))  # the slope there is the gradient of q
+    else:
+        weight = wrap(np.asarray(BLENDS[interpolation](position, low, high), x.dtype))
+    weight = weight.reshape((*levels.shape, *(1,) * (moved.ndim - 1)))
+    result = ew.lerp(moved[low], moved[high], weight)
+    result = ew.where(ew.isnan(moved[-1]), moved[-1], result)  # nan sorts last
+    return with_reduced(result, x.ndim, None if dim is None else axis, levels.ndim) if keepdim and x.ndim else result
+
+
+def with_reduced(result: Tensor, ndim: int, axis: int | None, levels: int) -> Tensor:
+    """Quantiles with the axis that they are along (None: all ``ndim``) as one of length 1, behind those of the levels."""
+    if axis is None:
+        return result.reshape((*result.shape[:levels], *(1,) * ndim))  # type: ignore[attr-defined, no-any-return]
+    return result.unsqueeze(axis % ndim + levels)  # type: ignore[attr-defined, no-any-return]
+
+
+# -- running totals --------------------------------------------------------------------------------------------------
+
+
+def _scan(name: str, row: Any, x: Any, dim: Any) -> Tensor:
+    axis = axis_of(name, dim, x.ndim)
+    return x.clone() if axis is None else bind(row, (x,), {"axis": axis})  # type: ignore[no-any-return]
+
+
+@op(method=True, in_place=True, out=True, remembered=True)
+def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
+    """Running sum along ``dim``."""
+    return _scan("cumsum", reduction.cumsum, summed(tensor_of("cumsum", input), dtype), dim)
+
+
+@op(method=True, in_place=True, out=True, remembered=True)
+def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
+    """Running product along ``dim``. The gradient is right where elements are zero, too."""
+    return _scan("cumprod", reduction.cumprod, summed(tensor_of("cumprod", input), dtype), dim)
+
+
+@op(method=True, out=True, remembered=True)
+def logcumsumexp(input: Any, dim: int) -> Tensor:
+    """Running log Σ exp along ``dim``, without overflow."""
+    return _scan("logcumsumexp", reduction.logcumsumexp, floating(tensor_of("logcumsumexp", input, "biuf")), dim)
+
+
+@op(method=True, out=True)
+def cummax(input: Any, dim: int) -> Any:
+    """Running maximum along ``dim``, and the index of it (the last, of equal ones)."""
+    return return_types.cummax(*_running("cummax", np.maximum, input, dim))
+
+
+@op(method=True, out=True)
+def cummin(input: Any, dim: int) -> Any:
+    """Running minimum along ``dim``, and the index of it (the last, of equal ones)."""
+    return return_types.cummin(*_running("cummin", np.minimum, input, dim))
+
+
+def _running(name: str, better: Any, input: Any, dim: int) -> tuple[Any, Any]:
+    x = tensor_of(name, input, "biuf")
+    axis = axis_of(name, dim, x.ndim)
+    if axis is None:
+        return of_number(x)
+    indices = on_numbers(x, functools.partial(_last_best, better, axis))
+    return picked(name, x, beside(x, indices), axis, True)
+
+
+def _last_best(better: Any, axis: int, array: Any) -> Any:
+    """Where along an axis (counted from the end) the best so far is, at every element."""
+    array = np.moveaxis(array, axis, -1)
+    best = better.accumulate(array, axis=-1)
+    here = array == best
+    if array.dtype.kind == "f":
+        here |= np.isnan(array)
+    where = np.where(here, np.arange(array.shape[-1]), 0)
+    return np.moveaxis(np.maximum.accumulate(where, axis=-1), -1, axis).astype(np.int64)

@@ -1,0 +1,82 @@
+"""Orthogonal polynomials, by their three-term recurrences (DLMF 18.9). They are public in ``chainrule.special``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.declare import op
+from chainrule._src.arrays.any_array import AnyArray, is_array
+from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops.arguments import beside, floating
+from chainrule._src.tape.tensor import Tensor
+
+
+def _chebyshev(k: int, x: AnyArray, p: Any, before: Any) -> Any:
+    return 2 * x * p - before
+
+
+#: Name -> what it is, the polynomial of degree 1 (from x), and that of degree k + 1 (from k, x and the two before it).
+_POLYNOMIALS: dict[str, tuple[str, Callable[[Any], Any], Callable[[int, Any, Any, Any], Any]]] = {
+    "chebyshev_polynomial_t": ("Chebyshev polynomial of the first kind, T", lambda x: x * 1, _chebyshev),
+    "chebyshev_polynomial_u": ("Chebyshev polynomial of the second kind, U", lambda x: 2 * x, _chebyshev),
+    "chebyshev_polynomial_v": ("Chebyshev polynomial of the third kind, V", lambda x: 2 * x - 1, _chebyshev),
+    "chebyshev_polynomial_w": ("Chebyshev polynomial of the fourth kind, W", lambda x: 2 * x + 1, _chebyshev),
+    "hermite_polynomial_h": (
+        "Hermite polynomial of the physicists, H", lambda x: 2 * x, lambda k, x, p, before: 2 * (x * p - k * before)
+    ),
+    "hermite_polynomial_he": (
+        "Hermite polynomial of the probabilists, He", lambda x: x * 1, lambda k, x, p, before: x * p - k * before
+    ),
+    "laguerre_polynomial_l": (
+        "Laguerre polynomial L", lambda x: 1 - x, lambda k, x, p, before: ((2 * k + 1 - x) * p - k * before) / (k + 1)
+    ),
+    "legendre_polynomial_p": (
+        "Legendre polynomial P", lambda x: x * 1, lambda k, x, p, before: ((2 * k + 1) * x * p - k * before) / (k + 1)
+    ),
+}  # fmt: skip
+_MOST = 100_000
+
+
+def _evaluated(name: str, x: AnyArray, n: Any, shifted: bool) -> Any:
+    if not isinstance(x, Tensor) and not isinstance(n, Tensor):
+        raise errors.wrong_operand(f"special_{name}", 0, x)
+    if isinstance(n, Tensor) and not is_array(n._raw):
+        raise errors.data_dependent(n, f"the degrees of special.{name}")
+    degrees = n._concrete("degrees") if isinstance(n, Tensor) else np.asarray(n)
+    x = floating(ew.add(x, ew.mul(n, 0)) if isinstance(n, Tensor) else x)  # one shape and dtype
+    x = 2 * x - 1 if shifted else x
+    degrees = np.nan_to_num(np.trunc(degrees), nan=-1, posinf=-1, neginf=-1)
+    if degrees.max(initial=0) > _MOST:
+        raise ValueError(
+            f"special.{name}: a degree of {int(degrees.max())} takes as many steps; up to {_MOST} are possible"
+        )
+    _, first, step = _POLYNOMIALS[name]
+    before, p = x * 0 + 1, first(x)
+    out = before if not degrees.any() else ew.where(beside(x, degrees == 0), before, 0.0)
+    for k in range(1, int(degrees.max(initial=0)) + 1):
+        if (degrees == k).any():
+            out = ew.where(beside(x, degrees == k), p, out)
+        before, p = p, step(k, x, p, before)
+    return out
+
+
+def _declare(name: str, shifted: bool) -> None:
+    def polynomial(input: Any, n: Any) -> Tensor:
+        return _evaluated(name, input, n, shifted)  # type: ignore[no-any-return]
+
+    polynomial.__name__ = polynomial.__qualname__ = f"shifted_{name}" if shifted else name
+    polynomial.__doc__ = (
+        f"The {_POLYNOMIALS[name][0]} of degree n, at {'2x − 1' if shifted else 'x'}; 0 for negative degrees, which may differ "
+        "from element to element."
+    )
+    op(f"special.{polynomial.__name__}", out=True)(polynomial)
+
+
+for _name in _POLYNOMIALS:
+    _declare(_name, False)
+    if _name.startswith("chebyshev"):
+        _declare(_name, True)

@@ -1,0 +1,375 @@
+"""Products: matmul and its kin, einsum, tensordot. Written from mm, bmm, mv, dot, and moves of axes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.declare import op
+from chainrule._src.api.functions import new, operand
+from chainrule._src.api.operations import by_ranks
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops.arguments import takes_tensors, tensor_of
+from chainrule._src.ops.shaping import expand
+from chainrule._src.table import contraction
+from chainrule._src.table import shape as moves
+from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.eager import NO_PARAMS, new_node
+from chainrule._src.tape.modes import SPECIAL
+from chainrule._src.tape.protocol import UFUNCS, ArrayLike
+from chainrule._src.tape.tensor import Tensor
+
+ndarray = np.ndarray
+_mm, _bmm = contraction.mm, contraction.bmm
+#: the row for operands of these ranks, where it is one node that saves both operands
+BY_RANKS = {
+    (2, 2): _mm,
+    (2, 1): contraction.mv,
+    (1, 2): contraction.vm,
+    (1, 1): contraction.dot,
+    (3, 3): _bmm,
+    (3, 2): contraction.stack_mm,
+    (4, 2): contraction.stack_mm,
+}
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+def _checked(name: str, x: AnyArray, y: AnyArray) -> tuple[Any, Any]:
+    arrays = isinstance(x, ndarray) or isinstance(y, ndarray)
+    x, y = operand(name, 0, x), operand(name, 1, y)
+    for position, z in enumerate((x, y)):
+        if not hasattr(z, "dtype"):
+            raise errors.wrong_operand(name, position, z)
+    if not isinstance(x, (Tensor, ArrayLike)) and not isinstance(y, (Tensor, ArrayLike)):
+        raise errors.wrong_operand(name, 0, x)
+    if x.dtype != y.dtype and arrays:  # NumPy's products promote
+        dtype = np.result_type(x.dtype, y.dtype)
+        x, y = cast(x, dtype), cast(y, dtype)
+    if x.dtype != y.dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {_c_name(x.dtype)} != {_c_name(y.dtype)}. {name} "
+            f"does not promote: convert one with .to({y.dtype}) or .to({x.dtype}) (np.matmul promotes)."
+        )
+    if x.dtype == np.bool_:
+        raise errors.no_kernel(name, x.dtype, "iufc")
+    return x, y
+
+
+def _c_name(dtype: Any) -> str:
+    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(dtype.name, dtype.name)
+
+
+@op("matmul linalg.matmul", method=True, out=True, sample="rand(5, 2, 3), rand(3, 4)")
+def matmul(input: Any, other: Any) -> Tensor:
+    """The matrix product ``input @ other``: of vectors, matrices, and stacks of matrices (leading axes broadcast).
+
+    Raises:
+        RuntimeError: the inner sizes differ, or the dtypes do.
+
+    >>> import chainrule as cr
+    >>> cr.matmul(cr.ones(2, 3), cr.ones(3, 4)).shape
+    torch.Size([2, 4])
+    """
+    if type(input) is Tensor and type(other) is Tensor and not SPECIAL:
+        x, y = input._raw, other._raw
+        if (
+            type(x) is ndarray
+            and type(y) is ndarray
+            and ((dtype := x.dtype) is float32 or dtype is float64)
+            and y.dtype is dtype
+            and (row := BY_RANKS.get((x.ndim, y.ndim))) is not None
+        ):
+            ex, ey = input._edge, other._edge
+            if (ex is not None or ey is not None) and (row is not _bmm or x.shape[0] == y.shape[0]):
+                try:
+                    result = x.dot(y) if y.ndim < 3 and x.ndim < 3 else row.value(x, y)
+                except ValueError:
+                    raise errors.matmul_shapes("matmul", input, other) from None
+                if type(result) is not ndarray:
+                    result = np.asarray(result)
+                saved = (None if ex is None else y, None if ey is None else x)
+                tensor = new(Tensor)
+                tensor._raw = result
+                tensor._edge = new_node(row, NO_PARAMS, (ex, ey), saved)
+                return tensor
+    return product("matmul", *_checked("matmul", input, other))  # type: ignore[no-any-return]
+
+
+def product(name: str, x: Any, y: Any) -> Any:
+    """``np.matmul`` of any array-likes, as rows that fit their ranks."""
+    a, b = shape_of(x), shape_of(y)
+    if not a or not b:
+        raise RuntimeError(
+            f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D: use * for a number"
+        )
+    if a[-1] != (b[-2] if len(b) > 1 else b[0]):
+        raise errors.matmul_shapes(name, x, y)
+    if len(a) == 1 and len(b) == 1:
+        return bind(contraction.dot, (x, y), {})
+    if len(a) == 1:
+        if len(b) == 2:
+            return bind(contraction.vm, (x, y), {})
+        return _without_axis(product(name, x[None, :], y), -2)
+    if len(b) == 1:
+        if len(a) == 2:
+            return bind(contraction.mv, (x, y), {})
+        return _without_axis(product(name, x, y[:, None]), -1)
+    if len(a) == 2 and len(b) == 2:
+        return bind(contraction.mm, (x, y), {})
+    if len(b) == 2:
+        return bind(contraction.stack_mm, (x, y), {})
+    try:
+        batch = np.broadcast_shapes(a[:-2], b[:-2])
+    except ValueError:
+        raise errors.matmul_shapes(name, x, y) from None
+    x, y = _expand(x, (*batch, *a[-2:])), _expand(y, (*batch, *b[-2:]))
+    if len(batch) == 1:
+        return bind(contraction.bmm, (x, y), {})
+    n = math.prod(batch)
+    x, y = _reshape(x, (n, *a[-2:])), _reshape(y, (n, *b[-2:]))
+    return moves.unsafe_view(bind(contraction.bmm, (x, y), {}), shape=(*batch, a[-2], b[-1]))
+
+
+def _without_axis(x: AnyArray, axis: int) -> Any:
+    """What a function made, without an axis of length 1: nobody's view."""
+    shape = list(shape_of(x))
+    del shape[axis]
+    return moves.unsafe_view(x, shape=tuple(shape))
+
+
+def _reshape(x: AnyArray, shape: tuple[int, ...]) -> Any:
+    return x if shape_of(x) == shape else moves.view(x, shape=shape)
+
+
+def _expand(x: AnyArray, shape: tuple[int, ...]) -> Any:
+    return x if shape_of(x) == shape else moves.expand(x, shape=shape)
+
+
+def numpy_matmul(x: Any, y: Any) -> Any:
+    """``np.matmul`` on array-likes: as matmul, with NumPy's dtype promotion."""
+    return product("matmul", x, y)
+
+
+UFUNCS[np.matmul] = numpy_matmul
+
+
+def _ranked(name: str, second: str, ranks: tuple[int, int], what: str, doc: str) -> Any:
+    def function(input: Any, other: Any) -> Tensor:
+        x, y = _checked(name, input, other)
+        for position, (z, rank) in enumerate(zip((x, y), ranks, strict=True)):
+            if z.ndim != rank:
+                names = ("self", second if name != "dot" else "mat2")
+                raise RuntimeError(
+                    f"{names[position]} must be a {what.split('|')[position]}: {name} got shapes "
+                    f"{tuple(x.shape)} and {tuple(y.shape)}; matmul takes any rank"
+                )
+        if name == "bmm" and x.shape[0] != y.shape[0]:
+            raise RuntimeError(
+                f"Expected size for first two dimensions of batch2 tensor to be: [{x.shape[0]}, {x.shape[2]}] but got: "
+                f"[{y.shape[0]}, {y.shape[1]}]."
+            )
+        return product(name, x, y)  # type: ignore[no-any-return]
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    ordinary = by_ranks({ranks: BY_RANKS[ranks]}, function)
+    return op(method=True, out=True, also={second: "other"}, ordinary=ordinary)(function)
+
+
+mm = _ranked("mm", "mat2", (2, 2), "matrix|matrix", "The product of two matrices.")
+bmm = _ranked("bmm", "mat2", (3, 3), "3D tensor|3D tensor", "The products of two stacks of matrices.")
+mv = _ranked("mv", "vec", (2, 1), "matrix|vector", "The product of a matrix and a vector.")
+dot = _ranked("dot", "tensor", (1, 1), "1D tensor|1D tensor", "The inner product of two vectors.")
+
+
+@op(method=True, out=True)
+def vdot(input: Any, other: Any) -> Tensor:
+    """The inner product of two vectors, the first conjugated."""
+    return dot(ew.conj(input), other)
+
+
+@op(method=True, out=True)
+def inner(input: Any, other: Any) -> Tensor:
+    """Products summed over the last axis of both."""
+    if not getattr(input, "ndim", 1) or not getattr(other, "ndim", 1):
+        return ew.mul(input, other)
+    x, y = _checked("inner", input, other)
+    return tensordot(x, y, ([-1], [-1]))
+
+
+@op("outer ger", method=True, out=True)
+def outer(input: Any, vec2: Any) -> Tensor:
+    """All products of an element of one vector and one of another, of shape (n, m).
+
+    >>> import chainrule as cr
+    >>> cr.outer(cr.tensor([1., 2.]), cr.tensor([1., 10.]))
+    tensor([[ 1., 10.],
+            [ 2., 20.]])
+    """
+    x, y = operand("outer", 0, input), operand("outer", 1, vec2)
+    if getattr(x, "ndim", 0) != 1 or getattr(y, "ndim", 0) != 1:
+        raise RuntimeError(
+            f"outer: Expected 1-D argument self and vec2, but got shapes {shape_of(x)} and {shape_of(y)}: flatten() "
+            "them"
+        )
+    return ew.mul(moves.unsqueeze(x, axis=(-1,)), y)
+
+
+ger = outer
+
+
+@op(method=True, in_place=True, out=True, sample="rand(2, 4), rand(2, 3), rand(3, 4)")
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta·input + alpha·(mat1 @ mat2)."""
+    return _plus(input, mm(mat1, mat2), beta, alpha)
+
+
+@op(method=True, in_place=True, out=True, sample="rand(2), rand(2, 3), rand(3)")
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta·input + alpha·(mat @ vec)."""
+    return _plus(input, mv(mat, vec), beta, alpha)
+
+
+@op(method=True, in_place=True, out=True, sample="rand(2, 3), rand(2), rand(3)")
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta·input + alpha·outer(vec1, vec2)."""
+    pairs = outer(vec1, vec2)
+    if pairs.dtype.kind in "biu" and (isinstance(beta, float) or isinstance(alpha, float)):
+        which = "beta" if isinstance(beta, float) else "alpha"
+        raise RuntimeError(f"For integral input tensors, argument {which} must not be a floating point number.")
+    if pairs.dtype == np.bool_:
+        pairs = ew.logical_and(pairs, bool(alpha))
+        return ew.logical_or(ew.logical_and(input, True), pairs) if beta else pairs
+    return _plus(input, pairs, beta, alpha)
+
+
+@op(method=True, in_place=True, out=True, sample="rand(5, 2, 4), rand(5, 2, 3), rand(5, 3, 4)")
+def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta·input + alpha·(batch1 @ batch2)."""
+    return _plus(input, bmm(batch1, batch2), beta, alpha)
+
+
+@op(method=True, in_place=True, out=True, sample="rand(2, 4), rand(5, 2, 3), rand(5, 3, 4)")
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
+    products = bmm(batch1, batch2)
+    return _plus(input, products.sum(0, dtype=products.dtype), beta, alpha)
+
+
+def _plus(x: Any, y: Any, beta: Any, alpha: Any) -> Tensor:
+    if shape_of(x) != (shape := shape_of(y)):
+        x = expand(x, shape)  # what is added takes the product's shape, and never the other way round
+    if y.dtype.kind in "iu":
+        beta, alpha = int(beta), int(alpha)  # integers stay integers
+    y = y if alpha == 1 else ew.mul(y, alpha)
+    if beta == 0:
+        return y
+    return ew.add(x if beta == 1 else ew.mul(x, beta), y)
+
+
+@op(out=True, sample="rand(2, 3), rand(3, 4), rand(4, 5)")
+@takes_tensors
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of several matrices, in the cheapest order."""
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    return moves.alias(matrices[0]) if len(matrices) == 1 else multi_dot(list(matrices))
+
+
+def multi_dot(tensors: Any) -> Tensor:
+    """The product of several matrices, in the order that takes the fewest multiplications."""
+    ts = [tensor_of("multi_dot", t) for t in tensors]
+    if len(ts) < 2:
+        raise RuntimeError("multi_dot(): expected at least 2 tensors but got " + str(len(ts)))
+    for i, t in enumerate(ts):
+        if t.ndim != 2 and not (t.ndim == 1 and i in (0, len(ts) - 1)):
+            raise RuntimeError(
+                f"multi_dot(): tensor {i} must be 2D but got {t.ndim}D: only the first and the last may be 1D"
+            )
+    first, last = ts[0], ts[-1]
+    if first.ndim == 1:
+        ts[0] = first.unsqueeze(0)
+    if last.ndim == 1:
+        ts[-1] = last.unsqueeze(1)
+    n = len(ts)
+    sizes = [t.shape[0] for t in ts] + [ts[-1].shape[1]]
+    cost = [[0] * n for _ in range(n)]
+    split = [[0] * n for _ in range(n)]
+    for length in range(2, n + 1):
+        for i in range(n - length + 1):
+            j = i + length - 1
+            cost[i][j], split[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+
+    def multiply(i: int, j: int) -> Any:
+        return ts[i] if i == j else matmul(multiply(i, split[i][j]), multiply(split[i][j] + 1, j))
+
+    result = multiply(0, n - 1)
+    if first.ndim == 1:
+        result = result.squeeze(0)
+    return result.squeeze(-1) if last.ndim == 1 else result
+
+
+@op(also={"axes": "dims"}, sample="rand(2, 3), rand(3, 4), 1")
+@takes_tensors
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """Products summed over pairs of axes: the last ``dims`` of a with the first of b, or two lists of axes."""
+    x, y = operand("tensordot", 0, a), operand("tensordot", 1, b)
+    if isinstance(dims, int):
+        if dims < 0 or dims > min(x.ndim, y.ndim):
+            raise RuntimeError(f"tensordot expects dims >= 0 and at most the operands' ranks, but got dims={dims}")
+        left, right = list(range(x.ndim - dims, x.ndim)), list(range(dims))
+    else:
+        left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+        left = [errors.check_dim("tensordot", d, x.ndim) for d in left]
+        right = [errors.check_dim("tensordot", d, y.ndim) for d in right]
+    sx, sy = shape_of(x), shape_of(y)
+    if len(left) == len(right):  # an axis of length 1 is summed over first: it stands for equal entries
+        alone_x = [i for i, j in zip(left, right, strict=True) if sy[j] == 1 and sx[i] > 1]
+        alone_y = [j for i, j in zip(left, right, strict=True) if sx[i] == 1 and sy[j] > 1]
+        x = x.sum(alone_x, keepdim=True, dtype=x.dtype) if alone_x else x
+        y = y.sum(alone_y, keepdim=True, dtype=y.dtype) if alone_y else y
+        sx, sy = shape_of(x), shape_of(y)
+    if len(left) != len(right) or any(sx[i] != sy[j] for i, j in zip(left, right, strict=True)):
+        raise RuntimeError(
+            f"contracted dimensions need to match, but the axes {left} of {tuple(sx)} have sizes "
+            f"{[sx[i] for i in left]} and the axes {right} of {tuple(sy)} have {[sy[j] for j in right]}"
+        )
+    keep_x = [i for i in range(x.ndim) if i not in left]
+    keep_y = [j for j in range(y.ndim) if j not in right]
+    inner_size = int(np.prod([sx[i] for i in left], dtype=int))
+    flat_x = _reshape(_permute(x, keep_x + left), (int(np.prod([sx[i] for i in keep_x], dtype=int)), inner_size))
+    flat_y = _reshape(_permute(y, right + keep_y), (inner_size, int(np.prod([sy[j] for j in keep_y], dtype=int))))
+    return _reshape(matmul(flat_x, flat_y), tuple(sx[i] for i in keep_x) + tuple(sy[j] for j in keep_y))
+
+
+def _permute(x: AnyArray, axes: list[int]) -> Any:
+    return x if axes == sorted(axes) else moves.permute(x, axes=tuple(axes))
+
+
+@op(method=True, out=True)
+def kron(input: Any, other: Any) -> Tensor:
+    """The Kronecker product."""
+    input, other = tensor_of("kron", input), tensor_of("kron", other)
+    n = max(input.ndim, other.ndim)
+    a = input.reshape((1,) * (n - input.ndim) + tuple(input.shape))
+    b = other.reshape((1,) * (n - other.ndim) + tuple(other.shape))
+    shape_a = [s for length in a.shape for s in (length, 1)]
+    shape_b = [s for length in b.shape for s in (1, length)]
+    whole = ew.mul(a.reshape(shape_a), b.reshape(shape_b))
+    return moves.unsafe_view(whole, shape=tuple(p * q for p, q in zip(a.shape, b.shape, strict=True)))  # type: ignore[no-any-return]
+
+
+@op(method=True)
+def trace(input: Any) -> Tensor:
+    """The sum of the diagonal of a matrix."""
+    input = tensor_of("trace", input)
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got input with dim {input.ndim}")
+    return moves.diagonal(input, offset=0, axis1=-2, axis2=-1).sum()

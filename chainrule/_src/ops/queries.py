@@ -1,0 +1,90 @@
+"""Questions about a tensor that are answered without computing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule._src.api.declare import op
+from chainrule._src.arrays import dtypes
+from chainrule._src.ops.arguments import tensor_of
+from chainrule._src.tape.foreign import gpu_number
+from chainrule._src.tape.tensor import Tensor
+
+
+@op()
+def is_tensor(obj: Any) -> bool:
+    """Whether the object is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+@op()
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return tensor_of("numel", input).numel()  # type: ignore[no-any-return]
+
+
+@op()
+def is_floating_point(input: Any) -> bool:
+    """Whether a tensor (or dtype) is of real floating point numbers."""
+    return input.is_floating_point() if isinstance(input, Tensor) else dtypes.is_floating_point(input)
+
+
+@op()
+def is_complex(input: Any) -> bool:
+    """Whether a tensor (or dtype) is of complex numbers."""
+    return input.is_complex() if isinstance(input, Tensor) else dtypes.is_complex(input)
+
+
+@op()
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not zero."""
+    return bool(tensor_of("is_nonzero", input))
+
+
+@op()
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made in ``inference_mode``."""
+    return tensor_of("is_inference", input).is_inference()  # type: ignore[no-any-return]
+
+
+@op("is_conj is_neg Tensor.is_pinned Tensor.is_shared", method=True)
+def is_conj(input: Tensor) -> bool:
+    """Whether conjugation is still to be done: never, ``conj`` computes at once (as ``neg`` does)."""
+    return False
+
+
+is_neg = is_conj
+
+
+@op("resolve_conj resolve_neg Tensor.to_dense", method=True)
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: nothing is still to be done to its elements."""
+    return tensor_of("resolve_conj", input)  # type: ignore[no-any-return]
+
+
+resolve_neg = resolve_conj
+
+
+@op(method=True)
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return tensor_of("is_signed", input).dtype.kind not in "bu"
+
+
+@op(method=True)
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape."""
+    return bool(tensor_of("is_same_size", input).shape == tensor_of("is_same_size", other).shape)
+
+
+@op(method=True)
+def get_device(input: Tensor) -> int:
+    """The number of the tensor's GPU; −1 on the CPU."""
+    number = gpu_number(tensor_of("get_device", input))
+    return -1 if number is None else number
+
+
+@op()
+def detach(input: Tensor) -> Tensor:
+    """The same memory, cut off from the graph."""
+    return tensor_of("detach", input).detach()  # type: ignore[no-any-return]

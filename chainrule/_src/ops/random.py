@@ -1,0 +1,520 @@
+"""Random tensors, from one generator, ``default_generator``, that ``manual_seed`` resets.
+
+Inside ``vmap`` the numbers are drawn anew for each example or once for all, as its ``randomness`` says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.declare import op
+from chainrule._src.api.functions import operand
+from chainrule._src.arrays import gpu as gpus
+from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.device import device as as_device
+from chainrule._src.arrays.device import gpu_of
+from chainrule._src.arrays.dtypes import as_dtype, default_dtype
+from chainrule._src.interpreters.batched import Batched
+from chainrule._src.interpreters.primal import WithPrimal
+from chainrule._src.interpreters.traced import Traced, Unrecordable
+from chainrule._src.messages import errors
+from chainrule._src.ops import creation
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops.arguments import creates, placed, tensor_of
+from chainrule._src.ops.creation import _made, _sizes
+from chainrule._src.tape.foreign import Foreign, gpu_number
+from chainrule._src.tape.levels import STACK, Level
+from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.tensor import Tensor, attach, wrap
+
+
+class Generator:
+    """A source of random numbers with its own state. Until it is seeded, it starts from the system's entropy."""
+
+    def __init__(self, device: Any = "cpu") -> None:
+        if gpu_of(device) is not None:
+            raise NotImplementedError(
+                "Generator(device='cuda'): random numbers on a GPU come from one source, which cuda.manual_seed starts: leave "
+                "generator= out"
+            )
+        self.device = as_device(device)
+        self._seed: int | None = None
+        self._state: np.random.Generator | None = None
+
+    @property
+    def _rng(self) -> np.random.Generator:
+        if self._state is None:  # made when first used: numpy.random takes long to import
+            self.seed()
+        assert self._state is not None
+        return self._state
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start anew from a seed."""
+        _check_not_recorded("manual_seed")
+        if not isinstance(seed, (int, np.integer)):
+            raise TypeError(f"manual_seed(): argument 'seed' must be int, not {type(seed).__name__}")
+        self._seed = int(seed)
+        self._state = np.random.Generator(np.random.PCG64(self._seed % 2**64))
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed that the numbers started from."""
+        _check_not_recorded("initial_seed")
+        if self._seed is None:
+            self.seed()
+        return self._seed or 0
+
+    def seed(self) -> int:
+        """Start anew from the system's entropy; returns the seed."""
+        seed = int(np.random.SeedSequence().entropy) % 2**63  # type: ignore[arg-type]
+        self.manual_seed(seed)
+        return seed
+
+    def get_state(self) -> Any:
+        """The state, for :meth:`set_state`."""
+        _check_not_recorded("get_state")
+        return self._get_state()
+
+    def set_state(self, state: Any) -> Generator:
+        """Go back to a state."""
+        _check_not_recorded("set_state")
+        self._set_state(state)
+        return self
+
+    def _get_state(self) -> Any:
+        return self._rng.bit_generator.state
+
+    def _set_state(self, state: Any) -> None:
+        self._rng.bit_generator.state = state
+
+
+def _check_not_recorded(name: str) -> None:
+    """Raise for what a recording would do, or see, once: a generator's state."""
+    if LOCAL.recorder is not None and not LOCAL.recorder.draws:
+        raise Unrecordable(
+            f"it asks for, or sets, the state of a generator of random numbers ({name}): do that outside of it"
+        )
+
+
+default_generator = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the random numbers anew, from a seed.
+
+    >>> import chainrule as cr
+    >>> _ = cr.manual_seed(0)
+    >>> a = cr.rand(2)
+    >>> _ = cr.manual_seed(0)
+    >>> bool((a == cr.rand(2)).all())
+    True
+    """
+    gpus.seed(seed)
+    return default_generator.manual_seed(seed)
+
+
+def seed(*args: Any) -> int:
+    """Start the random numbers anew, from the system's entropy; returns the seed."""
+    if args:
+        raise TypeError(
+            f"seed() takes 0 positional arguments but {len(args)} was given: manual_seed({args[0]!r}) starts from a seed"
+        )
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Any:
+    """The state of the default generator."""
+    return default_generator.get_state()
+
+
+def set_rng_state(state: Any) -> None:
+    """Go back to a state of the default generator."""
+    default_generator.set_state(state)
+
+
+def _mapped() -> list[Level]:
+    """The vmaps around, outermost first, that want different numbers for each example."""
+    levels = [level for level in STACK.levels if level.size is not None]
+    if any(level.randomness == "error" for level in levels):
+        raise errors.random_in_vmap()
+    return [level for level in levels if level.randomness == "different"]
+
+
+def _drawn(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], Any]) -> Any:
+    """``draw(shape)``; inside vmap with an axis for each level that wants its own numbers."""
+    if not STACK.levels:
+        return draw(shape)
+    levels = _mapped()
+    shape = (*[level.size for level in levels if level.size is not None], *shape)
+    data = draw(shape) if LOCAL.recorder is None else LOCAL.recorder.drawn(draw, shape)
+    for level in levels:
+        data = Batched(data, level)
+    return data
+
+
+def _rng(generator: Generator | None) -> np.random.Generator:
+    if generator is None:
+        generator = default_generator
+    if not isinstance(generator, Generator):
+        raise TypeError(f"argument 'generator' must be Generator, not {type(generator).__name__}")
+    if LOCAL.recorder is not None:
+        LOCAL.recorder.drawing_from(generator)
+    return generator._rng
+
+
+def _real(name: str, dtype: Any, accepts: str = "f") -> Any:
+    kind = default_dtype() if dtype is None else as_dtype(dtype)
+    if kind.kind not in accepts:
+        raise errors.no_kernel(name, kind, accepts)
+    return kind
+
+
+@op(arrays=False)
+@creates
+def rand(
+    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Uniform numbers in [0, 1), or complex numbers with both parts there."""
+    kind = _real("rand", dtype, "fc")
+    return _made(_floats("random", _sizes("rand", size), kind, generator, device), requires_grad)
+
+
+def _floats(
+    method: str, shape: tuple[int, ...], dtype: Any, generator: Generator | None, gpu: int | None = None
+) -> Any:
+    """What NumPy's ``random`` or ``standard_normal`` gives, as real or as complex numbers; on a GPU, CuPy's."""
+    kind = np.float32 if dtype == np.float32 else np.float64
+    scale = np.sqrt(0.5) if method == "standard_normal" else 1.0
+
+    def draw(shape: tuple[int, ...]) -> Any:
+        numbers = _source(method, generator, gpu)
+        if dtype.kind == "c":
+            re, im = numbers((2, *shape)) * scale
+            return (re + 1j * im).astype(dtype)
+        return unscalar(numbers(shape, kind)).astype(dtype, copy=False)
+
+    return _drawn(shape, draw)
+
+
+def _source(method: str, generator: Generator | None, gpu: int | None) -> Callable[..., Any]:
+    """A method of NumPy's generator of random numbers, or of that of a GPU."""
+    if gpu is None:
+        return getattr(_rng(generator), method)  # type: ignore[no-any-return]
+    if generator is not None:
+        raise RuntimeError(
+            "Expected a 'cuda' device type for generator but found 'cpu': random numbers on a GPU come from its own source, "
+            "which manual_seed (or cuda.manual_seed) starts: leave generator= out, or draw on the CPU and move: .to('cuda')"
+        )
+    return functools.partial(gpus.drawn, method, gpu)
+
+
+@op(arrays=False)
+@creates
+def randn(
+    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Standard normal numbers (complex ones have variance 1 in all)."""
+    kind = _real("randn", dtype, "fc")
+    return _made(_floats("standard_normal", _sizes("randn", size), kind, generator, device), requires_grad)
+
+
+@op(arrays=False)
+@creates
+def randint(
+    low: Any = 0,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Integers from ``low`` (0) up to and without ``high``."""
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    kind = np.dtype(np.int64) if dtype is None else as_dtype(dtype)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+
+    def draw(shape: tuple[int, ...]) -> Any:
+        return unscalar(_source("integers", generator, device)(low, high, shape)).astype(kind)
+
+    return _made(_drawn(_sizes("randint", (size,)), draw), requires_grad)
+
+
+@op(arrays=False)
+@creates
+def randperm(
+    n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """The integers below n in random order."""
+    kind = np.dtype(np.int64) if dtype is None else as_dtype(dtype)
+    (n,) = _sizes("randperm", (n,))
+
+    def draw(shape: tuple[int, ...]) -> Any:
+        if len(shape) == 1:
+            return _rng(generator).permutation(n).astype(kind)
+        return _rng(generator).permuted(np.broadcast_to(np.arange(n), shape), axis=-1).astype(kind)
+
+    return _made(_drawn((n,), draw), requires_grad)
+
+
+def _like(name: str, what: str, function: Any) -> Any:
+    def like(input: Tensor, *bounds: int, dtype: Any = None, **options: Any) -> Tensor:
+        x = tensor_of(name, input)
+        if type(x._raw) is Foreign and not x.is_cuda:
+            raise errors.foreign_lacks(x._raw, f"random ({name}())")
+        options.setdefault("device", x.device)
+        return function(*bounds, size=tuple(x.shape), dtype=x.dtype if dtype is None else dtype, **options)  # type: ignore[no-any-return]
+
+    like.__name__ = like.__qualname__ = name
+    like.__doc__ = f"{what} of another tensor's shape and dtype."
+    return op(arrays=False)(like)
+
+
+rand_like = _like("rand_like", "Uniform numbers", rand)
+randn_like = _like("randn_like", "Standard normal numbers", randn)
+randint_like = _like("randint_like", "Integers from ``low`` (0) up to and without ``high``,", randint)
+
+
+def _sampled(numbers: Any, *parameters: Any) -> Tensor:
+    """Numbers that were drawn: they have no derivative by the parameters, so gradients of 0 flow to these, as in PyTorch."""
+    out = wrap(numbers) if not isinstance(numbers, Tensor) else numbers
+    out = placed(out, next((gpu_number(x) for x in parameters if isinstance(x, Tensor)), None))
+    for x in parameters:
+        if isinstance(x, Tensor) and x.requires_grad:
+            out = ew.where(creation.zeros_like(out, dtype=np.bool_), x, out)
+    return out
+
+
+def _plain(x: Any) -> Any:
+    return x.detach() if isinstance(x, Tensor) else x
+
+
+@op(arrays=False)
+@creates
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal numbers of that mean and standard deviation (numbers with a size, or tensors).
+
+    As in PyTorch they have the gradient 0 by these: ``mean + std * randn_like(mean)`` has another.
+    """
+    mean, std = operand("normal", 0, mean), operand("normal", 1, std)
+    like = mean if isinstance(mean, Tensor) or size is not None else tensor_of("normal", std)
+    negative = std < 0 if isinstance(std, (int, float)) else not STACK.levels and bool((std < 0).any())
+    if negative:
+        raise RuntimeError(f"normal expects all elements of std >= 0.0, but found {std}")
+    if size is not None:
+        kind = _real("normal", dtype, "fc")
+        noise = _floats("standard_normal", _sizes("normal", (size,)), kind, generator, device)
+        return _made(np.astype(noise * std + mean, kind), requires_grad)
+    kind = _real("normal", like.dtype, "fc")
+    shape = np.broadcast_shapes(*(tuple(x.shape) for x in (mean, std) if isinstance(x, Tensor)))
+    noise = wrap(_floats("standard_normal", shape, kind, generator, gpu_number(like)))
+    return _sampled(noise * _plain(std) + _plain(mean), mean, std)
+
+
+def _drawn_from(name: str, draw: Callable[..., Any], *parameters: Tensor) -> Any:
+    """``draw(*arrays)``, of numbers that depend on parameters: for all examples of the vmaps around in one call."""
+    if LOCAL.recorder is not None and all(type(x.detach()._raw) in (Traced, np.ndarray) for x in parameters):
+        return LOCAL.recorder.drawn(draw, *[x.detach()._raw for x in parameters])
+    found = [_examples(x) for x in parameters]
+    if not STACK.levels:
+        return draw(*[array for array, _ in found])
+    levels = _mapped()
+    sizes = [level.size or 0 for level in levels]
+    ndim = max([x.ndim for x in parameters])
+    arrays = []
+    for (array, own), x in zip(found, parameters, strict=True):
+        if not set(own) <= set(levels):
+            raise errors.same_random_numbers(name)
+        leading = [size if level in own else 1 for level, size in zip(levels, sizes, strict=True)]
+        array = array.reshape((*leading, *(1,) * (ndim - x.ndim), *x.shape))
+        arrays.append(np.broadcast_to(array, (*sizes, *array.shape[len(sizes) :])))
+    data = draw(*arrays)
+    for level in levels:
+        data = Batched(data, level)
+    return data
+
+
+def _examples(x: Tensor) -> tuple[Any, list[Any]]:
+    """The numbers of a tensor for all examples of the vmaps around, and the levels of its leading axes, outermost first."""
+    data = x.detach()._raw
+    levels: list[Any] = []
+    while type(data) is Batched or isinstance(data, (Tensor, WithPrimal)):
+        if type(data) is Batched and not data.shared:
+            levels.insert(0, data.level)
+        data = data._raw if isinstance(data, Tensor) else data.inside
+    return wrap(data)._array(), levels
+
+
+@op(method=True, out=True, arrays=False)
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that each element gives (or with probability ``p``, whatever they are), else 0."""
+    if p is not None:
+        return creation.empty_like(input).bernoulli_(p, generator=generator)  # type: ignore[attr-defined, no-any-return]
+    x = tensor_of("bernoulli", input, "f").detach()
+    if STACK.levels:
+        u = wrap(_drawn(tuple(x.shape), lambda shape: _rng(generator).random(shape).astype(x.dtype)))
+        return _sampled((u < x).to(x.dtype), input)  # type: ignore[operator]
+    each = x._array()
+    if not ((each >= 0) & (each <= 1)).all():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: the elements are probabilities")
+    return _sampled((_rng(generator).random(each.shape) < each).astype(each.dtype), input)
+
+
+@op(arrays=False)
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson numbers of the rate that each element gives."""
+    rates = tensor_of("poisson", input, "f")
+
+    def draw(rate: Any) -> Any:
+        if not (rate >= 0).all():
+            raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+        return np.asarray(_rng(generator).poisson(rate), rate.dtype)
+
+    return _sampled(_drawn_from("poisson", draw, rates), input)
+
+
+@op(arrays=False)
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of ``count`` trials succeed, each with probability ``prob``."""
+
+    def draw(n: Any, p: Any) -> Any:
+        if not ((p >= 0) & (p <= 1)).all() or (n < 0).any():
+            raise RuntimeError("binomial expects count >= 0 and prob between 0 and 1")
+        return np.asarray(_rng(generator).binomial(n.astype(np.int64), p), n.dtype)
+
+    trials, share = tensor_of("binomial", count, "f"), tensor_of("binomial", prob, "f")
+    return _sampled(_drawn_from("binomial", draw, trials, share), count, prob)
+
+
+@op(method=True, arrays=False)
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Indices drawn with probabilities in proportion to each row's weights."""
+    input = tensor_of("multinomial", input)
+
+    def draw(weights: Any) -> Any:
+        if (weights < 0).any() or not (weights.sum(-1) > 0).all():
+            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0, or sums to 0")
+        if not replacement and (np.count_nonzero(weights, axis=-1) < num_samples).any():
+            raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+        rng = _rng(generator)
+        picks = np.empty((*weights.shape[:-1], num_samples), np.int64)
+        for place in np.ndindex(weights.shape[:-1]):
+            w = weights[place].astype(float)
+            picks[place] = rng.choice(len(w), num_samples, replace=replacement, p=w / w.sum())
+        return picks
+
+    return placed(wrap(_drawn_from("multinomial", draw, input)), gpu_number(input))
+
+
+#: what the names of PyTorch's arguments are in Python, which has ``from`` for itself
+_BOUNDS = {"from": "low", "to": "high"}
+
+
+def _filler(name: str, draw: Any, accepts: str = "fc") -> Any:
+    def fill(self: Tensor, *args: Any, generator: Generator | None = None, **named: Any) -> Tensor:
+        if self.dtype.kind not in accepts:
+            raise errors.no_kernel(name, self.dtype, accepts)
+        rng, options = _rng(generator), {_BOUNDS.get(key, key): value for key, value in named.items()}
+
+        def drawn(shape: tuple[int, ...]) -> Any:
+            try:
+                if self.dtype.kind == "c":
+                    re, im = draw(rng, (2, *shape), *args, **options) * (np.sqrt(0.5) if name == "normal_" else 1)
+                    return (re + 1j * im).astype(self.dtype)
+                return np.asarray(draw(rng, shape, *args, **options)).astype(self.dtype)
+            except ValueError as error:  # NumPy's, of parameters out of their range
+                raise RuntimeError(f"{name}: {error}") from None
+
+        return self.copy_(wrap(_drawn(tuple(self.shape), drawn)))
+
+    fill.__name__ = name
+    fill.__doc__ = f"Fill the tensor in place with random numbers ({name[:-1]})."
+    return fill
+
+
+def _between(rng: Any, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> Any:
+    if low > high:
+        raise ValueError(f"expects to return a [from, to) range, but found from={low} > to={high}")
+    return low + (high - low) * rng.random(shape)
+
+
+def _cauchy(rng: Any, shape: tuple[int, ...], median: float = 0.0, sigma: float = 1.0) -> Any:
+    if sigma <= 0:
+        raise ValueError(f"expects sigma > 0.0, but found sigma={sigma}")
+    return median + sigma * rng.standard_cauchy(shape)
+
+
+def _trials(rng: Any, shape: tuple[int, ...], p: float = 0.5) -> Any:
+    if not 0 <= p <= 1:
+        raise ValueError(f"expects p to be in [0, 1], but got p={p}")
+    return rng.random(shape) < p
+
+
+_bernoulli_number = _filler("bernoulli_", _trials, "biufc")
+
+
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill the tensor in place with 1, with probability ``p`` (a number, or a tensor of one for each element), else 0."""
+    if not isinstance(p, Tensor):
+        return _bernoulli_number(self, p, generator=generator)  # type: ignore[no-any-return]
+    return self.copy_(bernoulli(p.expand(self.shape), generator=generator))
+
+
+def random_(self: Tensor, *bounds: int, generator: Generator | None = None, **named: Any) -> Tensor:
+    """Fill the tensor in place with integers from ``from`` (0) up to and without ``to`` (as far as the dtype is exact)."""
+    low, high = (0, *bounds)[-2:] if bounds else (named.get("from", 0), named.get("to"))
+    if high is None:
+        if self.dtype.kind == "f":
+            high = 2 ** (np.finfo(self.dtype).nmant + 1) + 1
+        else:
+            high = 2 if self.dtype.kind == "b" else int(np.iinfo(self.dtype).max)
+    return self.copy_(randint(low, high, tuple(self.shape), generator=generator, dtype=self.dtype))
+
+
+@contextlib.contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
+    """Within the block numbers are drawn as usual, and after it as if none had been."""
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
+
+
+attach(
+    random_=random_,
+    bernoulli_=bernoulli_,
+    uniform_=_filler("uniform_", _between),
+    normal_=_filler("normal_", lambda rng, shape, mean=0.0, std=1.0: rng.normal(mean, std, shape)),
+    exponential_=_filler("exponential_", lambda rng, shape, lambd=1.0: rng.exponential(1 / lambd, shape), "f"),
+    cauchy_=_filler("cauchy_", _cauchy, "f"),
+    geometric_=_filler("geometric_", lambda rng, shape, p: rng.geometric(p, shape), "biuf"),
+    log_normal_=_filler("log_normal_", lambda rng, shape, mean=1.0, std=2.0: rng.lognormal(mean, std, shape), "f"),
+)

@@ -1,0 +1,362 @@
+"""Reductions as users call them: ``dim`` and ``keepdim`` (NumPy's ``axis`` and ``keepdims`` work, too)."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.declare import op
+from chainrule._src.arrays import return_types
+from chainrule._src.arrays.dtypes import as_dtype
+from chainrule._src.ops import elementwise as ew
+from chainrule._src.ops.arguments import axes_of, axis_of, floating, summed, tensor_of
+from chainrule._src.table import decompositions, reduction, statistics
+from chainrule._src.tape.dispatch import bind, cast, record_unary
+from chainrule._src.tape.tensor import Tensor
+
+ndarray = np.ndarray
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+# -- sums ------------------------------------------------------------------------------------------------------------
+
+
+@op(method=True, out=True, remembered=True)
+def sum(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None
+) -> Tensor:
+    """Sum over ``dim`` (an int, a tuple, or None for everything). Booleans and integers are summed as int64.
+
+    >>> import chainrule as cr
+    >>> cr.sum(cr.tensor([[1., 2.], [3., 4.]]), dim=0)
+    tensor([4., 6.])
+    """
+    if dim is None and axis is None and dtype is None and not (keepdim or keepdims):
+        whole = _whole(input)
+        if whole is not None:
+            return record_unary(reduction.sum, input, whole)
+    return _total("sum", reduction.sum, input, dim if axis is None else axis, _either(keepdim, keepdims), dtype)
+
+
+#: the parameters of a reduction to one number, by the number of dimensions
+_WHOLE = tuple({"axis": tuple(range(-ndim, 0)), "keepdims": False} for ndim in range(9))
+
+
+def _whole(input: Any) -> dict[str, Any] | None:
+    """The parameters that reduce a tensor to one number, where nothing about it is unusual."""
+    if type(input) is Tensor:
+        x = input._raw
+        if type(x) is ndarray and ((dtype := x.dtype) is float32 or dtype is float64) and (ndim := x.ndim) < 9:
+            return _WHOLE[ndim]
+    return None
+
+
+@op(method=True, out=True, remembered=True)
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Product of all elements, or along ``dim``. The gradient is right where elements are zero, too."""
+    return _total("prod", reduction.prod, input, dim, keepdim, dtype)
+
+
+def _either(keepdim: bool, keepdims: Any) -> bool:
+    return keepdim if keepdims is None else builtins.bool(keepdims)
+
+
+def _total(name: str, row: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+    x = summed(tensor_of(name, input), dtype)
+    result = bind(row, (x,), _over(name, x, dim, keepdim))
+    return result if dtype is None else cast(result, x.dtype)  # NumPy widens small integers
+
+
+def _over(name: str, x: Any, dim: Any, keepdim: bool) -> dict[str, Any]:
+    """The parameters of a sum or mean; ``dims`` says that the caller named the axes."""
+    params = {"axis": axes_of(name, dim, x.ndim), "keepdims": keepdim}
+    return params if dim is None else {**params, "dims": True}
+
+
+@op(method=True, out=True, remembered=True)
+def mean(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None
+) -> Tensor:
+    """Mean over ``dim``.
+
+    Raises:
+        RuntimeError: the tensor is of an integer dtype and no floating ``dtype`` was given.
+    """
+    if dim is None and axis is None and dtype is None and not (keepdim or keepdims):
+        whole = _whole(input)
+        if whole is not None:
+            return record_unary(reduction.mean, input, whole)
+    x = tensor_of("mean", input)
+    if dtype is not None:
+        x = cast(x, as_dtype(dtype))
+    if x.dtype.kind not in "fc":
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+            f"{x.dtype}. Use .float().mean(), or mean(dtype=float32)."
+        )
+    return bind(reduction.mean, (x,), _over("mean", x, dim if axis is None else axis, _either(keepdim, keepdims)))
+
+
+@op(method=True)
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Sum over ``dim``, with nan counted as 0."""
+    x = tensor_of("nansum", input)
+    return sum(ew.where(ew.isnan(x), 0.0, x) if x.dtype.kind in "fc" else x, dim, keepdim, dtype=dtype)
+
+
+@op(method=True, out=True)
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Mean over ``dim`` of the elements that are not nan."""
+    x = tensor_of("nanmean", input, "fc" if dtype is None else "biufc")
+    return nansum(x, dim, keepdim, dtype=dtype) / sum(ew.logical_not(ew.isnan(x)), dim, keepdim)
+
+
+@op(method=True)
+def count_nonzero(input: Any, dim: Any = None) -> Tensor:
+    """How many elements are not zero."""
+    return sum(ew.ne(tensor_of("count_nonzero", input), 0), dim)
+
+
+@op(method=True, out=True)
+def any(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether any element is nonzero."""
+    return _truth("any", reduction.any, input, dim, keepdim)
+
+
+@op(method=True, out=True)
+def all(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether all elements are nonzero."""
+    return _truth("all", reduction.all, input, dim, keepdim)
+
+
+def _truth(name: str, row: Any, input: Any, dim: Any, keepdim: bool) -> Tensor:
+    x = tensor_of(name, input)
+    axes = () if dim == () else axes_of(name, dim, x.ndim)
+    result = bind(row, (x,), {"axis": axes, "keepdims": keepdim})
+    return cast(result, x.dtype) if x.dtype == np.uint8 else result  # PyTorch's booleans of old
+
+
+# -- extrema ---------------------------------------------------------------------------------------------------------
+
+
+@op(method=True, out=True, remembered=True)
+def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
+    """Maximum over ``dim``; elements that tie share the gradient evenly."""
+    return _extremum("amax", reduction.amax, input, dim, keepdim)
+
+
+@op(method=True, out=True, remembered=True)
+def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
+    """Minimum over ``dim``; elements that tie share the gradient evenly."""
+    return _extremum("amin", reduction.amin, input, dim, keepdim)
+
+
+def _extremum(name: str, row: Any, input: Any, dim: Any, keepdim: bool, shown: str = "") -> Tensor:
+    x = tensor_of(name, input, "biuf")
+    axes = axes_of(name, dim, x.ndim)
+    nonempty(name, x, axes, dim is None or dim == ())
+    named = {"name": shown} if shown else {}
+    return bind(row, (x,), {"axis": axes, "keepdims": keepdim, **named})  # type: ignore[no-any-return]
+
+
+def nonempty(name: str, x: Any, axes: tuple[int, ...], whole: bool = False) -> None:
+    """Refuse to pick an element where there is none."""
+    for a in axes:
+        if x._raw.shape[a] == 0:
+            if whole:
+                raise RuntimeError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                    f"dim with the 'dim' argument: the shape is {tuple(x.shape)}."
+                )
+            raise IndexError(f"{name}(): Expected reduction dim {a % x.ndim} to have non-zero size.")
+
+
+@op(method=True, out=True)
+def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
+    """Minimum and maximum."""
+    return return_types.aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
+
+
+@op(method=True, out=True, remembered=True)
+def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """Maximum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise maximum."""
+    return _best("max", ew.maximum, reduction.amax, reduction.argmax, input, dim, keepdim, other)
+
+
+@op(method=True, out=True, remembered=True)
+def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """Minimum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise minimum."""
+    return _best("min", ew.minimum, reduction.amin, reduction.argmin, input, dim, keepdim, other)
+
+
+def _best(name: str, of_two: Any, of_all: Any, where: Any, input: Any, dim: Any, keepdim: bool, other: Any) -> Any:
+    """Maximum or minimum in all its forms, which are computed by the function and the rows given."""
+    if isinstance(dim, Tensor) or other is not None:
+        return of_two(input, dim if other is None else other)
+    if dim is None:
+        return _extremum(name, of_all, input, None, keepdim, f"{name.capitalize()}Backward1")
+    x = tensor_of(name, input, "biuf")
+    result = getattr(return_types, name)
+    axis = axis_of(name, dim, x.ndim)
+    if axis is None:
+        return result(*of_number(x))
+    nonempty(name, x, (axis,))
+    indices = bind(where, (x,), {"axis": axis, "keepdims": True})
+    return result(*picked(name, x, indices, axis, keepdim))
+
+
+def of_number(x: Any) -> tuple[Any, Any]:
+    """Value and index of the only element of a 0-d tensor."""
+    return x.clone(), x.new_zeros((), dtype=np.int64)
+
+
+def picked(name: str, x: Any, indices: Any, axis: int, keepdim: bool, overload: int = 0) -> tuple[Any, Any]:
+    """Values at indices along an axis, and the indices, with that axis dropped unless kept."""
+    params = {"axis": axis, "keepdims": keepdim, "name": f"{name.capitalize()}Backward{overload}"}
+    values = bind(statistics.pick, (x, indices), params)
+    return values, indices if keepdim else indices.squeeze(axis)
+
+
+@op(method=True)
+def argmax(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Index of the maximum, of everything (flattened) or along ``dim``. Integers: no gradient."""
+    return _arg("argmax", reduction.argmax, input, dim, keepdim)
+
+
+@op(method=True)
+def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Index of the minimum, of everything (flattened) or along ``dim``. Integers: no gradient."""
+    return _arg("argmin", reduction.argmin, input, dim, keepdim)
+
+
+def _arg(name: str, row: Any, input: Any, dim: int | None, keepdim: bool) -> Tensor:
+    x = tensor_of(name, input, "biuf")
+    axis = -1 if dim is None else axis_of(name, dim, x.ndim)
+    flat = x.reshape(-1) if dim is None else x
+    if axis is None:
+        return x.new_zeros((), dtype=np.int64)
+    nonempty(name, flat, (axis,))
+    result = bind(row, (flat,), {"axis": axis, "keepdims": keepdim and dim is not None})
+    return result.reshape((1,) * x.ndim) if keepdim and dim is None else result  # type: ignore[no-any-return]
+
+
+# -- spread ----------------------------------------------------------------------------------------------------------
+
+
+@op(method=True, out=True, remembered=True)
+def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+    """Variance over ``dim``, divided by n − correction (1 by default; 0 with ``unbiased=False``)."""
+    return _spread("var", statistics.var, input, dim, unbiased, keepdim, correction)[0]
+
+
+@op(method=True, out=True, remembered=True)
+def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+    """Standard deviation over ``dim``: the square root of :func:`var`; its gradient where it is 0 is 0."""
+    return _spread("std", statistics.std, input, dim, unbiased, keepdim, correction)[0]
+
+
+@op(out=True)
+def var_mean(
+    input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Any:
+    """Variance and mean."""
+    result, x, axes = _spread("var_mean", statistics.var, input, dim, unbiased, keepdim, correction)
+    return (result, bind(reduction.mean, (x,), axes))
+
+
+@op(out=True)
+def std_mean(
+    input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Any:
+    """Standard deviation and mean."""
+    result, x, axes = _spread("std_mean", statistics.std, input, dim, unbiased, keepdim, correction)
+    return (result, bind(reduction.mean, (x,), axes))
+
+
+def _spread(name: str, row: Any, input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
+    x = tensor_of(name, input)
+    if isinstance(dim, builtins.bool):  # var(x, False)
+        dim, unbiased = None, dim
+    if x.dtype.kind not in "fc":
+        raise RuntimeError(
+            f"{name}: only support floating point and complex dtypes, got {x.dtype}: call .float() first"
+        )
+    axes = {"axis": axes_of(name, dim, x.ndim), "keepdims": keepdim}
+    less = correction if correction is not None else 0 if unbiased is False else 1
+    return bind(row, (x,), {**axes, "correction": less}), x, axes
+
+
+# -- exponentials and norms ------------------------------------------------------------------------------------------
+
+
+@op("logsumexp special.logsumexp", method=True, out=True, remembered=True)
+def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
+    """log Σ exp(x) over ``dim``, without overflow."""
+    x = floating(tensor_of("logsumexp", input))
+    return bind(reduction.logsumexp, (x,), {"axis": axes_of("logsumexp", dim, x.ndim), "keepdims": keepdim})  # type: ignore[no-any-return]
+
+
+@op("softmax special.softmax", method=True, remembered=True)
+def softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """exp(x) / Σ exp(x) along ``dim``: positive, and 1 in sum."""
+    return _soft("softmax", reduction.softmax, input, dim, dtype)
+
+
+@op("log_softmax special.log_softmax", method=True, remembered=True)
+def log_softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """The logarithm of the softmax along ``dim``, without overflow."""
+    return _soft("log_softmax", reduction.log_softmax, input, dim, dtype)
+
+
+def _soft(name: str, row: Any, input: Any, dim: int | None, dtype: Any) -> Tensor:
+    x = tensor_of(name, input)
+    x = tensor_of(name, x if dtype is None else cast(x, as_dtype(dtype)), row.accepts)
+    if dim is None:
+        raise TypeError(f"{name}() missing 1 required positional argument: 'dim' (the axis whose elements sum to 1)")
+    axis = axis_of(name, dim, x.ndim)
+    if axis is None:
+        return bind(row, (x.reshape(1),), {"axis": -1}).reshape(())  # type: ignore[no-any-return]
+    if not x.numel():
+        return x.clone()  # type: ignore[no-any-return]
+    return bind(row, (x,), {"axis": axis})  # type: ignore[no-any-return]
+
+
+@op(method=True, out=True, remembered=True)
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The p-norm over ``dim`` (everything by default). Its gradient where it is 0 is 0."""
+    x = tensor_of("norm", input)
+    x = x if dtype is None else cast(x, as_dtype(dtype))
+    if x.dtype.kind not in "fc":
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype}: call .float() "
+            "first"
+        )
+    if p == "nuc":
+        return _nuclear(x, dim, keepdim)
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported: norm takes numbers, 'fro' and 'nuc'")
+    params = {"ord": 2.0 if p in ("fro", None) else float(p), "axis": axes_of("norm", dim, x.ndim), "keepdims": keepdim}
+    return bind(reduction.vector_norm, (x,), params)  # type: ignore[no-any-return]
+
+
+def _nuclear(x: Any, dim: Any, keepdim: bool) -> Tensor:
+    """The sum of the singular values of the matrices in two axes."""
+    axes = axes_of("norm", dim, x.ndim)
+    if len(axes) != 2:
+        raise RuntimeError(
+            f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(str(a % x.ndim) for a in axes)} for p='nuc'"
+        )
+    matrices = x.movedim(axes, (-2, -1))
+    total = sum(bind(decompositions.svd, (matrices,), {"full_matrices": False})[1], -1)
+    if keepdim:
+        for a in sorted(a % x.ndim for a in axes):
+            total = total.unsqueeze(a)
+    return total
+
+
+@op(method=True)
+def dist(input: Any, other: Any, p: float = 2) -> Tensor:
+    """The p-norm of input − other."""
+    return norm(ew.sub(input, other), p)

@@ -1,0 +1,88 @@
+"""Sparse matrices and linear operators of SciPy's beside tensors and Arrays: ``A @ u``, ``u @ A`` and what stands for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import takes_arrays
+from chainrule._src.api.functions import operand
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.table import sparse as rows
+from chainrule._src.table.sparse import Places
+from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.others import is_linear_operator
+
+
+def entries_of(A: Any) -> tuple[Any, Places, bool]:
+    """The entries of a sparse matrix of SciPy's, their places, and whether these are those of the transpose."""
+    transposed = A.format == "csc"
+    stored = A.T if transposed else A.tocsr()
+    return stored.data, Places(stored.indices, stored.indptr, stored.shape, stored), transposed
+
+
+def operator(symbol: str, x: Any, A: Any) -> Any:
+    """``x @ A``, ``A @ x`` and, for SciPy's matrices (not its arrays), the products that ``*`` stands for.
+
+    Args:
+        symbol: as in ``tape.others.beside``.
+        x: a tensor or an Array.
+        A: of SciPy's: a sparse matrix or array, or a linear operator.
+
+    Raises:
+        TypeError: what it would be is no dense array.
+    """
+    matrix = is_linear_operator(A) or _is_matrix(A)
+    if symbol in ("matmul", "rmatmul") or (matrix and symbol in ("mul", "rmul")):
+        return product(A, x) if symbol.startswith("r") else left_product(x, A)
+    sign = {"mul": "*", "add": "+", "sub": "-", "truediv": "/", "pow": "**"}.get(symbol.removeprefix("r"), symbol)
+    raise TypeError(
+        f"{sign} of a {type(A).__name__} and a {type(x).__name__} goes by elements: A.toarray() {sign} x is dense; what has "
+        "entries where A has them is chainrule.sparse.like(A, data), with data computed from A.data"
+    )
+
+
+def _is_matrix(A: Any) -> bool:
+    """Whether ``*`` is the product of matrices, as for what is no ``sparray``."""
+    return not isinstance(A, rows.scipy_sparse().sparray)
+
+
+@takes_arrays
+def product(A: Any, x: Any) -> Any:
+    """``A @ x``, for a constant matrix or linear operator A of SciPy's.
+
+    Raises:
+        ValueError: the sizes don't match.
+    """
+    x = operand("matmul", 1, x)
+    if is_linear_operator(A):
+        check_product(A.shape, x, "A @ x")
+        return bind(rows.operator_matmul, (x,), {"operator": A})
+    if A.ndim == 1:
+        return product(A.reshape(1, -1), x)[0]
+    check_product(A.shape, x, "A @ x")
+    data, places, transposed = entries_of(A)
+    return bind(rows.sparse_matmul, (data, x), {"places": places, "transposed": transposed})
+
+
+def left_product(x: Any, A: Any) -> Any:
+    """``x @ A``."""
+    turned = A if A.ndim == 1 else A.T
+    if A.ndim == 1 or x.ndim == 1:
+        return product(turned, x.T if x.ndim == 2 else x)
+    return np.swapaxes(product(turned, np.swapaxes(x, -1, -2)), -1, -2)
+
+
+def check_product(shape: tuple[int, ...], x: Any, call: str) -> None:
+    """Raise where a matrix of a shape has no product with x.
+
+    Raises:
+        ValueError: the sizes don't match, or x is a number or a stack of matrices.
+    """
+    have = tuple(shape_of(x))
+    if len(have) not in (1, 2) or have[0] != shape[-1]:
+        raise ValueError(
+            f"{call}: a matrix of shape {tuple(shape)} has products with arrays of shape ({shape[-1]},) and "
+            f"({shape[-1]}, k), not {have}"
+        )

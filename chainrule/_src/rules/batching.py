@@ -1,0 +1,119 @@
+"""Batching rules that whole kinds share. A payload has its batch axis first; the other operands have none.
+
+A rule is ``(prim, payloads, batched, size, params) -> payload``: ``batched`` says which operands carry the axis and
+``size`` how long it is. Because axes are counted from the end in every row's parameters, most rows need nothing
+special: their value works with an extra leading axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.rules.contract import contraction_value, merge_batch_into_gemm
+
+if TYPE_CHECKING:
+    from chainrule._src.rules.primitive import Primitive
+
+ndarray = np.ndarray
+
+
+def reshape(x: Any, shape: tuple[int, ...]) -> Any:
+    return x.reshape(shape) if type(x) is ndarray else np.reshape(x, shape)
+
+
+def batch_elementwise(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """Elementwise: give the batched operands one rank, so that their batch axes meet under broadcasting."""
+    if len(payloads) == 1:
+        return applied(prim, payloads, params)
+    ranks = [(p.ndim if type(p) is ndarray else len(shape_of(p))) - b for p, b in zip(payloads, batched, strict=True)]
+    most = max(ranks)
+    return applied(prim, payloads if min(ranks) == most else _of_rank(most, payloads, batched, ranks), params)
+
+
+def _of_rank(most: int, payloads: Any, batched: Any, ranks: list[int]) -> list[Any]:
+    """The payloads, with axes of length 1 after the batch axis of those that have a smaller rank than the largest."""
+    return [with_axes(p, most - r) if b and r < most else p for p, b, r in zip(payloads, batched, ranks, strict=True)]
+
+
+def with_axes(x: Any, n: int) -> Any:
+    """A batched payload with n axes of length 1 after its batch axis."""
+    shape = shape_of(x)
+    return reshape(x, (shape[0], *(1,) * n, *shape[1:]))
+
+
+def applied(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
+    """The operation itself, without the question of who handles it where all operands are arrays."""
+    for x in operands:
+        if type(x) is not ndarray:
+            return prim(*operands, **params)
+    return prim.value(*operands, **params)
+
+
+def batch_leading(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """Operations that treat extra leading axes alike in every operand: give the axis to the operands without it."""
+    if len(payloads) > 1:
+        payloads = [p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True)]
+    return applied(prim, payloads, params)
+
+
+def batch_parameters(**under_batch: Callable[[Any, int], Any]) -> Callable[..., Any]:
+    """A rule for rows of one operand: the row itself, with parameters that know of the batch axis in front.
+
+    Args:
+        under_batch: for such a parameter ``(parameter, size) -> parameter``.
+    """
+
+    def batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+        return prim(*payloads, **{k: under_batch[k](v, size) if k in under_batch else v for k, v in params.items()})
+
+    return batch
+
+
+def in_front(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """A shape, under a batch axis."""
+    return (size, *shape)
+
+
+def each_example(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """Operations of which nothing is known: one example after the other."""
+
+    def run(examples: list[Any]) -> Any:
+        return applied(prim, examples, params)
+
+    if not size:  # an example of zeros says what one would look like
+        out = run([np.zeros(shape_of(p)[1:], p.dtype) if b else p for p, b in zip(payloads, batched, strict=True)])
+        several = isinstance(out, tuple)
+        empty = tuple([np.zeros((0, *shape_of(o)), getattr(o, "dtype", type(o))) for o in (out if several else (out,))])
+        return empty if several else empty[0]
+    outs = [run([p[i, ...] if b else p for p, b in zip(payloads, batched, strict=True)]) for i in range(size)]
+    if isinstance(outs[0], tuple):
+        return tuple([np.stack(parts) for parts in zip(*outs, strict=True)])
+    return np.stack(outs)
+
+
+def broadcast_batch(x: Any, size: int) -> Any:
+    """An unbatched operand, repeated (without copying) along a new leading axis."""
+    return np.broadcast_to(x, (size, *shape_of(x)))
+
+
+def batch_contraction(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """Contractions: one product of two matrices, where one operand is plain; else a stack of products.
+
+    In the stack the operands' own batch axes broadcast, so only a shared rank has to be made.
+    """
+    x, y = payloads
+    left, right = prim.structure.split("->")[0].split(",")
+    ranks = [len(shape_of(p)) - b - len(core) for p, b, core in zip(payloads, batched, (left, right), strict=True)]
+    if ranks == [0, 0] and batched[0] is not batched[1]:
+        result = (
+            merge_batch_into_gemm(prim.structure, x, y, True)
+            if batched[0]
+            else merge_batch_into_gemm(prim.structure, y, x, False)
+        )
+        if result is not None:
+            return result
+    return contraction_value(prim.structure)(*_of_rank(max(ranks), payloads, batched, ranks))

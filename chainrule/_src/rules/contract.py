@@ -1,0 +1,148 @@
+"""Products of two arrays summed over shared subscripts, as moves of axes around one ``np.matmul``.
+
+Each letter of a subscript such as ``"ik,kj->ij"`` is summed (in both operands, not in the result), left or right.
+Extra leading axes broadcast, so a subscript describes the last axes only and batching needs nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import is_array
+
+ndarray = np.ndarray
+
+
+def cotangent_subscripts(subscripts: str) -> tuple[str, str]:
+    """The subscripts of the two VJPs: ``"ik,kj->ij"`` gives ``"ij,kj->ik"`` and ``"ik,ij->kj"``."""
+    operands, out = subscripts.split("->")
+    x, y = operands.split(",")
+    return f"{out},{y}->{x}", f"{x},{out}->{y}"
+
+
+def dotted(a: Any, b: Any) -> Any:
+    """The product of two vectors or matrices."""
+    if type(a) is ndarray and type(b) is ndarray:
+        return a.dot(b)
+    return np.dot(a, b) if is_array(a) and is_array(b) else np.matmul(a, b)
+
+
+@cache
+def _plan(subscripts: str) -> tuple[str, str, str, str, str]:
+    operands, out = subscripts.split("->")
+    x, y = operands.split(",")
+    summed = "".join(c for c in x if c in y and c not in out)
+    left = "".join(c for c in x if c not in y)
+    right = "".join(c for c in y if c not in x)
+    if len(summed) > 1 or len(left) > 1 or len(right) > 1 or any(c in x and c in y and c in out for c in x):
+        raise ValueError(f"contraction {subscripts!r}: at most one subscript may be summed, left and right")
+    return x, y, out, left, right
+
+
+@cache
+def contraction_value(subscripts: str) -> Callable[[Any, Any], Any]:
+    """A function of two array-likes that computes the contraction."""
+    x, y, out, left, right = _plan(subscripts)
+    x_first = x[:1] == left  # left letter stands before the summed one
+    y_last = y[-1:] == right
+    if not left and not right and len(x) == 1:
+
+        def dot(a: Any, b: Any) -> Any:
+            if a.ndim == b.ndim == 1 and is_array(a) and is_array(b):
+                return dotted(a, b)
+            return np.matmul(a[..., None, :], b[..., :, None])[..., 0, 0]
+
+        return dot
+    if len(x) == 1 and len(y) == 1 and len(out) == 2:
+        flip = out == right + left
+
+        def outer(a: Any, b: Any) -> Any:
+            return a[..., None, :] * b[..., :, None] if flip else a[..., :, None] * b[..., None, :]
+
+        return outer
+    if len(out) == 0 or len(x) == 0 or len(y) == 0:
+
+        def scaled(a: Any, b: Any) -> Any:
+            if len(x) == 0:
+                return a[(..., *(None,) * len(y))] * b
+            return a * b[(..., *(None,) * len(x))]
+
+        return scaled
+
+    swapped = len(out) == 2 and out == right + left
+    if len(x) == len(y) == 2 and not swapped:
+        turn_a, turn_b = not x_first, not y_last
+
+        def matrices(a: Any, b: Any) -> Any:
+            if turn_a:
+                a = a.mT
+            if turn_b:
+                b = b.mT
+            return dotted(a, b) if a.ndim == b.ndim == 2 else np.matmul(a, b)
+
+        return matrices
+
+    def contract(a: Any, b: Any) -> Any:
+        if not x_first and len(x) == 2:
+            a = a.mT
+        if not y_last and len(y) == 2:
+            b = b.mT
+        if a.ndim == len(x) and b.ndim == len(y):
+            result = dotted(a, b)
+            return result.mT if swapped else result
+        if len(x) == 1:
+            a = a[..., None, :]
+        if len(y) == 1:
+            b = b[..., :, None]
+        result = np.matmul(a, b)
+        if len(x) == 1:
+            result = result[..., 0, :]
+        if len(y) == 1:
+            result = result[..., 0]
+        return result.mT if swapped else result
+
+    return contract
+
+
+def formula_of(subscripts: str, first: str, second: str) -> str:
+    """The contraction as NumPy text, for explanations."""
+    x, y, out, left, right = _plan(subscripts)
+    if len(x) == len(y) == len(out) == 2 and out == left + right:
+        return f"{first if x[0] == left else first + '.mT'} @ {second if y[-1] == right else second + '.mT'}"
+    operands, result = subscripts.split("->")
+    a, b = operands.split(",")
+    return f"np.einsum('...{a},...{b}->...{result}', {first}, {second})"
+
+
+@cache
+def _fold_plan(subscripts: str, first: bool) -> tuple[Callable[[Any, Any], Any], bool] | None:
+    """How a batched operand (the first, or the second) and a plain one are contracted as two matrices, if they can be.
+
+    The batch axis becomes the free letter of a vector, or a part of that of a matrix, whose letter must come first.
+    """
+    x, y, out, left, right = _plan(subscripts)
+    mine, other, free, theirs = (x, y, left, right) if first else (y, x, right, left)
+    summed = next((c for c in mine if c in other and c not in out), "")
+    if not summed or out != free + theirs or len(mine) > 2 or (free and mine[0] != free):
+        return None
+    free = free or next(c for c in "zwv" if c not in x + y)
+    return contraction_value(f"{free}{summed},{other}->{free}{theirs}"), len(mine) == 2
+
+
+def merge_batch_into_gemm(subscripts: str, batched: Any, plain: Any, first: bool) -> Any:
+    """The contraction of an operand whose batch axis comes first with a plain one, as one product; None if it can't be."""
+    plan = _fold_plan(subscripts, first)
+    if plan is None:
+        return None
+    product, matrix = plan
+    if not matrix:
+        return product(batched, plain)
+    size, free, summed = batched.shape
+    if is_array(batched) and not batched.flags.c_contiguous:
+        return None
+    result = product(np.reshape(batched, (size * free, summed)), plain)
+    return np.reshape(result, (size, free, *result.shape[1:]))

@@ -1,0 +1,204 @@
+"""The elementwise kind: the local Jacobian is diagonal, and one partial derivative per operand says all of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.rules.batching import batch_elementwise
+from chainrule._src.rules.primitive import Primitive, Rule, TableError, refuse, register, unsupported
+from chainrule._src.rules.rules import add_terms, compile_rule, environment, is_identity, read, unbroadcast
+
+ndarray = np.ndarray
+
+
+def _times(partial: Any) -> Rule:
+    """The VJP of an elementwise operation whose partial is a plain number."""
+    if partial == 1:
+        return lambda g: g
+    if partial == -1:
+        return lambda g: -g
+    if partial == 0:
+        return lambda g: np.zeros_like(g)
+    return lambda g: g * partial
+
+
+def _elementwise_cells(
+    prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Rule], jvp: Mapping[str, Any], real: bool
+) -> list[Any]:
+    """Per operand: ``(node, g, saved) -> cotangent``, of real or of any numbers."""
+    cells: list[Any] = []
+    for operand in prim.operands:
+        partial = d.get(operand)
+        if operand in vjp and (real or not callable(partial) or operand in jvp):
+            # next to a partial it is a quicker form for real numbers only
+            cells.append(compile_rule(prim, vjp[operand]))
+        elif callable(partial):
+            cells.append(compile_rule(prim, partial, "g * {}" if real else "g * conjugate({})"))
+        elif isinstance(partial, unsupported):
+            cells.append(refuse(prim, f"derivative with respect to {operand}", partial))
+        else:
+            cells.append(compile_rule(prim, _times(partial)) if operand in d else None)
+    return cells
+
+
+def _elementwise_pullback(
+    prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Rule], jvp: Mapping[str, Any]
+) -> Callable[..., tuple[Any, ...]]:
+    real = _elementwise_cells(prim, d, vjp, jvp, True)
+    general_cells = functools.cache(lambda: _elementwise_cells(prim, d, vjp, jvp, False))
+
+    def general(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(
+            [
+                None if edge is None or cell is None else unbroadcast(cell(node, g, saved), *aval)
+                for cell, edge, aval in zip(general_cells(), edges, node.in_avals)
+            ]
+        )
+
+    if len(real) == 1:
+        (cell,) = real
+        (name,) = prim.operands
+        rule = prim.vjps[name]
+        if callable(rule) and len(prim.saves) == 1 and prim.names_read(rule) == ("g", *prim.saves):
+
+            def direct(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+                if node.in_avals is not None:
+                    return general(node, g, saved, edges)
+                return (rule(g, saved[0]),)
+
+            return direct
+
+        def unary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+            if node.in_avals is not None:
+                return general(node, g, saved, edges)
+            return (cell(node, g, saved),)
+
+        return unary
+    if len(real) == 2 and not vjp and [prim.partials.get(name) for name in prim.operands] in ([1, 1], [1, -1]):
+        negative = prim.partials[prim.operands[1]] == -1
+
+        def sums(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+            x, y = edges
+            if node.in_avals is None:
+                return (None if x is None else g, None if y is None else -g if negative else g)
+            (x_shape, x_dtype), (y_shape, y_dtype) = node.in_avals
+            have, dtype = g.shape, g.dtype
+            if x is not None:
+                x = g if have == x_shape and dtype is x_dtype else unbroadcast(g, x_shape, x_dtype)
+            if y is not None:
+                y = g if have == y_shape and dtype is y_dtype else unbroadcast(g, y_shape, y_dtype)
+                y = -y if negative else y
+            return (x, y)
+
+        return sums
+    if len(real) == 2 and not vjp and _crossed(prim):
+
+        def crossed(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+            if node.in_avals is not None:
+                return general(node, g, saved, edges)
+            x, y = edges
+            for_x, for_y = saved
+            return (None if x is None else g * for_x, None if y is None else g * for_y)
+
+        return crossed
+    if len(real) == 2 and None not in real:
+        first, second = real
+
+        def binary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+            if node.in_avals is not None:
+                return general(node, g, saved, edges)
+            x, y = edges
+            return (None if x is None else first(node, g, saved), None if y is None else second(node, g, saved))
+
+        return binary
+
+    def nary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        if node.in_avals is not None:
+            return general(node, g, saved, edges)
+        return tuple(
+            None if edge is None or cell is None else cell(node, g, saved)
+            for cell, edge in zip(real, edges, strict=True)
+        )
+
+    return nary
+
+
+def _crossed(prim: Primitive) -> bool:
+    """Whether each operand's partial is the other operand, as in a product."""
+    x, y = prim.operands
+    partials = [prim.partials.get(name) for name in (x, y)]
+    return prim.saves == (y, x) and all(callable(p) and is_identity(p) for p in partials)
+
+
+def _elementwise_jvp(
+    prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Any], jvp: Mapping[str, Any]
+) -> Callable[..., Any]:
+    def rule(operands: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+        env = environment(prim, operands, out, params)
+        terms = []
+        for operand, t in zip(prim.operands, tangents, strict=True):
+            if t is None:
+                continue
+            if operand in jvp:
+                terms.append(read(prim, jvp[operand], {**env, "t": t}))
+            elif operand in vjp and operand not in d:  # a real diagonal is its own transpose
+                terms.append(read(prim, vjp[operand], {**env, "g": t}))
+            elif operand in d:
+                partial = d[operand]
+                if isinstance(partial, unsupported):
+                    return refuse(prim, f"derivative with respect to {operand}", partial)()
+                factor = read(prim, partial, env) if callable(partial) else partial
+                terms.append(t if isinstance(factor, (int, float)) and factor == 1 else t * factor)
+        return add_terms(terms, out) if terms else None
+
+    return rule
+
+
+def elementwise(
+    ufunc: Callable[..., Any] | None = None, *, d: Any = None, vjp: Any = None, jvp: Any = None, **options: Any
+) -> Callable[[Callable[..., Any]], Primitive]:
+    """Declare an operation whose output element depends on the same element of each operand (after broadcasting).
+
+    Args:
+        ufunc: the NumPy function that this row answers for.
+        d: for each differentiable operand its partial derivative: a rule, a number, or ``unsupported(why)``. (A row of one
+            operand gives it alone, without the operand's name; so for all columns.)
+        vjp, jvp: rules that replace the derived ones. A VJP next to a partial is a quicker form of it for real numbers;
+            next to a JVP it holds for complex numbers, too (for operations that are not holomorphic).
+        options: the other columns (``Primitive``), among them ``formula``: for each differentiable operand its VJP in
+            NumPy, as text, where the rule's own source does not say it best; ``value``: what computes the value, if it is
+            neither the ufunc nor the decorated function; ``domain``: ``(low, high)`` for each operand,
+            from which sample inputs are drawn; ``samples``: the parameters to check the row with, as a list of dicts.
+    """
+
+    def declare(function: Callable[..., Any]) -> Primitive:
+        prim = Primitive(function, "elementwise", ufunc=ufunc, structure="diagonal", **options)
+        cells = {"d": prim.for_each_operand(d), "vjp": prim.for_each_operand(vjp), "jvp": prim.for_each_operand(jvp)}
+        _fill(prim, **cells)
+        prim.declared = (elementwise, function, {"ufunc": ufunc, **cells, **options})
+        return register(prim)
+
+    return declare
+
+
+def _fill(prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Any], jvp: Mapping[str, Any]) -> None:
+    rules = {name: vjp.get(name, d.get(name)) for name in prim.operands if name in d or name in vjp}
+    for name in {**d, **vjp, **jvp}:
+        if name not in prim.operands:
+            raise TableError(f"row {prim.name}: a rule for {name!r}, which is not an operand of it")
+        if name not in rules:
+            raise TableError(f"row {prim.name}: a JVP with respect to {name!r}, and no VJP")
+        if name in d and name in vjp and name in jvp:
+            raise TableError(f"row {prim.name}: nothing reads the partial of {name!r} beside its VJP and JVP")
+    if not rules:
+        raise TableError(f"row {prim.name}: no derivative for any operand; write one, or unsupported('why')")
+    prim.partials = {name: partial for name, partial in d.items() if name not in vjp}
+    prim.set_vjps({k: (r if callable(r) or isinstance(r, unsupported) else _times(r)) for k, r in rules.items()})
+    prim.pullback = _elementwise_pullback(prim, d, vjp, jvp)
+    prim.jvp = _elementwise_jvp(prim, d, vjp, jvp)
+    prim.batch = batch_elementwise

@@ -1,0 +1,281 @@
+"""The kinds of local Jacobian, and the columns each kind derives.
+
+===========  =================  ===========================================  =============================
+kind         local Jacobian     a row says                                   derived here
+===========  =================  ===========================================  =============================
+elementwise  diagonal           one partial per argument                     VJP, JVP, batching
+linear       constant           the transpose                                JVP (the operation itself), batching
+contraction  bilinear           the subscripts                               VJPs, JVP, batching
+opaque       anything           VJP and JVP                                  batching, where extra leading axes are free
+discrete     none               nothing: integers and booleans come out      batching
+===========  =================  ===========================================  =============================
+
+Whatever a keyword of the decorator gives overrides what the kind derives.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.rules.batching import batch_contraction, batch_leading
+from chainrule._src.rules.contract import contraction_value, cotangent_subscripts, formula_of
+from chainrule._src.rules.elementwise import elementwise
+from chainrule._src.rules.primitive import Primitive, Rule, TableError, call, refuse, register, unsupported
+from chainrule._src.rules.rules import add_terms, compile_rule, conjugate, environment, read, unbroadcast
+
+__all__ = ["call", "contraction", "discrete", "elementwise", "linear", "opaque", "unbroadcast"]
+
+ndarray = np.ndarray
+
+
+# -- linear, contraction, opaque -------------------------------------------------------------------------------------
+
+
+def _when_needed(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
+    """The pullback, made when a backward pass first meets the row: it takes time, and most programs meet few rows."""
+    made: Callable[..., tuple[Any, ...]] | None = None
+
+    def first(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        nonlocal made
+        if made is None:
+            made = _general_pullback(prim)
+            object.__setattr__(prim, "pullback", made)  # the nodes to come need not ask
+        return made(node, g, saved, edges)
+
+    return first
+
+
+def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
+    """Run each needed operand's rule, then cast back what dtype promotion changed."""
+    cells: list[Any] = []
+    shared = None if prim.shared is None else compile_rule(prim, prim.shared[1])
+    for operand in prim.operands:
+        rule = prim.vjps.get(operand)
+        if rule is None:
+            cells.append(None)
+        elif isinstance(rule, unsupported):
+            cells.append(refuse(prim, f"derivative with respect to {operand}", rule))
+        else:
+            cells.append(compile_rule(prim, rule))
+    if prim.variadic:
+        (every,) = cells
+
+        def variadic(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+            parts = every(node, g, saved)
+            return tuple(
+                None if edge is None else unbroadcast(part, *aval)
+                for part, edge, aval in zip(parts, edges, node.in_avals, strict=True)
+            )
+
+        return variadic
+    if len(cells) == 1:
+        (cell,) = cells
+
+        def unary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+            if node.in_avals is None:
+                return (cell(node, g, saved),)
+            return (unbroadcast(cell(node, g, saved), *node.in_avals[0]),)
+
+        return unary
+
+    def nary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        if shared is not None:
+            saved = (*saved, shared(node, g, saved))
+        grads = [
+            None if edge is None or cell is None else cell(node, g, saved)
+            for cell, edge in zip(cells, edges, strict=True)
+        ]
+        if node.in_avals is not None:
+            grads = [None if r is None else unbroadcast(r, *aval) for r, aval in zip(grads, node.in_avals, strict=True)]
+        return tuple(grads)
+
+    return nary
+
+
+def _linear_jvp(prim: Primitive) -> Callable[..., Any]:
+    """The derivative of a linear map is the map: apply it to the tangents (zeros where there is none)."""
+
+    def rule(operands: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+        if all(t is None for t in tangents):
+            return None
+        moved = [
+            t if t is not None else np.zeros(shape_of(x), x.dtype) if prim.variadic or name in prim.vjps else x
+            for name, x, t in zip(_names(prim, operands), operands, tangents, strict=True)
+        ]
+        return prim(*moved, **params)
+
+    return rule
+
+
+def _names(prim: Primitive, operands: Any) -> tuple[str, ...]:
+    return (prim.operands[-1],) * len(operands) if prim.variadic else prim.operands
+
+
+def linear(
+    *,
+    transpose: Any,
+    formula: Any = None,
+    value: Callable[..., Any] | None = None,
+    batch: Callable[..., Any] | None = None,
+    jvp: Callable[..., Any] | None = None,
+    **options: Any,
+) -> Callable[[Callable[..., Any]], Primitive]:
+    """Declare an operation that is linear in its differentiable operands (jointly, where there are several).
+
+    Args:
+        transpose: for each of them the transposed map, from output cotangent to operand cotangent. For a variadic row
+            the one rule returns a tuple.
+        formula: the same in NumPy, as text, where the rule's own source does not say it best.
+        batch: the batching rule; without it the value must accept extra leading axes (axes counted from the end).
+    """
+
+    def declare(function: Callable[..., Any]) -> Primitive:
+        prim = Primitive(function, "linear", value=value, formula=formula, **options)
+        rules = prim.for_each_operand(transpose)
+        prim.set_vjps(rules)
+        prim.needs_avals = prim.needs_avals or prim.variadic
+        prim.pullback = _when_needed(prim)
+        prim.jvp = jvp or _linear_jvp(prim)
+        prim.batch = batch or batch_leading
+        cells = {"transpose": rules, "jvp": jvp, "batch": batch, "value": value, "formula": formula}
+        prim.declared = (linear, function, {**cells, **options})
+        return register(prim)
+
+    return declare
+
+
+def contraction(
+    subscripts: str, *, value: Callable[..., Any] | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], Primitive]:
+    """Declare a product of two operands summed over shared subscripts, as in ``@contraction("ik,kj->ij")``.
+
+    The operation must accept extra leading axes, which broadcast (as in ``np.matmul``).
+    """
+
+    def declare(function: Callable[..., Any]) -> Primitive:
+        prim = Primitive(
+            function, "contraction", value=value or contraction_value(subscripts), structure=subscripts, **options
+        )
+        x, y = prim.operands
+        left, right = cotangent_subscripts(subscripts)
+        to_left, to_right = contraction_value(left), contraction_value(right)
+        prim._texts = {x: formula_of(left, "g", y), y: formula_of(right, x, "g"), **prim._texts}
+        prim.set_vjps({x: to_left, y: to_right}, reads={x: ("g", y), y: ("g", x)})
+        prim.pullback = _contraction_pullback(to_left, to_right)
+        prim.jvp = _multilinear_jvp(prim)
+        prim.batch = batch_contraction
+        prim.declared = (functools.partial(contraction, subscripts), function, {"value": value, **options})
+        return register(prim)
+
+    return declare
+
+
+def _contraction_pullback(to_left: Rule, to_right: Rule) -> Callable[..., tuple[Any, ...]]:
+    def pullback(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        y, x = saved  # the rule for x reads y, the rule for y reads x
+        if node.in_avals is None:
+            return (None if edges[0] is None else to_left(g, y), None if edges[1] is None else to_right(x, g))
+        return (
+            None if edges[0] is None else unbroadcast(to_left(g, conjugate(y)), *node.in_avals[0]),
+            None if edges[1] is None else unbroadcast(to_right(conjugate(x), g), *node.in_avals[1]),
+        )
+
+    return pullback
+
+
+def _multilinear_jvp(prim: Primitive) -> Callable[..., Any]:
+    """What is linear in each operand alone, of each tangent beside the other operands."""
+
+    def rule(operands: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+        terms = [prim(*operands[:i], t, *operands[i + 1 :], **params) for i, t in enumerate(tangents) if t is not None]
+        return add_terms(terms, out) if terms else None
+
+    return rule
+
+
+def opaque(
+    *,
+    vjp: Any,
+    jvp: Any = None,
+    shared: Mapping[str, Rule] | None = None,
+    formula: Any = None,
+    value: Callable[..., Any] | None = None,
+    batch: Callable[..., Any] | None = None,
+    multilinear: bool = False,
+    **options: Any,
+) -> Callable[[Callable[..., Any]], Primitive]:
+    """Declare an operation whose rules are written by hand.
+
+    Args:
+        vjp: for each differentiable operand the rule from output cotangent(s) to its cotangent.
+        shared: what several VJPs need, computed once: a name, which they read, and its rule.
+        jvp: for each the rule from its tangent ``t`` to the output tangent(s); the contributions are added. An operation
+            that is linear in each operand alone needs none: ``multilinear=True``.
+        batch: the batching rule; without it the value must accept extra leading axes.
+    """
+
+    def declare(function: Callable[..., Any]) -> Primitive:
+        prim = Primitive(function, "opaque", value=value, formula=formula, **options)
+        rules = prim.for_each_operand(vjp)
+        prim.set_vjps(rules, shared=shared)
+        prim.needs_avals = prim.needs_avals or prim.variadic
+        prim.pullback = _when_needed(prim)
+        tangents = jvp if isinstance(jvp, unsupported) else prim.for_each_operand(jvp)
+        if multilinear and not tangents:
+            prim.jvp = _multilinear_jvp(prim)
+        elif isinstance(tangents, unsupported):
+            prim.jvp = refuse(prim, "JVP", tangents)
+        elif set(tangents) == set(rules):
+            prim.jvp = _opaque_jvp(prim, tangents)
+        else:
+            raise TableError(f"row {prim.name}: VJP and JVP are for different operands")
+        prim.batch = batch or batch_leading
+        cells = {"vjp": rules, "jvp": tangents, "shared": shared, "batch": batch, "value": value, "formula": formula}
+        prim.declared = (opaque, function, {**cells, "multilinear": multilinear, **options})
+        return register(prim)
+
+    return declare
+
+
+def _opaque_jvp(prim: Primitive, rules: Mapping[str, Any]) -> Callable[..., Any]:
+    def rule(operands: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+        env = environment(prim, operands, out, params)
+        terms = []
+        for operand, t in zip(prim.operands, tangents, strict=True):
+            if t is None or operand not in rules:
+                continue
+            if isinstance(rules[operand], unsupported):
+                return refuse(prim, f"JVP with respect to {operand}", rules[operand])()
+            terms.append(read(prim, rules[operand], {**env, "t": t}))
+        if not terms:
+            return None
+        if len(prim.outputs) == 1:
+            return add_terms(terms, out)
+        sums = []
+        for parts, o in zip(zip(*terms, strict=True), out, strict=True):
+            known = [p for p in parts if p is not None]
+            sums.append(add_terms(known, o) if known else None)
+        return tuple(sums)
+
+    return rule
+
+
+def discrete(
+    *, value: Callable[..., Any] | None = None, batch: Callable[..., Any] | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], Primitive]:
+    """Declare an operation whose results are integers or booleans: no gradient passes through it."""
+
+    def declare(function: Callable[..., Any]) -> Primitive:
+        prim = Primitive(function, "discrete", value=value, structure="zero", **options)
+        prim.differentiable = False
+        prim.batch = batch or batch_leading
+        prim.declared = (discrete, function, {"value": value, "batch": batch, **options})
+        return register(prim)
+
+    return declare

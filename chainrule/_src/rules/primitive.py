@@ -1,0 +1,327 @@
+"""What a row of the table becomes: a Primitive, the one object that knows everything about an operation.
+
+A rule is ordinary NumPy code, and its parameter names say what it reads:
+
+======================  =============================================================
+``g``                   the cotangent of the output (a tuple where there are several)
+``t``                   the tangent of the operand the rule is for
+an operand's name       that operand's value: it is saved for the backward pass
+``out``, output names   the result: it is saved for the backward pass
+``x_shape``, ``x_dtype``  shape or dtype of operand ``x``: nothing is saved
+a parameter's name      that parameter (``axis``, ``keepdims`` ...)
+``**params``            all parameters that the rule does not name (and that have no default)
+======================  =============================================================
+
+They are read once, here, at import: that is how a node saves what its rule names and nothing else.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.messages import errors
+from chainrule._src.rules.rule_text import partial_text, vjp_text
+
+Rule = Callable[..., Any]
+
+
+def call(*operands: Any, **params: Any) -> dict[str, Any]:
+    """One way to call a row, for its ``samples``: ``call((2, 3), axis=-1)`` (the format is in ``testing.samples``)."""
+    return {"shapes": operands, **params}
+
+
+class unsupported:
+    """Stands in a cell of the table for a rule that does not exist, with the reason."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
+class TableError(TypeError):
+    """A row of the table is incomplete or names something that is not there."""
+
+
+def code_of(function: Rule) -> CodeType:
+    """The code of a rule (of the one inside, where ``functools.wraps`` made it): its parameters say what it reads."""
+    try:
+        return getattr(function, "__wrapped__", function).__code__
+    except AttributeError:
+        raise TableError(
+            f"a rule is a Python function, whose parameters are named after what it reads: write {function!r} as a lambda"
+        ) from None
+
+
+def argument_names(rule: Rule | CodeType) -> tuple[str, ...]:
+    """The names of a rule's parameters, positional and keyword."""
+    code = rule if isinstance(rule, CodeType) else code_of(rule)
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def camel(name: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_") if part)
+
+
+class Primitive:
+    """One row of the table. Calling it applies it to any mixture of arrays, tensors and other array-likes.
+
+    Attributes:
+        name: PyTorch's name where there is one.
+        kind: "elementwise", "linear", "contraction", "opaque" or "discrete".
+        value: the operation on raw arrays.
+        operands: names of the array operands; a last name that starts with ``*`` stands for any number.
+        outputs: names of the outputs; ``("out",)`` for most.
+        parameters: names of the static parameters; ``required``: of those without a default.
+        saves: what a node keeps, in order.
+        vjps: for each differentiable operand the rule from cotangent to cotangent.
+        reads: for each of them the names that its rule reads.
+        shared: the name of what several of the rules need, and the rule that computes it, once.
+        partials: for the elementwise operands whose VJP is made of their partial derivative, that.
+        pullback: ``(node, g, saved, edges) -> cotangents``, what the engine calls.
+        jvp: ``(operands, tangents, out, params) -> tangent``, what Dual calls.
+        batch: ``(prim, payloads, batched, size, params) -> payload``, what Batched calls.
+        formula: for each differentiable operand its VJP in NumPy, as text: what the row says, or its rule's source does.
+        samples: operands and parameters to check the row with (the format is in ``testing.samples``).
+        domain: where the elements of sample operands lie: ``(low, high)``, "bool", "int" or "complex"; or one of these
+            for each operand.
+        overloads: the numbers of PyTorch's overloads: a digit for each operand, of where that one is a plain number,
+            and a last one for where none is. Where they differ, the number is a parameter to PyTorch, and no edge leads to it.
+        declared: the kind, the function and the options that the row was declared with.
+        listed: whether it is in ``TABLE``; rows of ``chainrule.primitive`` are their functions' own.
+        tied: recorded cotangents count as depending on the operands, though with derivative 0: PyTorch's rule has them.
+        accepts: the kinds of dtypes (as in ``dtype.kind``) that the operation makes sense for.
+        in_c: what native/row.c knows of the row; unset until that asks.
+        structure: what the local Jacobian looks like: a word or subscripts (``rules.structure`` has them all), a function
+            from the parameters to these, or one of them for each operand.
+        moves: whether the value only moves elements, so that what it does to positions says where they go.
+        view: whether the result shows the operand's memory; ``overlaps``: maybe more than once at one place.
+        naming: what PyTorch calls the node: a text, or a function of the parameters (and the node).
+        promotion: "common" (to one dtype), "float" (and integers to the default float), "comparison" (numbers keep their
+            values) or "none".
+        remedy: what helps against a nan of the operation.
+        on_bools: the message for booleans, which ``accepts`` leaves out.
+    """
+
+    __slots__ = (
+        "_frozen", "_texts", "accepts", "aliases", "batch", "declared", "differentiable", "doc", "domain", "function",
+        "in_c", "jvp", "kind", "listed", "moves", "name", "naming", "needs_avals", "on_bools", "operands", "outputs",
+        "overlaps", "overloads", "parameters", "partials", "promotion", "pullback", "reads", "remedy", "required",
+        "samples", "save_from", "save_users", "saves", "shared", "structure", "tied", "ufunc", "value", "variadic",
+        "view", "vjps",
+    )  # fmt: skip
+
+    _frozen: bool
+    bind: Callable[..., Any]  # set by dispatch, which knows the interpreters
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        kind: str,
+        *,
+        name: str = "",
+        doc: str = "",
+        value: Callable[..., Any] | None = None,
+        ufunc: Any = None,
+        outputs: Sequence[str] = ("out",),
+        aliases: Mapping[str, str] | None = None,
+        formula: Mapping[str, str] | str | None = None,
+        samples: Any = None,
+        domain: Any = None,
+        promotion: str = "common",
+        view: bool = False,
+        overlaps: bool = False,
+        moves: bool = False,
+        structure: Any = "",
+        naming: str | Callable[..., str] | None = None,
+        remedy: str = "",
+        on_bools: str = "",
+        overloads: str = "",
+        accepts: str = "biufc",
+        listed: bool = True,
+        tied: bool = False,
+    ) -> None:
+        object.__setattr__(self, "_frozen", False)
+        code = code_of(function)
+        positional = code.co_varnames[: code.co_argcount]
+        self.variadic = bool(code.co_flags & 0x04)  # *args
+        if self.variadic:
+            positional = (*positional, "*" + code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
+        self.name = name or function.__name__.rstrip("_")
+        self.doc = doc or function.__doc__ or ""
+        self.kind = kind
+        self.ufunc = next((f for f in (ufunc, value) if isinstance(f, np.ufunc)), None)
+        self.value = value or ufunc or function
+        self.operands = positional
+        self.parameters = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        self.required = tuple([name for name in self.parameters if name not in (function.__kwdefaults__ or {})])
+        self.outputs = tuple(outputs)
+        self._texts: dict[str, str | None] = self.for_each_operand(formula)
+        self.samples = samples
+        self.domain = domain
+        self.promotion = promotion
+        self.view = view
+        self.overlaps = overlaps
+        self.moves = moves
+        self.structure: Any = structure or ("selection" if moves else "dense")
+        self.naming = naming
+        self.remedy = remedy
+        self.on_bools = on_bools
+        self.overloads = overloads
+        self.accepts = accepts
+        self.listed = listed
+        self.tied = tied
+        self.vjps: dict[str, Rule | unsupported] = {}
+        self.reads: dict[str, tuple[str, ...]] = {}
+        self.shared: tuple[str, Rule] | None = None
+        self.partials: dict[str, Any] = {}
+        self.saves: tuple[str, ...] = ()
+        self.save_users: tuple[tuple[int, ...] | None, ...] = ()
+        self.save_from: tuple[int, ...] = ()
+        self.needs_avals = False
+        self.differentiable = True
+        self.declared: tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]] | None = None
+        self.function: Callable[..., Any] = None  # type: ignore[assignment]  # as users call it: filled by `op`
+        self.jvp: Callable[..., Any] | None = None
+        self.batch: Callable[..., Any] | None = None
+        self.pullback: Callable[..., Any] | None = None
+        names = {"x": "self", "y": "other", "out": "result"}
+        names.update(aliases or {})
+        self.aliases = names
+
+    def names_read(self, rule: Rule | CodeType) -> tuple[str, ...]:
+        """What a rule reads: the names of its parameters, and for ``**params`` those of the operation that it does not name."""
+        code = rule if isinstance(rule, CodeType) else code_of(rule)
+        names = argument_names(code)
+        rest = self.required if code.co_flags & inspect.CO_VARKEYWORDS else ()
+        return (*names, *[name for name in rest if name not in names])
+
+    def for_each_operand(self, cells: Any) -> dict[str, Any]:
+        """A column that has a cell for each operand; a row of one operand may give the cell alone."""
+        if cells is None or isinstance(cells, Mapping):
+            return dict(cells or {})
+        if len(self.operands) > 1:
+            raise TableError(f"row {self.name}: say for which operand {cells!r} is, as in {{'x': ...}}")
+        return {self.operands[0]: cells}
+
+    def __setattr__(self, column: str, content: Any) -> None:
+        if self._frozen and column not in _OPEN:
+            raise TableError(f"row {self.name} is complete: its {column} cannot be replaced")
+        object.__setattr__(self, column, content)
+
+    @property
+    def formula(self) -> dict[str, str]:
+        for operand, rule in self.vjps.items():
+            if operand not in self._texts and not isinstance(rule, unsupported):
+                partial = self.partials.get(operand)
+                rest = self.names_read(rule)[len(argument_names(rule)) :]
+                self._texts[operand] = vjp_text(rule, rest, self.shared) if partial is None else partial_text(partial)
+        return {operand: text for operand, text in self._texts.items() if text is not None}
+
+    def __call__(self, *operands: Any, **params: Any) -> Any:
+        return Primitive.bind(self, operands, params)
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name} ({self.kind})>"
+
+    def __reduce__(self) -> Any:
+        if not self.listed:
+            raise TypeError(f"row {self.name} belongs to a function of yours and cannot be copied or pickled")
+        return (_find, (self.name,))
+
+    def node_name(self, params: dict[str, Any], node: Any = None) -> str:
+        """``ExpBackward0``; a row's ``naming`` reads the parameters, or the parameters and the node."""
+        if self.naming is None:
+            return f"{camel(self.name)}Backward{self.overloads[self.number_among(node)] if self.overloads else 0}"
+        if isinstance(self.naming, str):
+            return self.naming
+        name = self.naming(params) if self.naming.__code__.co_argcount == 1 else self.naming(params, node)
+        return name if name[-1:].isdigit() or name == "CopySlices" else name + "Backward0"
+
+    def number_among(self, node: Any) -> int:
+        """Which operand is a plain number that has an overload of its own; −1 for none."""
+        saved = dict(zip(self.saves, node.saved, strict=False))
+        for i, (operand, digit) in enumerate(zip(self.operands, self.overloads, strict=False)):
+            if node.edges[i] is None and digit != self.overloads[-1] and not hasattr(saved.get(operand), "dtype"):
+                return i
+        return -1
+
+    def set_vjps(
+        self,
+        rules: Mapping[str, Rule | unsupported],
+        reads: Mapping[str, tuple[str, ...]] | None = None,
+        shared: Mapping[str, Rule] | None = None,
+    ) -> None:
+        """Fill the VJP column, and derive the save list from the names that the rules read (their parameters')."""
+        for operand in rules:
+            if operand not in self.operands:
+                raise TableError(f"row {self.name}: a rule for {operand!r}, which is not an operand of it")
+        ruled = {operand: rule for operand, rule in rules.items() if callable(rule)}
+        reads = reads or {operand: argument_names(rule) for operand, rule in ruled.items()}
+        for name, rule in (shared or {}).items():
+            self.shared = (name, rule)
+            if not any(name in names for names in reads.values()):
+                raise TableError(f"row {self.name}: no rule reads {name!r}, which they are to share")
+            reads = {
+                operand: tuple(dict.fromkeys([m for n in names for m in (argument_names(rule) if n == name else (n,))]))
+                for operand, names in reads.items()
+            }
+        users: dict[str, list[int]] = {}
+        for operand, names in reads.items():
+            for name in names:
+                if name in ("g", *self.parameters):
+                    continue
+                if name.endswith(("_shape", "_dtype")) and name[:-6] in {o.lstrip("*") for o in self.operands}:
+                    self.needs_avals = True
+                    continue
+                if name not in (*self.operands, *self.outputs, "out"):
+                    raise TableError(f"row {self.name}: the rule for {operand!r} reads {name!r}, which does not exist")
+                users.setdefault(name, []).append(self.operands.index(operand))
+        self.vjps = dict(rules)
+        self.reads = dict(reads)
+        self.saves = tuple(users)
+        self.save_from = tuple(self.operands.index(name) if name in self.operands else -1 for name in users)
+        everyone = {i for i, name in enumerate(self.operands) if name in rules}
+        self.save_users = tuple(None if set(who) == everyone else tuple(who) for who in users.values())
+
+
+#: The columns that may still be filled when a row is in the table: the user's function, and what is made when needed.
+_OPEN = frozenset({"function", "_frozen"})
+
+#: Every row, by name: filled by the decorators of ``kinds``, read by tests, explain and the documentation.
+TABLE: dict[str, Primitive] = {}
+
+
+def _find(name: str) -> Primitive:
+    return TABLE[name]
+
+
+def register(prim: Primitive) -> Primitive:
+    """Put a finished row in the table, after checking that every cell is filled. No column can be replaced from then on."""
+    if prim.listed and prim.name in TABLE:
+        raise TableError(f"row {prim.name} is in the table already")
+    if prim.kind != "discrete":
+        for column in ("pullback", "jvp", "batch"):
+            if getattr(prim, column) is None:
+                raise TableError(f"row {prim.name}: no {column}; write one, or unsupported('why')")
+    for operand in prim._texts:
+        if operand not in prim.vjps:
+            raise TableError(f"row {prim.name}: a formula for {operand!r}, for which it has no rule")
+    if not prim.doc and prim.listed:
+        raise TableError(f"row {prim.name}: no docstring")
+    if prim.listed:
+        TABLE[prim.name] = prim
+    prim._frozen = True
+    return prim
+
+
+def refuse(prim: Primitive, column: str, cell: unsupported) -> Callable[..., Any]:
+    """What stands in a column whose cell is ``unsupported``: a function that raises with the reason."""
+
+    def raise_unsupported(*args: Any, **kwargs: Any) -> Any:
+        raise errors.unsupported_rule(prim.name, column, cell.why)
+
+    return raise_unsupported

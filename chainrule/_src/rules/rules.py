@@ -1,0 +1,123 @@
+"""What the kinds share: reading what a rule names, and undoing what an operation did to fit its operands together."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.rules.primitive import Primitive, Rule, argument_names, code_of
+from chainrule._src.rules.sums import added
+
+_REAL = np.dtype(float)
+
+
+def unbroadcast(g: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """Undo what an operation did to fit its operand in: sum over broadcast axes, take the real part, cast back."""
+    data = getattr(g, "_raw", g)  # a tensor's own attributes are slower
+    have = data.shape
+    if have == shape:
+        if data.dtype is dtype:
+            return g
+    else:
+        extra = len(have) - len(shape)
+        if extra == 1 and have[1:] == shape and data.dtype is dtype:  # the commonest case, a bias
+            return added(g, (0,))
+        axes = tuple(range(extra)) + tuple([extra + i for i, n in enumerate(shape) if n == 1 and have[extra + i] != 1])
+        if axes:
+            g = added(g, axes)
+        if g.shape != shape:  # the stretched axes were summed away, or g is smaller than the operand
+            g = np.reshape(g, shape) if axes else np.broadcast_to(g, shape)
+    if g.dtype != dtype:
+        if g.dtype.kind == "c" and dtype.kind != "c":
+            g = np.real(g)
+        if g.dtype != dtype:
+            g = g.astype(dtype)
+    return g
+
+
+def conjugate(x: Any) -> Any:
+    """The complex conjugate; of real numbers, themselves."""
+    return np.conjugate(x) if isinstance(x, complex) or getattr(x, "dtype", _REAL).kind == "c" else x
+
+
+def compile_rule(prim: Primitive, rule: Rule, form: str = "{}") -> Callable[[Any, Any, tuple[Any, ...]], Any]:
+    """``(node, g, saved) -> form(what the rule gives)``, where the rule is given what its parameter names say."""
+    names = prim.names_read(rule)
+    found = [_argument(prim, name) for name in names]
+    if is_identity(rule):
+        return _compiled(form.format(found[0]))(rule)
+    n = code_of(rule).co_argcount
+    found[n:] = [f"{name}={place}" for name, place in zip(names[n:], found[n:], strict=True)]
+    return _compiled(form.format(f"rule({', '.join(found)})"))(rule)
+
+
+def is_identity(rule: Rule) -> bool:
+    """Whether a rule is the one value that it reads, as in ``lambda out: out``: then it need not be called."""
+    return rule.__code__.co_code == _IDENTITY and len(argument_names(rule)) == 1
+
+
+_IDENTITY = (lambda value: value).__code__.co_code
+
+
+def _argument(prim: Primitive, name: str) -> str:
+    """Where a rule finds what one of its parameters is named after."""
+    if name == "g":
+        return "g"
+    if name in prim.saves:
+        return f"saved[{prim.saves.index(name)}]"
+    if prim.shared is not None and name == prim.shared[0]:
+        return f"saved[{len(prim.saves)}]"
+    if name in prim.parameters:
+        return f"node.params[{name!r}]"
+    operand, part = name[:-6], 0 if name.endswith("shape") else 1
+    if "*" + operand in prim.operands:
+        return f"tuple([aval[{part}] for aval in node.in_avals])"
+    return f"node.in_avals[{prim.operands.index(operand)}][{part}]"
+
+
+@functools.cache
+def _compiled(expression: str) -> Callable[[Rule], Callable[[Any, Any, tuple[Any, ...]], Any]]:
+    """From a rule to its reader. Rules that read alike share the code: there are fewer such expressions than rules."""
+    return eval(compile(f"lambda rule: lambda node, g, saved: {expression}", __file__, "eval"))  # type: ignore[no-any-return]
+
+
+def environment(prim: Primitive, operands: Any, out: Any, params: dict[str, Any]) -> dict[str, Any]:
+    env = dict(zip(prim.operands, operands, strict=False))
+    if len(prim.outputs) > 1:
+        env.update(zip(prim.outputs, out, strict=True))
+    env["out"] = out
+    env.update(params)
+    return env
+
+
+def read(prim: Primitive, rule: Rule, env: dict[str, Any]) -> Any:
+    names, n = _parameters(prim, code_of(rule))
+    values = [env[name] if name in env else _about(name, env) for name in names]
+    if n == len(names):
+        return rule(*values)
+    return rule(*values[:n], **dict(zip(names[n:], values[n:], strict=True)))
+
+
+@functools.lru_cache(1024)
+def _parameters(prim: Primitive, code: CodeType) -> tuple[tuple[str, ...], int]:
+    """What a rule with this code reads, and how much of it by position."""
+    return prim.names_read(code), code.co_argcount
+
+
+def _about(name: str, env: dict[str, Any]) -> Any:
+    value = env[name[:-6]]
+    return shape_of(value) if name.endswith("_shape") else value.dtype
+
+
+def add_terms(terms: list[Any], out: Any) -> Any:
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    if shape_of(total) != shape_of(out):
+        total = np.broadcast_to(total, shape_of(out))
+    return total

@@ -1,0 +1,166 @@
+"""Indices of any kind, among them those that live inside a transformation, where each example has its own.
+
+An index of plain arrays is a parameter of one row. One with values of its own has to be an operand, so the axes that it
+indexes become one axis, the arrays on them one array of places along it, and reading and writing are ``take``,
+``scatter`` and ``scatter_add``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.table.indexing import getitem, index, index_put, places, scatter, scatter_add, take
+from chainrule._src.table.shape import laid_along, slowest_first
+from chainrule._src.tape.foreign import innermost
+from chainrule._src.tape.protocol import FUNCTIONS, detached
+
+ndarray = np.ndarray
+Items = tuple[Any, ...]
+
+
+def is_array(item: Any) -> bool:
+    return hasattr(item, "dtype") and hasattr(item, "shape")
+
+
+def _plain(items: Items) -> bool:
+    return all(type(i) is ndarray or not is_array(i) for i in items)
+
+
+def read(x: AnyArray, items: Any) -> Any:
+    """``x[items]`` for any array-like and any index NumPy understands."""
+    if type(items) is not tuple:
+        items = (items,)
+    if not any(is_array(i) or isinstance(i, list) for i in items):
+        return getitem(x, index=items)
+    return read_any(x, items)
+
+
+def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
+    """``x[items]``, where some of the items are integer or boolean arrays; ``order`` as the row ``index`` has it."""
+    if _plain(items):
+        return index(x, index=items, order=order)
+    parts = _apart(items, len(shape_of(x)))
+    x = _region(x, parts.basic)
+    lies = order == "K" and innermost(x) is None and all([innermost(i) is None for _, i in parts.arrays])
+    if len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at:
+        axis, where = parts.arrays[0]
+        taken, m = take(x, where, axis=axis - len(shape_of(x))), len(shape_of(where))
+        if not lies:
+            return taken
+        rest = [k if k < axis else k - 1 + m for k in slowest_first(x) if k != axis]
+        return laid_along(taken, [*range(axis, axis + m), *rest])
+    front, where = _in_front(x, parts.arrays)
+    taken = take(front, where, axis=-len(shape_of(front)))
+    m = len(shape_of(where))
+    if lies:  # the arrays' own axes are the slowest, and the others lie as those of x
+        indexed = [axis for axis, _ in parts.arrays]
+        rest = [axis for axis in range(len(shape_of(x))) if axis not in indexed]
+        taken = laid_along(taken, [*range(m), *[m + rest.index(k) for k in slowest_first(x) if k in rest]])
+    return _moved(taken, 0, parts.at, m)
+
+
+def put_any(x: AnyArray, values: Any, items: Items, accumulate: bool) -> Any:
+    """A copy of x with values written (or added) at ``x[items]``, where some of the items are arrays."""
+    if _plain(items):
+        return index_put(x, values, index=items, accumulate=accumulate)
+    parts = _apart(items, len(shape_of(x)))
+    region = _region(x, parts.basic)
+    written = _put(region, values, parts, accumulate)
+    if region is not x:
+        return index_put(x, written, index=parts.basic, accumulate=False)
+    return (
+        written if innermost(x) is not None else laid_along(written, slowest_first(x))
+    )  # as x, which is what the row does
+
+
+def _put(x: AnyArray, values: Any, parts: _Parts, accumulate: bool) -> Any:
+    """Of several values for one place the last stays, and the others get no derivative."""
+    front, where = _in_front(x, parts.arrays)
+    (_, *rest), found = shape_of(front), shape_of(where)
+    n, m, at = math.prod(found), len(found), parts.at
+    given = shape_of(values)
+    while len(given) > m + len(rest) and given[0] == 1:
+        given = given[1:]
+    values = np.broadcast_to(np.reshape(values, given), (*rest[:at], *found, *rest[at:]))
+    values = np.reshape(_moved(values, at, 0, m), (n, *rest))
+    where = np.reshape(where, (n,))
+    if not accumulate and n > 1:
+        order = np.arange(n)
+        last = take(scatter(np.zeros(shape_of(front)[0], np.intp), where, order, axis=-1), where, axis=-1)
+        values = np.where(np.reshape(last == order, (n, *(1,) * len(rest))), values, detached(values))
+    where = np.broadcast_to(np.reshape(where, (n, *(1,) * len(rest))), (n, *rest))
+    row = scatter_add if accumulate else scatter
+    written = row(front, where, values, axis=-1 - len(rest))
+    axes = [axis for axis, _ in parts.arrays]
+    lengths = [shape_of(x)[axis] for axis in axes]
+    return np.moveaxis(np.reshape(written, (*lengths, *rest)), tuple(range(len(axes))), tuple(axes))
+
+
+class _Parts(NamedTuple):
+    """An index in two steps."""
+
+    basic: Items  # what needs no array, with full slices in the places of arrays
+    arrays: list[tuple[int, Any]]  # the arrays, with the axis each indexes in what the basic index leaves
+    at: int  # where the arrays' own axes go among the axes that no array indexes
+
+
+def _apart(items: Items, ndim: int) -> _Parts:
+    items = _for_every_axis(items, ndim)
+    among = [k for k, i in enumerate(items) if type(i) is int or is_array(i)]
+    together = among[-1] - among[0] == len(among) - 1
+    basic: list[Any] = []
+    arrays = []
+    axis = at = 0
+    for k, item in enumerate(items):
+        if k == among[0] and together:
+            at = axis
+        if is_array(item):
+            arrays.append((axis, item))
+            item = slice(None)
+        basic.append(item)
+        axis += type(item) is not int
+    return _Parts(tuple(basic), arrays, at)
+
+
+def _for_every_axis(items: Items, ndim: int) -> Items:
+    """An index that names every axis: masks as arrays of integers, slices for an ellipsis and for what is missing."""
+    named: list[Any] = []
+    for item in items:
+        if type(item) is ndarray and item.dtype == bool:
+            named += item.nonzero()
+        else:
+            named.append(np.asarray(item) if isinstance(item, list) else item)
+    missing = ndim - sum(item is not None and item is not Ellipsis for item in named)
+    end = next((k for k, item in enumerate(named) if item is Ellipsis), len(named))
+    return (*named[:end], *(slice(None),) * missing, *named[end + 1 :])
+
+
+def _region(x: AnyArray, basic: Items) -> Any:
+    return x if all(type(i) is slice and i == slice(None) for i in basic) else getitem(x, index=basic)
+
+
+def _in_front(x: Any, arrays: list[tuple[int, Any]]) -> tuple[Any, Any]:
+    """x with the indexed axes in front, as one, and the places along it."""
+    axes = [axis for axis, _ in arrays]
+    shape = shape_of(x)
+    where = 0
+    for axis, i in arrays:
+        where = where * shape[axis] + places(i, shape[axis], axis)
+    rest = [n for axis, n in enumerate(shape) if axis not in axes]
+    front = np.moveaxis(x, tuple(axes), tuple(range(len(axes))))
+    return np.reshape(front, (math.prod(shape[axis] for axis in axes), *rest)), where
+
+
+def _moved(x: Any, begin: int, end: int, n: int) -> Any:
+    """x with n axes that start at ``begin`` moved, in their order, to start at ``end``."""
+    if begin == end or not n:
+        return x
+    return np.moveaxis(x, tuple(range(begin, begin + n)), tuple(range(end, end + n)))
+
+
+FUNCTIONS["getitem"] = read

@@ -1,0 +1,286 @@
+"""Comparisons and choices: what has a kink, a step, or no gradient at all.
+
+Where a derivative does not exist, PyTorch's choice is taken: at a tie, maximum and minimum send half of the
+cotangent to each operand; clamp sends all of it to the elements at their bounds. What is not chosen gets 0 also of an
+infinite cotangent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.declare import op
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.rules.batching import batch_elementwise
+from chainrule._src.rules.kinds import discrete, elementwise
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.table.arithmetic import masked
+
+ndarray = np.ndarray
+
+
+def _share(g: AnyArray, tie: Any, behind: Any) -> Any:
+    """The cotangent of an operand of two: half of it at a tie, none where the other is taken."""
+    g = masked(np.logical_not(behind), g)
+    return g if type(tie) is ndarray and not tie.any() else np.where(tie, 0.5 * g, g)
+
+
+@op(method=True, in_place=True)
+@elementwise(
+    np.maximum,
+    vjp={"x": lambda g, x, y: _share(g, x == y, x < y), "y": lambda g, x, y: _share(g, x == y, y < x)},
+    formula={"x": "g * ((x > y) + 0.5 * (x == y))", "y": "g * ((y > x) + 0.5 * (x == y))"},
+    accepts="biuf",
+)
+def maximum(x, y):
+    """The larger of two, element by element; nan where either is."""
+
+
+@op(method=True, in_place=True)
+@elementwise(
+    np.minimum,
+    vjp={"x": lambda g, x, y: _share(g, x == y, x > y), "y": lambda g, x, y: _share(g, x == y, y > x)},
+    formula={"x": "g * ((x < y) + 0.5 * (x == y))", "y": "g * ((y < x) + 0.5 * (x == y))"},
+    accepts="biuf",
+)
+def minimum(x, y):
+    """The smaller of two, element by element; nan where either is."""
+
+
+@elementwise(
+    vjp={"x": lambda g, x, y: masked(x >= y, g), "y": lambda g, x, y: masked(x < y, g)},
+    aliases={"y": "min"},
+    naming="ClampBackward0",
+    accepts="biuf",
+)
+def clamp_min(x, y):
+    """The elements, at least those of y. At the bound the derivative by x is 1, by y 0."""
+    return np.maximum(x, y)
+
+
+@elementwise(
+    vjp={"x": lambda g, x, y: masked(x <= y, g), "y": lambda g, x, y: masked(x > y, g)},
+    aliases={"y": "max"},
+    naming="ClampBackward0",
+    accepts="biuf",
+)
+def clamp_max(x, y):
+    """The elements, at most those of y. At the bound the derivative by x is 1, by y 0."""
+    return np.minimum(x, y)
+
+
+@elementwise(
+    vjp={
+        "x": lambda g, x, min, max: masked((x >= min) & (x <= max), g),
+        "min": lambda g, x, min, max: masked((x < min) & (min < max), g),
+        "max": lambda g, x, min, max: masked((x > max) | (max < min), g),
+    },
+    naming="ClampBackward0",
+    accepts="biuf",
+)
+def clamp_between(x, min, max):
+    """The elements, limited to those of two others; where these cross, the upper one."""
+    return np.minimum(np.maximum(x, min), max)
+
+
+@op(method=True)
+@elementwise(
+    np.fmax,
+    vjp={
+        "x": lambda g, x, y: masked((x >= y) | np.isnan(y), g),
+        "y": lambda g, x, y: masked(~((x >= y) | np.isnan(y)), g),
+    },
+    accepts="biuf",
+)
+def fmax(x, y):
+    """The larger of two; the other where one is nan."""
+
+
+@op(method=True)
+@elementwise(
+    np.fmin,
+    vjp={
+        "x": lambda g, x, y: masked((x <= y) | np.isnan(y), g),
+        "y": lambda g, x, y: masked(~((x <= y) | np.isnan(y)), g),
+    },
+    accepts="biuf",
+)
+def fmin(x, y):
+    """The smaller of two; the other where one is nan."""
+
+
+@elementwise(
+    vjp={
+        "x": lambda g, condition: masked(condition, g),
+        "y": lambda g, condition: masked(np.logical_not(condition), g),
+    },
+    formula={"x": "np.where(condition, g, 0)", "y": "np.where(condition, 0, g)"},
+    domain=("bool", (-2, 2), (-2, 2)),
+)
+def where(condition, x, y):
+    """x where the condition holds, else y."""
+    return np.where(condition, x, y)
+
+
+def _inside(x: AnyArray, low: Any, high: Any) -> Any:
+    inside = True
+    if low is not None:
+        inside = x >= low
+    if high is not None:
+        inside = inside & (x <= high)
+    return inside
+
+
+@elementwise(
+    vjp=lambda g, x, *, min, max: masked(_inside(x, min, max), g),
+    formula="g * ((x >= (-np.inf if min is None else min)) & (x <= (np.inf if max is None else max)))",
+    samples=[{"min": -0.6, "max": 1.1}, {"min": 0.2, "max": None}, {"min": None, "max": 0.4}],
+    naming="ClampBackward1",
+    accepts="iuf",
+)
+def clamp(x, *, min, max):
+    """The elements, limited to [min, max]. At a bound the derivative is 1."""
+    if min is not None:
+        x = np.maximum(x, min)
+    return x if max is None else np.minimum(x, max)
+
+
+@op(method=True, in_place=True)
+@elementwise(vjp=lambda g, out: masked(np.logical_not(out <= 0), g), accepts="iuf", tied=True)
+def relu(x):
+    """max(x, 0); the derivative at 0 is 0."""
+    return np.maximum(x, 0)
+
+
+@elementwise(
+    vjp=lambda g, x, *, negative_slope: np.where(x > 0, g, negative_slope * g),
+    samples=[{"negative_slope": 0.1}],
+    accepts="f",
+    tied=True,
+)
+def leaky_relu(x, *, negative_slope):
+    """x where it is positive, else negative_slope·x."""
+    return np.where(x > 0, x, negative_slope * x).astype(x.dtype)
+
+
+@elementwise(
+    vjp=lambda g, x, *, threshold: masked(np.logical_not(x <= threshold), g),
+    samples=[{"threshold": 0.1, "value": 20.0}],
+    accepts="iuf",
+    tied=True,
+)
+def threshold(x, *, threshold, value):
+    """x where it is over the threshold, else a value."""
+    return np.where(x <= threshold, value, x).astype(x.dtype)
+
+
+@elementwise(d=lambda x: np.isfinite(x), samples=[{"nan": 0.0, "posinf": None, "neginf": None}])
+def nan_to_num(x, *, nan, posinf, neginf):
+    """nan and infinities replaced by numbers."""
+    finite = np.where(np.isnan(x), nan, x)
+    info = np.finfo(x.dtype) if x.dtype.kind == "f" else None
+    if info is not None:
+        finite = np.where(x == np.inf, info.max if posinf is None else posinf, finite)
+        finite = np.where(x == -np.inf, info.min if neginf is None else neginf, finite)
+    return finite.astype(x.dtype)
+
+
+# -- steps: flat almost everywhere, so the derivative is 0 -----------------------------------------------------------
+
+
+@elementwise(np.sign, d=0, accepts="iuf")
+def sign(x):
+    """−1, 0 or 1."""
+
+
+def _keeps_integers(ufunc: Any) -> Any:
+    """A ufunc that leaves integers what they are, as NumPy's own do since 2.1."""
+    if ufunc(np.int64(0)).dtype.kind == "i":
+        return ufunc
+    return lambda x: x.copy() if x.dtype.kind in "iu" else ufunc(x)
+
+
+@op(method=True, in_place=True)
+@elementwise(np.floor, value=_keeps_integers(np.floor), d=0, accepts="iuf")
+def floor(x):
+    """The largest integer not above."""
+
+
+@op(method=True, in_place=True)
+@elementwise(np.ceil, value=_keeps_integers(np.ceil), d=0, accepts="iuf")
+def ceil(x):
+    """The smallest integer not below."""
+
+
+@op("trunc fix", method=True, in_place=True)
+@elementwise(np.trunc, value=_keeps_integers(np.trunc), d=0, accepts="iuf")
+def trunc(x):
+    """The integer part."""
+
+
+@elementwise(np.rint, d=0, accepts="iuf")
+def round(x):
+    """The nearest integer, ties to even."""
+
+
+@elementwise(np.floor_divide, d={"x": 0, "y": 0}, domain=((-2, 2), (0.6, 0.9)), accepts="iuf")
+def floor_divide(x, y):
+    """The floor of the quotient."""
+
+
+@elementwise(np.heaviside, d={"x": 0, "y": lambda x: x == 0}, accepts="biuf")
+def heaviside(x, y):
+    """0 below zero, y at zero, 1 above."""
+
+
+@op(method=True, in_place=True)
+@elementwise(
+    np.nextafter,
+    d={"y": 0},
+    vjp={"x": lambda g, x, y: np.where(x == y, 0, g)},
+    formula={"x": "g * (x != y)"},
+    accepts="f",
+)
+def nextafter(x, y):
+    """The next representable number after x towards y."""
+
+
+# -- discrete results ------------------------------------------------------------------------------------------------
+
+
+def _row(
+    ufunc: np.ufunc, names: str, doc: str, accepts: str = "biufc", promotion: str = "common", in_place: bool = True
+) -> Primitive:
+    """A row whose result is boolean or integer, straight from a NumPy ufunc."""
+    declare = discrete(
+        value=ufunc, name=names.split()[0], doc=doc, batch=batch_elementwise, accepts=accepts, promotion=promotion,
+        domain=(-2, 2) if "f" in accepts else "int",
+    )  # fmt: skip
+    row = declare((lambda x, y: ufunc(x, y)) if ufunc.nin == 2 else (lambda x: ufunc(x)))
+    return op(names, method=True, in_place=in_place)(row)
+
+
+eq = _row(np.equal, "eq", "Whether two elements are equal.", promotion="comparison")
+ne = _row(np.not_equal, "ne not_equal", "Whether two elements differ.", promotion="comparison")
+lt = _row(np.less, "lt less", "Whether x is less than y.", accepts="biuf", promotion="comparison")
+le = _row(np.less_equal, "le less_equal", "Whether x is at most y.", accepts="biuf", promotion="comparison")
+gt = _row(np.greater, "gt greater", "Whether x is greater than y.", accepts="biuf", promotion="comparison")
+ge = _row(np.greater_equal, "ge greater_equal", "Whether x is at least y.", accepts="biuf", promotion="comparison")
+logical_and = _row(np.logical_and, "logical_and", "Whether both are nonzero.")
+logical_or = _row(np.logical_or, "logical_or", "Whether either is nonzero.")
+logical_xor = _row(np.logical_xor, "logical_xor", "Whether exactly one is nonzero.")
+logical_not = _row(np.logical_not, "logical_not", "Whether an element is zero.")
+bitwise_and = _row(np.bitwise_and, "bitwise_and", "Bits set in both.", accepts="biu")
+bitwise_or = _row(np.bitwise_or, "bitwise_or", "Bits set in either.", accepts="biu")
+bitwise_xor = _row(np.bitwise_xor, "bitwise_xor", "Bits set in exactly one.", accepts="biu")
+bitwise_not = _row(np.invert, "bitwise_not", "All bits flipped (logical not for booleans).", accepts="biu")
+bitwise_left_shift = _row(np.left_shift, "bitwise_left_shift", "Bits of x shifted left by y.", accepts="iu")
+bitwise_right_shift = _row(np.right_shift, "bitwise_right_shift", "Bits of x shifted right by y.", accepts="iu")
+isnan = _row(np.isnan, "isnan", "Whether an element is nan.", in_place=False)
+isinf = _row(np.isinf, "isinf", "Whether an element is infinite.", in_place=False)
+isfinite = _row(np.isfinite, "isfinite", "Whether an element is a finite number.", in_place=False)
+signbit = _row(np.signbit, "signbit", "Whether the sign bit is set.", accepts="biuf", in_place=False)
+gcd = _row(np.gcd, "gcd", "Greatest common divisor.", accepts="iu")
+lcm = _row(np.lcm, "lcm", "Least common multiple.", accepts="iu")

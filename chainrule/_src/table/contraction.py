@@ -1,0 +1,86 @@
+"""Products summed over a shared axis: everything about them follows from the subscripts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.rules.batching import reshape, with_axes
+from chainrule._src.rules.contract import dotted
+from chainrule._src.rules.kinds import call, contraction, opaque
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.rules.rules import conjugate
+
+
+@contraction("ik,kj->ij", aliases={"y": "mat2"}, samples=[call((2, 3), (3, 4)), call((0, 3), (3, 2))])
+def mm(x, y):
+    """Matrix product of two matrices."""
+
+
+@contraction("ik,kj->ij", aliases={"y": "mat2"}, samples=[call((2, 2, 3), (2, 3, 4))])
+def bmm(x, y):
+    """Matrix products of two stacks of matrices of equal length."""
+
+
+@contraction("ik,k->i", aliases={"y": "vec"}, samples=[call((2, 3), (3,))])
+def mv(x, y):
+    """Product of a matrix and a vector."""
+
+
+@contraction("k,kj->j", aliases={"y": "mat2"}, samples=[call((3,), (3, 2))])
+def vm(x, y):
+    """Product of a vector and a matrix."""
+
+
+@contraction("i,i->", aliases={"y": "tensor"}, samples=[call((3,), (3,))])
+def dot(x, y):
+    """Inner product of two vectors."""
+
+
+def _flat(x: AnyArray) -> Any:
+    """A stack of matrices as one tall matrix."""
+    if type(x) is np.ndarray and x.size:
+        return x.reshape(-1, x.shape[-1])
+    shape = shape_of(x)
+    rows = 1
+    for n in shape[:-1]:
+        rows *= n
+    return reshape(x, (rows, shape[-1]))
+
+
+def _tall(x: AnyArray, y: AnyArray) -> Any:
+    """x @ y for a stack x and one matrix y, as one large product."""
+    if type(x) is np.ndarray and type(y) is np.ndarray and x.size:
+        shape = x.shape
+        return x.reshape(-1, shape[-1]).dot(y).reshape(*shape[:-1], y.shape[1])
+    shape = (*shape_of(x)[:-1], shape_of(y)[-1])
+    return reshape(dotted(_flat(x), y), shape)
+
+
+def _tall_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    x, y = payloads
+    if not batched[1]:
+        return prim(x, y)
+    return np.matmul(x, with_axes(y, len(shape_of(x)) - batched[0] - 2))
+
+
+def _product(x: AnyArray, y: AnyArray) -> Any:
+    return dotted(x, y)
+
+
+@opaque(
+    vjp={"x": lambda g, y: _tall(g, conjugate(y).mT), "y": lambda g, x: _product(conjugate(_flat(x)).mT, _flat(g))},
+    multilinear=True,
+    formula={"x": "g @ y.mT", "y": "x.reshape(-1, x.shape[-1]).T @ g.reshape(-1, g.shape[-1])"},
+    batch=_tall_batch,
+    aliases={"y": "mat2"},
+    naming="UnsafeViewBackward0",
+    samples=[call((2, 3, 4), (4, 2)), call((2, 1, 3, 2), (2, 3))],
+    structure="ik,kj->ij",
+)
+def stack_mm(x, y):
+    """Matrix products of a stack of matrices and one matrix: one large product."""
+    return _tall(x, y)

@@ -1,0 +1,372 @@
+"""Convolutions over any number of axes, and the blocks they are made of.
+
+A convolution is one product of matrices once every window of the input is a column. It is trilinear,
+Σ cotangent · weight · windows(x), and there is a row for each of the three ways to read that: the output from input
+and weight, the input's cotangent, and the weight's. Each one's derivatives are the other two, so every order and both
+modes follow. Windows are views; their columns are made a few examples, or a few rows of a large one, at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.rules.batching import broadcast_batch, reshape
+from chainrule._src.rules.kinds import call, linear, opaque
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.rules.rules import conjugate
+from chainrule._src.tape.foreign import Foreign, copied, row_order, zeros_beside
+
+ndarray = np.ndarray
+Ints = tuple[int, ...]
+_COLUMNS = 1 << 21  # elements of columns that are made at a time
+
+
+def windows_along(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """How many windows fit along an axis."""
+    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def _counts(spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
+    return tuple(map(windows_along, spatial, kernel, stride, padding, dilation))
+
+
+def _padded(x: AnyArray, padding: Ints) -> Any:
+    if not any(padding):
+        return x
+    spatial = x.shape[2:]
+    out = zeros_beside(x, (*x.shape[:2], *[n + 2 * p for n, p in zip(spatial, padding, strict=True)]), x.dtype)
+    out[(slice(None), slice(None), *[slice(p, p + n) for n, p in zip(spatial, padding, strict=True)])] = x
+    return out
+
+
+def _windows(x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Any:
+    """A view (n, channels, *kernel, *counts) of the padded input."""
+    counts = _counts(x.shape[2:], kernel, stride, padding, dilation)
+    x = _padded(x, padding)
+    inner = tuple(s * d for s, d in zip(x.strides[2:], dilation, strict=True))
+    outer = tuple(s * d for s, d in zip(x.strides[2:], stride, strict=True))
+    shape, strides = (*x.shape[:2], *kernel, *counts), (*x.strides[:2], *inner, *outer)
+    return _view(x, shape, strides)
+
+
+def _view(x: Any, shape: Ints, strides: Ints) -> Any:
+    if type(x) is Foreign:
+        return x.strided(shape, strides)
+    return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
+
+
+def _columns(windows: Any, groups: int, k: int) -> Any:
+    """(n, groups, channels/groups·kernel, counts) from windows over k axes."""
+    n, channels = windows.shape[:2]
+    rows = channels // groups * math.prod(windows.shape[2 : 2 + k])
+    return windows.reshape(n, groups, rows, math.prod(windows.shape[2 + k :]))
+
+
+def _channels_last(channels: int, groups: int, kernel: Ints, counts: Ints) -> bool:
+    """Whether windows are copied in longer runs (rows of a window, with all channels) where the channels come last."""
+    return groups == 1 and channels * kernel[-1] > counts[-1]
+
+
+def _rows_of_windows(x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Any:
+    """(n·counts, kernel·channels): every window a row, with its channels last. The rows are made here."""
+    n, channels, *spatial = x.shape
+    counts = _counts(tuple(spatial), kernel, stride, padding, dilation)
+    whole = zeros_beside(x, (n, *[m + 2 * p for m, p in zip(spatial, padding, strict=True)], channels), x.dtype)
+    whole[(slice(None), *[slice(p, p + m) for p, m in zip(padding, spatial, strict=True)])] = np.moveaxis(x, 1, -1)
+    first, *steps, last = whole.strides
+    inner = tuple(s * d for s, d in zip(steps, dilation, strict=True))
+    outer = tuple(s * d for s, d in zip(steps, stride, strict=True))
+    shape, strides = (n, *counts, *kernel, channels), (first, *outer, *inner, last)
+    windows = _view(whole, shape, strides)
+    return windows.reshape(n * math.prod(counts), -1)
+
+
+def _spread(whole: Any, columns: Any, first: int, stride: Ints, dilation: Ints) -> None:
+    """Add windows (n, channels, *kernel, *counts) to a padded array where they were, from row ``first`` of windows on."""
+    k = len(stride)
+    kernel, counts = columns.shape[2 : 2 + k], columns.shape[2 + k :]
+    if 0 in counts:
+        return
+    begin = (first * stride[0], *(0,) * (k - 1))
+    for at in np.ndindex(*kernel):
+        start = [b + a * d for b, a, d in zip(begin, at, dilation, strict=True)]
+        where = [slice(a, a + s * (c - 1) + 1, s) for a, s, c in zip(start, stride, counts, strict=True)]
+        whole[(slice(None), slice(None), *where)] += columns[(slice(None), slice(None), *at)]
+
+
+def _room(x: Any, lead: Ints, size: Ints, padding: Ints, dtype: Any) -> Any:
+    """Zeros for padded arrays, to add windows to."""
+    return zeros_beside(x, (*lead, *[n + 2 * p for n, p in zip(size, padding, strict=True)]), dtype)
+
+
+def _inner(whole: Any, size: Ints, padding: Ints) -> Any:
+    """What is inside the padding."""
+    where = [slice(p, p + n) for n, p in zip(size, padding, strict=True)]
+    return row_order(whole[(slice(None), slice(None), *where)])
+
+
+def _pieces(n: int, each: int, counts: Ints) -> Iterator[tuple[slice, slice, slice]]:
+    """What is done at a time, so that columns stay of a fair size: (examples, rows of windows, these in one line).
+
+    These are several examples, or some rows of one whose columns alone (``each`` elements) are more.
+    """
+    step = max(1, _COLUMNS // max(each, 1))
+    rows = max(1, min(counts[0], counts[0] * _COLUMNS // max(each, 1)))
+    across = math.prod(counts[1:])
+    for i in range(0, n, step):
+        for a in range(0, counts[0], rows):
+            yield slice(i, i + step), slice(a, a + rows), slice(a * across, (a + rows) * across)
+
+
+def _turned(
+    weight: AnyArray, counts: Ints, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> dict[str, Any] | None:
+    """The convolution that a transposed one is, where it has a stride of 1: its weight turned around, and its parameters.
+
+    It is the quicker way, as reading windows is quicker than adding them up, unless there are many more of them.
+    """
+    reach = tuple(d * (k - 1) for k, d in zip(weight.shape[2:], dilation, strict=True))
+    around = tuple(r - p for r, p in zip(reach, padding, strict=True))
+    fits = all(c + r - 2 * p == n for c, r, p, n in zip(counts, reach, padding, size, strict=True))
+    out, channels = weight.shape[0] // groups, weight.shape[1]
+    if any(s != 1 for s in stride) or min(around) < 0 or not fits or out > 4 * channels:
+        return None
+    turned = weight[(slice(None), slice(None), *(slice(None, None, -1),) * len(reach))]
+    turned = turned.reshape(groups, out, channels, *weight.shape[2:]).swapaxes(1, 2)
+    turned = turned.reshape(groups * channels, out, *weight.shape[2:])
+    return {"weight": turned, "stride": stride, "padding": around, "dilation": dilation, "groups": groups}
+
+
+def _product(x: AnyArray, y: AnyArray) -> Any:
+    """x @ y; where that is an outer product, as in a convolution of single channels, multiplication is faster."""
+    return x * y if x.shape[-1] == 1 else np.matmul(x, y)
+
+
+# -- batching --------------------------------------------------------------------------------------------------------
+
+
+def _as_examples(x: AnyArray) -> Any:
+    shape = shape_of(x)
+    return reshape(x, (shape[0] * shape[1], *shape[2:]))
+
+
+def _as_channels(x: Any, batched: bool, size: int) -> Any:
+    """(n, size·channels, …) of a stack (size, n, channels, …): each of the stack becomes groups of its own."""
+    x = np.moveaxis(x if batched else broadcast_batch(x, size), 0, 1)
+    shape = shape_of(x)
+    return reshape(x, (shape[0], shape[1] * shape[2], *shape[3:]))
+
+
+def _none(prim: Primitive, payloads: Any, batched: Any, params: dict[str, Any]) -> Any:
+    """No results, of the shape that one would have."""
+    one = [np.zeros(shape_of(p)[b:], p.dtype) for p, b in zip(payloads, batched, strict=True)]
+    out = prim.value(*one, **params)
+    return np.zeros((0, *out.shape), out.dtype)
+
+
+def _batched(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """Examples of one weight are more examples; weights that differ are groups that differ."""
+    if not size:
+        return _none(prim, payloads, batched, params)
+    x, weight = payloads
+    if not batched[1]:
+        out = prim(_as_examples(x), weight, **params)
+        return reshape(out, (size, shape_of(x)[1], *shape_of(out)[1:]))
+    weight = _as_examples(weight)
+    out = prim(_as_channels(x, batched[0], size), weight, **{**params, "groups": params["groups"] * size})
+    n, channels, *rest = shape_of(out)
+    return np.moveaxis(reshape(out, (n, size, channels // size, *rest)), 1, 0)
+
+
+def _batched_weight(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    if not size:
+        return _none(prim, payloads, batched, params)
+    x, y = (_as_channels(p, b, size) for p, b in zip(payloads, batched, strict=True))
+    out = prim(x, y, **{**params, "groups": params["groups"] * size})
+    shape = shape_of(out)
+    return reshape(out, (size, shape[0] // size, *shape[1:]))
+
+
+def cropped(x: AnyArray, shape: Ints) -> Any:
+    """Without the windows that fit only because ``output_padding`` is larger than the stride."""
+    if shape_of(x) == shape:
+        return x
+    return x[(slice(None), slice(None), *[slice(n) for n in shape[2:]])]
+
+
+def _axes(pattern: str, params: Mapping[str, Any]) -> str:
+    """A structure, with letters for the axes of the kernel (#) and of the windows' places (@)."""
+    k = len(params["stride"])
+    return pattern.replace("#", "klmrst"[:k]).replace("@", "pquvwx"[:k])
+
+
+# -- the three rows --------------------------------------------------------------------------------------------------
+
+_ONE = {"stride": (1,), "padding": (0,), "dilation": (1,), "groups": 1}
+_WIDE = {"stride": (2,), "padding": (1,), "dilation": (2,), "groups": 2}
+_TWO = {"stride": (1, 2), "padding": (1, 0), "dilation": (1, 1), "groups": 1}
+
+
+@opaque(
+    vjp={
+        "x": lambda g, weight, x_shape, **params: convolution_input(g, conjugate(weight), size=x_shape[2:], **params),
+        "weight": lambda g, x, weight_shape, **params: convolution_weight(
+            g, conjugate(x), kernel=weight_shape[2:], **params
+        ),
+    },
+    multilinear=True,
+    batch=_batched,
+    samples=[
+        call((2, 2, 4), (3, 2, 2), **_ONE),
+        call((1, 4, 6), (2, 2, 3), **_WIDE),
+        call((1, 1, 3, 4), (2, 1, 2, 2), **_TWO),
+    ],
+    promotion="none",
+    structure={"x": "windows", "weight": lambda params: _axes("oc#:no@", params)},
+)
+def convolution(x, weight, *, stride, padding, dilation, groups):
+    """The product of every window of x (n, channels, …) with each weight (out, channels/groups, …)."""
+    kernel = weight.shape[2:]
+    n, out = x.shape[0], weight.shape[0]
+    counts = _counts(x.shape[2:], kernel, stride, padding, dilation)
+    if _channels_last(x.shape[1], groups, kernel, counts):
+        result = zeros_beside(x, (n, out, *counts), np.result_type(x.dtype, weight.dtype))
+        matrix = np.moveaxis(weight, 1, -1).reshape(out, -1)
+        for part, _, _ in _pieces(n, math.prod(weight.shape[1:]) * math.prod(counts), (1,)):
+            rows = _rows_of_windows(x[part], kernel, stride, padding, dilation)
+            result[part] = np.moveaxis((rows @ matrix.T).reshape(-1, *counts, out), -1, 1)
+        return result
+    windows = _windows(x, kernel, stride, padding, dilation)
+    matrix = weight.reshape(groups, out // groups, math.prod(weight.shape[1:]))
+    result = zeros_beside(x, (n, groups, out // groups, math.prod(counts)), np.result_type(x.dtype, weight.dtype))
+    lead = (slice(None),) * (1 + len(kernel))
+    for part, rows, line in _pieces(n, math.prod(windows.shape[1:]), counts):
+        columns = _columns(windows[(part, *lead, rows)], groups, len(kernel))
+        np.matmul(matrix, columns, out=result[part, :, :, line])
+    return result.reshape(n, out, *counts)
+
+
+@opaque(
+    vjp={
+        "x": lambda g, weight, x_shape, *, size, **params: cropped(
+            convolution(g, conjugate(weight), **params), x_shape
+        ),
+        "weight": lambda g, x, weight_shape, *, size, **params: convolution_weight(
+            conjugate(x), g, kernel=weight_shape[2:], **params
+        ),
+    },
+    multilinear=True,
+    batch=_batched,
+    naming="ConvolutionBackward0",
+    samples=[
+        call((2, 3, 3), (3, 2, 2), size=(4,), **_ONE),
+        call((1, 2, 2), (2, 2, 3), size=(6,), **_WIDE),
+        call((1, 2, 1), (2, 2, 3), size=(6,), **_WIDE),
+        call((1, 2, 4, 2), (2, 1, 2, 2), size=(3, 4), **_TWO),
+    ],
+    promotion="none",
+    structure="windows",
+)
+def convolution_input(x, weight, *, size, stride, padding, dilation, groups):
+    """The transpose of a convolution in its input: every element of x (n, out, …) spreads a weight over a window."""
+    kernel = weight.shape[2:]
+    n, out, *counts = x.shape
+    channels = weight.shape[1] * groups
+    turned = _turned(weight, tuple(counts), size, stride, padding, dilation, groups)
+    if turned is not None:
+        return convolution.value(x, **turned)
+    matrix = weight.reshape(groups, out // groups, math.prod(weight.shape[1:])).mT
+    given = x.reshape(n, groups, out // groups, math.prod(counts))
+    whole = _room(x, (n, channels), size, padding, np.result_type(x.dtype, weight.dtype))
+    for part, rows, line in _pieces(n, channels * math.prod(kernel) * math.prod(counts), counts):
+        columns = _product(matrix, given[part, :, :, line])
+        columns = columns.reshape(columns.shape[0], channels, *kernel, -1, *counts[1:])
+        _spread(whole[part], columns, rows.start, stride, dilation)
+    return _inner(whole, size, padding)
+
+
+@opaque(
+    vjp={
+        "x": lambda g, y, x_shape, *, kernel, **params: cropped(convolution(conjugate(y), g, **params), x_shape),
+        "y": lambda g, x, y_shape, *, kernel, **params: convolution_input(conjugate(x), g, size=y_shape[2:], **params),
+    },
+    multilinear=True,
+    batch=_batched_weight,
+    naming="ConvolutionBackwardBackward0",
+    samples=[
+        call((2, 3, 3), (2, 2, 4), kernel=(2,), **_ONE),
+        call((1, 2, 2), (1, 4, 6), kernel=(3,), **_WIDE),
+        call((1, 2, 4, 2), (1, 1, 3, 4), kernel=(2, 2), **_TWO),
+    ],
+    promotion="none",
+    structure={"x": lambda params: _axes("no@:oc#", params), "y": "windows"},
+)
+def convolution_weight(x, y, *, kernel, stride, padding, dilation, groups):
+    """The transpose of a convolution in its weight: products of x (n, out, …) with the windows of y, summed."""
+    n, out, *counts = x.shape
+    rows = y.shape[1] // groups * math.prod(kernel)
+    fitting = _counts(y.shape[2:], kernel, stride, padding, dilation)
+    if _channels_last(y.shape[1], groups, kernel, fitting) and fitting == tuple(counts):
+        result = zeros_beside(x, (out, rows), np.result_type(x.dtype, y.dtype))
+        for part, _, _ in _pieces(n, rows * math.prod(counts), (1,)):
+            values = np.moveaxis(x[part], 1, 0).reshape(out, -1)
+            result += values @ _rows_of_windows(y[part], kernel, stride, padding, dilation)
+        return row_order(np.moveaxis(result.reshape(out, *kernel, y.shape[1]), -1, 1))
+    windows = _windows(y, kernel, stride, padding, dilation)
+    lead = (slice(None),) * (1 + len(kernel))
+    windows = windows[(slice(None), *lead, *[slice(c) for c in counts])]
+    given = x.reshape(n, groups, out // groups, math.prod(counts))
+    result = zeros_beside(x, (groups, out // groups, rows), np.result_type(x.dtype, y.dtype))
+    for part, at, line in _pieces(n, math.prod(windows.shape[1:]), tuple(counts)):
+        columns = np.moveaxis(windows[(part, *lead, at)], 0, 1 + len(kernel))  # examples side by side: one product
+        values = np.moveaxis(given[part, :, :, line], 0, 2).reshape(groups, out // groups, -1)
+        result += np.matmul(values, columns.reshape(groups, rows, -1).mT)
+    return result.reshape(out, y.shape[1] // groups, *kernel)
+
+
+# -- blocks ----------------------------------------------------------------------------------------------------------
+
+
+def _examples_first(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    (x,) = payloads
+    out = prim(_as_examples(x), **params)
+    return reshape(out, (size, shape_of(x)[1], *shape_of(out)[1:]))
+
+
+_BLOCKS = {"kernel": (2, 2), "stride": (1, 2), "padding": (1, 0), "dilation": (1, 2)}
+
+
+@linear(
+    transpose=lambda g, x_shape, **params: col2im(g, size=x_shape[2:], **params),
+    batch=_examples_first,
+    naming="Im2ColBackward0",
+    samples=[call((1, 2, 3, 4), **_BLOCKS)],
+    structure="selection",
+)
+def im2col(x, *, kernel, stride, padding, dilation):
+    """The windows of x (n, channels, …) as columns: (n, channels·kernel, windows)."""
+    windows = _windows(x, kernel, stride, padding, dilation)
+    out = _columns(windows, 1, len(kernel))[:, 0]
+    return copied(out) if type(x) is Foreign or np.may_share_memory(out, x) else out  # windows of one element
+
+
+@linear(
+    transpose=lambda g, *, size, **params: im2col(g, **params),
+    batch=_examples_first,
+    naming="Col2ImBackward0",
+    samples=[call((1, 8, 4), size=(3, 4), **_BLOCKS)],
+    structure="scatter",
+)
+def col2im(x, *, size, kernel, stride, padding, dilation):
+    """The transpose of ``im2col``: columns (n, channels·kernel, windows), each added where its window was."""
+    counts = _counts(size, kernel, stride, padding, dilation)
+    channels = x.shape[1] // math.prod(kernel)
+    whole = _room(x, (x.shape[0], channels), size, padding, x.dtype)
+    _spread(whole, x.reshape(x.shape[0], channels, *kernel, *counts), 0, stride, dilation)
+    return _inner(whole, size, padding)

@@ -1,0 +1,84 @@
+"""Eigenvalues and eigenvectors of matrices that need not be symmetric: complex, whatever the matrix is.
+
+The formulas are those of Boeddeker and others (2017), "On the computation of complex-valued gradients with application
+to statistically optimum beamforming". Eigenvectors have length 1; their phases are LAPACK's choice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray, is_array
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.messages import errors
+from chainrule._src.rules.kinds import call, opaque
+from chainrule._src.table.decompositions import _as_diagonal, _diagonal, _did_not_converge, _gaps, _off
+from chainrule._src.table.linalg import H, is_zero, solve
+
+ndarray = np.ndarray
+
+
+def _largest(v: Any) -> Any:
+    """Where each eigenvector's largest element is, which LAPACK makes real."""
+    n = shape_of(v)[-1]
+    if not n:
+        return np.zeros(shape_of(v), bool)
+    return np.argmax(np.absolute(v), axis=-2)[..., None, :] == np.arange(n)[:, None]
+
+
+def settled(gv: Any, v: Any, strict: bool) -> Any:
+    """The cotangent of the eigenvectors, less what it says about their phases: those follow from the largest elements."""
+    off = np.imag(np.sum(np.conjugate(v) * gv, axis=-2))
+    if strict and is_array(off) and np.abs(off).max(initial=0) > 1e-2:
+        raise errors.ill_defined_phase("linalg_eig", "eigenvectors")
+    at = _largest(v)
+    return gv - np.where(at, 1j * off[..., None, :] / np.conjugate(np.where(at, v, 1)), 0)
+
+
+def _eig_vjp(g: Any, w: Any, v: Any, *, strict: bool) -> Any:
+    gw, gv = g
+    if is_zero(gv):
+        return solve(H(v), gw[..., :, None] * H(v))
+    inner = H(v) @ settled(gv, v, strict)
+    turned = (inner - H(v) @ (v * np.real(_diagonal(inner))[..., None, :])) / np.conjugate(_gaps(w))
+    return solve(H(v), (_off(turned) + _as_diagonal(gw)) @ H(v))
+
+
+def _eig_jvp(t: AnyArray, w: Any, v: Any) -> Any:
+    inner = solve(v, t.astype(v.dtype) @ v)
+    dv = v @ _off(inner / _gaps(w))
+    at = _largest(v)
+    along = np.real(np.sum(np.conjugate(v) * dv, axis=-2))
+    turn = np.imag(np.sum(np.where(at, dv / np.where(at, v, 1), 0), axis=-2))
+    return _diagonal(inner), dv - v * (along + 1j * turn)[..., None, :]
+
+
+@opaque(
+    vjp=_eig_vjp,
+    jvp=_eig_jvp,
+    outputs=("w", "v"),
+    formula=(
+        "np.linalg.solve(H(v), (lambda P: np.eye(w.shape[-1]) * g[0][..., None] + (1 - np.eye(w.shape[-1]))"
+        " * (P - H(v) @ (v * np.real(np.diagonal(P, 0, -2, -1))[..., None, :]))"
+        " / np.conjugate(w[..., None, :] - w[..., None] + np.eye(w.shape[-1])))(H(v) @ settled(g[1], v, strict)) @ H(v))"
+    ),
+    aliases={"x": "A", "w": "eigenvalues", "v": "eigenvectors"},
+    naming="LinalgEigBackward0",
+    samples=[call((3, 3), strict=False), call((2, 2, 2), strict=False)],
+    promotion="float",
+    structure="ab:k,ij",
+)
+def eig(x, *, strict):
+    """Eigenvalues, in no order, and eigenvectors of length 1 (in columns), as complex numbers.
+
+    Eigenvectors of equal eigenvalues are not determined, so their derivatives are infinite. ``strict`` refuses a loss
+    that depends on the eigenvectors' phases.
+    """
+    dtype = np.result_type(x.dtype, np.complex64)
+    try:
+        w, v = np.linalg.eig(x)
+    except np.linalg.LinAlgError:
+        raise _did_not_converge("linalg.eig", x) from None
+    return w.astype(dtype), v.astype(dtype)

@@ -1,0 +1,162 @@
+"""Exponentials and logarithms, and the functions of them that need care with rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.declare import op
+from chainrule._src.arrays.any_array import AnyArray, is_recorded
+from chainrule._src.rules.kinds import discrete, elementwise
+
+_LN2 = float(np.log(2))
+_LN10 = float(np.log(10))
+_OF_POSITIVE = "a logarithm is real only of positive numbers, so keep its operand positive, x.clamp(min=eps)"
+
+
+def _exp(x: AnyArray) -> Any:
+    """NumPy's float32 exp may be off by one in the last place; small arrays are computed in float64 and rounded."""
+    if (type(x) is np.ndarray or is_recorded(x)) and x.dtype == np.float32 and x.size <= _SMALL:
+        return np.exp(x.astype(np.float64)).astype(np.float32)
+    return np.exp(x)
+
+
+_SMALL = 10_000
+
+
+@op(method=True, in_place=True)
+@elementwise(np.exp, value=_exp, d=lambda out: out, promotion="float")
+def exp(x):
+    """Exponential of every element."""
+
+
+@op("exp2 special.exp2", method=True, in_place=True)
+@elementwise(np.exp2, d=lambda out: out * _LN2, promotion="float")
+def exp2(x):
+    """2 to the power of every element."""
+
+
+@op("expm1 special.expm1", method=True, in_place=True)
+@elementwise(np.expm1, d=lambda out: out + 1, promotion="float")
+def expm1(x):
+    """exp(x) − 1, accurate near 0."""
+
+
+@op(method=True, in_place=True)
+@elementwise(np.log, d=lambda x: 1 / x, vjp=lambda g, x: g / x, promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
+def log(x):
+    """Natural logarithm."""
+
+
+@op(method=True, in_place=True)
+@elementwise(np.log2, d=lambda x: 1 / (x * _LN2), promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
+def log2(x):
+    """Logarithm to base 2."""
+
+
+@op(method=True, in_place=True)
+@elementwise(np.log10, d=lambda x: 1 / (x * _LN10), promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
+def log10(x):
+    """Logarithm to base 10."""
+
+
+@op("log1p special.log1p", method=True, in_place=True)
+@elementwise(
+    np.log1p, d=lambda x: 1 / (1 + x), promotion="float", domain=(-0.7, 3), naming="Log1PBackward0", remedy=_OF_POSITIVE
+)
+def log1p(x):
+    """log(1 + x), accurate near 0."""
+
+
+@op("sigmoid nn.functional.sigmoid special.expit", method=True, in_place=True)
+@elementwise(d=lambda out: out - out * out, formula="g * out * (1 - out)", promotion="float")
+def sigmoid(x):
+    """The logistic function 1 / (1 + exp(−x)), without overflow."""
+    if x.dtype.kind == "c":
+        return 0.5 * (1 + np.tanh(0.5 * x))
+    small = np.exp(-np.absolute(x))  # at most 1, and exact in its last place also where the result is tiny
+    return np.where(x >= 0, 1, small).astype(x.dtype, copy=False) / (1 + small)
+
+
+def _logit_vjp(g: AnyArray, x: AnyArray, *, eps: float | None) -> Any:
+    low, outside = (0, np.nan) if eps is None else (eps, 0)
+    return np.where((x >= low) & (x <= 1 - low), g / (x * (1 - x)), outside)
+
+
+@elementwise(
+    vjp=_logit_vjp,
+    formula="g / (x * (1 - x)) * (1 if eps is None else (x >= eps) & (x <= 1 - eps))",
+    promotion="float",
+    domain=(0.1, 0.9),
+    samples=[{"eps": None}, {"eps": 0.3}],
+    accepts="biuf",
+)
+def logit(x, *, eps):
+    """log(x / (1 − x)), the inverse of the sigmoid, of x limited to [eps, 1 − eps]; nan outside [0, 1]."""
+    if eps is not None:
+        x = np.minimum(np.maximum(x, eps), 1 - eps)
+    return np.log(x / (1 - x))
+
+
+@elementwise(
+    np.logaddexp,
+    d={"x": lambda x, y: sigmoid(x - y), "y": lambda x, y: sigmoid(y - x)},
+    formula={"x": "g / (1 + np.exp(y - x))", "y": "g / (1 + np.exp(x - y))"},
+    promotion="float",
+    accepts="biuf",
+)
+def logaddexp(x, y):
+    """log(exp(x) + exp(y)) without overflow."""
+
+
+@op(method=True)
+@elementwise(
+    np.logaddexp2,
+    d={"x": lambda x, y: sigmoid((x - y) * _LN2), "y": lambda x, y: sigmoid((y - x) * _LN2)},
+    formula={"x": "g / (1 + np.exp2(y - x))", "y": "g / (1 + np.exp2(x - y))"},
+    promotion="float",
+    accepts="biuf",
+)
+def logaddexp2(x, y):
+    """log2(2**x + 2**y) without overflow."""
+
+
+def _log_or_zero(x: AnyArray, y: AnyArray) -> Any:
+    gone = (x == 0) & (y <= 0)
+    return np.where(gone, 0, np.log(np.where(gone, 1, y))).astype(np.result_type(x, y))
+
+
+@op("xlogy special.xlogy", method=True, in_place=True)
+@elementwise(
+    d={"x": _log_or_zero, "y": lambda x, y: x / y},
+    formula={"x": "g * np.log(y)"},
+    promotion="float",
+    domain=((-2, 2), (0.3, 2)),
+    accepts="biuf",
+    remedy=_OF_POSITIVE,
+)
+def xlogy(x, y):
+    """x·log(y), and 0 where x is 0 (unless y is nan)."""
+    zero = (x == 0) & ~np.isnan(y)
+    return np.where(zero, 0, x * np.log(np.where(zero, 1, y))).astype(np.result_type(x, y), copy=False)
+
+
+@elementwise(
+    vjp=lambda g, x, *, beta, threshold: np.where(x * beta > threshold, g, g * sigmoid(x * beta)),
+    formula="g * np.where(x * beta > threshold, 1, 1 / (1 + np.exp(-beta * x)))",
+    promotion="float",
+    samples=[{"beta": 2.0, "threshold": 20.0}, {"beta": 1.0, "threshold": 0.5}],
+    accepts="biuf",
+)
+def softplus(x, *, beta, threshold):
+    """log(1 + exp(beta·x)) / beta; the identity where beta·x is over the threshold."""
+    z = beta * x
+    soft = np.maximum(z, 0) + np.log1p(np.exp(-np.absolute(z)))
+    return np.where(z > threshold, x, soft / beta).astype(x.dtype, copy=False)
+
+
+@discrete(accepts="f", samples=[{"shapes": [(2, 3)]}, {"shapes": [()]}])
+def binary_exponent(x):
+    """The exponent e of x = m·2**e with 0.5 ≤ |m| < 1 (0 for 0)."""
+    return np.frexp(x)[1]

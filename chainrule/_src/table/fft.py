@@ -1,0 +1,119 @@
+"""Discrete Fourier transforms over any axes: three linear maps, each of which is the transpose of one of them.
+
+The unscaled transform over n points is a symmetric matrix F with FᴴF = n·I, and the inverse is Fᴴ/n. So the transpose
+is the transform in the other direction, with the scale of this one: ``norm`` says where the scale is, and changes sides.
+
+The spectrum of real numbers is Hermitian, and one half of its last axis is enough. The transform onto that half and the
+one back are transposes of each other but for the multiplicities: in the whole spectrum frequency 0 occurs once, and so
+does n/2 where n is even; every other one stands for its conjugate, too, and occurs twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.rules.kinds import call, linear
+
+raw = np.fft
+
+#: The ``norm`` that gives one direction the scale which a ``norm`` gives the other.
+OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+_OTHER = "'forward' if norm == 'backward' else 'backward' if norm == 'forward' else 'ortho'"
+
+
+def multiplicity(n: int, axis: int) -> Any:
+    """How often each frequency of the half spectrum occurs in that of n points; broadcasts along ``axis``."""
+    times = np.full((n // 2 + 1, *(1,) * (-axis - 1)), 2.0, np.float32)  # exact, and widens nothing
+    times[0] = 1.0
+    if n % 2 == 0:
+        times[-1] = 1.0
+    return times
+
+
+def _name(params: dict[str, Any], node: Any) -> str:
+    real = node is not None and node.in_avals is not None and node.in_avals[0][1].kind == "f"
+    return "FftR2CBackward0" if real else "FftC2CBackward0"
+
+
+@linear(
+    transpose=lambda g, *, axes, norm, inverse: fft_c2c(g, axes=axes, norm=OTHER[norm], inverse=not inverse),
+    formula=f"np.fft.fftn(g, axes=axes, norm={_OTHER}) if inverse else np.fft.ifftn(g, axes=axes, norm={_OTHER})",
+    naming=_name,
+    samples=[
+        call((4,), axes=(-1,), norm="backward", inverse=False),
+        call((2, 3), axes=(-1,), norm="ortho", inverse=True),
+        call((3, 2), axes=(-2,), norm="forward", inverse=False),
+        call((2, 3), axes=(-2, -1), norm="backward", inverse=True),
+        call((2, 1, 3), axes=(-1, -3), norm="forward", inverse=True),
+        call((0, 3), axes=(-1,), norm="backward", inverse=False),
+        call((1,), axes=(-1,), norm="ortho", inverse=False),
+    ],
+    structure="axis",
+)
+def fft_c2c(x, *, axes, norm, inverse):
+    """The Fourier transform over axes, or its inverse."""
+    if len(axes) == 1:
+        return (raw.ifft if inverse else raw.fft)(x, None, axes[0], norm)
+    return (raw.ifftn if inverse else raw.fftn)(x, None, axes, norm)
+
+
+@linear(
+    transpose=lambda g, x_shape, *, axes, norm: fft_c2r(
+        g / multiplicity(x_shape[axes[-1]], axes[-1]), axes=axes, norm=OTHER[norm], n=x_shape[axes[-1]]
+    ),
+    formula=f"np.fft.ifftn(g, s=tuple(x_shape[a] for a in axes), axes=axes, norm={_OTHER})",
+    naming="FftR2CBackward0",
+    samples=[
+        call((4,), axes=(-1,), norm="backward"),
+        call((2, 3), axes=(-1,), norm="ortho"),
+        call((4, 2), axes=(-2,), norm="forward"),
+        call((2, 4), axes=(-2, -1), norm="forward"),
+        call((3, 1, 2), axes=(-1, -3), norm="backward"),
+        call((0, 3), axes=(-1,), norm="backward"),
+        call((1,), axes=(-1,), norm="backward"),
+        call((2,), axes=(-1,), norm="ortho"),
+    ],
+    accepts="f",
+    structure="axis",
+)
+def fft_r2c(x, *, axes, norm):
+    """The Fourier transform of real numbers over axes: half of it, up to frequency n/2 of the last of them."""
+    if len(axes) == 1:
+        return raw.rfft(x, None, axes[0], norm)
+    return raw.rfftn(x, None, axes, norm)
+
+
+def _c2r_transpose(g: AnyArray, x_dtype: Any, *, axes: tuple[int, ...], norm: str, n: int) -> Any:
+    spectrum = fft_r2c(g, axes=axes, norm=OTHER[norm]) * multiplicity(n, axes[-1])
+    return spectrum if x_dtype.kind == "c" else np.real(spectrum)
+
+
+@linear(
+    transpose=_c2r_transpose,
+    formula=f"np.fft.rfftn(g, axes=axes, norm={_OTHER}) * multiplicity(n, axes[-1])",
+    naming="FftC2RBackward0",
+    samples=[
+        call((3,), axes=(-1,), norm="backward", n=4),
+        call((2, 3), axes=(-1,), norm="ortho", n=5),
+        call((3, 2), axes=(-2,), norm="forward", n=4),
+        call((2, 3), axes=(-2, -1), norm="forward", n=4),
+        call((2, 1, 3), axes=(-1, -3), norm="backward", n=3),
+        call((0, 3), axes=(-1,), norm="backward", n=4),
+        call((1,), axes=(-1,), norm="backward", n=1),
+        call((2,), axes=(-1,), norm="ortho", n=2),
+    ],
+    structure="axis",
+)
+def fft_c2r(x, *, axes, norm, n):
+    """The inverse transform over axes of half a spectrum, to n real points along the last of them.
+
+    The imaginary parts at frequencies 0 and n/2 of that axis do not count; their gradient is 0.
+    """
+    if len(axes) == 1:
+        return raw.irfft(x, n, axes[0], norm)
+    shape = shape_of(x)
+    return raw.irfftn(x, (*[shape[a] for a in axes[:-1]], n), axes, norm)

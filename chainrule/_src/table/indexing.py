@@ -1,0 +1,456 @@
+"""Reading and writing by index. Reading is linear, and its transpose adds into zeros."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray, is_array, is_recorded
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.rules.batching import batch_parameters, broadcast_batch, in_front
+from chainrule._src.rules.kinds import call, linear, unbroadcast
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.table.placing import (
+    chosen,
+    chosen_along,
+    is_foreign_index,
+    placed,
+    summed_at,
+    summed_by,
+    summed_by_along,
+    written_at,
+)
+from chainrule._src.table.shape import laid_along, slowest_first
+from chainrule._src.tape.foreign import Foreign, beside, copied, innermost, writable, zeros_beside
+from chainrule._src.tape.protocol import holds_of, memory_of
+
+ndarray = np.ndarray
+
+
+def _last_kind(index: tuple[Any, ...]) -> str:
+    """PyTorch takes an index apart, item by item; this is the name of the last part that does something."""
+    if len(index) == 1 and isinstance(index[0], slice):
+        return "SliceBackward0"
+    for item in reversed(index):
+        if item is None:
+            return "UnsqueezeBackward0"
+        if isinstance(item, slice):
+            if item != slice(None):
+                return "SliceBackward0"
+        elif item is not Ellipsis:
+            return "SelectBackward0"
+    return "AliasBackward0"
+
+
+_batch_basic = batch_parameters(shape=in_front, index=lambda index, size: (slice(None), *index))
+_BASIC = [
+    call((3, 4), index=(1,)),
+    call((3, 4), index=(slice(None), slice(0, 4, 2))),
+    call((3, 4), index=(Ellipsis, None, 2)),
+    call((3, 4), index=(slice(None, None, -1), slice(1, 1))),
+    call((3, 4), index=(-1, 2)),
+    call((), index=(Ellipsis,)),
+]
+
+
+@linear(
+    transpose=lambda g, x_shape, *, index: embed(g, shape=x_shape, index=index),
+    batch=_batch_basic,
+    view=True,
+    moves=True,
+    naming=lambda params: _last_kind(params["index"]),
+    samples=_BASIC,
+)
+def getitem(x, *, index):
+    """A basic index: integers, slices, None and Ellipsis. The result is a view."""
+    part = x[index]
+    return x[(*index, Ellipsis)] if isinstance(part, np.generic) else part  # 0-d, but still a view
+
+
+@linear(
+    transpose=lambda g, *, index: getitem(g, index=index),
+    batch=_batch_basic,
+    naming="SliceBackward0",
+    samples=[
+        call((3,), shape=(3,), index=(slice(None, None, -1),)),
+        call((4,), shape=(3, 4), index=(1,)),
+        call((3, 2), shape=(3, 4), index=(slice(None), slice(0, 4, 2))),
+    ],
+    structure="selection",
+)
+def embed(x, *, shape, index):
+    """Zeros of a shape, with x at a basic index."""
+    if type(x) is Foreign:
+        return x.by_row("embed", placed, shape=shape, index=index)
+    out = np.zeros(shape, x.dtype)
+    out[index] = x
+    return out
+
+
+# -- integer and boolean arrays as indices ---------------------------------------------------------------------------
+
+
+def _unique(index: tuple[Any, ...]) -> bool:
+    """Whether an index of arrays names no element twice: one of masks alone does not."""
+    return all(i.dtype == bool for i in index if isinstance(i, ndarray))
+
+
+def _array_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """An index may move the axes it indexes to the front, so the batch axis goes last, where no index reaches it."""
+    params = dict(params)
+    payloads = [p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True)]
+    index = params["index"]
+    params["index"] = (*index, slice(None) if any(item is Ellipsis for item in index) else Ellipsis)
+    if "shape" in params:
+        params["shape"] = (*params["shape"], size)
+    moved = [np.moveaxis(p, 0, -1) for p in payloads]
+    out = np.moveaxis(prim(*moved, **params), -1, 0)
+    if params.get("order") == "K" and len(shape_of(out)) > 2:  # each example by itself
+        return laid_along(out, [0, *[k for k in slowest_first(out) if k]])
+    return out
+
+
+_ADVANCED = [
+    call((3, 4), index=(np.array([0, 2, 0]),)),
+    call((3, 4), index=(slice(None), np.array([[1, 1], [3, 0]]))),
+    call((3, 4), index=(np.array([0, 1]), np.array([2, 2]))),
+    call((3,), index=(np.array([True, False, True]),)),
+    call((2, 3), index=(np.array([[True, False, True], [False, False, True]]),)),
+    call((3, 4), index=(Ellipsis, np.array([-1, 0]))),
+    call((2, 3, 4), index=(np.array([0, 1]), slice(None), np.array([2, 2]))),
+    call((2, 3, 4), index=(slice(None), None, np.array([2, 2]), 1)),
+    call((3, 4), index=(np.array([], int),)),
+    call((2, 3), index=(np.array([True, False]), np.array([0, 2, 0]))),
+]
+
+
+def _along_one_axis(x: AnyArray, index: tuple[Any, ...]) -> Any:
+    """The axis, and the places along it, that an index of one array among full slices says; None for any other."""
+    axis = None
+    for k, item in enumerate(index):
+        if is_array(item) and axis is None:
+            axis = k
+        elif type(item) is not slice or item != _FULL:
+            return None
+    array = index[axis]  # type: ignore[index]
+    if not array.shape:
+        return None
+    if array.dtype != bool:
+        return axis, array
+    fits = array.ndim == 1 and array.shape == x.shape[axis : axis + 1]  # type: ignore[operator]
+    return (axis, array.nonzero()[0]) if fits else None
+
+
+_FULL = slice(None)
+
+
+def _first_alone(x: ndarray[Any, Any], index: tuple[Any, ...]) -> bool:
+    """Whether an index is one of the first axis alone, of an array in rows: then NumPy's result lies in rows, too."""
+    return x.flags.c_contiguous and is_array(index[0]) and not any(is_array(item) for item in index[1:])
+
+
+@linear(
+    transpose=lambda g, x_shape, *, index: add_at(g, shape=x_shape, index=index),
+    batch=_array_batch,
+    moves=True,
+    samples=_ADVANCED,
+)
+def index(x, *, index, order="C"):
+    """An index with integer or boolean arrays, as NumPy reads it. The result is a copy: in the order of x's memory, or ("K") as NumPy's."""
+    if not is_array(x) or (order == "K" and not _first_alone(x, index)):
+        return x[index]
+    along = _along_one_axis(x, index)
+    if along is not None:
+        return x.take(along[1], axis=along[0])
+    out = x[index]
+    return np.ascontiguousarray(out) if x.flags.c_contiguous and is_array(out) and out.ndim else out
+
+
+read = index  # by a name that a rule's parameter ``index`` does not hide
+
+
+@linear(
+    transpose=lambda g, *, index: read(g, index=index),
+    batch=_array_batch,
+    naming="IndexPutBackward0",
+    samples=[
+        call((3, 4), shape=(3, 4), index=(np.array([0, 2, 0]),)),
+        call((3,), shape=(2, 3), index=(np.array([[True, False, True], [False, False, True]]),)),
+        call((3, 2, 2), shape=(3, 4), index=(np.array([[0, 2], [0, 0]]), np.array([1, 2, 1])[:, None, None])),
+        call((2, 3), shape=(2, 3, 4), index=(np.array([0, 1]), slice(None), np.array([2, 2]))),
+        call((3,), shape=(2, 3), index=(np.array([False, True]), np.array([0, 2, 0]))),
+    ],
+    structure="scatter",
+)
+def add_at(x, *, shape, index):
+    """Zeros of a shape, with x added at an index; what meets at one place is summed."""
+    if not writable(x):
+        return summed_at(x, shape, index)
+    out = zeros_beside(x, shape, x.dtype)
+    if _unique(index):
+        out[index] = x
+    else:
+        np.add.at(out, index, x)
+    return out
+
+
+def _put_values(
+    g: AnyArray, x_shape: tuple[int, ...], values_shape: tuple[int, ...], *, index: tuple[Any, ...], accumulate: bool
+) -> Any:
+    """What the values get; of several that were written to one element, the last, which stayed."""
+    part = read(g, index=index)
+    if not accumulate and not _unique(index):
+        places = np.arange(math.prod(shape_of(part))).reshape(shape_of(part))
+        last = np.empty(x_shape, np.intp)
+        last[index] = places
+        part = np.where(last[index] == places, part, np.zeros((), g.dtype))
+    return unbroadcast(part, values_shape, g.dtype)
+
+
+@linear(
+    transpose={
+        "x": lambda g, *, index, accumulate: (
+            g if accumulate else index_put(g, np.zeros((), g.dtype), index=index, accumulate=False)
+        ),
+        "values": _put_values,
+    },
+    formula={
+        "x": "g if accumulate else index_put(g, 0.0, index=index, accumulate=False)",
+        "values": "_put_values(g, x_shape, values_shape, index=index, accumulate=accumulate)",
+    },
+    batch=_array_batch,
+    samples=[
+        call((3, 4), (4,), index=(np.array([0, 2]),), accumulate=False),
+        call((3, 4), (3, 4), index=(np.array([0, 2, 0]),), accumulate=True),
+        call((3, 4), (4, 4), index=(np.array([0, 2, 0, -3]),), accumulate=False),
+        call((3, 4), (), index=(1,), accumulate=False),
+        call((2, 3), (), index=(np.array([[True, False, True], [False, False, True]]),), accumulate=False),
+        call((2, 3, 4), (2, 1), index=(slice(None), np.array([0, 2]), slice(1, 3)), accumulate=True),
+        call((2, 3, 4), (3,), index=(np.array([0, 1]), slice(None), np.array([2, 3])), accumulate=False),
+    ],
+    structure={
+        "x": lambda params: "diagonal" if params["accumulate"] else "selection",
+        "values": lambda params: "scatter" if params["accumulate"] else "selection",
+    },
+)
+def index_put(x, values, *, index, accumulate):
+    """x with values written (or added) at an index."""
+    if not (is_array(x) and is_array(values)):
+        return x + summed_at(values, shape_of(x), index) if accumulate else written_at(x, values, index)
+    out = np.array(x, order="K", copy=True)
+    if accumulate:
+        np.add.at(out, index, values)
+    else:
+        out[index] = values
+    return out
+
+
+# -- along one axis --------------------------------------------------------------------------------------------------
+
+
+@linear(
+    transpose={"x": lambda g, index, x_shape, *, axis: scatter_add(np.zeros(x_shape, g.dtype), index, g, axis=axis)},
+    samples=[call((2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, -1]]), axis=-1), call((3, 2), np.array([[2, 0]]), axis=-2)],
+    structure="selection",
+)
+def gather(x, index, *, axis):
+    """``np.take_along_axis``: one element of x per index, along an axis."""
+    return along(x, index, axis)
+
+
+def along(x: AnyArray, index: Any, axis: int) -> Any:
+    """``np.take_along_axis``, also at an index of another library's."""
+    return chosen_along(x, index, axis) if is_foreign_index(index) else np.take_along_axis(x, index, axis)
+
+
+def _grid(index: Any, axis: int) -> tuple[Any, ...]:
+    """The index arrays that address every element of ``index``'s shape, with ``index`` along ``axis``."""
+    grid = list(np.indices(index.shape, sparse=True))
+    grid[axis] = index
+    return tuple(grid)
+
+
+def reached(x: AnyArray, index: Any, axis: int) -> Any:
+    """x, cut to the index's sizes along the other axes: all that the index can read or write."""
+    sizes, ends = shape_of(x), shape_of(index)
+    if sizes[:axis] == ends[:axis] and sizes[axis:][1:] == ends[axis:][1:]:
+        return x
+    return x[tuple(slice(None) if k == len(sizes) + axis else slice(0, end) for k, end in enumerate(ends))]
+
+
+@linear(
+    transpose={"x": lambda g: g, "src": lambda g, index, *, axis: gather(reached(g, index, axis), index, axis=axis)},
+    samples=[
+        call((3, 4), np.array([[2, 0], [1, 1]]), (2, 2), axis=-1),
+        call((2, 3, 2), np.array([[[0], [2]]]), (1, 2, 1), axis=-2),
+        call((2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4), axis=-1),
+        call((3, 2), np.array([[2, 0]]), (1, 2), axis=-2),
+    ],
+    structure={"x": "diagonal", "src": "scatter"},
+)
+def scatter_add(x, index, src, *, axis):
+    """x with every element of src added at its index along an axis."""
+    if is_foreign_index(index):
+        added = summed_by_along(np.broadcast_to(src, shape_of(index)), index, axis, shape_of(x)[axis])
+        return x + added if shape_of(added) == shape_of(x) else x + placed(added, shape_of(x), _corner(added))
+    if not writable(x, src):
+        return x + summed_at(src, shape_of(x), _grid(index, axis)) if index.size else x
+    out = copied(x if is_array(src) else beside(src, x), "C")
+    if index.size:
+        steps = [math.prod(out.shape[k + 1 :]) for k in range(out.ndim)]
+        grid = _grid(places(index, out.shape[axis], axis), axis)
+        at = sum(i * step for i, step in zip(grid, steps, strict=True))
+        np.add.at(
+            out.reshape(-1), at.ravel(), np.broadcast_to(src, index.shape).ravel()
+        )  # quicker than along each axis
+    return out
+
+
+@linear(
+    transpose={
+        "x": lambda g, index, *, axis: scatter(g, index, np.zeros(shape_of(index), g.dtype), axis=axis),
+        "src": lambda g, index, *, axis: gather(reached(g, index, axis), index, axis=axis),
+    },
+    samples=[
+        call((3, 4), np.array([[2, 0], [1, 3]]), (2, 2), axis=-1),
+        call((2, 3), np.array([[2, 0], [1, 2]]), (2, 2), axis=-1),
+        call((3, 2), np.array([[2, 0]]), (1, 2), axis=-2),
+    ],
+    structure="selection",
+)
+def scatter(x, index, src, *, axis):
+    """x with every element of src written at its index along an axis."""
+    if not (is_array(x) and is_array(src)) and is_array(index):
+        return written_at(x, src, _grid(index, axis)) if index.size else x
+    x = beside(innermost(index), x) if is_array(x) else x
+    out = copied(x)
+    if index.size:
+        out[_grid(index, axis)] = src
+    return out
+
+
+def _corner(x: AnyArray) -> tuple[slice, ...]:
+    return tuple(map(slice, shape_of(x)))
+
+
+def places(index: Any, n: int, axis: int) -> Any:
+    """Integers into an axis of length n, counted from its front.
+
+    Raises:
+        IndexError: one lies outside (also where only some of the examples of a transformation have it).
+    """
+    if is_foreign_index(index):  # where its numbers lie, nobody knows yet
+        return index
+    index = np.asarray(index) if isinstance(index, np.generic) else index
+    if is_recorded(index):  # a plan has to look again
+        return index.on_numbers(_FromFront(n, axis))
+    outside = Outside(n, -n)
+    if holds_of(index, outside):
+        raise outside.error(memory_of(index), axis)
+    return np.remainder(np.astype(index, np.int64), max(n, 1))
+
+
+class Outside(NamedTuple):
+    """Whether there are integers that are no places along an axis of n elements, where ``low`` is the first."""
+
+    n: int
+    low: int
+
+    def __call__(self, index: Any) -> Any:
+        return np.asarray(bool(index.size) and (int(index.max()) >= self.n or int(index.min()) < self.low))
+
+    def error(self, numbers: np.ndarray[Any, Any], axis: int) -> IndexError:
+        first = numbers[(numbers < self.low) | (numbers >= self.n)].flat[0]
+        return IndexError(f"index {first} is out of bounds for dimension {axis} with size {self.n}")
+
+
+class _FromFront(NamedTuple):
+    """``places`` of plain integers."""
+
+    n: int
+    axis: int
+
+    def __call__(self, index: Any) -> Any:
+        return places(np.asarray(index), self.n, self.axis)
+
+
+def _take_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    x, index = payloads
+    axis = params["axis"]
+    if not batched[1]:
+        return prim(x, index, axis=axis)
+    if not batched[0]:  # the index's axes, its batch axis among them, come to stand where the axis was
+        return np.moveaxis(prim(x, index, axis=axis), len(shape_of(x)) + axis, 0)
+    # One flat axis of size·n, and every example's indices moved into its own part of it.
+    first = np.moveaxis(x, axis, 1)
+    shape = shape_of(first)
+    n = shape[1]
+    rest = shape[2:]
+    flat = np.reshape(first, (size * n, *rest))
+    offsets = np.reshape(np.arange(size) * n, (size, *(1,) * (len(shape_of(index)) - 1)))
+    taken = prim(flat, places(index, n, len(shape_of(x)) - 1 + axis) + offsets, axis=-len(rest) - 1)
+    extra = len(shape_of(index)) - 1
+    position = len(shape_of(x)) + axis  # where the index axes belong, counted with the batch axis in front
+    return np.moveaxis(taken, tuple(range(1, 1 + extra)), tuple(range(position, position + extra))) if extra else taken
+
+
+@linear(
+    transpose={"x": lambda g, index, x_shape, *, axis: take_add(g, index, axis=axis, length=x_shape[axis])},
+    batch=_take_batch,
+    naming="IndexSelectBackward0",
+    samples=[
+        call((3, 2), np.array([0, 2, 0, -1]), axis=-2),
+        call((2, 3), np.array([[1, 1], [2, 0]]), axis=-1),
+        call((2, 3, 2), np.array([[1, 1], [2, 0]]), axis=-2),
+        call((2, 3), np.array(1), axis=-1),
+    ],
+    structure="selection",
+)
+def take(x, index, *, axis):
+    """``np.take``: the entries of x at indices along an axis, which the index's axes replace."""
+    return chosen(x, index, axis) if is_foreign_index(index) else np.take(x, index, axis=axis)
+
+
+def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    g, index = payloads
+    axis, length = params["axis"], params["length"]
+    if not batched[1]:
+        return prim(g, index, axis=axis, length=length)
+    g = g if batched[0] else broadcast_batch(g, size)
+    extra = len(shape_of(index)) - 1
+    start = len(shape_of(g)) + axis + 1 - extra  # first of the index axes in g
+    moved = np.moveaxis(g, tuple(range(start, start + extra)), tuple(range(1, 1 + extra))) if extra else g
+    rest = shape_of(moved)[1 + extra :]
+    offsets = np.reshape(np.arange(size) * length, (size, *(1,) * extra))
+    flat = prim(moved, np.remainder(index, length) + offsets, axis=-len(rest) - 1, length=size * length)
+    return np.moveaxis(np.reshape(flat, (size, length, *rest)), 1, axis)
+
+
+@linear(
+    transpose={"x": lambda g, index, *, axis: take(g, index, axis=axis)},
+    formula={"x": "np.take(g, index, axis)"},
+    batch=_take_add_batch,
+    naming="IndexAddBackward0",
+    samples=[
+        call((4, 2), np.array([0, 2, 0, -1]), axis=-2, length=3),
+        call((2, 2, 2), np.array([[1, 1], [2, 0]]), axis=-1, length=3),
+        call((2, 2, 2, 2), np.array([[1, 1], [2, 0]]), axis=-2, length=3),
+        call((2,), np.array(1), axis=-1, length=3),
+    ],
+    structure="scatter",
+)
+def take_add(x, index, *, axis, length):
+    """The transpose of ``take``: zeros of ``length`` along the axis, with the entries of x added at their indices."""
+    shape = x.shape
+    n = index.ndim
+    after = -axis - 1
+    start = len(shape) - after - n
+    if is_foreign_index(index):
+        return summed_by(x, index, axis, length)
+    if not writable(x):
+        return summed_at(x, (*shape[:start], length, *shape[len(shape) - after :]), (*(slice(None),) * start, index))
+    out = zeros_beside(x, (*shape[:start], length, *shape[len(shape) - after :]), x.dtype)
+    np.add.at(out, (*(slice(None),) * start, index), x)
+    return out

@@ -1,0 +1,362 @@
+"""Linear algebra: inverses, solutions, determinants and Cholesky factors of the matrices in the last two axes.
+
+The formulas are those of Giles (2008), "An extended collection of matrix derivative results for forward and reverse
+mode algorithmic differentiation", extended to complex matrices, and for Cholesky those of Murray (2016). The rules are
+products and solutions again, so they can be differentiated, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray, in_one, is_array, is_recorded, unscalar
+from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.messages import errors
+from chainrule._src.rules.kinds import call, opaque
+from chainrule._src.rules.rules import conjugate
+from chainrule._src.tape.protocol import holds_of, on_numbers
+
+ndarray = np.ndarray
+raw = np.linalg
+
+
+def H(x: AnyArray) -> Any:
+    """The conjugate transpose of the matrices in the last two axes."""
+    return conjugate(x.mT)
+
+
+def eye(n: int, x: AnyArray) -> Any:
+    """The identity in the real dtype of ``x``."""
+    return np.eye(n, dtype=np.dtype(x.dtype.type(0).real.dtype))
+
+
+def _at_matrix(x: AnyArray) -> Any:
+    """One number per matrix, shaped to multiply matrices."""
+    return np.reshape(x, (*shape_of(x), 1, 1))
+
+
+def _trace_of_product(a: AnyArray, b: AnyArray) -> Any:
+    """tr(aᵀb) for each matrix."""
+    return np.sum(a * b, axis=(-2, -1))
+
+
+def is_zero(g: AnyArray) -> bool:
+    """Whether a cotangent is known to be zero: what the engine fills in for an output nobody used."""
+    return is_array(g) and not g.any()
+
+
+def _batch_element(index: tuple[int, ...], x: AnyArray) -> str:
+    """PyTorch's words for which matrix of a batch it was."""
+    if x.ndim == 2:
+        return ""
+    return f"(Batch element {int(np.ravel_multi_index(index, x.shape[:-2]))}): "
+
+
+# -- inverse and solution --------------------------------------------------------------------------------------------
+
+
+def dependent_column(matrix: Any) -> int:
+    """The first column that depends on those before it, counted from 1."""
+    for k in range(1, matrix.shape[-1] + 1):
+        if raw.matrix_rank(matrix[:, :k]) < k:
+            return k
+    return matrix.shape[-1]
+
+
+def _singular(x: AnyArray) -> errors.LinAlgError:
+    for index in np.ndindex(x.shape[:-2]):
+        try:
+            raw.inv(x[index])
+        except raw.LinAlgError:
+            return errors.singular_inverse(_batch_element(index, x), dependent_column(x[index]))
+    return errors.LinAlgError("linalg.inv: the input matrix is singular")
+
+
+@opaque(
+    vjp=lambda g, out: -(H(out) @ g @ H(out)),
+    jvp=lambda t, out: -(out @ t @ out),
+    naming="LinalgInvExBackward0",
+    samples=[call((3, 3), make="general"), call((2, 2, 2), make="general")],
+    promotion="float",
+    structure="ab:ij",
+)
+def inv(x):
+    """The inverse of every matrix."""
+    try:
+        return raw.inv(x)
+    except raw.LinAlgError:
+        raise _singular(x) from None
+
+
+@opaque(
+    shared={"gy": lambda g, x: solve(H(x), g)},
+    vjp={"x": lambda gy, out: -(gy @ H(out)), "y": lambda gy: gy},
+    jvp={"x": lambda t, x, out: -solve(x, t @ out), "y": lambda t, x: solve(x, t)},
+    aliases={"x": "A", "y": "B"},
+    naming="LinalgSolveExBackward0",
+    samples=[call((3, 3), (3, 2), make="general"), call((2, 3, 3), (2, 3, 1), make="general")],
+    promotion="none",
+    structure={"x": "ab:ij", "y": "kj:ij"},
+)
+def solve(x, y):
+    """The matrix X with x @ X = y; both are matrices, and have the same leading axes."""
+    try:
+        return raw.solve(x, y)
+    except raw.LinAlgError:
+        raise errors.singular_system("torch.linalg.solve") from None
+
+
+def _triangle(x: AnyArray, upper: bool, unit: bool) -> Any:
+    """The triangle that counts, with ones on its diagonal if ``unit``."""
+    if unit:
+        part = np.triu(x, 1) if upper else np.tril(x, -1)
+        return part + np.eye(shape_of(x)[-1], dtype=x.dtype)
+    return np.triu(x) if upper else np.tril(x)
+
+
+def _within(x: AnyArray, upper: bool, unit: bool) -> Any:
+    """Zero outside the triangle whose elements count."""
+    return np.triu(x, int(unit)) if upper else np.tril(x, -int(unit))
+
+
+def transposed_solution(x: AnyArray, y: AnyArray, upper: bool, unitriangular: bool) -> Any:
+    """The solution with the conjugate transpose of a triangular matrix."""
+    return solve_triangular(H(x), y, upper=not upper, unitriangular=unitriangular)
+
+
+def over(x: AnyArray, u: Any) -> Any:
+    """x·u⁻¹ for an upper triangular u."""
+    return H(transposed_solution(u, H(x), True, False))
+
+
+def over_transposed(x: AnyArray, u: Any) -> Any:
+    """x·u⁻ᴴ for an upper triangular u."""
+    return H(solve_triangular(u, H(x), upper=True, unitriangular=False))
+
+
+_TRIANGLES = [
+    call((3, 3), (3, 2), make="upper", upper=True, unitriangular=False),
+    call((3, 3), (3, 2), make="lower", upper=False, unitriangular=False),
+    call((2, 3, 3), (2, 3, 1), make="unit_lower", upper=False, unitriangular=True),
+]
+
+
+@opaque(
+    vjp={
+        "x": lambda g, x, out, *, upper, unitriangular: (
+            -_within(transposed_solution(x, g, upper, unitriangular) @ H(out), upper, unitriangular)
+        ),
+        "y": lambda g, x, *, upper, unitriangular: transposed_solution(x, g, upper, unitriangular),
+    },
+    jvp={
+        "x": lambda t, x, out, *, upper, unitriangular: (
+            -solve_triangular(x, _within(t, upper, unitriangular) @ out, upper=upper, unitriangular=unitriangular)
+        ),
+        "y": lambda t, x, **params: solve_triangular(x, t, **params),
+    },
+    formula={
+        "x": "-(np.triu if upper else np.tril)(np.linalg.solve(H(x), g) @ H(out), unitriangular * (2 * upper - 1))",
+        "y": "np.linalg.solve(H(x), g)",
+    },
+    aliases={"x": "A", "y": "B"},
+    naming="LinalgSolveTriangularBackward0",
+    samples=_TRIANGLES,
+    promotion="none",
+    structure={"x": "ab:ij", "y": "kj:ij"},
+)
+def solve_triangular(x, y, *, upper, unitriangular):
+    """The matrix X with T @ X = y, where T is the upper or lower triangle of x."""
+    return _substituted(_triangle(x, upper, unitriangular), y, upper)
+
+
+def _substituted(x: AnyArray, y: AnyArray, upper: bool) -> Any:
+    """x⁻¹ @ y of triangular matrices, by halves: NumPy's solve would decompose them first, which is most of its work."""
+    n = x.shape[-1]
+    if n <= _SMALL:
+        return solve.value(x, y)
+    above, below = slice(n // 2), slice(n // 2, None)
+    first, second = (below, above) if upper else (above, below)
+    known = _substituted(x[..., first, first], y[..., first, :], upper)
+    rest = _substituted(x[..., second, second], y[..., second, :] - x[..., second, first] @ known, upper)
+    return np.concatenate((rest, known) if upper else (known, rest), axis=-2)
+
+
+_SMALL = 32  # up to that size decomposing costs nothing that could be seen
+
+
+# -- determinants ----------------------------------------------------------------------------------------------------
+
+
+def _cofactors(x: Any, out: Any) -> Any:
+    """∂det/∂x: det(x)·x⁻ᵀ, and for arrays that hold a singular matrix the product of the other singular values."""
+    if is_recorded(x) or is_recorded(out):
+        if is_recorded(x) and _has_inverse(x.inside):
+            return (
+                _at_matrix(out) * inv(x).mT
+            )  # which fails in a replay with a singular matrix: then it is not replayed
+        return in_one(_cofactors, x, out)
+    if type(x) is ndarray:
+        try:
+            return _at_matrix(np.asarray(out)) * raw.inv(x).mT
+        except raw.LinAlgError:
+            u, s, vh = raw.svd(x)
+            n = s.shape[-1]
+            others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
+            phase = _at_matrix(np.asarray(raw.det(u) * raw.det(vh)))
+            return phase * np.conjugate((u * others[..., None, :]) @ vh)
+    singular = on_numbers(x, _not_invertible) if holds_of(out, _has_zero) else None
+    if singular is None or not holds_of(singular, np.any):
+        return _at_matrix(out) * inv(x).mT
+    at = singular[..., None, None]
+    usual = _at_matrix(out) * inv(np.where(at, np.eye(shape_of(x)[-1], dtype=x.dtype), x)).mT
+    return np.where(at, _adjugate(x).mT, usual)
+
+
+def _has_inverse(x: AnyArray) -> bool:
+    try:
+        raw.inv(x)
+    except raw.LinAlgError:
+        return False
+    return True
+
+
+def _has_zero(x: Any) -> Any:
+    return np.asarray((x == 0).any())
+
+
+def _not_invertible(x: AnyArray) -> Any:
+    """Which matrices have no inverse."""
+    try:
+        raw.inv(x)
+    except raw.LinAlgError:
+        return np.asarray(raw.det(x) == 0)
+    return np.zeros(x.shape[:-2], bool)
+
+
+def _adjugate(x: AnyArray) -> Any:
+    """det(x)·x⁻¹ as the polynomial of x that it is (Faddeev and LeVerrier): right to any order, also for singular x."""
+    n = shape_of(x)[-1]
+    eye = np.eye(n, dtype=x.dtype)
+    out = eye + 0 * x
+    for k in range(1, n):
+        product = x @ out
+        out = product - eye * _at_matrix(np.trace(product, 0, -2, -1) / k)
+    return out if n % 2 else -out
+
+
+@opaque(
+    vjp=lambda g, x, out: _at_matrix(g) * conjugate(_cofactors(x, out)),
+    jvp=lambda t, x, out: _trace_of_product(_cofactors(x, out), t),
+    formula="(g * np.conjugate(out))[..., None, None] * H(np.linalg.inv(x))",
+    aliases={"x": "A"},
+    naming="LinalgDetBackward0",
+    samples=[call((3, 3), make="general"), call((2, 2, 2), make="general")],
+    promotion="float",
+    structure="ab:",
+)
+def det(x):
+    """The determinant of every matrix. The derivative is right for singular matrices, too."""
+    return raw.det(x)
+
+
+def _inv_or_nan(x: AnyArray, logabsdet: Any) -> Any:
+    """The inverse, and nan for singular matrices."""
+    return inv(np.where((logabsdet == -np.inf)[..., None, None], np.array(np.nan, dtype_of(x)), x))
+
+
+def _slogdet_vjp(g: Any, x: Any, sign: Any, logabsdet: Any) -> Any:
+    g_sign, g_log = g
+    if x.dtype.kind == "c":
+        g_log = g_log - 1j * np.imag(np.conjugate(g_sign) * sign)
+    return _at_matrix(g_log) * H(_inv_or_nan(x, logabsdet))
+
+
+def _slogdet_jvp(t: AnyArray, x: AnyArray, sign: Any, logabsdet: Any) -> Any:
+    trace = _trace_of_product(_inv_or_nan(x, logabsdet).mT, t)
+    if x.dtype.kind == "c":
+        return sign * (1j * np.imag(trace)), np.real(trace)
+    return np.zeros_like(sign), trace
+
+
+@opaque(
+    vjp=_slogdet_vjp,
+    jvp=_slogdet_jvp,
+    outputs=("sign", "logabsdet"),
+    formula=(
+        "(g[1] - (1j * np.imag(np.conjugate(g[0]) * sign) if x.dtype.kind == 'c' else 0))[..., None, None]"
+        " * H(np.linalg.inv(x))"
+    ),
+    aliases={"x": "A"},
+    naming="LinalgSlogdetBackward0",
+    samples=[call((3, 3), make="general"), call((2, 2, 2), make="general")],
+    promotion="float",
+    structure="ab:,",
+)
+def slogdet(x):
+    """Sign and logarithm of the absolute value of the determinant of every matrix."""
+    sign, logabsdet = raw.slogdet(x)
+    return unscalar(sign), unscalar(logabsdet)
+
+
+# -- cholesky --------------------------------------------------------------------------------------------------------
+
+
+def _half(x: AnyArray) -> Any:
+    """The lower triangle, with half of the diagonal."""
+    return np.tril(x) - 0.5 * x * eye(shape_of(x)[-1], x)
+
+
+def hermitian(x: AnyArray) -> Any:
+    """The Hermitian part: a matrix that stays Hermitian moves in no other direction."""
+    return 0.5 * (x + H(x))
+
+
+def _cholesky_vjp(g: AnyArray, out: AnyArray) -> Any:
+    phi = _half(H(out) @ g)
+    left = transposed_solution(out, hermitian(phi), False, False)  # L⁻ᴴ·middle
+    return H(transposed_solution(out, H(left), False, False))
+
+
+def _cholesky_jvp(t: AnyArray, out: AnyArray) -> Any:
+    left = solve_triangular(out, hermitian(t), upper=False, unitriangular=False)  # L⁻¹·dA
+    return out @ _half(H(solve_triangular(out, H(left), upper=False, unitriangular=False)))
+
+
+def bad_minor(matrix: Any) -> int:
+    """The order of the first leading minor that is not positive definite; 0 if all are."""
+    for k in range(1, matrix.shape[-1] + 1):
+        try:
+            raw.cholesky(matrix[:k, :k])
+        except raw.LinAlgError:
+            return k
+    return 0
+
+
+def _not_positive(x: AnyArray) -> errors.LinAlgError:
+    for index in np.ndindex(x.shape[:-2]):
+        k = bad_minor(x[index])
+        if k:
+            return errors.not_positive_definite(_batch_element(index, x), k)
+    return errors.LinAlgError("linalg.cholesky: the input is not positive-definite")
+
+
+@opaque(
+    vjp=_cholesky_vjp,
+    jvp=_cholesky_jvp,
+    formula=(
+        "(lambda P, K: 0.5 * H(K) @ (P + H(P)) @ K)"
+        "(np.tril(H(out) @ g) * (1 - 0.5 * np.eye(out.shape[-1])), np.linalg.inv(out))"
+    ),
+    naming="LinalgCholeskyExBackward0",
+    samples=[call((3, 3), make="spd"), call((2, 2, 2), make="spd")],
+    promotion="float",
+    structure="ab:ij",
+)
+def cholesky(x):
+    """The lower triangular L with L @ Lᴴ = x, for positive definite x. The gradient is Hermitian."""
+    try:
+        return raw.cholesky(x)
+    except raw.LinAlgError:
+        raise _not_positive(x) from None

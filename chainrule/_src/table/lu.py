@@ -1,0 +1,229 @@
+"""LU factors with row exchanges, of the matrices in the last two axes.
+
+NumPy has no function for them. Its LAPACK has one, which is called where it is found. Else, and for small matrices, whole stacks
+at a time, elimination is recursive over the columns (Toledo, 1997, "Locality of reference in LU decomposition with partial
+pivoting"), so that nearly all work is products of matrices. The rules are those of Giles (2008), extended to matrices
+that are not square: with k = min(m, n), the first k rows of L and columns of U carry a square decomposition, and what
+is left of either follows by one triangular solution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.messages import errors
+from chainrule._src.native.blas import lapack_function
+from chainrule._src.rules.kinds import call, discrete, opaque
+from chainrule._src.table.linalg import (
+    H,
+    bad_minor,
+    dependent_column,
+    eye,
+    inv,
+    over,
+    over_transposed,
+    solve_triangular,
+    transposed_solution,
+)
+from chainrule._src.tape.foreign import Foreign, beside
+
+ndarray = np.ndarray
+_NARROW = 8  # that few columns are eliminated one by one
+
+
+def _swapped(x: Any, k: int, other: Any) -> None:
+    """Exchange row k with row ``other`` of each matrix, in place."""
+    every = np.arange(len(x))
+    row = x[every, other]
+    x[every, other] = x[:, k]
+    x[:, k] = row
+
+
+def _by_lapack(x: Any, pivots: Any) -> bool:
+    """Decompose a stack of matrices in place by NumPy's own LAPACK, if it can be called for matrices of this size and dtype."""
+    m, n = x.shape[1:]
+    kind = {"f": "s", "d": "d", "F": "c", "D": "z"}.get(x.dtype.char)
+    getrf = lapack_function(f"{kind}getrf_", 6) if kind and min(m, n) > _NARROW else None
+    if getrf is None:
+        return False
+    columns = x.swapaxes(1, 2).copy()
+    integer = np.dtype(f"i{getrf.bits // 8}")
+    exchanges, (rows, width, info) = np.empty(pivots.shape, integer), np.array([m, n, 0], integer)[:, None]
+    for matrix, places in zip(columns, exchanges, strict=True):
+        getrf(rows, width, matrix, rows, places, info)  # a zero among the pivots is found by whoever asks for it
+    x[:] = columns.swapaxes(1, 2)
+    pivots[:] = exchanges - 1
+    return True
+
+
+def _eliminate(x: Any, pivots: Any, start: int, stop: int) -> None:
+    """Decompose columns ``start`` to ``stop`` of a stack of matrices in place, from row ``start`` down."""
+    if stop - start > _NARROW:
+        middle = (start + stop) // 2
+        _eliminate(x, pivots, start, middle)
+        lower = np.tril(x[:, start:middle, start:middle], -1) + np.eye(middle - start, dtype=x.dtype)
+        x[:, start:middle, middle:stop] = np.linalg.solve(lower, x[:, start:middle, middle:stop])
+        x[:, middle:, middle:stop] -= x[:, middle:, start:middle] @ x[:, start:middle, middle:stop]
+        _eliminate(x, pivots, middle, stop)
+        return
+    for k in range(start, stop):
+        column = x[:, k:, k]
+        size = np.abs(column.real) + np.abs(column.imag) if x.dtype.kind == "c" else np.abs(column)
+        pivots[:, k] = size.argmax(1) + k
+        _swapped(x, k, pivots[:, k])
+        pivot = x[:, k, k, None]
+        column = x[:, k + 1 :, k]
+        np.divide(column, pivot, out=column, where=pivot != 0)
+        x[:, k + 1 :, k + 1 : stop] -= x[:, k + 1 :, k, None] * x[:, k, None, k + 1 : stop]
+
+
+def order_of(pivots: Any, rows: int) -> Any:
+    """The order in which exchanges of rows (0-based, one after the other) leave the rows."""
+    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
+    order = np.tile(np.arange(rows), (flat.shape[0], 1))
+    if len(flat) < flat.shape[1]:  # few long ones: one after the other
+        for i, exchanges in enumerate(flat.tolist()):
+            row = order[i].tolist()
+            for k, other in enumerate(exchanges):
+                row[k], row[other] = row[other], row[k]
+            order[i] = row
+    else:
+        for k in range(flat.shape[1]):
+            _swapped(order, k, flat[:, k])
+    return order.reshape(*pivots.shape[:-1], rows)
+
+
+@discrete(samples=[call(np.array([3, 2, 3]), rows=4), call(np.array([[2, 2], [1, 2]]), rows=2)])
+def row_order(pivots, *, rows):
+    """The order of the rows after exchanges, which are counted from 1 as LAPACK does."""
+    return order_of(pivots.astype(np.int64) - 1, rows)
+
+
+# -- what cannot be decomposed ---------------------------------------------------------------------------------------
+
+
+def _info(x: AnyArray, of_one: Callable[[Any], int]) -> Any:
+    numbers = x.inside if type(x) is Foreign else x  # an error of what is still to be computed: nothing would be found
+    found = np.zeros(x.shape[:-2], np.int32)
+    for index in np.ndindex(found.shape):
+        found[index] = of_one(numbers[index])
+    return beside(x, found)
+
+
+def _singular(matrix: Any) -> int:
+    try:
+        inv.value(matrix)
+    except errors.LinAlgError:
+        return dependent_column(matrix)  # type: ignore[no-any-return]
+    return 0
+
+
+@discrete(samples=[call((2, 3, 3))])
+def inverse_info(x):
+    """For each matrix 0, or the column that depends on those before it, counted from 1."""
+    return _info(x, _singular)
+
+
+@discrete(samples=[call((2, 3, 3))])
+def cholesky_info(x):
+    """For each matrix 0, or the order of the first leading minor that is not positive."""
+    return _info(x, bad_minor)
+
+
+# -- the parts of the factors ----------------------------------------------------------------------------------------
+
+
+def _parts(lu: Any, k: int) -> tuple[Any, Any, Any, Any]:
+    """L₁ (unit lower), L₂ below it, U₁ (upper), U₂ beside it."""
+    square = lu[..., :k, :k]
+    return np.tril(square, -1) + eye(k, lu), lu[..., k:, :k], np.triu(square), lu[..., :k, k:]
+
+
+def _blocks(square: Any, beside: Any, below: Any, m: int, n: int) -> Any:
+    """[[square, beside], [below]], of which one is empty."""
+    if n > m:
+        return np.concatenate([square, beside], axis=-1)
+    return np.concatenate([square, below], axis=-2) if m > n else square
+
+
+def reordered(x: AnyArray, order: Any) -> Any:
+    """The rows in another order."""
+    return np.take_along_axis(x, np.broadcast_to(order[..., None], shape_of(x)), axis=-2)
+
+
+def _vjp(g: AnyArray, lu: Any, order: Any) -> Any:
+    g = g[0]
+    m, n = shape_of(lu)[-2:]
+    k = min(m, n)
+    l1, l2, u1, u2 = _parts(lu, k)
+    g1, to_l2, to_u2 = g[..., :k, :k], g[..., k:, :k], g[..., :k, k:]
+    lower, upper = H(l1) @ np.tril(g1, -1), np.triu(g1) @ H(u1)
+    if n > m:
+        lower = lower - to_u2 @ H(u2)
+    if m > n:
+        upper = upper - H(l2) @ to_l2
+    middle = over_transposed(np.tril(lower, -1) + np.triu(upper), u1)
+    square = transposed_solution(l1, middle, False, True)
+    beside = transposed_solution(l1, to_u2, False, True) if n > m else None
+    below = over_transposed(to_l2, u1) if m > n else None
+    return reordered(_blocks(square, beside, below, m, n), np.argsort(order, axis=-1))
+
+
+def _jvp(t: AnyArray, lu: Any, order: Any) -> Any:
+    m, n = shape_of(lu)[-2:]
+    k = min(m, n)
+    l1, l2, u1, u2 = _parts(lu, k)
+    t = reordered(t, order)
+    inner = over(solve_triangular(l1, t[..., :k, :k], upper=False, unitriangular=True), u1)
+    lower, upper = np.tril(inner, -1), np.triu(inner)
+    square = l1 @ lower + upper @ u1
+    beside = solve_triangular(l1, t[..., :k, k:], upper=False, unitriangular=True) - lower @ u2 if n > m else None
+    below = over(t[..., k:, :k], u1) - l2 @ upper if m > n else None
+    return _blocks(square, beside, below, m, n), None, None
+
+
+_TEXT = (
+    "(lambda L1, L2, U1, U2, G1, G2, G3: reordered(np.concatenate([np.concatenate(["
+    "np.linalg.inv(H(L1)) @ (np.tril(H(L1) @ np.tril(G1, -1) - G3 @ H(U2), -1)"
+    " + np.triu(np.triu(G1) @ H(U1) - H(L2) @ G2)) @ np.linalg.inv(H(U1)), np.linalg.inv(H(L1)) @ G3], -1),"
+    " np.concatenate([G2 @ np.linalg.inv(H(U1)), np.zeros(G2.shape[:-1] + G3.shape[-1:])], -1)], -2),"
+    " np.argsort(order, -1)))"
+    "(np.tril(lu[..., :lu.shape[-1], :lu.shape[-2]], -1) + np.eye(min(lu.shape[-2:])),"
+    " lu[..., lu.shape[-1]:, :lu.shape[-2]], np.triu(lu[..., :lu.shape[-1], :lu.shape[-2]]),"
+    " lu[..., :lu.shape[-1], lu.shape[-2]:], g[0][..., :lu.shape[-1], :lu.shape[-2]],"
+    " g[0][..., lu.shape[-1]:, :lu.shape[-2]], g[0][..., :lu.shape[-1], lu.shape[-2]:])"
+)
+
+
+@opaque(
+    vjp=_vjp,
+    jvp=_jvp,
+    outputs=("lu", "pivots", "order"),
+    formula=_TEXT,
+    aliases={"x": "A", "lu": "LU"},
+    naming="LinalgLuFactorExBackward0",
+    samples=[call((3, 3), make="general"), call((4, 2), make="general"), call((2, 2, 3), make="general")],
+    promotion="float",
+    structure="ab:ij,k,l",
+)
+def lu_factor(x):
+    """The factors of x[order] = L @ U in one matrix (L without its unit diagonal), and the exchanges of rows."""
+    m, n = x.shape[-2:]
+    k = min(m, n)
+    given = x.reshape(math.prod(x.shape[:-2]), m, n)
+    flat = np.array(given)
+    pivots = np.zeros((flat.shape[0], k), np.int64)
+    if not _by_lapack(flat, pivots):
+        _eliminate(flat, pivots, 0, k)
+        if n > k and flat.size:
+            lower = np.tril(flat[:, :k, :k], -1) + np.eye(k, dtype=x.dtype)
+            right = np.take_along_axis(given, order_of(pivots, m)[..., None], 1)[..., k:]
+            flat[:, :, k:] = np.linalg.solve(lower, right)
+    pivots = pivots.reshape(*x.shape[:-2], k)
+    return flat.reshape(x.shape), pivots, order_of(pivots, m)

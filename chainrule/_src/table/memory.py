@@ -1,0 +1,110 @@
+"""Memory shown in another way: with strides of the caller's, and complex numbers as pairs of real ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray, is_array
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.rules.kinds import call, linear
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.table.indexing import take, take_add
+from chainrule._src.tape.versions import strided
+
+ndarray = np.ndarray
+
+
+def places(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
+    """Where the elements of a strided view are, counted from the start of the memory."""
+    steps = [np.arange(n) * s for n, s in zip(size, stride, strict=True)]
+    grid = np.ix_(*steps) if steps else ()
+    return np.asarray(offset + sum(grid, np.zeros(size, np.int64)), np.int64)
+
+
+def elements_at(x_shape: Any, x_stride: Any, wanted: Any) -> Any:
+    """Which elements, counted in their order, are at places in memory that are counted from the first; −1 where none is."""
+    there = places(x_shape, x_stride, 0).reshape(-1)
+    order = np.argsort(there, kind="stable")
+    found = order[np.searchsorted(there, wanted, sorter=order).clip(max=there.size - 1)]
+    return np.where(there[found] == wanted, found, -1)
+
+
+def _elements(x_shape: Any, size: Any, stride: Any, offset: int, x_stride: Any) -> Any:
+    """Which elements of x a strided view shows."""
+    wanted = places(size, stride, offset)
+    return wanted if x_stride is None else elements_at(x_shape, x_stride, wanted)
+
+
+def _strided_vjp(g: AnyArray, x_shape: Any, *, size: Any, stride: Any, offset: int, x_stride: Any) -> Any:
+    n = int(np.prod(x_shape, dtype=np.int64))
+    shown = _elements(x_shape, size, stride, offset, x_stride)
+    flat = take_add(np.reshape(g, (-1,)), shown.reshape(-1), axis=-1, length=n)
+    return np.reshape(flat, x_shape)
+
+
+def _strided_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    (x,) = payloads
+    shape, step = shape_of(x)[1:], params["x_stride"]
+    one = int(np.prod(shape, dtype=np.int64))
+    if step is not None:
+        shown = _elements(shape, params["size"], params["stride"], params["offset"], step)
+        return take(np.reshape(x, (size, one)), shown, axis=-1)
+    return prim(
+        x, size=(size, *params["size"]), stride=(one, *params["stride"]), offset=params["offset"], x_stride=None
+    )
+
+
+@linear(
+    transpose=_strided_vjp,
+    formula="_strided_vjp(g, x_shape, size=size, stride=stride, offset=offset, x_stride=x_stride)",
+    batch=_strided_batch,
+    view=True,
+    moves=True,
+    samples=[
+        call((2, 3), size=(2, 2), stride=(1, 2), offset=1, x_stride=None),
+        call((6,), size=(3, 2), stride=(1, 1), offset=0, x_stride=None),
+        call((4,), size=(), stride=(), offset=2, x_stride=None),
+        call((3, 2), size=(0, 2), stride=(2, 1), offset=0, x_stride=None),
+        call((3, 2), size=(5,), stride=(1,), offset=1, x_stride=(1, 3)),
+    ],
+    overlaps=True,
+)
+def as_strided(x, *, size, stride, offset, x_stride):
+    """The elements at offset + Σ index·stride, counted in memory from the first of x; ``x_stride`` is None if x is contiguous."""
+    if is_array(x) and x.flags.c_contiguous and all(size) and x_stride is None:
+        start = x.reshape(-1)[offset:]
+        return strided(start, size, tuple(s * x.itemsize for s in stride))
+    if is_array(x) and x_stride is not None and x.strides == tuple(s * x.itemsize for s in x_stride) and all(size):
+        at = np.unravel_index(int(elements_at(x.shape, x_stride, offset)), x.shape)  # where the view begins
+        return strided(x[(*at, ...)], size, tuple(s * x.itemsize for s in stride))
+    return take(np.reshape(x, (-1,)), _elements(shape_of(x), size, stride, offset, x_stride), axis=-1)
+
+
+@linear(
+    transpose=lambda g, x_dtype: view_as_complex(g) if x_dtype.kind == "c" else g[..., 0],
+    view=True,
+    domain="complex",
+    samples=[call((2, 3)), call(())],
+    structure=":r",
+)
+def view_as_real(x):
+    """Complex numbers as pairs of real ones, along a new last axis (and real ones, with zeros)."""
+    if not is_array(x) or x.dtype.kind != "c":
+        return np.stack([np.real(x), np.imag(x)], axis=-1)
+    return x[..., None].view(np.float32 if x.dtype == np.complex64 else np.float64)
+
+
+@linear(
+    transpose=lambda g: view_as_real(g),
+    view=True,
+    accepts="f",
+    samples=[call((3, 2)), call((2,))],
+    structure="r:",
+)
+def view_as_complex(x):
+    """Pairs of real numbers along the last axis, as complex ones."""
+    if not is_array(x) or x.strides[-1] != x.itemsize:
+        return x[..., 0] + 1j * x[..., 1]
+    return x.view(np.complex64 if x.dtype == np.float32 else np.complex128)[..., 0]

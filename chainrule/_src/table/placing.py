@@ -1,0 +1,233 @@
+"""Putting elements in their places without writing into memory: for arrays of other libraries, which are not written.
+
+The rows that scatter have these forms beside those that write. They are pads, concatenations, and reads along an axis at
+places that NumPy knows, so what comes out is lazy, on the GPU or sparse, as what went in.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.rules.rules import read
+from chainrule._src.tape.foreign import Foreign, writable
+
+ndarray = np.ndarray
+
+
+# -- at a basic index --------------------------------------------------------------------------------------------------
+
+
+def placed(x: AnyArray, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+    """Zeros of a shape, with x at a basic index."""
+    spans = [_span(item, n) for item, n in zip(_for_every_axis(index, len(shape)), shape, strict=True)]
+    sizes = tuple(map(len, spans))
+    if not math.prod(sizes):
+        return np.zeros_like(x, shape=tuple(shape))
+    x = np.reshape(x, sizes)
+    for axis, span in enumerate(spans):
+        if span.step < 0:
+            x, spans[axis] = np.flip(x, axis=axis), span[::-1]
+        if spans[axis].step > 1:
+            x = _spread(x, axis, spans[axis].step)
+    margins = [(span[0], n - 1 - span[-1]) for span, n in zip(spans, shape, strict=True)]
+    return np.pad(x, margins) if any(map(any, margins)) else x
+
+
+def _for_every_axis(index: tuple[Any, ...], ndim: int) -> list[Any]:
+    """The integers and slices of an index, one for every axis that it is for."""
+    items = [item for item in index if item is not None]
+    at = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
+    rest = items[at + 1 :]
+    return [*items[:at], *[slice(None)] * (ndim - at - len(rest)), *rest]
+
+
+def _span(item: Any, n: int) -> range:
+    if isinstance(item, slice):
+        return range(n)[item]
+    place = range(n)[item]
+    return range(place, place + 1)
+
+
+def _spread(x: AnyArray, axis: int, step: int) -> Any:
+    """x with zeros between its elements along an axis, so that they stand ``step`` apart."""
+    shape = shape_of(x)
+    n = shape[axis]
+    gaps = [(0, 0)] * (len(shape) + 1)
+    gaps[axis + 1] = (0, step - 1)
+    wide = np.reshape(np.pad(np.expand_dims(x, axis + 1), gaps), (*shape[:axis], n * step, *shape[axis + 1 :]))
+    return wide[(slice(None),) * axis + (slice((n - 1) * step + 1),)]
+
+
+def replaced(base: AnyArray, part: AnyArray, steps: Any) -> Any:
+    """The base, with the region that a view shows (taken by ``steps``, rows and their parameters) replaced by ``part``."""
+    there = _put_back(np.ones_like(part, dtype=bool), shape_of(base), steps)
+    return np.where(there, _put_back(part, shape_of(base), steps), base)
+
+
+def _put_back(part: AnyArray, shape: tuple[int, ...], steps: Any) -> Any:
+    """Zeros of a shape, with ``part`` where the steps lead: each is a move of elements, whose transpose puts them back."""
+    shown: Any = np.broadcast_to(False, shape)  # an array of no memory, for its shapes
+    way = []
+    for row, params in steps:
+        way.append((row, params, shown))
+        shown = row.value(shown, **params)
+    part = np.broadcast_to(part, shown.shape)
+    for row, params, before in reversed(way):
+        part = read(row, row.vjps["x"], {"g": part, "x": before, **params})
+    return part
+
+
+# -- at arrays of integers ---------------------------------------------------------------------------------------------
+
+
+def summed_along(x: AnyArray, places: ndarray[Any, Any], length: int, axis: int) -> Any:
+    """Zeros of ``length`` along an axis, with the entries of x added at their places; what meets is summed in pairs."""
+    axis %= len(shape_of(x))
+    order = np.argsort(places, kind="stable")
+    places = places[order]
+    x = np.take(x, order, axis=axis) if places.size and np.any(np.diff(order) != 1) else x
+    while np.any(places[1:] == places[:-1]):
+        first, second = _pairs(places)
+        x = np.take(x, first, axis=axis) + np.take(_with_zero(x, axis), second, axis=axis)
+        places = places[first]
+    source = np.full(length, places.size)
+    source[places] = np.arange(places.size)
+    return np.take(_with_zero(x, axis), source, axis=axis)
+
+
+def _pairs(places: ndarray[Any, Any]) -> tuple[Any, Any]:
+    """Every other one of those that have one place, and its neighbour (the number of all, where it has none)."""
+    starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
+    rank = np.arange(places.size) - np.repeat(starts, np.diff(np.r_[starts, places.size]))
+    first = np.flatnonzero(rank % 2 == 0)
+    second = np.minimum(first + 1, places.size - 1)
+    return first, np.where((places[second] == places[first]) & (second != first), second, places.size)
+
+
+def _with_zero(x: AnyArray, axis: int) -> Any:
+    shape = list(shape_of(x))
+    shape[axis] = 1
+    return np.concatenate([x, np.zeros_like(x, shape=tuple(shape))], axis=axis)
+
+
+def summed_at(x: AnyArray, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+    """Zeros of a shape, with x added at an index of arrays."""
+    along = _one_array(index, shape)
+    if along is not None:
+        axis, places = along
+        wide = (*shape[:axis], *places.shape, *shape[axis + 1 :])
+        flat = (*shape[:axis], places.size, *shape[axis + 1 :])
+        return summed_along(np.reshape(np.broadcast_to(x, wide), flat), places.ravel(), shape[axis], axis)
+    at = _positions(shape, index)
+    flat_x = np.reshape(np.broadcast_to(x, at.shape), (at.size,))
+    return np.reshape(summed_along(flat_x, at.ravel(), math.prod(shape), 0), tuple(shape))
+
+
+def written_at(x: AnyArray, values: AnyArray, index: tuple[Any, ...]) -> Any:
+    """x with values written at an index of arrays: of several for one place, the last."""
+    shape = shape_of(x)
+    along = _one_array(index, shape)
+    if along is not None and along[1].ndim == 1:
+        axis, places = along
+        values = np.broadcast_to(values, (*shape[:axis], places.size, *shape[axis + 1 :]))
+        there, source = _last(places, shape[axis])
+        there = there.reshape((-1,) + (1,) * (len(shape) - axis - 1))
+        return np.where(there, np.take(values, source, axis=axis), x) if places.size else x
+    at = _positions(shape, index)
+    there, source = _last(at.ravel(), math.prod(shape))
+    if not at.size:
+        return x
+    written = np.take(np.reshape(np.broadcast_to(values, at.shape), (at.size,)), source, axis=0)
+    return np.where(there.reshape(shape), np.reshape(written, shape), x)
+
+
+def _last(places: ndarray[Any, Any], n: int) -> tuple[Any, Any]:
+    """Which of n places are written, and by which of the values (some value where none is)."""
+    source = np.full(n, -1)
+    source[places] = np.arange(places.size)
+    return source >= 0, np.maximum(source, 0)
+
+
+def _positions(shape: tuple[int, ...], index: Any) -> ndarray[Any, Any]:
+    """Where the elements at an index are, counted over the whole array."""
+    return np.asarray(np.arange(math.prod(shape)).reshape(shape)[index])
+
+
+def _one_array(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ndarray[Any, Any]] | None:
+    """The axis, and the places along it, of an index of one array of integers among full slices."""
+    arrays = [item for item in index if isinstance(item, ndarray)]
+    if len(arrays) != 1 or arrays[0].dtype == bool or any(item is None for item in index):
+        return None
+    full = slice(None)
+    items = _for_every_axis(tuple([0 if item is arrays[0] else item for item in index]), len(shape))
+    if (
+        any(type(item) is slice and item != full for item in items)
+        or sum(type(item) is not slice for item in items) > 1
+    ):
+        return None
+    axis = next(k for k, item in enumerate(items) if type(item) is not slice)
+    return axis, arrays[0] % max(shape[axis], 1)
+
+
+# -- at indices that are another library's -------------------------------------------------------------------------------
+
+
+def chosen(x: Any, index: Any, axis: int) -> Any:
+    """``np.take`` with an index of another library's: a sum of all entries of x, where each is chosen.
+
+    Where an index lies outside, nobody can know before it is computed: what is read there is nan.
+    """
+    ndim = len(shape_of(x))
+    axis %= ndim
+    n = shape_of(x)[axis]
+    own = len(shape_of(index))
+    last = np.moveaxis(x, axis, -1)
+    last = np.reshape(last, (*shape_of(last)[:axis], *(1,) * own, *shape_of(last)[axis:]))
+    is_it = np.reshape(_is_it(index, n), (*shape_of(index), *(1,) * (ndim - 1 - axis), n))
+    return _checked(np.sum(np.where(is_it, last, np.zeros((), x.dtype)), axis=-1), np.any(is_it, axis=-1))
+
+
+def chosen_along(x: Any, index: Any, axis: int) -> Any:
+    """``np.take_along_axis`` with an index of another library's."""
+    n = shape_of(x)[axis]
+    is_it = _is_it(np.moveaxis(index, axis, -1), n)
+    parts = np.sum(np.where(is_it, np.moveaxis(x, axis, -1)[..., None, :], np.zeros((), x.dtype)), axis=-1)
+    return np.moveaxis(_checked(parts, np.any(is_it, axis=-1)), -1, axis)
+
+
+def summed_by(x: Any, index: Any, axis: int, length: int) -> Any:
+    """The transpose of ``chosen``."""
+    ndim, own = len(shape_of(x)), len(shape_of(index))
+    first = ndim + axis - own + 1
+    is_it = np.moveaxis(_is_it(index, length), -1, 0)
+    is_it = np.reshape(is_it, (length, *shape_of(index), *(1,) * (ndim - first - own)))
+    parts = np.where(is_it, np.expand_dims(x, first), np.zeros((), x.dtype))
+    return np.sum(parts, axis=tuple(range(first + 1, first + 1 + own))) if own else parts
+
+
+def summed_by_along(x: Any, index: Any, axis: int, length: int) -> Any:
+    """The transpose of ``chosen_along``."""
+    is_it = _is_it(np.moveaxis(index, axis, -1), length)
+    parts = np.where(is_it, np.moveaxis(x, axis, -1)[..., None], np.zeros((), x.dtype))
+    return np.moveaxis(np.sum(parts, axis=-2), -1, axis)
+
+
+def _is_it(index: Any, n: int) -> Any:
+    """[..., k]: whether the index is k, counted from the front or from the end."""
+    numbers = np.arange(n)
+    index = np.expand_dims(index, -1)
+    return (index == numbers) | (index == numbers - n)
+
+
+def _checked(x: Any, found: Any) -> Any:
+    return np.where(found, x, np.nan) if x.dtype.kind in "fc" else x
+
+
+def is_foreign_index(index: Any) -> bool:
+    """Whether an index is an array of another library, whose numbers are not known while the operation is built."""
+    return type(index) is Foreign and not writable(index)

@@ -1,0 +1,147 @@
+"""Which element of every window, or row of every bag, is the largest. Taking it is ``gather``, and so are its derivatives."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray, is_array
+from chainrule._src.rules.kinds import call, discrete
+from chainrule._src.tape.foreign import beside, zeros_beside
+
+ndarray = np.ndarray
+_PLACES = {"places": (np.array([[0, 1], [1, 2], [-1, 2]]), np.array([[0, 2], [2, 3]]))}
+
+
+def _even(places: Any) -> Any:
+    """Indices as a slice, if they are evenly spaced."""
+    if not places.size:
+        return slice(0, 0)
+    steps = np.diff(places)
+    if (steps != steps[:1]).any() or (steps < 1).any():
+        return places
+    return slice(int(places[0]), int(places[-1]) + 1, int(steps[0]) if steps.size else 1)
+
+
+class _Tap(NamedTuple):
+    """One place in the windows of a grid: which windows have it (None: all), and where it is in them."""
+
+    windows: tuple[Any, ...] | None
+    indices: tuple[Any, ...]
+
+
+class _Plan(NamedTuple):
+    """All that follows from the places of windows alone."""
+
+    taps: list[_Tap]
+    first: Any  # for every window the number of the first tap that it has
+    table: Any  # for every tap and window the position, in the flattened axes
+
+
+def _planned(places: tuple[Any, ...], spatial: tuple[int, ...]) -> _Plan:
+    """The plan of a grid of windows: programs have few, and use them again and again."""
+    return _plan(tuple([(p.shape, p.astype(np.int64, copy=False).tobytes()) for p in places]), spatial)
+
+
+@functools.lru_cache(64)
+def _plan(about: tuple[tuple[tuple[int, int], bytes], ...], spatial: tuple[int, ...]) -> _Plan:
+    places = [np.frombuffer(data, np.int64).reshape(shape) for shape, data in about]
+    taps, table = [], []
+    for columns in itertools.product(*[p.T for p in places]):
+        there = [np.flatnonzero(column >= 0) for column in columns]
+        everywhere = all(len(t) == len(column) for t, column in zip(there, columns, strict=True))
+        indices = _crossed([column[t] for column, t in zip(columns, there, strict=True)])
+        taps.append(_Tap(None if everywhere else _crossed(there), indices))
+        table.append(_positions(columns, spatial).ravel())
+    first = _positions([(p >= 0).argmax(1) for p in places], [p.shape[1] for p in places])
+    return _Plan(taps, first, np.stack(table))
+
+
+def _crossed(places: list[Any]) -> tuple[Any, ...]:
+    """The index of a grid in the last axes: slices, where all of ``places`` are evenly spaced."""
+    even = [_even(p) for p in places]
+    return (Ellipsis, *(even if all(type(p) is slice for p in even) else np.ix_(*places)))
+
+
+def _lowest(dtype: Any) -> Any:
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def _positions(places: Any, spatial: Any) -> Any:
+    """Where a grid's elements are in the flattened axes."""
+    steps = [math.prod(spatial[i + 1 :]) for i in range(len(spatial))]
+    return sum(np.ix_(*[np.asarray(p) * n for p, n in zip(places, steps, strict=True)]))
+
+
+@discrete(samples=[call((2, 3, 4), **_PLACES), call((3, 4), **_PLACES)])
+def window_argmax(x, *, places):
+    """The position, in the flattened last axes, of every window's largest element: the first of several, or a nan.
+
+    ``places`` holds for each of these axes the indices of its windows, (windows, kernel), −1 where there is nothing.
+    """
+    lead, spatial = x.shape[: x.ndim - len(places)], x.shape[x.ndim - len(places) :]
+    counts = [len(p) for p in places]
+    if 0 in (*lead, *counts):
+        return np.zeros((*lead, *counts), np.int64)
+    if not is_array(x):
+        return _argmax_of_windows(x, places)
+    taps, first, table = _planned(places, spatial)
+    best = np.full((*lead, *counts), _lowest(x.dtype), x.dtype)
+    chosen = np.empty(best.shape, np.min_scalar_type(len(taps)))  # the number of the best tap, which only grows
+    chosen[...] = first
+    may_be_nan = x.dtype.kind == "f" and np.isnan(x.max())
+    for number, tap in enumerate(taps):
+        value = np.ascontiguousarray(x[tap.indices])
+        so_far = best if tap.windows is None else best[tap.windows]
+        better = value > so_far
+        if may_be_nan:
+            better |= value != value
+        number_here = np.multiply(better, number, dtype=chosen.dtype)
+        if tap.windows is None:
+            np.maximum(chosen, number_here, out=chosen)
+            np.maximum(best, value, out=best)
+        else:
+            chosen[tap.windows] = np.maximum(chosen[tap.windows], number_here)
+            best[tap.windows] = np.maximum(so_far, value)
+    n = table.shape[1]
+    flat = np.multiply(chosen.reshape(-1, n), n, dtype=np.int64)
+    flat += np.arange(n)
+    return table.reshape(-1).take(flat).reshape(best.shape)
+
+
+def _argmax_of_windows(x: AnyArray, places: Any) -> Any:
+    """The same for other libraries' arrays: every window a line of its own, and the largest of each line."""
+    spatial = x.shape[x.ndim - len(places) :]
+    axes = len(places)
+    windows: Any = 0
+    there: Any = True
+    for k, (p, n) in enumerate(zip(places, spatial, strict=True)):  # (windows, kernel) of this axis among those of all
+        shape = [1] * (2 * axes)
+        shape[k], shape[axes + k] = np.shape(p)
+        along = np.reshape(p, shape)
+        windows, there = windows * n + along, there & (along >= 0)
+    counts = windows.shape[:axes]
+    windows = np.where(there, windows, -1).reshape(math.prod(counts), -1)
+    lines = np.take(np.reshape(x, (*x.shape[: x.ndim - axes], math.prod(spatial))), np.maximum(windows, 0), axis=-1)
+    best = np.argmax(np.where(windows >= 0, lines, _lowest(x.dtype)), axis=-1)
+    chosen = beside(x, windows.ravel())[best + np.arange(len(windows)) * windows.shape[1]]
+    first = np.take_along_axis(windows, np.argmax(windows >= 0, axis=1)[:, None], 1)[:, 0]
+    return np.reshape(np.where(chosen >= 0, chosen, first), (*x.shape[: x.ndim - axes], *counts))
+
+
+@discrete(samples=[call((5, 2), members=np.array([0, 1, 3, 4]), ends=np.array([0, 2, 2, 4]))])
+def bag_argmax(x, *, members, ends):
+    """For each bag and column the first row whose element is the largest; 0 for an empty bag.
+
+    Bag i holds the rows ``members[ends[i] : ends[i + 1]]`` of x (rows, columns).
+    """
+    best = zeros_beside(x, (*x.shape[:-2], len(ends) - 1, x.shape[-1]), np.int64)
+    for bag, (start, end) in enumerate(itertools.pairwise(ends)):
+        if end > start:
+            mine = members[start:end]
+            best[..., bag, :] = beside(x, mine)[np.argmax(x[..., mine, :], axis=-2)]
+    return best

@@ -1,0 +1,151 @@
+"""What meets at one place when elements are scattered: their product, or the best of them. (Sums are ``scatter_add``.)"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray, is_array
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.rules.kinds import call, opaque
+from chainrule._src.table.indexing import _grid, gather, reached, scatter, scatter_add
+from chainrule._src.tape.foreign import copied
+
+ndarray = np.ndarray
+
+
+def at_index(x: AnyArray, index: Any, axis: int) -> Any:
+    """The element of x at every index."""
+    return gather(reached(x, index, axis), index, axis=axis)
+
+
+def products_alone(x: AnyArray, index: Any, src: Any, axis: int) -> Any:
+    """At every place of x, the product of what is scattered there, without x."""
+    return scatter_prod(np.ones_like(x), index, src, axis=axis)
+
+
+def products_of_others(x: AnyArray, index: Any, src: Any, axis: int) -> Any:
+    """For every element of src, the product of all that it is multiplied with."""
+    if is_array(src) and src.all():
+        return at_index(scatter_prod(x, index, src, axis=axis), index, axis) / src
+    order = np.argsort(index, axis=axis, kind="stable")
+    place, factor = (np.swapaxes(np.take_along_axis(a, order, axis), axis, -1) for a in (index, src))
+    after = np.flip(_products_before(np.flip(place, axis=-1), np.flip(factor, axis=-1)), axis=-1)
+    others = np.swapaxes(_products_before(place, factor) * after, axis, -1)
+    return at_index(x, index, axis) * np.take_along_axis(others, np.argsort(order, axis=axis), axis)
+
+
+def _products_before(place: Any, factor: Any) -> Any:
+    """For every factor the product of those before it that have its place, where places are sorted.
+
+    Without a division, so it is right, and so are its derivatives, where factors are zero: products of 1, 2, 4 … factors.
+    """
+    n, step = shape_of(place)[-1], 1
+    out = np.concatenate(
+        [np.ones_like(factor[..., :1]), np.where(place[..., 1:] == place[..., :-1], factor[..., :-1], 1)], axis=-1
+    )
+    while step < n:
+        together = place[..., step:] == place[..., :-step]
+        further = out[..., step:] * np.where(together, out[..., :-step], 1)
+        out = np.concatenate([out[..., :step], further], axis=-1)
+        step *= 2
+    return out
+
+
+@opaque(
+    vjp={
+        "x": lambda g, x, index, src, *, axis: g * np.conjugate(products_alone(x, index, src, axis)),
+        "src": lambda g, x, index, src, *, axis: (
+            at_index(g, index, axis) * np.conjugate(products_of_others(x, index, src, axis))
+        ),
+    },
+    jvp={
+        "x": lambda t, x, index, src, *, axis: t * products_alone(x, index, src, axis),
+        "src": lambda t, x, index, src, *, axis: scatter_add(
+            np.zeros(shape_of(x), x.dtype), index, t * products_of_others(x, index, src, axis), axis=axis
+        ),
+    },
+    samples=[
+        call((2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4), axis=-1),
+        call((3, 2), np.array([[2], [2]]), (2, 1), axis=-2),
+        call((2,), np.array([1, 0, 1, 1, 1]), np.array([0.7, 2.0, 0.0, 1.5, 1.2]), axis=-1),
+    ],
+    domain=(0.4, 2),
+    naming="ScatterReduceBackward0",
+    structure={"x": "diagonal", "src": "scatter"},
+)
+def scatter_prod(x, index, src, *, axis):
+    """x with every element of src multiplied into the place of its index along an axis."""
+    out = copied(x)
+    if index.size:
+        np.multiply.at(out, _grid(index, axis), src)
+    return out
+
+
+def _winners(x: AnyArray, index: Any, src: Any, out: AnyArray, axis: int, include_self: bool) -> Any:
+    """Where x and src are the best at their place, and how many are."""
+    alone = scatter(np.ones_like(x, dtype=bool), index, np.zeros(shape_of(index), bool), axis=axis)
+    of_x, of_src = ((x == out) | alone) if include_self else alone, src == at_index(out, index, axis)
+    number = scatter_add(of_x.astype(x.dtype), index, of_src.astype(x.dtype), axis=axis)
+    return of_x, of_src, np.where(number == 0, np.nan, number)  # none equals nan
+
+
+def best_vjp(g: AnyArray, x: AnyArray, index: Any, src: Any, out: AnyArray, *, axis: int, include_self: bool) -> Any:
+    """The cotangent at a place, shared evenly among those that are the best there: (x's shares, src's shares)."""
+    of_x, of_src, number = _winners(x, index, src, out, axis, include_self)
+    share, unknown = g / number, number != number
+    of_src = of_src | at_index(unknown, index, axis)
+    return np.where(of_x | unknown if include_self else of_x, share, 0), np.where(
+        of_src, at_index(share, index, axis), 0
+    )
+
+
+def _best_jvp_x(t: AnyArray, x: AnyArray, index: Any, src: Any, out: AnyArray, *, axis: int, include_self: bool) -> Any:
+    of_x, _, number = _winners(x, index, src, out, axis, include_self)
+    return np.where(of_x | (number != number) if include_self else of_x, t / number, 0)
+
+
+def _best_jvp_src(
+    t: AnyArray, x: AnyArray, index: Any, src: Any, out: AnyArray, *, axis: int, include_self: bool
+) -> Any:
+    _, of_src, number = _winners(x, index, src, out, axis, include_self)
+    return scatter_add(np.zeros(shape_of(x), t.dtype), index, t * of_src, axis=axis) / number
+
+
+@opaque(
+    shared={"shares": best_vjp},
+    vjp={"x": lambda shares: shares[0], "src": lambda shares: shares[1]},
+    jvp={"x": _best_jvp_x, "src": _best_jvp_src},
+    formula={
+        "x": "best_vjp(g, x, index, src, out, axis=axis, include_self=include_self)[0]",
+        "src": "best_vjp(g, x, index, src, out, axis=axis, include_self=include_self)[1]",
+    },
+    samples=[
+        call((2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4), axis=-1, largest=True, include_self=True),
+        call((3, 2), np.array([[2], [2]]), (2, 1), axis=-2, largest=False, include_self=False),
+    ],
+    accepts="biuf",
+    naming="ScatterReduceBackward0",
+    structure={"x": "diagonal", "src": "scatter"},
+)
+def scatter_best(x, index, src, *, axis, largest, include_self):
+    """x with the maximum (or minimum) at each place of itself and what is scattered there; ties share the gradient."""
+    out = copied(x)
+    if not index.size:
+        return out
+    places = _grid(index, axis)
+    if not include_self:
+        out[places] = _worst(x.dtype, largest)
+    with np.errstate(invalid="ignore"):  # nan
+        (np.maximum if largest else np.minimum).at(out, places, src)
+    return out
+
+
+def _worst(dtype: Any, largest: bool) -> Any:
+    """What every number beats."""
+    if dtype.kind == "b":
+        return not largest
+    if dtype.kind == "f":
+        return -np.inf if largest else np.inf
+    return np.iinfo(dtype).min if largest else np.iinfo(dtype).max

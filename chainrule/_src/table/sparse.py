@@ -1,0 +1,214 @@
+"""Products and linear systems with sparse matrices, whose places are fixed and whose entries are an operand.
+
+The rows are no part of the table of operations: the module loads when a sparse matrix is first met, and SciPy computes.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.messages import errors
+from chainrule._src.rules.batching import applied, broadcast_batch
+from chainrule._src.rules.kinds import linear, opaque
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.rules.rules import conjugate
+
+ndarray = np.ndarray
+Index = np.ndarray[Any, Any]
+
+
+def scipy_sparse(caller: str = "a sparse matrix") -> Any:
+    """``scipy.sparse``.
+
+    Raises:
+        ImportError: SciPy is not installed.
+    """
+    try:
+        from scipy import sparse
+        from scipy.sparse import linalg  # noqa: F401 -- an attribute of the other
+    except ImportError:
+        raise errors.needs_scipy(caller) from None
+    return sparse
+
+
+def ascending(places: Index) -> bool:
+    """Whether each is larger than the one before, so that none comes twice and there is nothing to sort."""
+    return bool((places[1:] > places[:-1]).all())
+
+
+class Places:
+    """Where a sparse matrix has entries, row by row, as ``scipy.sparse.csr_array`` has them.
+
+    Attributes:
+        indices: the column of each entry.
+        indptr: where the entries of each row begin, and where those of the last one end.
+        shape: the numbers of rows and of columns.
+    """
+
+    def __init__(self, indices: Index, indptr: Index, shape: tuple[int, int], known: Any = None) -> None:
+        """``known``: a matrix of SciPy's with these places, to be taken for its entries."""
+        self.indices = indices
+        self.indptr = indptr
+        self.shape = shape
+        self._known = known
+        self._factored: tuple[Any, Any] = None, None
+
+    @functools.cached_property
+    def rows(self) -> Index:
+        """The row of each entry."""
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+
+    def coordinates(self, transposed: bool) -> tuple[Index, Index]:
+        """Row and column of each entry, of the matrix or of its transpose."""
+        return (self.indices, self.rows) if transposed else (self.rows, self.indices)
+
+    @functools.cached_property
+    def unique(self) -> bool:
+        """Whether no two entries are at one place."""
+        at = self.rows.astype(np.intp) * self.shape[1] + self.indices
+        return ascending(at) or len(np.unique(at)) == len(at)
+
+    @functools.cache  # noqa: B019 -- places live as long as what they are the places of
+    def numbered(self, kind: str, transposed: bool) -> Any:
+        """SciPy's matrix of a kind whose entries are their own numbers, from 1, which tells what an index selects."""
+        numbers = np.arange(1, len(self.indices) + 1)
+        found = getattr(scipy_sparse(), kind)((numbers, self.indices, self.indptr), shape=self.shape)
+        return found.T if transposed else found
+
+    def matrix(self, data: ndarray, transposed: bool = False) -> Any:
+        """SciPy's matrix with these entries."""
+        found = self._known
+        if found is None or found.data is not data:
+            found = scipy_sparse().csr_array((data, self.indices, self.indptr), shape=self.shape)
+        return found.T if transposed else found
+
+    def blocks(self, count: int) -> Places:
+        """The places of a block diagonal matrix, whose blocks have these."""
+        m, n = self.shape
+        steps = np.arange(count)[:, None]
+        indices = (self.indices + steps * n).reshape(-1)
+        indptr = np.append((self.indptr[:-1] + steps * len(self.indices)).reshape(-1), count * len(self.indices))
+        return Places(indices, indptr, (count * m, count * n))
+
+    def factors(self, data: ndarray) -> Any:
+        """SuperLU's factors of the matrix; those of the last one are kept, for the solutions that derivatives need.
+
+        Raises:
+            numpy.linalg.LinAlgError: it is singular.
+        """
+        known, factors = self._factored
+        if known is not None and known.dtype == data.dtype and np.array_equal(known, data):
+            return factors
+        try:
+            factors = scipy_sparse().linalg.splu(self.matrix(data).tocsc())
+        except RuntimeError as error:
+            raise np.linalg.LinAlgError(f"the sparse matrix of shape {self.shape} is singular: {error}") from None
+        self._factored = data.copy(), factors
+        return factors
+
+
+# -- the rows ----------------------------------------------------------------------------------------------------------
+
+
+def _batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """Examples of vectors are columns of one matrix; examples of matrices are the blocks of one."""
+    data, x = payloads
+    places = params["places"]
+    m, n = places.shape[::-1] if params["transposed"] else places.shape
+    if prim.name == "sparse_solve":
+        m, n = n, m
+    if not batched[0]:
+        rest = shape_of(x)[2:]
+        columns = np.reshape(np.moveaxis(x, 0, -1), (n, math.prod(rest) * size))
+        return np.moveaxis(np.reshape(applied(prim, (data, columns), params), (m, *rest, size)), -1, 0)
+    x = x if batched[1] else broadcast_batch(x, size)
+    rest = shape_of(x)[2:]
+    operands = np.reshape(data, (size * len(places.indices),)), np.reshape(x, (size * n, *rest))
+    return np.reshape(applied(prim, operands, {**params, "places": places.blocks(size)}), (size, m, *rest))
+
+
+def _at_places(g: Any, x: Any, places: Places, transposed: bool) -> Any:
+    """``g @ xᴴ`` at the places of the entries."""
+    rows, columns = places.coordinates(transposed)
+    products = np.take(g, rows, 0) * conjugate(np.take(x, columns, 0))
+    return products if len(shape_of(g)) == 1 else np.sum(products, -1)
+
+
+def _product_vjp(g: Any, data: Any, places: Places, transposed: bool) -> Any:
+    return sparse_matmul(conjugate(data), g, places=places, transposed=not transposed)
+
+
+@opaque(
+    vjp={
+        "data": lambda g, x, places, transposed: _at_places(g, x, places, transposed),
+        "x": lambda g, data, places, transposed: _product_vjp(g, data, places, transposed),
+    },
+    multilinear=True,
+    batch=_batch,
+    formula={"data": "(g @ x.T)[rows, columns]", "x": "A.T @ g"},
+    structure="entries",
+    listed=False,
+)
+def sparse_matmul(data, x, *, places, transposed):
+    """Product of a sparse matrix and a vector, or the columns of a dense matrix."""
+    return places.matrix(np.asarray(data), transposed) @ np.asarray(x)
+
+
+def _transposed_solution(g: Any, data: Any, places: Places, transposed: bool) -> Any:
+    """``A⁻ᴴ g``, with the factors of A."""
+    return conjugate(sparse_solve(data, conjugate(g), places=places, transposed=not transposed))
+
+
+@opaque(
+    shared={"gy": lambda g, data, places, transposed: _transposed_solution(g, data, places, transposed)},
+    vjp={
+        "data": lambda gy, out, places, transposed: -_at_places(gy, out, places, transposed),
+        "y": lambda gy: gy,
+    },
+    jvp={
+        "data": lambda t, data, out, places, transposed: (
+            -sparse_solve(
+                data,
+                sparse_matmul(t, out, places=places, transposed=transposed),
+                places=places,
+                transposed=transposed,
+            )
+        ),
+        "y": lambda t, data, places, transposed: sparse_solve(data, t, places=places, transposed=transposed),
+    },
+    batch=_batch,
+    formula={"data": "-(gy @ out.T)[rows, columns]", "y": "np.linalg.solve(A.T, g)"},
+    listed=False,
+)
+def sparse_solve(data, y, *, places, transposed):
+    """The solution x of A x = y, for a sparse matrix A and a vector y, or the columns of a dense matrix."""
+    data, y = np.asarray(data), np.asarray(y)
+    dtype = np.result_type(data, y, np.float32)
+    if not y.size:
+        return np.zeros(y.shape, dtype)
+    return places.factors(data.astype(dtype)).solve(y.astype(dtype), "T" if transposed else "N")
+
+
+def _operator_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    (x,) = payloads
+    n, *rest = shape_of(x)[1:]
+    columns = np.reshape(np.moveaxis(x, 0, -1), (n, math.prod(rest) * size))
+    out = applied(prim, (columns,), params)
+    return np.moveaxis(np.reshape(out, (shape_of(out)[0], *rest, size)), -1, 0)
+
+
+@linear(
+    transpose=lambda g, operator: operator_matmul(g, operator=operator.H),
+    batch=_operator_batch,
+    formula="A.H @ g",
+    listed=False,
+)
+def operator_matmul(x, *, operator):
+    """Product of a constant ``scipy.sparse.linalg.LinearOperator`` and a vector, or the columns of a matrix."""
+    x = np.asarray(x)
+    return operator.matvec(x) if x.ndim == 1 else operator.matmat(x)

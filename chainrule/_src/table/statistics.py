@@ -1,0 +1,147 @@
+"""Variance and its root, the median, and the element that an index picks along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.rules.kinds import call, linear, opaque
+from chainrule._src.rules.sums import WIDER, added
+from chainrule._src.table.indexing import along, scatter_add
+from chainrule._src.table.reduction import EXTREMUM, count, extremum_jvp, extremum_vjp, restore_axes
+from chainrule._src.tape.foreign import divisor
+
+# -- variance --------------------------------------------------------------------------------------------------------
+
+
+def _deviations(x: AnyArray, axis: tuple[int, ...]) -> Any:
+    """The distance of every element from the mean."""
+    if x.dtype == np.float16:  # see ``mean``
+        return x - np.mean(x, axis=axis, keepdims=True)
+    return x - added(x, axis, True) / (count(shape_of(x), axis) or np.nan)
+
+
+def narrowed(result: Any, x: AnyArray) -> Any:
+    """What was computed in a wider dtype, in the operand's own (of a complex one, its parts')."""
+    return result.astype(np.finfo(x.dtype).dtype, copy=False)
+
+
+def _scale(x: AnyArray, axis: tuple[int, ...], correction: float) -> float:
+    """One over what the squares are divided by; infinite where the correction leaves nothing."""
+    left = count(shape_of(x), axis) - correction
+    return 1 / left if left > 0 else np.inf
+
+
+def _variance(x: AnyArray, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+    if x.dtype == np.float16:  # whose sums and squares overflow where the variance does not
+        return _variance(x.astype(np.float32), axis, keepdims, correction)
+    with np.errstate(over="ignore", under="ignore"):
+        total = _squares(x, axis, keepdims)
+    if x.dtype.char in WIDER and not np.all((total > 1e-28) & (total < np.inf)):  # squares were out of range
+        total = _squares(x.astype(WIDER[x.dtype.char]), axis, keepdims)
+    left = count(shape_of(x), axis) - correction
+    return total / left if left > 0 else total * np.inf
+
+
+def _squares(x: AnyArray, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The sum of the squared distances from the mean."""
+    away = _deviations(x, axis)
+    squares = np.real(away * np.conjugate(away)) if x.dtype.kind == "c" else away * away
+    return added(squares, axis, keepdims)
+
+
+def _var_vjp(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+    return restore_axes(g, axis, keepdims, shape_of(x)) * (2 * _scale(x, axis, correction)) * _deviations(x, axis)
+
+
+def _var_jvp(t: AnyArray, x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+    away = _deviations(x, axis)
+    product = np.real(np.conjugate(away) * t) if x.dtype.kind == "c" else away * t
+    return np.add.reduce(product, axis=axis, keepdims=keepdims) * (2 * _scale(x, axis, correction))
+
+
+def _half_over(out: AnyArray) -> Any:
+    """1 / (2·out), and 0 where out is 0."""
+    zero = out == 0
+    return np.where(zero, 0, 0.5 / divisor(out, zero))
+
+
+_SAMPLES = [
+    call((2, 3), axis=(-1,), keepdims=False, correction=1),
+    call((2, 3, 2), axis=(-3, -1), keepdims=True, correction=0),
+    call((4,), axis=(-1,), keepdims=False, correction=1.5),
+]
+_AWAY = "(x - x.mean(axis, keepdims=True))"
+_COUNT = "(x.size / g.size - correction)"
+
+
+@opaque(
+    vjp=_var_vjp,
+    jvp=_var_jvp,
+    formula=f"(g if keepdims else np.expand_dims(g, axis)) * 2 * {_AWAY} / {_COUNT}",
+    samples=_SAMPLES,
+    structure="axis",
+)
+def var(x, *, axis, keepdims, correction):
+    """Variance over axes: the mean square distance from the mean, divided by n − correction."""
+    return narrowed(_variance(x, axis, keepdims, correction), x)
+
+
+@opaque(
+    vjp=lambda g, x, out, **params: _var_vjp(g * _half_over(out), x, **params),
+    jvp=lambda t, x, out, **params: _half_over(out) * _var_jvp(t, x, **params),
+    formula=f"(g / out if keepdims else np.expand_dims(g / out, axis)) * {_AWAY} / {_COUNT}",
+    samples=_SAMPLES,
+    structure="axis",
+)
+def std(x, *, axis, keepdims, correction):
+    """Standard deviation over axes: the root of the variance. Where it is 0, its derivative is 0."""
+    return narrowed(np.sqrt(_variance(x, axis, keepdims, correction)), x)
+
+
+# -- order -----------------------------------------------------------------------------------------------------------
+
+
+@opaque(
+    vjp=extremum_vjp,
+    jvp=extremum_jvp,
+    formula=EXTREMUM,
+    samples=[call((5,), axis=(-1,), keepdims=False), call((2, 3), axis=(-2, -1), keepdims=False)],
+    structure="axis",
+)
+def median(x, *, axis, keepdims):
+    """The (lower) median over the last axes; elements that equal it share the gradient evenly."""
+    shape = shape_of(x)
+    n = count(shape, axis)
+    kept_shape = shape[: len(shape) - len(axis)]
+    ordered = np.sort(np.reshape(x, (*kept_shape, n)), axis=-1)
+    result = ordered[..., (n - 1) // 2]
+    if x.dtype.kind == "f":  # nan sorts last
+        last = ordered[..., -1]
+        result = np.where(np.isnan(last), last, result)
+    return np.reshape(result, (*kept_shape, *(1,) * len(axis))) if keepdims else result
+
+
+_PLACES = [
+    call((2, 3), np.array([[2], [0]]), axis=-1, keepdims=False, name="MaxBackward0"),
+    call((3, 2), np.array([[2, 0], [1, 1]]), axis=-2, keepdims=True, name="TopkBackward0"),
+]
+
+
+@linear(
+    transpose={
+        "x": lambda g, index, x_shape, *, axis, keepdims, name: scatter_add(
+            np.zeros(x_shape, g.dtype), index, g if keepdims else np.expand_dims(g, axis), axis=axis
+        )
+    },
+    naming=lambda params: params["name"],
+    samples=_PLACES,
+    structure="selection",
+)
+def pick(x, index, *, axis, keepdims, name):
+    """The elements at an index along an axis: the values that max, sort, topk ... return beside their indices."""
+    out = along(x, index, axis)
+    return out if keepdims else np.squeeze(out, axis)

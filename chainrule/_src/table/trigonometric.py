@@ -1,0 +1,155 @@
+"""Trigonometric and hyperbolic functions and their inverses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.declare import op
+from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.rules.kinds import elementwise
+from chainrule._src.tape.foreign import divisor
+
+_WITHIN_ONE = "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clamp(-1 + eps, 1 - eps)"
+
+
+@op(method=True, in_place=True)
+@elementwise(np.sin, d=lambda x: np.cos(x), promotion="float")
+def sin(x):
+    """Sine, of radians."""
+
+
+@op(method=True, in_place=True)
+@elementwise(np.cos, d=lambda x: -np.sin(x), promotion="float")
+def cos(x):
+    """Cosine, of radians."""
+
+
+@op(method=True, in_place=True)
+@elementwise(np.tan, d=lambda out: 1 + out * out, promotion="float", domain=(-1, 1))
+def tan(x):
+    """Tangent, of radians."""
+
+
+@op("asin arcsin", method=True, in_place=True)
+@elementwise(np.arcsin, d=lambda x: 1 / np.sqrt(1 - x * x), promotion="float", domain=(-0.8, 0.8), remedy=_WITHIN_ONE)
+def asin(x):
+    """Inverse sine, in radians."""
+
+
+@op("acos arccos", method=True, in_place=True)
+@elementwise(np.arccos, d=lambda x: -1 / np.sqrt(1 - x * x), promotion="float", domain=(-0.8, 0.8), remedy=_WITHIN_ONE)
+def acos(x):
+    """Inverse cosine, in radians."""
+
+
+@op("atan arctan", method=True, in_place=True)
+@elementwise(np.arctan, d=lambda x: 1 / (1 + x * x), promotion="float")
+def atan(x):
+    """Inverse tangent, in radians."""
+
+
+def _over_squares(u: Any, x: AnyArray, y: AnyArray) -> Any:
+    """u / (x² + y²), and 0 at the origin. The squares of tiny and huge numbers are never formed."""
+    r = np.hypot(x, y)
+    zero = r == 0
+    r = divisor(r, zero)
+    return np.where(zero, 0, u / r / r)
+
+
+@op("atan2 arctan2", method=True, in_place=True)
+@elementwise(
+    np.arctan2,
+    d={"x": lambda x, y: _over_squares(y, x, y), "y": lambda x, y: -_over_squares(x, x, y)},
+    formula={"x": "g * y / (x ** 2 + y ** 2)", "y": "-g * x / (x ** 2 + y ** 2)"},
+    promotion="float",
+    accepts="biuf",
+)
+def atan2(x, y):
+    """The angle of the point (y, x), in radians; the gradient at the origin is 0."""
+
+
+@op(method=True, in_place=True)
+@elementwise(np.sinh, d=lambda x: np.cosh(x), promotion="float")
+def sinh(x):
+    """Hyperbolic sine."""
+
+
+@op(method=True, in_place=True)
+@elementwise(np.cosh, d=lambda x: np.sinh(x), promotion="float")
+def cosh(x):
+    """Hyperbolic cosine."""
+
+
+@op("tanh nn.functional.tanh", method=True, in_place=True)
+@elementwise(np.tanh, vjp=lambda g, out: g * (1 - out * out), d=lambda out: 1 - out * out, promotion="float")
+def tanh(x):
+    """Hyperbolic tangent."""
+
+
+@op("asinh arcsinh", method=True, in_place=True)
+@elementwise(np.arcsinh, d=lambda x: 1 / np.sqrt(x * x + 1), promotion="float")
+def asinh(x):
+    """Inverse hyperbolic sine."""
+
+
+@op("acosh arccosh", method=True, in_place=True)
+@elementwise(
+    np.arccosh,
+    d=lambda x: 1 / np.sqrt(x - 1) / np.sqrt(x + 1),
+    formula="g / (np.sqrt(x - 1) * np.sqrt(x + 1))",
+    promotion="float",
+    domain=(1.2, 3),
+    remedy="it is real only from 1 on, so x.clamp(min=1 + eps)",
+)
+def acosh(x):
+    """Inverse hyperbolic cosine."""
+
+
+@op("atanh arctanh", method=True, in_place=True)
+@elementwise(
+    np.arctanh,
+    d=lambda x: 1 / (1 - x * x),
+    promotion="float",
+    domain=(-0.8, 0.8),
+    remedy="it is real only between -1 and 1, so x.clamp(-1 + eps, 1 - eps)",
+)
+def atanh(x):
+    """Inverse hyperbolic tangent."""
+
+
+def _sinc_derivative(x: AnyArray) -> Any:
+    px = np.pi * x
+    small = np.absolute(px) < 0.1
+    near = np.where(small, px, 0)
+    square = near * near
+    series = near * (-1 / 3 + square * (1 / 30 - square * (1 / 840 - square * (1 / 45360))))
+    px = np.where(small, 1, px)
+    return np.pi * np.where(small, series, (np.cos(px) - np.sin(px) / px) / px)
+
+
+@op("sinc special.sinc", method=True, in_place=True)
+@elementwise(
+    d=_sinc_derivative,
+    formula="g * np.pi * (np.cos(np.pi*x) * np.pi*x - np.sin(np.pi*x)) / (np.pi*x) ** 2",
+    promotion="float",
+    domain=(0.2, 2),
+)
+def sinc(x):
+    """sin(πx) / (πx), and 1 at 0."""
+    zero = x == 0
+    px = np.pi * np.where(zero, 1, x)
+    return np.where(zero, 1, np.sin(px) / px).astype(x.dtype)
+
+
+@op(method=True, in_place=True)
+@elementwise(np.deg2rad, d=lambda: np.pi / 180, promotion="float", naming="Deg2RadBackward0", accepts="biuf")
+def deg2rad(x):
+    """Degrees to radians."""
+
+
+@op(method=True, in_place=True)
+@elementwise(np.rad2deg, d=lambda: 180 / np.pi, promotion="float", naming="Rad2DegBackward0", accepts="biuf")
+def rad2deg(x):
+    """Radians to degrees."""

@@ -1,0 +1,151 @@
+"""Writing gradients into ``.grad``, all or nothing: neither an exception nor another thread can divide it."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import repeat
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.messages.errors import GRADIENT, LINEAR
+from chainrule._src.tape.eager import LOOPS
+from chainrule._src.tape.hooks import accumulated
+from chainrule._src.tape.inplace import laid_as, refresh
+from chainrule._src.tape.locks import new_lock
+from chainrule._src.tape.modes import LOCAL, SPECIAL
+from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.tensor import Tensor, hold, wrap, wrapped
+from chainrule._src.tape.versions import about_to_write, wrote
+
+ndarray = np.ndarray
+new = object.__new__
+_ACCUMULATE = new_lock()
+_PASSES = 7  # backward passes whose places a leaf remembers, besides the latest
+
+
+def write_plain(arrived: dict[Any, Any], escaped: set[int]) -> bool:
+    """Set ``.grad`` of all leaves to what arrived there, or add to it, if all are ordinary; whether it did."""
+    if LOOPS is None or SPECIAL:
+        return False
+    with _ACCUMULATE:
+        return LOOPS.write_plain(arrived, LOCAL.sweep.freed, GRADIENT, escaped)  # type: ignore[no-any-return]
+
+
+def write_grads(
+    leaves: list[tuple[Leaf, Any]],
+    retained: list[tuple[Tensor, Any]],
+    captured: dict[Any, Any],
+    escaped: set[int],
+    create_graph: bool,
+) -> None:
+    """Add to ``.grad`` of every leaf and set it for tensors that retain theirs, all or nothing."""
+    if captured:
+        escaped.update([id(g) for g in captured.values()])
+    if len(leaves) == 1 and not retained and _first(*leaves[0], escaped):
+        return
+    fresh: list[Tensor] = []
+    fresh_grads: list[Tensor] = []
+    sums: list[ndarray[Any, Any]] = []
+    addends: list[Any] = []
+    hooked: list[Any] = []
+    this = LOCAL.sweep.freed
+    with _ACCUMULATE:
+        for leaf, g in leaves:
+            tensor = leaf.tensor() if leaf.hooks is None else leaf.variable
+            if tensor is None or tensor._edge is None:  # it is gone, or asks for no gradient any more
+                continue
+            if leaf.hooks is not None:
+                hooked.append((leaf, tensor, g))
+            old = tensor._grad
+            if old is None:
+                leaf.added = 1
+                leaf.passes = (this,)
+                fresh.append(tensor)
+                fresh_grads.append(_own(g, escaped))
+                continue
+            leaf.added += 1
+            leaf.passes = (*leaf.passes[-_PASSES:], this)
+            if not create_graph and type(g) is ndarray and type(old._raw) is ndarray and _may_add_to(old):
+                sums.append(old._raw)
+                addends.append(g)
+            elif not create_graph and LOCAL.recorder is not None:
+                LOCAL.recorder.bring(old)
+                hold(old, laid_as(old._raw + _raw(g), old._raw))
+                refresh(old)
+            else:
+                fresh.append(tensor)
+                fresh_grads.append(wrapped(old + g) if create_graph else wrap(old._raw + _raw(g)))
+        for tensor, g in retained:
+            fresh.append(tensor)
+            fresh_grads.append(_own(g, escaped) if tensor._grad is None else tensor._grad + wrapped(g))
+        # map() below runs in C from one end to the other: no signal handler and no other thread gets in between.
+        if sums:
+            deque(map(np.add, sums, addends, sums), 0)
+        deque(map(setattr, fresh, repeat("_grad"), fresh_grads), 0)
+    for leaf, tensor, g in hooked:
+        accumulated(leaf, tensor, g, create_graph)
+
+
+def _first(leaf: Leaf, g: Any, escaped: set[int]) -> bool:
+    """Write the only gradient of a sweep, if it is an ordinary array and the leaf's first: one step as it is."""
+    tensor = leaf.tensor()
+    if tensor is None or type(g) is not ndarray or leaf.hooks is not None:
+        return False
+    grad = _own(g, escaped)
+    with _ACCUMULATE:
+        if tensor._grad is not None or tensor._edge is None:
+            return False
+        leaf.added = 1
+        leaf.passes = (LOCAL.sweep.freed,)
+        tensor._grad = grad
+    return True
+
+
+def _may_add_to(old: Tensor) -> bool:
+    """Whether a gradient can be added in place; those who saved its values, or look at them, are told that it will be."""
+    data = old._raw
+    if not data.flags.writeable:
+        return False
+    if data.base is not None or getrefcount(data) > _ALONE:
+        if 0 in data.strides:  # expanded: its elements are one
+            return False
+        about_to_write(data)
+        wrote(data, "backward", LOCAL.sweep.freed.where)
+    return True
+
+
+def _alone() -> int:
+    """What ``getrefcount`` says, in ``_may_add_to``, of an array that only its tensor holds."""
+    tensor = wrap(np.empty(1))
+    data = tensor._raw
+    return getrefcount(data)
+
+
+_ALONE = _alone()
+
+
+def _raw(g: Any) -> Any:
+    return g._raw if isinstance(g, Tensor) else g
+
+
+def _own(g: Any, escaped: set[int]) -> Tensor:
+    """A tensor for ``.grad`` that shares its memory with nothing else."""
+    if type(g) is ndarray:
+        if g.base is not None or id(g) in escaped:
+            g = g.copy()
+        escaped.add(id(g))
+        tensor = new(Tensor)  # an ordinary one, also in inference mode
+        tensor._raw = g if not SPECIAL or LOCAL.recorder is None else LOCAL.recorder.made(tensor, g)
+        tensor._edge = None
+        tensor._cut = GRADIENT
+        return tensor
+    if not isinstance(g, Tensor):
+        tensor = wrap(g)
+        tensor._cut = GRADIENT
+        return tensor
+    tensor = wrap(g._raw.copy() if type(g._raw) is ndarray else g._raw, g._edge)
+    if tensor._edge is None:
+        tensor._cut = g._cut if g._cut is not None and g._cut.of_gradient else LINEAR
+    return tensor

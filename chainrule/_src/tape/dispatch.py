@@ -1,0 +1,283 @@
+"""Who handles an operation, and what it leaves on the tape.
+
+``bind`` hands an operation to the highest-ranked operand: an interpreter's value outranks plain arrays, a tensor
+outranks what it holds. Lower operands are constants to it, which is what keeps nested derivatives apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import is_array, unscalar
+from chainrule._src.arrays.dtypes import as_dtype
+from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.messages import errors
+from chainrule._src.rules.primitive import TABLE, Primitive
+from chainrule._src.tape.devices import on_one_device
+from chainrule._src.tape.eager import LOOPS, new_node
+from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
+from chainrule._src.tape.node import Node, Output, next_seq
+from chainrule._src.tape.protocol import ArrayLike
+from chainrule._src.tape.protocol import plain as plain_array
+from chainrule._src.tape.saved import pack
+from chainrule._src.tape.tensor import InferenceTensor, Tensor, wrap
+from chainrule._src.tape.versions import protected
+from chainrule._src.tape.view import viewed
+from chainrule._src.tape.warned import at_users_line, is_ours
+
+ndarray = np.ndarray
+new = object.__new__
+
+#: interpreter type -> its ``handle(prim, operands, params, level)``
+INTERPRETERS: dict[type, Callable[..., Any]] = {}
+
+
+def rank(x: Any) -> int:
+    """0 for plain arrays and numbers, 1 for tensors of arrays, 2·level for an interpreter's value, +1 for its tensor."""
+    kind = type(x)
+    if kind is ndarray:
+        return 0
+    if kind is Tensor or isinstance(x, Tensor):
+        data = x._raw
+        return 1 if type(data) is ndarray else 2 * data.level + 1
+    if kind in INTERPRETERS or isinstance(x, ArrayLike):
+        level: int = x.level
+        return 2 * level
+    return _FACE if hasattr(kind, "_tensor") else 0
+
+
+_FACE = -1  # an Array, which stands for its tensor
+
+
+def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
+    """Apply a primitive to operands of any kind."""
+    if SPECIAL and LOCAL.recorder is not None:
+        LOCAL.recorder.bring_all(operands)
+    if len(operands) == 1:
+        (x,) = operands
+        if type(x) is Tensor and type(x._raw) is ndarray and len(prim.outputs) == 1:
+            return record_unary(prim, x, params)
+    top = 0
+    foreign = False
+    for x in operands:
+        if type(x) is Tensor:
+            data = x._raw
+            if type(data) is ndarray:
+                r = 1
+            else:
+                r = 2 * data.level + 1
+                foreign = foreign or r == 1
+        else:
+            r = rank(x)
+        if r > top:
+            top, highest = r, x
+        elif r == _FACE:
+            return bind(prim, [getattr(y, "_tensor", y) for y in operands], params)
+    if foreign:
+        operands = on_one_device(operands)
+    if top == 0:
+        if SPECIAL and LOCAL.watch is not None:
+            return LOCAL.watch.forward(prim, operands, params)
+        return prim.value(*operands, **params)
+    if top & 1:
+        return record(prim, operands, params, top)
+    handler = INTERPRETERS[type(highest)]
+    if not is_ours(prim):
+        return handler(prim, operands, params, top // 2)
+    return at_users_line(handler, prim, operands, params, top // 2)
+
+
+def _value(prim: Primitive, datas: Any, params: dict[str, Any]) -> Any:
+    return prim.value(*datas, **params)
+
+
+def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> Any:
+    """Compute on the data of the tensors of rank ``top`` and, where one requires grad, put a node on the tape."""
+    datas = []
+    edges = []
+    level = top // 2
+    needs = inference = plain = False
+    for x in operands:
+        if type(x) is Tensor and top == 1:
+            edge = x._edge
+            datas.append(x._raw)
+            edges.append(edge)
+            if edge is not None:
+                needs = True
+        elif isinstance(x, Tensor) and (top == 1 or getattr(x._raw, "level", 0) == level):
+            if type(x) is InferenceTensor:
+                inference = True
+            held = x._raw
+            datas.append(held)
+            edge = x._edge
+            edges.append(edge)
+            if edge is not None:
+                needs = True
+        else:
+            constant = top > 1 and type(x) is Tensor and x._edge is None and is_array(x._raw)
+            datas.append(x._raw if constant else plain_array(x))
+            edges.append(None)
+            plain = plain or isinstance(x, ndarray)
+    watch = LOCAL.watch if SPECIAL else None
+    if top > 1:
+        held = INTERPRETERS[type(held)]  # what ranks highest now
+        out = at_users_line(held, prim, datas, params, level) if is_ours(prim) else held(prim, datas, params, level)
+    elif watch is not None:
+        out = watch.forward(prim, datas, params)
+    else:
+        out = at_users_line(_value, prim, datas, params) if is_ours(prim) else prim.value(*datas, **params)
+    several = isinstance(out, tuple)
+    if not needs or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or (several and not out):
+        return _unrecorded(prim, operands, out, needs, params)
+    if not several:
+        if type(out) is not ndarray:
+            out = unscalar(out)
+        if out.dtype.kind not in "fc":
+            check_has_derivative(prim, out)
+            return _unrecorded(prim, operands, out, needs, params)
+    in_avals = _in_avals(prim, datas, out[0] if several else out)
+    saved = _saved(prim, datas, edges, out) if prim.saves else ()
+    if plain and saved:
+        saved = tuple([protected(v) if type(v) is ndarray and any(v is x for x in operands) else v for v in saved])
+    if inference and not LOCAL.traced:
+        _check_inference(prim, operands, saved)
+    node = new_node(prim, params, tuple(edges), saved, in_avals)
+    if SPECIAL:
+        _apply_thread_hooks(node)
+    if not several:
+        tensor = new(Tensor)
+        tensor._raw = out
+        tensor._edge = node
+        if prim.view:
+            viewed(tensor, operands[0], prim, params)
+        results: Any = tensor
+    else:
+        seq = next_seq()
+        node.params = {**params, "_outputs": tuple((shape_of(o), o.dtype) for o in out)}
+        results = tuple(wrap(o, Output(node, i, seq)) if o.dtype.kind in "fc" else wrap(o) for i, o in enumerate(out))
+    return results if prim.kind != "function" else params["call"].recorded(node, datas, out, results)
+
+
+def check_has_derivative(prim: Primitive, out: Any) -> None:
+    """Raise for a result in whole units of time, which is cut off from what carries a derivative."""
+    if out.dtype.kind in "mM":
+        raise errors.time_in_derivative(prim.name, out.dtype)
+
+
+def record_unary(prim: Primitive, x: Tensor, params: dict[str, Any], out: Any = None) -> Tensor:
+    """``record`` for the commonest case: one tensor of an ordinary array. ``out`` is the value, if it is known."""
+    if SPECIAL and LOCAL.recorder is not None:
+        return bind(prim, (x,), params)  # type: ignore[no-any-return]
+    data = x._raw
+    edge = x._edge
+    dtype = data.dtype
+    if out is None:
+        if SPECIAL and LOCAL.watch is not None:
+            out = LOCAL.watch.forward(prim, (data,), params)
+        else:
+            out = at_users_line(_value, prim, (data,), params) if is_ours(prim) else prim.value(data, **params)
+        if type(out) is not ndarray:
+            out = unscalar(out)
+    if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or out.dtype.kind not in "fc":
+        return _unrecorded(prim, (x,), out, edge is not None, params)  # type: ignore[no-any-return]
+    in_avals = ((data.shape, dtype),) if prim.needs_avals or out.dtype is not dtype or dtype.kind == "c" else None
+    saved = tuple([out if name == "out" else data for name in prim.saves]) if prim.saves else ()
+    node = new_node(prim, params, (edge,), saved, in_avals)
+    if SPECIAL:
+        _apply_thread_hooks(node)
+    tensor = new(Tensor)
+    tensor._raw = out
+    tensor._edge = node
+    if prim.view:
+        viewed(tensor, x, prim, params)
+    return tensor
+
+
+if LOOPS is not None:  # the same, of tensors of float arrays outside of all modes
+    LOOPS.recorders(bind, record_unary)
+    bind, record_unary = LOOPS.bind, LOOPS.record_unary
+Primitive.bind = staticmethod(bind)
+
+
+def _apply_thread_hooks(node: Node) -> None:
+    """What this thread's modes want done with a node."""
+    if LOCAL.saved_hooks and node.saved:
+        pack(node)
+    if LOCAL.watch is not None:
+        LOCAL.watch.recorded(node)
+
+
+def _unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: dict[str, Any]) -> Any:
+    """Tensors without an edge, which remember where the path to a tensor that requires grad was cut."""
+    cut = None
+    if LOCAL.mode.silent:
+        pass
+    elif needs:
+        kind = "no_grad" if not recording() else prim.name
+        cut = errors.Cut(kind, errors.user_line(), tuple(x for x in operands if isinstance(x, Tensor) and x._edge))
+    else:
+        for x in operands:
+            if isinstance(x, Tensor) and x._edge is None and x._cut is not None:
+                cut = x._cut
+                break
+    if isinstance(out, tuple):
+        results = tuple(wrap(o) for o in out)
+        for tensor in results:
+            tensor._cut = cut
+        return results
+    tensor = wrap(out)
+    tensor._cut = cut
+    if prim.view:
+        viewed(tensor, operands[0], prim, params)
+    return tensor
+
+
+def _check_inference(prim: Primitive, operands: Any, saved: tuple[Any, ...]) -> None:
+    """Tensors of inference mode have no versions, so nothing would notice if a saved one was overwritten."""
+    for x in operands:
+        if type(x) is InferenceTensor and any(value is x._raw for value in saved):
+            raise errors.inference_saved(prim.name)
+
+
+def _in_avals(prim: Primitive, datas: Any, out: Any) -> tuple[Any, ...] | None:
+    """Shape and dtype of each operand, where undoing broadcasting or promotion (or the row itself) will ask for it."""
+    dtype = out.dtype
+    shape = out.shape if prim.kind == "elementwise" else None
+    needed = prim.needs_avals or dtype.kind == "c"
+    avals: list[Any] = []
+    for i, x in enumerate(datas):
+        x = getattr(x, "_raw", x)
+        aval = getattr(x, "shape", ()), getattr(x, "dtype", dtype)
+        avals.append(aval)
+        if len(datas) == 2 and not hasattr(x, "dtype") and (i or isinstance(prim.value, np.ufunc)):
+            continue  # a number beside an array, as in ``api.functions``
+        needed = needed or aval[1] != dtype or (shape is not None and aval[0] != shape)
+    return tuple(avals) if needed else None
+
+
+def _saved(prim: Primitive, datas: Any, edges: Any, out: Any) -> tuple[Any, ...]:
+    """What the rules of the operands that require grad name; None for the rest."""
+    saved: list[Any] = []
+    for name, users in zip(prim.saves, prim.save_users, strict=True):
+        if users is not None and not prim.variadic:
+            for i in users:
+                if edges[i] is not None:
+                    break
+            else:
+                saved.append(None)
+                continue
+        if name in prim.operands:
+            saved.append(datas if prim.variadic else datas[prim.operands.index(name)])
+        elif name == "out":
+            saved.append(out)
+        else:
+            saved.append(out[prim.outputs.index(name)])
+    return tuple(saved)
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """The array-like in another dtype: itself, if it has it."""
+    return x if dtype_of(x) == dtype else bind(TABLE["cast"], (x,), {"dtype": as_dtype(dtype)})

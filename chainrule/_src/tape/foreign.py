@@ -1,0 +1,497 @@
+"""Arrays of other libraries as data: Dask's, CuPy's, pydata/sparse's, unyt's.
+
+A rule's NumPy calls arrive at the array's own ``__array_ufunc__`` and ``__array_function__``, so what it computes is such
+an array again: lazy, on the GPU, sparse, with units. ``Foreign`` stands around one wherever the rest of the package
+expects an array-like; users never hold it. Its rank is an ndarray's. Nothing here turns an array into one of NumPy's:
+what would need to is an error that names the conversion.
+"""
+
+# ruff: noqa: SIM905 -- lists of names read better as words
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.any_array import is_array
+from chainrule._src.arrays.libraries import Library, is_foreign, library_of
+from chainrule._src.messages import errors
+from chainrule._src.tape.protocol import FOREIGN, ArrayLike, array_function, array_ufunc, plain
+
+ndarray = np.ndarray
+
+#: NumPy function -> what computes it from other NumPy functions, for libraries that lack it
+FORMS: dict[Any, Callable[..., Any]] = {}
+
+#: a ufunc's reduction or accumulation, as the function that other libraries know it by
+_REDUCTIONS: dict[tuple[np.ufunc, str], Any] = {
+    (np.add, "reduce"): np.sum,
+    (np.multiply, "reduce"): np.prod,
+    (np.maximum, "reduce"): np.max,
+    (np.minimum, "reduce"): np.min,
+    (np.logical_and, "reduce"): np.all,
+    (np.logical_or, "reduce"): np.any,
+    (np.add, "accumulate"): np.cumsum,
+    (np.multiply, "accumulate"): np.cumprod,
+}
+
+
+#: what no number is on the other side of: an ``initial`` that only counts where there is nothing to reduce
+_LEAST: dict[Any, float] = {np.maximum: -np.inf, np.minimum: np.inf}
+
+
+class Foreign(ArrayLike):
+    """Another library's array, as an array-like of this package.
+
+    Attributes:
+        payload: the array.
+        library: where it comes from.
+    """
+
+    __slots__ = ("dtype", "library", "payload", "shape")
+    level = 0  # as plain as an ndarray
+
+    def __init__(self, payload: Any) -> None:
+        self.payload = payload
+        kind: Any = type(payload)
+        self.library: Library = library_of(kind)
+        self.library.check(payload)
+        self.shape = self.library.shape(payload)
+        self.dtype = np.dtype(payload.dtype)
+
+    # -- NumPy's calls -----------------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        if not all(map(_is_data, inputs)):
+            return array_ufunc(self, ufunc, method, *inputs, out=out, **kwargs)
+        if method == "__call__":
+            return self._call(ufunc, inputs, kwargs, out)
+        if method == "at" and self.library.strided is not None:
+            return self._call(ufunc.at, inputs, kwargs, None)
+        function = _REDUCTIONS.get((ufunc, method))
+        if function is None:
+            raise errors.foreign_lacks(self, f"{ufunc.__name__}.{method}")
+        if method == "reduce":
+            kwargs.setdefault("axis", 0)
+            if (initial := kwargs.pop("initial", None)) is not None and not (
+                inputs[0].size and initial == _LEAST.get(ufunc)
+            ):
+                return ufunc(self._call(function, inputs, kwargs, out), initial)
+        return self._call(function, inputs, kwargs, out)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if not all(map(_is_data_type, types)):
+            return array_function(self, function, types, args, kwargs)
+        kwargs = dict(kwargs)
+        return self._call(function, args, kwargs, kwargs.pop("out", None))
+
+    def _call(self, function: Any, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
+        """What the library gives for a NumPy function, or a form of it that it does know."""
+        if out is not None and out is not Ellipsis:
+            if writable(target := out[0] if isinstance(out, tuple) else out):
+                target[...] = self._call(function, args, kwargs, None)
+                return target
+            raise errors.foreign_lacks(self, f"{function.__name__}(..., out=)")
+        self._check_one_library((args, kwargs))
+        library = self.library
+        form = FORMS.get(function)
+        own = library.own.get(function)
+        if own is None and not isinstance(function, np.ufunc) and library.lacks(function):
+            if form is None:
+                raise errors.foreign_lacks(self, _name_of(function))
+            return form(*args, **kwargs)
+        if library.by_keyword:
+            args, kwargs = _by_keyword(function, args, kwargs)
+        try:
+            if own is not None:
+                return adopted(own(*_opened(args), **_opened(kwargs)))
+            return adopted(library.call(function, self.payload, _opened(args), _opened(kwargs)))
+        except Exception as error:
+            if form is not None:
+                return form(*args, **kwargs)
+            if not self._means_lack(error):
+                raise
+            raise errors.foreign_lacks(self, _name_of(function), error) from error
+
+    def _means_lack(self, error: Exception) -> bool:
+        """Whether the library has no such function, or not for such arrays; other errors are NumPy's or the user's."""
+        lacking = isinstance(error, (TypeError, NotImplementedError, AttributeError, AssertionError))
+        return lacking or self.library.refuses(error)
+
+    def elementwise(self, function: Any, *others: Any) -> Any:
+        """A function of ndarrays, of every element of this array (and of the other operands, which broadcast)."""
+        if self.library.elementwise is None:
+            raise errors.foreign_lacks(self, getattr(function, "__name__", "this function").strip("_"))
+        return adopted(self.library.elementwise(function, self.payload, *_opened(others)))
+
+    def by_row(self, name: str, form: Callable[..., Any], **params: Any) -> Any:
+        """What a row computes of this, for rows whose values write into memory of NumPy's: the library's way, or ``form``."""
+        own = self.library.rows.get(name)
+        return form(self, **params) if own is None else adopted(own(self.payload, **params))
+
+    def like(self, other: Any) -> Foreign:
+        """The same, cut into chunks as another array of the shape is."""
+        again = self.library.like(self.payload, getattr(other, "shape", None))
+        return self if again is self.payload else Foreign(again)
+
+    def _check_one_library(self, arguments: Any) -> None:
+        for x in _flat(arguments):
+            if type(x) is Foreign and x.library is not self.library:
+                raise errors.mixed_libraries(self, x)
+
+    def __getattr__(self, name: str) -> Any:
+        """A method that an ndarray has, as NumPy's function of that name."""
+        function = getattr(np, name, None)
+        if name in _METHODS and function is not None:
+            return functools.partial(function, self)
+        raise AttributeError(f"a {type(self.payload).__name__} of {self.library.name} has no {name!r} in a rule")
+
+    def _not_in_place(self, other: Any) -> Any:
+        return NotImplemented  # so that Python takes the operator without =
+
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = _not_in_place
+    __imatmul__ = __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _not_in_place
+
+    def __getitem__(self, index: Any) -> Any:
+        items = tuple(map(_as_integers, index)) if type(index) is tuple else (_as_integers(index),)
+        if any(map(_is_truth, items)):
+            return self._at_places(items)
+        try:
+            return adopted(self.library.element(self.payload, _opened(_masks_apart(items))))
+        except Exception as error:
+            if any(isinstance(item, ndarray) for item in items):
+                return self._at_places(items)
+            if not self._means_lack(error):
+                raise
+            raise errors.foreign_lacks(self, "ndarray.__getitem__", error) from error
+
+    def _at_places(self, items: Any) -> Any:
+        """An index with several arrays: the places that it names, read along one long axis."""
+        places = np.arange(self.size).reshape(self.shape)[_masks_apart(items)]
+        return np.reshape(np.take(np.reshape(self, (self.size,)), places.ravel(), axis=0), places.shape)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if self.library.strided is None:
+            raise errors.foreign_write(self)
+        self.library.call(operator.setitem, self.payload, (self.payload, _opened(index), _opened(value)), {})
+
+    def strided(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """A view of this memory with a shape and strides."""
+        if self.library.strided is None:
+            raise errors.foreign_lacks(self, "lib.stride_tricks.as_strided")
+        return adopted(self.library.strided(self.payload, shape, strides))
+
+    def reshape(self, *shape: Any) -> Any:
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def copy(self, order: str = "K") -> Any:
+        return Foreign(self.payload.copy()) if hasattr(self.payload, "copy") else self
+
+    def transpose(self, *axes: Any) -> Any:
+        return np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        if self.dtype == dtype:
+            return self
+        return adopted(self.library.call(lambda: self.payload.astype(dtype), self.payload, (), {}))
+
+    @property
+    def real(self) -> Any:
+        return adopted(np.real(self.payload)) if self.dtype.kind == "c" else self
+
+    @property
+    def imag(self) -> Any:
+        return adopted(np.imag(self.payload))
+
+    # -- what the rest of the package asks an array-like ------------------------------------------------------------------
+
+    @classmethod
+    def constant(cls, data: Any, level: Any) -> Any:
+        return data
+
+    @property
+    def inside(self) -> Any:
+        """The numbers, for checks of places, if they are on a GPU; what is still to be computed is not read."""
+        if self.library.gpu(self.payload) is None:
+            raise errors.foreign_to_numpy(self)
+        return self.read()
+
+    @property
+    def moving(self) -> bool:
+        return False
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Where there is no memory to be known, those of an ndarray in row order."""
+        if self.library.strided is not None:
+            return tuple(self.payload.strides)
+        steps = [self.dtype.itemsize]
+        for n in reversed(self.shape[1:]):
+            steps.insert(0, steps[0] * n)
+        return tuple(steps[: len(self.shape)])
+
+    def detached(self) -> Foreign:
+        return self
+
+    def on_numbers(self, function: Callable[[Any], Any]) -> Any:
+        return function(self)
+
+    @classmethod
+    def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Any:
+        return numbers
+
+    def read(self) -> ndarray[Any, Any]:
+        return np.asarray(self.library.to_numpy(self.payload))
+
+    @property
+    def readable(self) -> bool:
+        return False
+
+    @property
+    def shown(self) -> Any:
+        """The numbers of an array on a GPU, which are soon there; others may be many, or still to be computed."""
+        return None if self.library.gpu(self.payload) is None else self.read()
+
+    def described(self, suffixes: list[str]) -> str:
+        return f"tensor({', '.join([repr(self.payload), *suffixes])})"
+
+    def _only(self) -> Any:
+        """The number, if it is soon there: a rule must not go by numbers to be computed; a user's tensor reads them."""
+        if self.library.strided is None:
+            raise errors.foreign_to_numpy(self)
+        return self.read()
+
+    def __bool__(self) -> bool:
+        return bool(self._only())
+
+    def __int__(self) -> int:
+        return int(self._only())
+
+    def __float__(self) -> float:
+        return float(self._only())
+
+    def __complex__(self) -> complex:
+        return complex(self._only())
+
+    def __repr__(self) -> str:
+        return repr(self.payload)
+
+    def __reduce__(self) -> Any:
+        return Foreign, (self.payload,)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise errors.foreign_to_numpy(self)
+
+
+#: methods of an ndarray that are NumPy's functions of their names
+_METHODS = frozenset(
+    "all any argmax argmin clip conj copy cumprod cumsum diagonal dot max mean min nonzero prod ravel repeat round "
+    "searchsorted sort squeeze std sum swapaxes take trace var".split()
+)
+
+
+def _module_of(function: Any) -> str:
+    return getattr(function, "__module__", None) or ""
+
+
+def _name_of(function: Any) -> str:
+    if isinstance(ufunc := getattr(function, "__self__", None), np.ufunc):
+        return f"{ufunc.__name__}.{function.__name__}"
+    module = _module_of(function).removeprefix("numpy").removeprefix(".")
+    return f"{module}.{function.__name__}" if module and not module.startswith("_") else str(function.__name__)
+
+
+def _by_keyword(function: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The arguments with axes, and what is behind them, by keyword."""
+    names = [] if isinstance(function, np.ufunc) else list(_parameters(function))
+    at = next((k for k, name in enumerate(names[: len(args)]) if name == "axis"), len(args))
+    named = {**dict(zip(names[at:], args[at:], strict=False)), **kwargs}
+    return args[:at], {name: value for name, value in named.items() if value is not np._NoValue}
+
+
+@functools.cache
+def _parameters(function: Any) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def _is_truth(item: Any) -> bool:
+    """Whether an entry of an index is one boolean, which adds an axis."""
+    return isinstance(item, (bool, np.bool)) or (type(item) is ndarray and item.dtype == bool and not item.ndim)
+
+
+def _as_integers(item: Any) -> Any:
+    """A list in an index as an array."""
+    return np.asarray(item) if isinstance(item, list) else item
+
+
+def _masks_apart(items: tuple[Any, ...]) -> Any:
+    """An index whose masks are integers: what is selected has a size that is known. 0-d arrays are integers."""
+    found: list[Any] = []
+    for item in items:
+        if isinstance(item, ndarray) and item.dtype == bool and item.ndim:
+            found += item.nonzero()
+        else:
+            whole = isinstance(item, (ndarray, np.integer)) and not item.ndim and not _is_truth(item)
+            found.append(int(item) if whole else item)
+    return tuple(found)
+
+
+def adopted(x: Any) -> Any:
+    """What a library's function gave: its arrays in ``Foreign``, NumPy's as they are, also in a tuple or a list."""
+    if is_foreign(type(x)):
+        return Foreign(x)
+    if isinstance(x, np.generic):
+        return np.asarray(x)
+    if isinstance(x, (tuple, list)):
+        return type(x)(map(adopted, x)) if not hasattr(x, "_make") else x._make(map(adopted, x))
+    return x
+
+
+def in_memory(values: list[Any]) -> list[Any]:
+    """Values with NumPy's arrays in the place of other libraries': for callers whose users asked for the numbers.
+
+    Lazy arrays are computed together, so that work they share is done once.
+    """
+    found = [plain(x) if is_foreign(type(x)) else x for x in values]
+    at = [i for i, x in enumerate(found) if type(x) is Foreign]
+    if not at:
+        return found
+    library = found[at[0]].library
+    together = library.all_to_numpy
+    if together is None or any(found[i].library is not library for i in at):
+        arrays = [found[i].read() for i in at]
+    else:
+        arrays = together([found[i].payload for i in at])
+    for i, array in zip(at, arrays, strict=True):
+        found[i] = array
+    return found
+
+
+def _opened(x: Any) -> Any:
+    """Arguments with the libraries' arrays for ``Foreign``."""
+    kind = type(x)
+    if kind is Foreign:
+        return x.payload
+    if kind is tuple or kind is list:
+        return kind([_opened(item) for item in x])
+    if kind is dict:
+        return {key: _opened(item) for key, item in x.items()}
+    return x
+
+
+def _flat(x: Any) -> Any:
+    if isinstance(x, (tuple, list)):
+        for item in x:
+            yield from _flat(item)
+    elif type(x) is dict:
+        yield from _flat(tuple(x.values()))
+    else:
+        yield x
+
+
+def _is_data(x: Any) -> bool:
+    return _is_data_type(type(x))
+
+
+def _is_data_type(kind: Any) -> bool:
+    return (
+        kind is Foreign
+        or not hasattr(kind, "__array_ufunc__")
+        or issubclass(kind, (ndarray, np.generic))
+        or is_foreign(kind)
+    )
+
+
+def innermost(x: Any) -> Foreign | None:
+    """The other library's array that holds the numbers of a tensor or of a transformation's value; None: there is none."""
+    while x is not None and type(x) is not ndarray:
+        if type(x) is Foreign:
+            return x
+        x = x.inside if isinstance(x, ArrayLike) else getattr(x, "_raw", None)
+    return None
+
+
+def gpu_number(x: Any) -> int | None:
+    """The number of the GPU that the numbers of an array or a tensor lie on; None: in the computer's memory."""
+    found = innermost(x)
+    return None if found is None else found.library.gpu(found.payload)
+
+
+def of_elements(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A row's value that needs the numbers of ndarrays: other libraries are asked to apply it to each element."""
+
+    @functools.wraps(function)
+    def value(x: Any, *others: Any) -> Any:
+        return x.elementwise(function, *others) if type(x) is Foreign else function(x, *others)
+
+    return value
+
+
+def writable(*xs: Any) -> bool:
+    """Whether all are arrays whose memory a rule can write: NumPy's, CuPy's."""
+    return all(is_array(x) or (type(x) is Foreign and x.library.strided is not None) for x in xs)
+
+
+def zeros_beside(x: Any, shape: Any, dtype: Any) -> Any:
+    """Zeros where the numbers of an array, or of a tensor of one, are."""
+    found = innermost(x)
+    return np.zeros(shape, dtype) if found is None else np.zeros_like(found, np.dtype(dtype), shape=tuple(shape))
+
+
+def divisor(x: Any, zero: Any) -> Any:
+    """x to divide by: 1, of the unit that x has, where it is ``zero``."""
+    found = None if type(x) is ndarray else innermost(x)
+    units = None if found is None else getattr(found.payload, "units", None)
+    return np.where(zero, 1 if units is None else adopted(found.dtype.type(1) * units), x)  # type: ignore[union-attr]
+
+
+def beside(x: Any, constant: Any) -> Any:
+    """A constant where an array is; what is there already stays."""
+    if type(x) is not Foreign or type(constant) is Foreign:
+        return constant
+    return zeros_beside(x, constant.shape, constant.dtype) + constant
+
+
+def row_order(x: Any) -> Any:
+    """The array in row order: itself, if NumPy's is in that order."""
+    return copied(x, "C") if type(x) is Foreign else np.ascontiguousarray(x)
+
+
+def copied(x: Any, order: Any = "K") -> Any:
+    """A copy, in memory of its own, where an array is."""
+    return np.copy(x, order) if type(x) is Foreign else np.array(x, order=order, copy=True)
+
+
+def ones_of(data: Any) -> Any:
+    """Ones of the shape and dtype of an array-like, by its own library."""
+    if type(data) is Foreign:
+        return np.ones_like(data)
+    return np.ones(data.shape, data.dtype) if data.shape else np.array(1, data.dtype)
+
+
+def _take(x: Any, indices: Any, axis: int | None = None, **options: Any) -> Any:
+    """``np.take`` at indices of several axes, by one of a single axis."""
+    if axis is None:
+        x, axis = np.reshape(x, (x.size,)), 0
+    axis %= x.ndim
+    places = np.asarray(indices)
+    flat = x[(*(slice(None),) * axis, places.ravel())]
+    return flat if places.ndim == 1 else np.reshape(flat, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
+
+
+def _take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
+    grid: list[Any] = list(np.indices(indices.shape, sparse=True))
+    grid[axis] = indices
+    return x[tuple(grid)]
+
+
+FORMS[np.take] = _take
+FORMS[np.take_along_axis] = _take_along_axis
+FORMS[np.astype] = lambda x, dtype, copy=True: x.astype(dtype)
+
+FOREIGN.append(Foreign)

@@ -1,0 +1,106 @@
+"""Running users' hooks during a backward pass, and checking what they return.
+
+A hook gets tensors. What it returns in place of a gradient must have that gradient's type, shape and dtype; anything else raises
+before any ``.grad`` was written. It may keep what it was given or what it returned: the sweep remembers those arrays as escaped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.messages import errors
+from chainrule._src.tape.modes import LOCAL, grad_mode
+from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.tensor import Tensor, wrapped
+
+ndarray = np.ndarray
+
+
+def tensor_hooks(edge: Any, g: Any, hooks: Any, retained: list[Any], create_graph: bool) -> Any:
+    """The hooks of the tensor(s) at an edge; then its gradient is kept, if it is retained, whatever came first."""
+    if hooks.tensor:
+        with grad_mode(create_graph):
+            for hook in list(hooks.tensor.values()):
+                mark_escaped(g)
+                result = hook(wrapped(g))
+                if result is not None:
+                    g = _bare(_replacement(hook, result, g), create_graph)
+        mark_escaped(g)
+    if hooks.retain is not None:
+        tensor = hooks.retain()
+        if tensor is not None:
+            retained.append((tensor, g))
+    return g
+
+
+def pre_hooks(g: Any, hooks: Any, create_graph: bool) -> Any:
+    """The hooks before a node's rule: they see and may replace the cotangents of its outputs."""
+    parts = g if type(g) is list else [g]
+    given = tuple(None if p is None else wrapped(p) for p in parts)
+    with grad_mode(create_graph):
+        for hook in list(hooks.pre.values()):
+            given = _replacements(hook, hook(given), given)
+    bare = [None if p is None else _bare(p, create_graph) for p in given]
+    mark_escaped(*parts, *bare)
+    return bare if type(g) is list else bare[0]
+
+
+def post_hooks(grads: Any, g: Any, hooks: Any, create_graph: bool) -> Any:
+    """The hooks after a node's rule: they see what it was given and may replace what it computed."""
+    given = tuple(None if r is None else wrapped(r) for r in grads)
+    outs = tuple(None if p is None else wrapped(p) for p in (g if type(g) is tuple else (g,)))
+    with grad_mode(create_graph):
+        for hook in list(hooks.post.values()):
+            given = _replacements(hook, hook(given, outs), given)
+    bare = tuple(None if r is None else _bare(r, create_graph) for r in given)
+    mark_escaped(*grads, *(p._raw for p in outs if p is not None), *bare)
+    return bare
+
+
+def _replacements(hook: Any, results: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    if results is None:
+        return given
+    if not isinstance(results, tuple):
+        raise errors.hook_type("tuple", results)
+    if len(results) != len(given):
+        raise errors.hook_count(hook, len(results), len(given))
+    for result, before in zip(results, given, strict=True):
+        if before is None and result is not None:
+            raise errors.hook_fills_none()
+    return tuple(None if r is None else _replacement(hook, r, g) for r, g in zip(results, given, strict=True))
+
+
+def _replacement(hook: Any, result: Any, g: Any) -> Any:
+    if not isinstance(result, Tensor):
+        raise errors.hook_type("Variable", result)
+    if result._raw.shape != tuple(g.shape):
+        raise errors.hook_shape(hook, tuple(g.shape), result._raw.shape)
+    if result._raw.dtype != g.dtype:
+        raise errors.hook_dtype(hook, g.dtype, result._raw.dtype)
+    return result
+
+
+def _bare(g: Any, create_graph: bool) -> Any:
+    return g if create_graph else g._raw
+
+
+def mark_escaped(*gradients: Any) -> None:
+    """Note that users have seen these gradients: they may have kept them, so no ``.grad`` may be the same memory."""
+    sweep = LOCAL.sweep
+    if sweep is not None:
+        for g in gradients:
+            if type(g) is ndarray:
+                sweep.escaped.add(id(g if g.base is None else g.base))
+
+
+def accumulated(leaf: Leaf, tensor: Tensor, g: Any, create_graph: bool) -> None:
+    """The hooks that run once a leaf's ``.grad`` is written."""
+    with grad_mode(create_graph):
+        for hook in list(leaf.hooks.post_accumulate.values()):  # type: ignore[union-attr]
+            result = hook(tensor)
+            if result is not None:
+                raise errors.hook_returned(hook) if isinstance(result, Tensor) else errors.hook_type("Variable", result)
+        for hook in list(leaf.hooks.post.values()):  # type: ignore[union-attr]
+            _replacements(hook, hook((), (wrapped(g),)), ())

@@ -1,0 +1,328 @@
+"""In-place operations, and views that share memory with a base.
+
+An in-place operation is computed as the ordinary one; then its value is written into the tensor's memory and its
+history becomes the tensor's. If the tensor is a view, its base (and the base's other views) change too: the base's
+history continues with a CopySlices node, and every view's edge is made anew from its base's.
+
+Array-likes that cannot be written (inside a transformation) get new data by the same route; so does an ordinary tensor,
+made inside the transformed function, that such a value is written into.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays import promotion
+from chainrule._src.arrays.any_array import is_recorded
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.messages import errors
+from chainrule._src.rules.primitive import TABLE
+from chainrule._src.tape import dispatch
+from chainrule._src.tape.eager import new_node
+from chainrule._src.tape.foreign import Foreign
+from chainrule._src.tape.modes import LOCAL, SPECIAL, grad_mode, recording
+from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.protocol import detached
+from chainrule._src.tape.tensor import InferenceTensor, Tensor, hold, wrap
+from chainrule._src.tape.versions import BEFORE_WRITE, about_to_write, wrote
+from chainrule._src.tape.view import Step, Through, View, is_read_only, views_of
+
+ndarray = np.ndarray
+
+
+def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
+    """Raise if writing into this tensor would break autograd or the memory of its neighbours.
+
+    Where all elements become the ``same``, they may share their place in memory.
+    """
+    if not isinstance(tensor, Tensor):
+        raise errors.wrong_operand(op, 0, tensor)
+    data, view = tensor._raw, tensor._view
+    if is_read_only(tensor):
+        raise errors.read_only(op)
+    check_mode(tensor, op)
+    if LOCAL.recorder is not None:
+        LOCAL.recorder.check_writable(data)
+    if type(data) is ndarray:
+        if not same and (view is not None or 0 in data.strides) and overlaps_itself(data, view):
+            raise errors.expanded_in_place(op)
+        if not data.flags.writeable:
+            raise errors.read_only(op)
+        if BEFORE_WRITE:
+            about_to_write(data)
+    elif not same and view is not None and overlaps_itself(_as_it_would_lie(view), view):
+        raise errors.expanded_in_place(op)
+
+
+def _as_it_would_lie(view: View) -> np.ndarray[Any, Any]:
+    """An array where a view of a transformation's value would have its elements, if its base were an ordinary array."""
+    if passes_through(view.steps):
+        return np.empty(0)
+    part = replay_view(np.empty(shape_of(view.base._raw), bool), view.steps)
+    return part if type(part) is ndarray else np.empty(0)
+
+
+def check_mode(tensor: Tensor, op: str) -> None:
+    """Raise if the mode that this thread is in forbids to change the tensor."""
+    if SPECIAL and LOCAL.recorder is not None:
+        LOCAL.recorder.bring(tensor)
+    view = tensor._view
+    if view is None:
+        tensor._view = None  # a slot that is set is read faster
+    if (tensor._edge is not None or (view is not None and view.base._edge is not None)) and recording():
+        check_history(tensor, op)
+    if type(tensor) is InferenceTensor and not LOCAL.mode.inference:
+        raise errors.inference_in_place(op)
+
+
+def on_tape(tensor: Tensor) -> bool:
+    """Whether the tensor, or the one whose memory it shows, has a history."""
+    view = tensor._view
+    return tensor._edge is not None or (view is not None and view.base._edge is not None)
+
+
+def check_history(tensor: Tensor, op: str) -> None:
+    """Raise if a recorded write into this tensor could not become part of its history."""
+    view = tensor._view
+    if view is not None:
+        if view.origin:
+            raise errors.view_in_place(view.origin, op)
+        if (tensor._edge is not None or view.base._edge is not None) and view.base.is_leaf:
+            raise errors.leaf_view_in_place(op)
+    elif type(tensor._edge) is Leaf:
+        raise errors.leaf_in_place(tensor, op)
+
+
+def overlaps_itself(data: np.ndarray[Any, Any], view: View | None) -> bool:
+    """Whether two elements of an array are one place in memory: an expanded array, or windows that overlap."""
+    if not data.size:
+        return False
+    if any(step == 0 and length > 1 for step, length in zip(data.strides, data.shape, strict=True)):
+        return True
+    if view is None or all(type(p) is Through or not p.overlaps for p, _ in view.steps):
+        return False
+    extent = 0
+    for step, length in sorted(zip(map(abs, data.strides), data.shape, strict=True)):
+        if length > 1:
+            if step <= extent:
+                return True
+            extent += step * (length - 1)
+    return False
+
+
+def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
+    """Write ``result`` into the tensor's memory and continue its history with the result's."""
+    data, new = tensor._raw, result._raw
+    if new.shape != data.shape:
+        raise errors.in_place_shape(op, data.shape, new.shape)
+    if new.dtype != data.dtype:
+        if not promotion.can_cast(new.dtype, data.dtype):
+            raise errors.in_place_dtype(op, new.dtype, data.dtype)
+        result = dispatch.cast(result, data.dtype)
+        new = result._raw
+    arrays = type(data) is ndarray and type(new) is ndarray
+    if not arrays and level_of(new) > level_of(data):
+        check_own(tensor, new.level, op)
+    if type(data) is ndarray and type(new) is Foreign:
+        raise errors.foreign_into_memory(op, new)
+    if not arrays and result._edge is not None and level_of(new) < level_of(data):
+        result = wrap(data.level.constant(result))  # a history of a lower level goes inside
+        new = result._raw
+    recorded = recording()
+    if recorded and result._edge is not None and (tensor._view is not None or type(tensor._edge) is Leaf):
+        check_history(tensor, op)
+    if arrays:
+        if BEFORE_WRITE:
+            about_to_write(data)
+        data[...] = new
+        wrote(data, op, errors.user_line())
+    else:
+        hold(tensor, laid_as(new, data))
+    edge = result._edge
+    if recorded:
+        rebase_history(tensor, edge, result._cut if edge is None else None)
+    elif not arrays:
+        base = tensor if tensor._view is None else tensor._view.base
+        before = [(each, each._edge, each._cut) for each in (base, *views_of(base))]
+        rebase_history(tensor, edge, result._cut)
+        for each, history, cut in before:  # the numbers are others, and where gradients flow is not
+            each._edge, each._cut = history, cut
+    if not arrays:
+        reach_holders(tensor)
+    return tensor
+
+
+def check_own(tensor: Tensor, level: Any, op: str) -> None:
+    """Raise if a value of a level cannot be written into a tensor, which is an argument that all examples share."""
+    for x in getattr(level, "unmapped", ()):
+        if _root(x) is _root(tensor):
+            raise errors.unmapped_in_place(op)
+
+
+def _root(tensor: Tensor) -> Tensor:
+    return tensor if tensor._view is None else tensor._view.base
+
+
+def laid_as(new: Any, data: Any) -> Any:
+    """What is written while recording, laid out as the memory that it would be written to."""
+    return new.laid_as(data) if is_recorded(new) and is_recorded(data) else new
+
+
+def reach_holders(tensor: Tensor) -> None:
+    """Give the numbers that were written to a tensor to all that share its memory without sharing its history."""
+    written = tensor if tensor._view is None else tensor._view.base
+    if written._memory is None:
+        return
+    memory, at = written._memory
+    with grad_mode(False):
+        memory.numbers = _put_back(wrap(memory.numbers), wrap(detached(written._raw)), at)._raw
+    for base, steps in memory.families():
+        if base is written:
+            continue
+        for each in (base, *views_of(base)):
+            with grad_mode(False):
+                numbers = _replay(wrap(memory.numbers), steps if each is base else (*steps, *each._view.steps))._raw
+            with grad_mode(True):
+                set_numbers(each, numbers)
+
+
+def set_numbers(tensor: Tensor, numbers: Any) -> None:
+    """Give a tensor other numbers, of its shape and dtype; its derivatives are as before."""
+    hold(tensor, with_numbers(tensor._raw, numbers))
+    if type(tensor._edge) is Leaf:
+        tensor._edge.data = tensor._raw
+
+
+def with_numbers(x: Any, numbers: Any) -> Any:
+    """A value with the derivatives of ``x``, of whatever levels, and these numbers, which have none."""
+    top = max(dispatch.rank(x), dispatch.rank(numbers))
+    if type(x) is ndarray or not top:
+        return numbers
+    own, given = dispatch.rank(x) == top, dispatch.rank(numbers) == top
+    if top & 1:
+        return wrap(with_numbers(x._raw if own else x, numbers._raw if given else numbers), x._edge if own else None)
+    highest = x if own else numbers
+    return type(highest).with_numbers(x, numbers, highest.level)
+
+
+def level_of(data: Any) -> int:
+    """The transformation that a tensor's data belongs to; 0 for an array."""
+    return getattr(data, "level", 0)
+
+
+def rebase_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
+    """Make ``edge`` the tensor's, and mend its base and all views of that."""
+    view = tensor._view
+    if view is None and tensor._views is None and (tensor._edge is None or tensor._edge.hooks is None):
+        tensor._edge = edge  # the common case
+        if edge is None:
+            tensor._cut = cut
+        return
+    base = tensor if view is None else view.base
+    retaining = [(t, t._edge.hooks) for t in (base, *views_of(base)) if t._edge is not None and t.retains_grad]
+    if view is None:
+        _set_edge(tensor, edge, cut)
+    elif passes_through(view.steps):
+        with grad_mode(True):
+            whole = _put_back(wrap(base._raw, base._edge), wrap(tensor._raw, edge), view.steps)
+        hold(base, whole._raw)
+        _set_edge(base, whole._edge, whole._cut or cut)
+        refresh(base)
+        return
+    else:
+        params = {"steps": view.steps}
+        if type(base._raw) is not ndarray or type(tensor._raw) is not ndarray:
+            before: Any = base._raw
+            if base._edge is not None and level_of(before) < level_of(tensor._raw):  # its history goes inside
+                before, base._edge = wrap(before, base._edge), None
+            hold(base, laid_as(dispatch.bind(TABLE["copy_slices"], (before, tensor._raw), params), before))
+        if edge is not None or base._edge is not None:
+            in_avals = ((base._raw.shape, base._raw.dtype), (tensor._raw.shape, tensor._raw.dtype))
+            _set_edge(base, new_node(TABLE["copy_slices"], params, (base._edge, edge), in_avals=in_avals), cut)
+        elif base._cut is None:
+            base._cut = cut
+    refresh(base)
+    for each, hooks in retaining:  # hooks stay with the old value, a retained gradient goes with the tensor
+        if each._edge is None or each._edge.hooks is not hooks:
+            hooks.retain = None
+            if each._edge is not None:
+                each.retain_grad()
+
+
+def _set_edge(tensor: Tensor, edge: Any, cut: Any) -> None:
+    tensor._edge = edge
+    if edge is None:
+        tensor._cut = cut
+
+
+def refresh(base: Tensor) -> None:
+    """Make the edges (and where memory is not shared, the data) of all views of a base anew."""
+    for tensor in views_of(base):
+        view = tensor._view
+        if view.origin == "function":
+            _poison(tensor)
+            continue
+        if passes_through(view.steps):
+            with grad_mode(True):
+                part = _replay(wrap(base._raw, base._edge), view.steps)
+            hold(tensor, part._raw)
+            _set_edge(tensor, part._edge, part._cut)
+            continue
+        if type(base._raw) is not ndarray:
+            hold(tensor, replay_view(base._raw, view.steps))
+        if view.recorded and (base._edge is not None or type(tensor._edge) is not Leaf):
+            _set_edge(tensor, edge_through(base, view.steps), base._cut)
+
+
+def _poison(tensor: Tensor) -> None:
+    """Make gradients of a custom Function's output fail: it shares memory that was written to, and its rule knows not."""
+    if tensor._edge is not None:
+        in_avals = ((tensor._raw.shape, tensor._raw.dtype),)
+        tensor._edge = new_node(TABLE["alias"], {}, (tensor._edge,), in_avals=in_avals, pullback=_raise)
+
+
+def _raise(*_: Any) -> Any:
+    raise errors.function_view_in_place()
+
+
+def replay_view(data: Any, steps: tuple[Step, ...]) -> Any:
+    for prim, params in steps:
+        data = dispatch.bind(prim, (data,), params)
+    return data
+
+
+def passes_through(steps: tuple[Step, ...]) -> bool:
+    """Whether one of the steps to a view is no row."""
+    return any(type(prim) is Through for prim, _ in steps)
+
+
+def _replay(tensor: Tensor, steps: tuple[Step, ...]) -> Tensor:
+    """``replay_view`` of a tensor, recorded."""
+    for prim, params in steps:
+        tensor = prim.read(tensor) if type(prim) is Through else dispatch.bind(prim, (tensor,), params)
+    return tensor
+
+
+def _put_back(base: Tensor, part: Tensor, steps: tuple[Step, ...]) -> Tensor:
+    """The base with a part written to it that steps lead to, of which some are no rows."""
+    at = next((k for k, (prim, _) in enumerate(steps) if type(prim) is Through), None)
+    if at is not None:
+        region, through = _replay(base, steps[:at]), steps[at][0]
+        part = through.write(region, _put_back(through.read(region), part, steps[at + 1 :]))
+    steps = steps[:at]
+    return dispatch.bind(TABLE["copy_slices"], (base, part), {"steps": steps}) if steps else part
+
+
+def edge_through(base: Tensor, steps: tuple[Step, ...]) -> Any:
+    """The edge of a view that these steps take from a base."""
+    edge, data = base._edge, base._raw
+    if edge is None:
+        return None
+    last = len(steps) - 1
+    for i, (prim, params) in enumerate(steps):
+        edge = new_node(prim, params, (edge,), in_avals=((data.shape, data.dtype),))
+        if i < last:
+            data = dispatch.bind(prim, (data,), params)
+    return edge

@@ -1,0 +1,303 @@
+"""The tape: what an operation leaves behind for the backward pass.
+
+A :class:`Node` is a record, not a closure: the primitive, its parameters, the raw arrays its rule named, and the
+edges to whatever made its operands. It *is* ``grad_fn``. A :class:`Leaf` ends a path: the place where the gradient
+of a user's tensor is collected. An :class:`Output` is one result of a node that has several.
+
+Sequence numbers grow with time, so visiting nodes in decreasing order is a topological sort of the graph. In-place
+writes take numbers from the same counter (see ``versions``).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import weakref
+from collections.abc import Callable
+from sys import _getframe
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from chainrule._src.messages import errors
+from chainrule._src.messages.places import USER_FILES, Where, note_frame
+from chainrule._src.tape.locks import new_lock
+
+if TYPE_CHECKING:
+    from chainrule._src.rules.primitive import Primitive
+    from chainrule._src.tape.tensor import Tensor
+
+next_seq: Callable[[], int] = itertools.count(1).__next__
+
+
+class Freed(tuple[Any, ...]):
+    """What ``Node.saved`` becomes once a backward pass has used the saved values up. It knows where that was called."""
+
+    code: CodeType | None
+    lasti: int
+
+    @property
+    def where(self) -> Where | None:
+        return None if self.code is None else Where(self.code, self.lasti)
+
+
+class Hooks:
+    """The hooks of a node or leaf. Absent until the first one is registered."""
+
+    __slots__ = ("post", "post_accumulate", "pre", "retain", "tensor")
+
+    def __init__(self) -> None:
+        self.tensor: dict[int, Any] = {}
+        self.pre: dict[int, Any] = {}
+        self.post: dict[int, Any] = {}
+        self.post_accumulate: dict[int, Any] = {}
+        self.retain: weakref.ref[Tensor] | None = None
+
+
+class RemovableHandle:
+    """Returned by every ``register_*hook``: ``handle.remove()`` takes the hook away again."""
+
+    __slots__ = ("hooks", "key")
+
+    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+        if not callable(hook):
+            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
+        self.hooks = hooks
+        self.key = next_seq()
+        hooks[self.key] = hook
+
+    @property
+    def id(self) -> int:
+        """A number of its own; later handles have larger ones."""
+        return self.key
+
+    def remove(self) -> None:
+        self.hooks.pop(self.key, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+_FIRST_HOOK = new_lock()
+
+
+#: called when something of the user's is about to hang on a node, which may so become part of a reference cycle
+ON_USE: list[Callable[[], object]] = []
+
+
+def hooks_of(edge: Any) -> Hooks:
+    if edge.hooks is None:
+        for told in ON_USE:
+            told()
+        with _FIRST_HOOK:
+            if edge.hooks is None:
+                edge.hooks = Hooks()
+    hooks: Hooks = edge.hooks
+    return hooks
+
+
+class Node:
+    """One recorded operation; what ``tensor.grad_fn`` returns.
+
+    ``edges`` has one entry per operand: the Node, Output or Leaf that made it, or None for a constant. ``saved``
+    holds raw arrays in the order of ``prim.saves``. ``in_avals`` holds each operand's (shape,
+    dtype), or None, which says four things at once: no operand was broadcast (by an elementwise row), none was cast, none is
+    complex, and no rule of the row asks for shapes and dtypes. Then a rule's result is the cotangent, with nothing to undo.
+    """
+
+    __slots__ = (
+        "__weakref__", "code", "edges", "hooks", "in_avals", "lasti", "meta", "outs", "params", "prim", "pullback", "saved", "seq",
+    )  # fmt: skip
+
+    prim: Primitive
+    pullback: Callable[..., tuple[Any, ...]]
+    params: dict[str, Any]
+    saved: tuple[Any, ...]
+    edges: tuple[Any, ...]
+    seq: int
+    in_avals: tuple[Any, ...] | None
+    hooks: Hooks | None
+    outs: dict[int, weakref.ref[Output]]
+    code: CodeType | None  # where the user's program called the operation, and which instruction it was at
+    lasti: int
+
+    def name(self) -> str:
+        """The name of the operation, as in ``'ExpBackward0'``."""
+        return self.prim.node_name(self.params, self)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The graph, one step towards the leaves: a pair (function, which of its outputs) per operand."""
+        number = self.prim.number_among(self)
+        return tuple(_next_function(edge) for i, edge in enumerate(self.edges) if i != number)
+
+    @property
+    def rule(self) -> dict[str, str]:
+        """The operation's rule: for each operand its cotangent, written in NumPy (``g`` is the output's cotangent).
+
+        >>> import chainrule as cr
+        >>> cr.ones(2, requires_grad=True).exp().grad_fn.rule
+        {'x': 'g * out'}
+        """
+        return dict(self.prim.formula)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's own notes about this node."""
+        try:
+            return self.meta
+        except AttributeError:
+            for told in ON_USE:
+                told()
+            self.meta: dict[Any, Any] = {}
+            return self.meta
+
+    def _sequence_nr(self) -> int:
+        return self.seq
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise errors.pickle_node(self)
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(grad_inputs, grad_outputs)`` after this node's rule ran; what it returns replaces grad_inputs."""
+        return RemovableHandle(hooks_of(self).post, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(grad_outputs)`` before this node's rule runs; what it returns replaces grad_outputs."""
+        return RemovableHandle(hooks_of(self).pre, hook)
+
+
+def new_node(
+    prim: Primitive,
+    params: dict[str, Any],
+    edges: tuple[Any, ...],
+    saved: tuple[Any, ...] = (),
+    in_avals: tuple[Any, ...] | None = None,
+    pullback: Callable[..., tuple[Any, ...]] | None = None,
+    depth: int = 3,
+) -> Node:
+    """A node at the end of the tape. (The templates of ``api.functions``, for speed, fill theirs themselves.)
+
+    The user's frame is ``depth`` frames up or further.
+    """
+    node = Node()
+    node.prim = prim
+    node.pullback = prim.pullback if pullback is None else pullback  # type: ignore[assignment]
+    node.params = params
+    node.edges = edges
+    node.saved = saved
+    node.in_avals = in_avals
+    node.hooks = None
+    node.seq = next_seq()
+    try:
+        frame = _getframe(depth)
+        if (code := frame.f_code).co_filename in USER_FILES:
+            node.code = code
+            node.lasti = frame.f_lasti
+        else:
+            note_frame(node, frame)
+    except ValueError:  # called by no Python program
+        note_frame(node, None)
+    return node
+
+
+class Output:
+    """One output of a node that has several. Its cotangent is put in its slot of the node's cotangents.
+
+    There is one for each output: the node knows it, weakly (see ``output_of``).
+    """
+
+    __slots__ = ("__weakref__", "edges", "hooks", "index", "node", "seq")
+
+    def __init__(self, node: Node, index: int, seq: int) -> None:
+        self.node = node
+        self.index = index
+        self.edges = (node,)
+        self.seq = seq
+        self.hooks: Hooks | None = None
+        if not hasattr(node, "outs"):
+            node.outs = {}
+        node.outs[index] = weakref.ref(self)
+
+
+def output_of(node: Node, index: int) -> Output:
+    """The edge of one of a node's several outputs: the one that is there, as long as anything refers to it."""
+    ref = getattr(node, "outs", {}).get(index)
+    output = None if ref is None else ref()
+    return Output(node, index, node.seq + 1) if output is None else output
+
+
+class Leaf:
+    """Where the gradient of a leaf tensor is collected (``AccumulateGrad``).
+
+    The tensor owns its Leaf and the Leaf refers to the tensor weakly, so there is no reference cycle.
+    """
+
+    __slots__ = ("__weakref__", "added", "code", "data", "hooks", "lasti", "meta", "passes", "seq", "tensor")
+
+    code: CodeType | None  # where the user's program made the leaf
+    lasti: int
+
+    edges: tuple[Any, ...] = ()
+    make_tensor: Callable[[Any, Leaf], Tensor]
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = weakref.ref(tensor)
+        self.data = tensor._raw
+        self.hooks: Hooks | None = None
+        self.seq = -1  # older than everything; where a transformation starts, its time
+        self.added = 0  # how many backward passes ``.grad`` is the sum of, as far as they know
+        self.passes: tuple[Freed, ...] = ()  # the latest of them
+        try:
+            note_frame(self, _getframe(2))
+        except ValueError:  # called by no Python program
+            note_frame(self, None)
+
+    @property
+    def variable(self) -> Tensor:
+        """The leaf tensor."""
+        tensor = self.tensor()
+        if tensor is None:  # the user let go of it: the graph still has its data
+            tensor = Leaf.make_tensor(self.data, self)
+            self.tensor = weakref.ref(tensor)
+        return tensor
+
+    def name(self) -> str:
+        return "AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+    __reduce_ex__ = Node.__reduce_ex__
+    next_functions: tuple[Any, ...] = ()
+    metadata = Node.metadata
+    register_hook = Node.register_hook
+    register_prehook = Node.register_prehook
+
+
+def _next_function(edge: Any) -> tuple[Any, int]:
+    return (edge if type(edge) is Leaf else grad_fn_of(edge), getattr(edge, "index", 0))
+
+
+def grad_fn_of(edge: Any) -> Node | None:
+    """The node behind an edge, as users see it: None for constants and leaves."""
+    if edge is None or type(edge) is Leaf:
+        return None
+    node: Node = edge.node if type(edge) is Output else edge
+    if type(node) is Node:
+        node.__class__ = _class_named(node.name())
+    return node
+
+
+@functools.cache
+def _class_named(name: str) -> type[Node]:
+    """The class of the nodes of one name: PyTorch's programs ask for ``type(y.grad_fn).__name__``."""
+    return type(name, (Node,), {"__slots__": (), "__module__": "builtins", "__doc__": Node.__doc__})
+
+
+Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"

@@ -1,0 +1,736 @@
+"""The tensor: data, and the edge to what made it.
+
+``_raw`` is an ndarray or, inside a transformation, another array-like. ``_edge`` is the Node, Output or Leaf that
+gradients flow to; a tensor requires grad exactly if it has one. ``_cut`` says, for a tensor without an edge, where
+the path was cut. Slots that most tensors never use are left unset and read through ``__getattr__`` as None; a user's
+attributes are in a ``__dict__``, which is made when the first is set.
+
+Methods that are operations are attached by the floors above (``attach``), so this file knows none of them.
+"""
+
+from __future__ import annotations
+
+import copy
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chainrule._src.arrays import printing
+from chainrule._src.arrays.device import device
+from chainrule._src.arrays.dtype import DTYPE_OF
+from chainrule._src.arrays.dtype import dtype as Dtype
+from chainrule._src.arrays.dtypes import default_dtype
+from chainrule._src.arrays.size import Size
+from chainrule._src.messages import errors
+from chainrule._src.rules.primitive import TABLE
+from chainrule._src.tape.copying import copy_graph, copy_memory
+from chainrule._src.tape.foreign import Foreign, gpu_number
+from chainrule._src.tape.levels import STACK, lift_leaf
+from chainrule._src.tape.memory import share_memory
+from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
+from chainrule._src.tape.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
+from chainrule._src.tape.others import PANDAS_PRIORITY, leave_to_us, left_to_us, no_array
+from chainrule._src.tape.protocol import ArrayLike, array_function, array_ufunc, detached, plain
+from chainrule._src.tape.versions import apart, version_of
+
+ndarray = np.ndarray
+_CPU = device("cpu")
+_UNSET = frozenset({"_grad", "_cut", "_view", "_views", "_edge", "_memory", "_parameter"})
+
+
+if TYPE_CHECKING:
+    from chainrule._src.tape.methods import Methods  # a stub: what declarations attach
+else:
+    Methods = object
+
+
+class Tensor(Methods):
+    """An array that autograd can follow. Made by ``tensor``, ``from_numpy`` and the other creation functions."""
+
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_cut",
+        "_edge",
+        "_grad",
+        "_memory",
+        "_parameter",
+        "_raw",
+        "_view",
+        "_views",
+    )
+    __array_priority__ = 1000.0
+    __pandas_priority__ = PANDAS_PRIORITY
+    __array_ufunc__ = array_ufunc
+    __array_function__ = array_function
+
+    _raw: Any
+    _edge: Any
+    _grad: Tensor | None
+    _cut: Any
+    _view: Any
+    _views: Any
+    _memory: Any
+    _parameter: bool | None  # what ``nn.Parameter`` made
+
+    if TYPE_CHECKING:  # operators, which the floors above attach
+
+        def _binary(self, other: Any) -> Tensor: ...
+        def _unary(self) -> Tensor: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+
+        __add__ = __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = __mul__ = __rmul__ = __imul__ = _binary
+        __truediv__ = __rtruediv__ = __itruediv__ = __floordiv__ = __rfloordiv__ = __ifloordiv__ = _binary
+        __mod__ = __rmod__ = __imod__ = __pow__ = __rpow__ = __ipow__ = __matmul__ = __rmatmul__ = _binary
+        __lt__ = __le__ = __gt__ = __ge__ = __and__ = __rand__ = __iand__ = __or__ = __ror__ = __ior__ = _binary
+        __xor__ = __rxor__ = __ixor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _binary
+        __eq__ = __ne__ = _binary  # type: ignore[assignment]
+        __neg__ = __pos__ = __abs__ = __invert__ = _unary
+
+    def __init__(self, data: Any = (), *sizes: int) -> None:
+        if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
+            array = np.empty((data, *sizes), default_dtype())
+        elif isinstance(data, Tensor):
+            array = data._raw
+        elif isinstance(data, ndarray):
+            array = plain(data).astype(default_dtype())
+        else:
+            array = np.array(data, dtype=default_dtype())
+        self._raw = array
+        self._edge = None
+        self._cut = None
+
+    if not TYPE_CHECKING:  # who checks types wants to hear of misspelt names
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _UNSET:
+                return None
+            leave_to_us(name)
+            raise errors.no_attribute(self, name)
+
+    # -- what it is ---------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The shape, as a ``torch.Size`` (a tuple)."""
+        return Size(self._raw.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length along dimension ``dim``."""
+        if dim is None:
+            return Size(self._raw.shape)
+        return self._raw.shape[errors.check_dim("size", dim, self._raw.ndim)]
+
+    @property
+    def dtype(self) -> Dtype:
+        """The element type, such as ``torch.float32``; ``dtype.dtype`` is NumPy's."""
+        try:
+            return DTYPE_OF[self._raw.dtype]
+        except KeyError:  # of an operand that is about to be refused
+            return self._raw.dtype  # type: ignore[no-any-return]
+
+    @property
+    def __numpy_dtype__(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self._raw.dtype
+        return dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self._raw.shape)
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return len(self._raw.shape)
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        n = 1
+        for length in self._raw.shape:
+            n *= length
+        return n
+
+    nelement = numel
+
+    @property
+    def device(self) -> device:
+        """Where the elements lie: on the CPU, or on a GPU."""
+        number = None if type(self._raw) is ndarray else gpu_number(self._raw)
+        return _CPU if number is None else device("cuda", number)
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the elements lie on a GPU."""
+        return type(self._raw) is not ndarray and gpu_number(self._raw) is not None
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the elements lie in the computer's memory."""
+        return not self.is_cuda
+
+    @property
+    def is_sparse(self) -> bool:
+        return False
+
+    @property
+    def itemsize(self) -> int:
+        return int(self._raw.dtype.itemsize)
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * self.itemsize
+
+    def is_floating_point(self) -> bool:
+        return bool(self._raw.dtype.kind == "f")
+
+    def is_complex(self) -> bool:
+        return bool(self._raw.dtype.kind == "c")
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps between elements along each dimension, in elements."""
+        strides = tuple(s // self._raw.dtype.itemsize for s in self._raw.strides)
+        return strides if dim is None else strides[dim]
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in row order."""
+        data = self._raw
+        if type(data) is not ndarray:
+            data = np.lib.stride_tricks.as_strided(np.empty((), data.dtype), data.shape, data.strides, writeable=False)
+        return bool(data.flags.c_contiguous)
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return int(self._array().__array_interface__["data"][0])
+
+    # -- autograd -----------------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this tensor."""
+        return self._edge is not None or (type(self._raw) is not ndarray and _inside(self) is not None)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"requires_grad must be a bool, not {type(value).__name__}")
+        if type(self._raw) is not ndarray and self._raw.requiring(self, bool(value)):
+            return
+        if value:
+            if self._edge is None:
+                if self._raw.dtype.kind not in "fc":
+                    raise errors.integer_requires_grad(self)
+                if type(self) is InferenceTensor and not LOCAL.mode.inference:
+                    raise errors.inference_requires_grad()
+                former = getattr(self._cut, "leaf", None)
+                self._cut = None
+                if STACK.levels:
+                    lift_leaf(self)
+                self._edge = former if former is not None and former.tensor() is self else Leaf(self)
+                self._edge.data = self._raw
+        elif self._edge is not None:
+            if type(self._edge) is not Leaf:
+                raise errors.non_leaf_flag()
+            self._cut = errors.Cut("requires_grad", errors.user_line())
+            if self._edge.hooks is not None:
+                self._cut.leaf = self._edge  # its hooks are there again when it requires grad again
+            self._edge = None
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Ask for the gradient of this leaf (or stop asking), in place."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the user made it (or it does not require grad), rather than a recorded operation."""
+        edge = self._edge if self._edge is not None or type(self._raw) is ndarray else _inside(self, "_edge")
+        return edge is None or type(edge) is Leaf
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node of the operation that made this tensor; None for a leaf."""
+        edge = self._edge if self._edge is not None or type(self._raw) is ndarray else _inside(self, "_edge")
+        return grad_fn_of(edge)
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of ``grad_fn`` this is."""
+        return getattr(self._edge, "index", 0)
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient of a leaf, or of a tensor that called ``retain_grad()``."""
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.grad_read(self)
+        grad = self._grad
+        if grad is None and type(self._raw) is not ndarray and self._edge is None:
+            return _inside(self, "grad")  # type: ignore[no-any-return]
+        if grad is None and type(self._edge) not in (Leaf, type(None)) and not self.retains_grad:
+            errors.warn_non_leaf_grad(self)
+        return grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.bring(self)
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value._raw.shape != self._raw.shape:
+                raise errors.assigned_grad_shape(self, value)
+            if value._raw.dtype != self._raw.dtype:
+                raise errors.assigned_grad_dtype(self, value)
+            if type(self._edge) is Leaf:
+                self._edge.metadata["assigned"] = (weakref.ref(value), self._edge.added, errors.user_line())  # type: ignore[misc]
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.bring(self)
+        self._grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether this non-leaf keeps its gradient (see ``retain_grad``)."""
+        edge = self._edge
+        if edge is None and type(self._raw) is not ndarray:
+            return bool(_inside(self, "retains_grad"))
+        if type(edge) is Leaf or edge is None or edge.hooks is None:
+            return False
+        kept = edge.hooks.retain
+        return kept is not None and kept() is self
+
+    def retain_grad(self) -> None:
+        """Keep this non-leaf's gradient in ``.grad`` when a backward pass comes by."""
+        if self._edge is None:
+            inner = _inside(self)
+            if inner is not None:
+                return inner.retain_grad()  # type: ignore[no-any-return]
+            raise errors.no_grad_needed(self, "can't retain_grad on Tensor that has requires_grad=False")
+        if type(self._edge) is not Leaf:
+            hooks_of(self._edge).retain = weakref.ref(self)
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, if anything, replaces it.
+
+        Raises:
+            RuntimeError: the tensor does not require grad.
+        """
+        if self._edge is None:
+            inner = _inside(self)
+            if inner is not None:
+                return inner.register_hook(hook)  # type: ignore[no-any-return]
+            raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
+        return RemovableHandle(hooks_of(self._edge).tensor, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(tensor)`` after this leaf's ``.grad`` was updated."""
+        if self._edge is None:
+            raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
+        if type(self._edge) is not Leaf:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return RemovableHandle(hooks_of(self._edge).post_accumulate, hook)
+
+    @property
+    def _version(self) -> int:
+        """How often this memory was written in place."""
+        if type(self) is InferenceTensor:
+            raise errors.inference_version()
+        return version_of(self._raw)
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in ``inference_mode``."""
+        return type(self) is InferenceTensor
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory, outside autograd: what is written through it is not noticed.
+
+        Assigning another tensor gives this one the other's memory, shape and dtype.
+        """
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.bring(self)
+        out = _alias(self, apart(self._raw) if type(self._raw) is ndarray else detached(self._raw))
+        out._cut = self._cut if self._edge is None else errors.DATA
+        share_memory(out, self)
+        return out
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.rebind(self, value)
+        if type(self._edge) is Leaf and value._raw.dtype.kind not in "fc":
+            raise errors.data_dtype(value._raw.dtype)
+        data: Any = self._raw
+        new: Any = apart(value._raw) if type(value._raw) is ndarray else detached(value._raw)
+        if type(data) is not ndarray:
+            if (new.shape, new.dtype) == (data.shape, data.dtype):
+                highest = new if getattr(new, "level", 0) > data.level else data
+                new = type(highest).with_numbers(data, new, highest.level)
+            elif data.moving:
+                raise errors.data_of_value(data, new)
+        hold(self, new)
+        if type(self._edge) is Leaf:
+            self._edge.data = self._raw
+        self._memory = None
+        if self._view is None:
+            share_memory(self, value)
+
+    def detach(self) -> Tensor:
+        """The same memory, cut off from the graph."""
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.bring(self)
+        out = _alias(self, self._raw if type(self._raw) is ndarray else detached(self._raw))
+        if self._edge is not None:
+            out._cut = errors.Cut("detach", errors.user_line(), (self,))
+        else:
+            out._cut = self._cut
+        share_memory(out, self)
+        return out
+
+    def detach_(self) -> Tensor:
+        """Cut this tensor off from the graph, in place."""
+        if self._view is not None:
+            raise errors.detach_view()
+        if self._edge is not None:
+            self._cut = errors.Cut("detach_", errors.user_line())
+        self._edge = None
+        if type(self._raw) is not ndarray:
+            hold(self, detached(self._raw))
+        return self
+
+    # -- out of autograd ----------------------------------------------------------------------------------------
+
+    def _array(self) -> np.ndarray[Any, Any]:
+        """The ndarray behind this tensor, whatever transformations are around it; errors where there is none."""
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.bring(self)
+        if type(self._raw) is ndarray:
+            return self._raw
+        if type(self._raw) is Foreign and not self.is_cuda:  # what is on a GPU is soon there, and the result goes back
+            raise errors.foreign_to_numpy(self._raw)
+        if isinstance(self._raw, ArrayLike):
+            values: np.ndarray[Any, Any] | None = self._raw.read()
+            if values is not None:
+                return values
+        raise errors.inside_transformation(self)
+
+    def _concrete(self, what: str) -> np.ndarray[Any, Any]:
+        """The values as an ndarray, for code that only looks at the numbers; errors under vmap, where they are many."""
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.bring(self)
+        data = self._raw
+        if type(data) is ndarray:
+            return data
+        if type(data) is Foreign and not self.is_cuda:
+            raise errors.foreign_to_numpy(data, what)
+        values = data.read()
+        if values is None:
+            raise errors.data_dependent(self, what)
+        return values  # type: ignore[no-any-return]
+
+    def _asked(self, what: str) -> np.ndarray[Any, Any]:
+        """As ``_concrete``, where the user's own words ask for the numbers, also for those of another library's array."""
+        return self._raw.read() if type(self._raw) is Foreign else self._concrete(what)
+
+    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
+        """The tensor's memory as a NumPy array (no copy).
+
+        Raises:
+            RuntimeError: the tensor requires grad, outside of ``no_grad``; ``t.detach().numpy()`` says that the path may be
+                cut here.
+        """
+        cuts = not force and recording()
+        if self._edge is not None and cuts:
+            raise errors.numpy_requires_grad(self)
+        if type(self._raw) is not ndarray and not force:
+            if _inside(self) is not None and cuts:
+                raise errors.numpy_requires_grad(self)
+            if getattr(self._raw, "tangent", None) is not None:
+                raise errors.numpy_has_tangent(self)
+        return self._raw.read() if type(self._raw) is Foreign else self._array()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if left_to_us():
+            return no_array()
+        if dtype is not None and self.requires_grad and self.numel() == 1 and np.dtype(dtype).kind in "iub":
+            convert = bool if np.dtype(dtype).kind == "b" else int  # np.int64(x) cuts as int(x) does
+            return np.full(self.shape, self._number(convert, convert.__name__), dtype)
+        if type(self._raw) is Foreign:
+            raise errors.foreign_to_numpy(self._raw)
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        if self.numel() != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar: its shape is "
+                f"{tuple(self._raw.shape)}; use tolist(), or index one element"
+            )
+        return self._asked(".item()").item()
+
+    def tolist(self) -> Any:
+        """The elements as nested Python lists (a number for a 0-d tensor)."""
+        return self._asked(".tolist()").tolist()
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            if self.numel() == 0:
+                raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+            raise RuntimeError(
+                "Boolean value of Tensor with more than one value is ambiguous: use .any() or .all(), "
+                "or torch.where to choose element by element"
+            )
+        return bool(self._asked("bool()").item())
+
+    def _number(self, convert: Callable[[Any], Any], what: str) -> Any:
+        if self.numel() != 1:
+            raise ValueError(
+                f"only one element tensors can be converted to Python scalars; {what}() got shape "
+                f"{tuple(self._raw.shape)}"
+            )
+        values = self._asked(f"{what}()")
+        if self._edge is not None:
+            errors.leaves_graph(self, what)
+        return convert(values.item())
+
+    def __int__(self) -> int:
+        return int(self._number(int, "int"))
+
+    def __float__(self) -> float:
+        return float(self._number(float, "float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._number(complex, "complex"))
+
+    def __index__(self) -> int:
+        if self._raw.dtype.kind not in "iub" or self.numel() != 1:
+            raise errors.no_index(self)
+        return int(self._number(int, "index"))
+
+    def __len__(self) -> int:
+        if not self._raw.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return int(self._raw.shape[0])
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._raw.shape:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __reversed__(self) -> Tensor:
+        return self.flip(0) if self._raw.shape else self
+
+    def __contains__(self, element: Any) -> bool:
+        if not isinstance(element, (Tensor, int, float, complex, np.generic)):
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+            )
+        return bool((self == element).any())
+
+    __hash__ = object.__hash__
+
+    # -- printing, copying, pickling ----------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return self._described([])
+
+    def _described(self, more: list[str]) -> str:
+        """How it prints, with more things to say behind what is always said."""
+        data = self._raw if type(self._raw) is ndarray else self._raw.shown
+        if data is None:
+            return str(self._raw.described(more if self._raw.level else self._history() + more))
+        suffixes = self._history()
+        prefix = "tensor(" if type(self) in (Tensor, InferenceTensor) else f"{type(self).__name__}("
+        suffixes += more
+        device = str(self.device) if self.is_cuda else ""
+        text = printing.tensor_repr(
+            data, suffixes=suffixes, default_dtype=default_dtype(), prefix=prefix, device=device
+        )
+        return f"Parameter containing:\n{text}" if self._parameter else text
+
+    def _history(self) -> list[str]:
+        """What a printed tensor says of its history."""
+        if type(self._edge) is Leaf:
+            return ["requires_grad=True"]
+        return [] if self._edge is None else [f"grad_fn=<{grad_fn_of(self._edge).name()}>"]  # type: ignore[union-attr]
+
+    def __format__(self, spec: str) -> str:
+        if self._raw.shape or (type(self._raw) is not ndarray and not self._raw.readable):
+            return object.__format__(self, spec) if spec else repr(self)
+        return printing.format_tensor(self._array(), spec)
+
+    def __copy__(self) -> Tensor:
+        """Another tensor of the same memory: a leaf for a leaf; the copy of a result is a result, as its alias is."""
+        if not self.is_leaf or self._inside_transformation():
+            out: Tensor = TABLE["alias"](self)
+            out.__dict__.update(self.__dict__)
+            return out
+        return _made(_lasting(self), self._raw, self.requires_grad, None, self.__dict__, self._parameter)
+
+    def _inside_transformation(self) -> bool:
+        """Whether it is a value of a transformation, or an argument of one, whose copies have derivatives by it."""
+        return getattr(self._raw, "level", 0) > 0 or (self._edge is not None and self._edge.seq >= 0)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        """A copy of the data, ``.grad`` and, for a result, the graph behind it; what shared memory shares the copy's.
+
+        Hooks are not copied.
+        """
+        if id(self) in memo:
+            return memo[id(self)]  # type: ignore[no-any-return]
+        if self.is_leaf and self._inside_transformation():
+            out: Tensor = TABLE["clone"](self)
+        elif self.is_leaf:
+            out = _made(_lasting(self), copy_memory(_data(self), memo), self.requires_grad, None)
+        else:
+            if type(self._raw) is not ndarray and type(self._raw) is not Foreign:
+                raise errors.deepcopy_non_leaf(self)
+            out = _made(_lasting(self), self._raw.copy(order="K"), False, None)
+            out._edge = copy_graph(self._edge, memo)
+            if self.retains_grad:
+                out.retain_grad()
+        memo[id(self)] = out
+        if self._parameter:
+            out._parameter = True
+        if self._grad is not None:
+            out._grad = copy.deepcopy(self._grad, memo)
+        for name, value in self.__dict__.items():
+            out.__dict__[name] = copy.deepcopy(value, memo)
+        return out
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not self.is_leaf:
+            raise errors.pickle_non_leaf(self)
+        if self._edge is not None and self._edge.hooks is not None and self._edge.hooks.tensor:
+            errors.warn_hooks_not_pickled(self._edge.hooks.tensor)
+        grad = None if self._grad is None else self._grad.detach()
+        kind = _lasting(self)
+        return (
+            _made,
+            (
+                None if kind is Tensor else kind,
+                _data(self),
+                self.requires_grad,
+                grad,
+                self.__dict__,
+                self._parameter,
+            ),
+        )
+
+
+class InferenceTensor(Tensor):
+    """A tensor made in ``inference_mode``. Being of another type keeps the test out of the common path."""
+
+    __slots__ = ()
+
+
+InferenceTensor.__name__ = InferenceTensor.__qualname__ = "Tensor"
+_new = object.__new__
+
+
+def _data(tensor: Tensor) -> Any:
+    """What a copy of a leaf is made from: its ndarray, or another library's array."""
+    return tensor._raw if type(tensor._raw) is Foreign else tensor._array()
+
+
+def _lasting(tensor: Tensor) -> type[Tensor]:
+    """The type of a copy that outlives inference mode."""
+    return Tensor if type(tensor) is InferenceTensor else type(tensor)
+
+
+def _alias(tensor: Tensor, data: Any) -> Tensor:
+    """A tensor without history around a tensor's data, of inference if that is."""
+    out = _new(InferenceTensor if type(tensor) is InferenceTensor else Tensor)
+    hold(out, data)
+    out._edge = None
+    out._cut = None
+    return out
+
+
+def _made(
+    kind: type[Tensor] | None,
+    array: Any,
+    requires_grad: bool,
+    grad: Tensor | None,
+    attributes: dict[str, Any] | None = None,
+    parameter: bool | None = None,
+) -> Tensor:
+    """A leaf from its parts (what pickles call)."""
+    tensor = _new(kind or Tensor)
+    tensor._raw = array if type(array) is not ndarray or array.flags.writeable else array.copy()
+    tensor._edge = Leaf(tensor) if requires_grad else None
+    tensor._cut = None
+    tensor._grad = grad
+    if parameter:
+        tensor._parameter = True
+    if attributes:
+        tensor.__dict__.update(attributes)
+    return tensor
+
+
+def wrap(data: Any, edge: Any = None) -> Tensor:
+    """A Tensor around an array (a NumPy scalar becomes a 0-d array) or another array-like."""
+    tensor = _new(InferenceTensor if SPECIAL and LOCAL.mode.inference else Tensor)
+    if type(data) is ndarray:
+        if SPECIAL and LOCAL.recorder is not None:
+            data = LOCAL.recorder.made(tensor, data)
+        tensor._raw = data
+    elif isinstance(data, ArrayLike):
+        tensor._raw = data
+        if data.notes_holders:
+            data.held_by(tensor)
+    elif isinstance(data, np.generic):
+        return wrap(np.asarray(data), edge)
+    else:
+        hold(tensor, plain(data))
+    tensor._edge = edge
+    tensor._cut = None
+    return tensor
+
+
+def hold(tensor: Tensor, data: Any) -> None:
+    """Make an array-like a tensor's data."""
+    assert not isinstance(data, Tensor), "a tensor holds data, not another tensor"
+    if SPECIAL and LOCAL.recorder is not None:
+        data = LOCAL.recorder.held(tensor, data)
+    tensor._raw = data
+    if isinstance(data, ArrayLike) and data.notes_holders:
+        data.held_by(tensor)
+
+
+def _inside(tensor: Tensor, attribute: str = "") -> Any:
+    """The tensor inside this one whose history is its history (see ``ArrayLike.recorded``), or an attribute of it."""
+    data = tensor._raw
+    inner = data.recorded if isinstance(data, ArrayLike) else None
+    return getattr(inner, attribute) if attribute and inner is not None else inner
+
+
+Leaf.make_tensor = staticmethod(wrap)
+
+
+def wrapped(x: Any) -> Tensor:
+    """The tensor itself, or a tensor around raw data."""
+    return x if isinstance(x, Tensor) else wrap(x)
+
+
+def attach(**methods: Any) -> None:
+    """Give Tensor the methods that floors above define."""
+    for name, function in methods.items():
+        setattr(Tensor, name, function)

@@ -1,0 +1,61 @@
+"""Gradients that depend on the operands in PyTorch's books, though their derivative is zero.
+
+The gradient of ``relu`` is ``g * (out > 0)``: a comparison has no derivative, so a recorded backward pass would leave a
+gradient that depends on nothing, and differentiating it again would be an error. PyTorch gives zeros. Rows with ``tied=True``
+(and what ``tie`` was called on) therefore tie their recorded cotangents to the operands. Nothing flows along a tie; once
+a sweep is over, what it has reached by ties alone gets zeros.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.tape.eager import new_node
+from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.node import Node
+from chainrule._src.tape.saved import unpack
+from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+
+
+def tie(result: Tensor) -> Tensor:
+    """Tie the cotangents of a result's node: for operations that are made of others, and are one for PyTorch."""
+    node = result._edge
+    if isinstance(node, Node):
+        node.pullback = _tied_pullback
+    return result
+
+
+def _tied_pullback(node: Node, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    grads: tuple[Any, ...] = node.prim.pullback(node, g, unpack(saved), edges)  # type: ignore[misc]
+    return tied(node, grads) if LOCAL.sweep is not None and LOCAL.sweep.ties else grads
+
+
+def tied(node: Node, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A node's recorded cotangents, tied to its operands."""
+    return tuple([None if grad is None else _tied(wrapped(grad), node.edges) for grad in grads])
+
+
+def _tied(grad: Tensor, anchors: tuple[Any, ...]) -> Tensor:
+    return wrap(grad._raw, new_node(_TIE, {}, (grad._edge, *anchors)))
+
+
+def _pull(node: Node, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    if LOCAL.sweep is not None:
+        LOCAL.sweep.notes.setdefault(_TIE, []).append(node)
+    return (g, *(None,) * (len(edges) - 1))
+
+
+def met(notes: dict[Any, Any]) -> list[Node]:
+    """The ties that a sweep has come to, from its notes."""
+    return notes.get(_TIE, [])  # type: ignore[no-any-return]
+
+
+def _value(x: Any, *operands: Any) -> Any:
+    return x
+
+
+_TIE = Primitive(_value, "linear", formula={"x": "g"}, listed=False)
+_TIE.name = "tie"
+_TIE.pullback = _pull
+_TIE.doc = "The first operand. The others are what it depends on with derivative 0."

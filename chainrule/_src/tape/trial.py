@@ -1,0 +1,51 @@
+"""Trying the eager path in C before anything relies on it: three operations and their gradients, by Python and by C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src import native
+from chainrule._src.tape import engine
+from chainrule._src.tape.eager import LOOPS
+from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.tensor import Tensor, wrap
+
+
+def start() -> None:
+    """Have ordinary operations done in C, if they leave what Python's leave."""
+    if LOOPS is None:
+        return
+    try:
+        expected = _leaves()
+        LOOPS.switch_on(True)
+        found = _leaves()
+        problem = "" if found == expected else f"they leave {found} where Python's leave {expected}"
+    except Exception as error:  # whatever it is: there is another way
+        problem = f"they raise {type(error).__name__}: {error}"
+    if problem:
+        LOOPS.switch_on(False)
+        native.refuse(f"operations run in Python, because in C {problem}")
+
+
+def _leaves() -> list[Any]:
+    """What three operations leave on the tape, and their gradients."""
+    x, y = wrap(np.array([[0.3, -0.0], [2.0, 1e-3]])), wrap(np.array([0.7, -1.9]))
+    x._edge, y._edge = Leaf(x), Leaf(y)
+    end: Any = ((x * y).tanh() + x).sum()
+    notes: list[Any] = [_bits(end)]
+    edges = [end._edge]
+    first = end._edge.seq
+    for edge in edges:
+        if type(edge) is not Leaf:
+            notes += [edge.prim.name, edge.params, edge.in_avals, edge.hooks, edge.seq - first, edge.code, edge.lasti]
+            notes += [[_bits(value) for value in edge.saved], [type(below).__name__ for below in edge.edges]]
+            edges += edge.edges
+    engine.sweep([end._edge], [np.ones(())], retain_graph=False, create_graph=False)
+    return [*notes, _bits(x._grad), _bits(y._grad), x._edge.added]
+
+
+def _bits(x: Any) -> Any:
+    data = x._raw if isinstance(x, Tensor) else x
+    return (type(data).__name__, data.dtype.str, data.shape, data.tobytes())

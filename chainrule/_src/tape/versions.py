@@ -1,0 +1,224 @@
+"""Which memory was written in place, when, and by what.
+
+A write is remembered under the array that owns the memory, so tensors that share storage (views, ``detach()``)
+share the record; ``tensor.data`` has one of its own. Writes take their time from the same counter as nodes, so "was
+this saved value overwritten?" is "was its memory written after the node's number?": saving costs nothing, and while
+nothing was written since a node was made (the normal case), checking costs one comparison.
+"""
+
+from __future__ import annotations
+
+import weakref
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule._src import config
+from chainrule._src.arrays.any_array import copy_alike
+from chainrule._src.tape.locks import new_lock
+from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.node import next_seq
+
+_KEPT = 64  # the times of that many last writes are kept exactly
+
+
+class Written:
+    """The writes to one piece of memory."""
+
+    __slots__ = ("count", "guard", "last", "times")
+
+    def __init__(self, guard: Any) -> None:
+        self.count = 0
+        self.times: list[int] = []
+        self.last: tuple[str, Any] = ("", None)
+        self.guard = guard
+
+    def since(self, seq: int) -> int:
+        return sum(time > seq for time in self.times)
+
+
+class _Forget:
+    """Drops the record of a piece of memory when its owner dies."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+
+    def __call__(self, _: Any) -> None:
+        WRITES.pop(self.key, None)
+
+
+class _Clock:
+    __slots__ = ("latest",)
+
+    def __init__(self) -> None:
+        self.latest = 0
+
+
+#: ``CLOCK.latest`` is the time of the last write to anything.
+CLOCK = _Clock()
+#: called with an array that an in-place operation is about to overwrite
+BEFORE_WRITE: list[Callable[[Any], None]] = []
+#: id of the owner of some memory -> what was written there
+WRITES: dict[int, Written] = {}
+WRITING = new_lock()
+
+
+class Lender:
+    """Lends memory to an array without being an array.
+
+    ``array`` is what the memory was taken from. If the two are to count their writes separately it is hidden in ``kept``.
+    """
+
+    __slots__ = ("__array_interface__", "array", "kept")
+
+    def __init__(self, interface: dict[str, Any], array: Any, kept: Any) -> None:
+        self.__array_interface__ = interface
+        self.array = array
+        self.kept = kept
+
+
+def owner(array: np.ndarray[Any, Any]) -> Any:
+    """The object that owns the array's memory."""
+    base: Any = array.base
+    while base is not None:
+        if type(base) is Lender:
+            base = base.array
+            if base is None:
+                break
+        if not isinstance(base, np.ndarray):
+            break
+        array, base = base, base.base
+    return array
+
+
+def apart(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same memory under another owner: writes through it are not recorded for this one (``tensor.data``)."""
+    lender = owner(array).base
+    if type(lender) is memoryview:  # do not let a chain grow when this is done again and again
+        return np.asarray(Lender(array.__array_interface__, None, lender.obj))
+    if type(lender) is Lender:
+        return np.asarray(Lender(array.__array_interface__, None, lender.kept))
+    lent: Any = array  # a buffer only to the stubs of Python 3.12 and later
+    return np.asarray(memoryview(lent))
+
+
+def strided(array: np.ndarray[Any, Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """A view of an array's memory with any shape and strides (in bytes)."""
+    interface = {**array.__array_interface__, "shape": shape, "strides": strides}
+    return np.asarray(Lender(interface, array, None))
+
+
+def about_to_write(array: Any) -> None:
+    """Tell those who want to know (see ``BEFORE_WRITE``) that an array is going to be overwritten."""
+    for tell in BEFORE_WRITE:
+        tell(array)
+
+
+def wrote(array: Any, op: str, where: Any) -> None:
+    """Record that ``op``, at source line ``where``, wrote into the array's memory."""
+    if not isinstance(array, np.ndarray):
+        return
+    with WRITING:  # so that the clock never goes back
+        CLOCK.latest = time = next_seq()
+        written = record_of(array)
+        written.count += 1
+        written.times.append(time)
+        del written.times[:-_KEPT]
+        written.last = (op, where)
+
+
+def moved(array: Any) -> None:
+    """Count an in-place change of shape: a new version, though nothing that was saved is overwritten."""
+    if isinstance(array, np.ndarray):
+        with WRITING:
+            written = record_of(array)
+            written.count += 1
+            written.times.insert(0, 0)
+
+
+def record_of(array: np.ndarray[Any, Any]) -> Written:
+    """The record of the memory of an array, a new one if nothing was written there yet."""
+    memory = owner(array)
+    key = id(memory)
+    written = WRITES.get(key)
+    if written is None:
+        written = WRITES[key] = Written(weakref.ref(memory, _Forget(key)))
+    return written
+
+
+def writes_of(array: Any) -> Written | None:
+    return WRITES.get(id(owner(array))) if isinstance(array, np.ndarray) else None
+
+
+def version_of(array: Any) -> int:
+    """How often the array's memory was written in place."""
+    written = writes_of(array)
+    return written.count if written else 0
+
+
+# -- plain arrays on the tape ------------------------------------------------------------------------------------------
+#
+# Nothing tells when a plain NumPy array is written to. So the tape saves copies of small ones, and of large ones it keeps a
+# fingerprint, which is compared before the next sweep, and when the same array is saved again.
+
+COPIED = 1 << 16  # bytes up to which a copy is made: it costs about what one multiplication does
+_SAMPLES = 256
+#: id of an array that was saved without a copy -> the array, and its fingerprint
+GUARDED: dict[int, tuple[weakref.ref[Any], int]] = {}
+
+
+def protected(array: Any) -> Any:
+    """A plain array as the tape may save it: what is written to it later does not change a derivative silently."""
+    if LOCAL.recorder is not None:  # which reads it where it lies, and looks itself
+        return array
+    if array.nbytes <= COPIED or config.STRICT_ARRAYS:
+        return copy_alike(array)
+    key = id(array)
+    now = fingerprint(array)
+    before = GUARDED.get(key)
+    if before is None:
+        GUARDED[key] = (weakref.ref(array, lambda _: GUARDED.pop(key, None)), now)
+    elif before[1] != now:
+        GUARDED[key] = (before[0], now)
+        wrote(array, "a NumPy array", None)
+    return array
+
+
+def check_guarded() -> None:
+    """Record the writes to plain arrays that the tape saved without a copy, as far as their fingerprints tell."""
+    for key, (ref, before) in list(GUARDED.items()):
+        array = ref()
+        if array is None:
+            continue
+        now = fingerprint(array)
+        if now != before:
+            GUARDED[key] = (ref, now)
+            wrote(array, "a NumPy array", None)
+
+
+def samples(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A view of elements taken evenly from the whole array."""
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        flat = array.reshape(-1, order="A")
+        return flat[:: max(1, flat.size // _SAMPLES)]
+    steps = [slice(None)] * array.ndim
+    left = float(_SAMPLES)
+    for done, axis in enumerate(sorted(range(array.ndim), key=array.shape.__getitem__)):  # what a short axis lacks,
+        each = int(left ** (1 / (array.ndim - done))) + 1  # the longer ones after it make up
+        steps[axis] = slice(None, None, max(1, array.shape[axis] // each))
+        left = max(1.0, left / min(each, max(1, array.shape[axis])))
+    return array[tuple(steps)]
+
+
+def fingerprint(array: np.ndarray[Any, Any]) -> int:
+    """A hash of some of an array's elements."""
+    return hash(samples(array).tobytes())
+
+
+def digest(array: np.ndarray[Any, Any]) -> int:
+    """A number that changes when any of an array's elements does."""
+    return zlib.crc32(np.ascontiguousarray(array).data.cast("B")) if array.size else 0

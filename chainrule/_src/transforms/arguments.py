@@ -1,0 +1,268 @@
+"""What transformations ask of their arguments, and the forms they give their results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import Array, array_of, as_arrays, is_objects, plain_or_stacked, unfaced
+from chainrule._src.arrays.dtypes import native
+from chainrule._src.arrays.libraries import is_container, is_foreign
+from chainrule._src.arrays.tree import TreeSpec, leaf_paths, leaves_like, tree_flatten, tree_leaves, tree_unflatten
+from chainrule._src.messages import errors
+from chainrule._src.tape.foreign import Foreign
+from chainrule._src.tape.modes import recording
+from chainrule._src.tape.others import is_table, numbers_of
+from chainrule._src.tape.protocol import ArrayLike, plain
+from chainrule._src.tape.tensor import Tensor, wrap
+
+ndarray = np.ndarray
+
+
+def array_like(tree: Any) -> Any:
+    """A tree as solvers take it: a list or tuple of numbers is an array, as it is for SciPy."""
+    if type(tree) in (list, tuple) and tree and _numbers(tree):
+        found = np.array(tree)
+        return found.astype(float) if found.dtype.kind == "i" else found
+    return tree
+
+
+def _numbers(tree: Any) -> bool:
+    if type(tree) in (list, tuple):
+        return all(map(_numbers, tree))
+    return isinstance(tree, (int, float, complex, np.generic))
+
+
+def is_array(x: Any) -> bool:
+    known = isinstance(x, (Tensor, Array, ndarray, np.generic, ArrayLike))
+    return known or is_foreign(type(x)) or is_table(x)
+
+
+def data_of(x: Any) -> Any:
+    """The array-like behind a tensor, an array or a number."""
+    if type(x) is ndarray:
+        return native(x)
+    if isinstance(x, Tensor):
+        return x._raw
+    if type(x) is Array:
+        raw = x._tensor._raw
+        return raw if type(raw) is ndarray else raw.as_argument()
+    if isinstance(x, ArrayLike):
+        return x
+    if is_foreign(type(x)):
+        return plain(x)
+    if isinstance(x, ndarray):
+        return native(plain(x))
+    if isinstance(x, (np.generic, float, int, complex)):
+        return np.asarray(x)
+    numbers = numbers_of(x)
+    if numbers is not None:
+        return numbers
+    raise ValueError(
+        f"Thing passed to transform API must be Tensor, got {type(x)}: pass arrays, tensors or numbers, or containers of "
+        "them" + _instead(x)
+    )
+
+
+def _instead(x: Any) -> str:
+    if hasattr(x, "magnitude"):
+        return (
+            ": its magnitude, as in grad(lambda m: f(Quantity(m, q.units)).magnitude)(q.magnitude). The gradient's unit is the "
+            "result's over the argument's, which is for you to say"
+        )
+    if hasattr(x, "to_numpy"):
+        return ", such as its to_numpy()"
+    return ", such as chainrule.from_dlpack(x)" if hasattr(x, "__dlpack__") else ""
+
+
+def untracked(x: Any) -> Any:
+    """A tensor's data where nothing is recorded by it, else the tensor."""
+    if type(x) is Array:
+        x = x._tensor
+    if isinstance(x, Tensor):
+        return x._raw if x._edge is None or not recording() else x
+    return data_of(x)
+
+
+def tensor_in(x: Any) -> Any:
+    """A result with its tensor in the place of an Array."""
+    return x if type(x) is Tensor else unfaced(x)
+
+
+def without_objects(tree: Any) -> Any:
+    """What a function returned, with Arrays in the place of arrays of objects that hold them.
+
+    To put these together is an operation, which belongs where the elements were computed: inside the level, in its mode.
+    """
+    if type(tree) is Tensor or type(tree) is Array:
+        return tree
+    leaves, spec = tree_flatten(tree)
+    if not any([is_objects(leaf) for leaf in leaves]):
+        return tree
+    return tree_unflatten([as_arrays(plain_or_stacked(x)) if is_objects(x) else x for x in leaves], spec)
+
+
+def without_labels(x: Any) -> Any:
+    """The data of an xarray object that holds one array."""
+    if not is_container(type(x)):
+        return x
+    leaves = tree_leaves(x)
+    return leaves[0] if len(leaves) == 1 else x
+
+
+def inside(x: Tensor) -> Any:
+    """A tensor as it stands inside an interpreter's value: its data, or the tensor itself where it is on the tape."""
+    return x._raw if x._edge is None else x
+
+
+def has_tensor(leaves: list[Any]) -> bool:
+    """Whether the caller works with tensors (and gets them back) rather than with NumPy arrays."""
+    return any([isinstance(x, Tensor) for x in leaves])
+
+
+def as_caller_type(x: Any, tensors: bool, foreign: set[int] | None = None) -> Any:
+    """A result in the caller's form: a tensor, or for callers with arrays an ndarray (0-d for a number).
+
+    What is recorded, because it depends on something outside, is an Array for them. With ``foreign``, an ndarray is made
+    an ``own_copy``.
+    """
+    if isinstance(x, Tensor):
+        if x._edge is not None:
+            return x if tensors else array_of(x)
+        if tensors:
+            return x
+        x = x._raw
+    elif tensors:
+        return wrap(x)
+    if isinstance(x, np.generic):
+        x = np.asarray(x)
+    if foreign is not None:
+        x = own_copy(x, foreign)
+    return x if type(x) is ndarray else x.payload if type(x) is Foreign else array_of(wrap(x))
+
+
+def own_copy(x: Any, foreign: set[int]) -> Any:
+    """A result with plain memory of its own: no view, and none of the arrays in ``foreign``, which it becomes one of."""
+    if type(x) is ndarray:
+        if x.base is not None or id(x) in foreign:
+            x = x.copy()
+        foreign.add(id(x))
+    return x
+
+
+def positions_of(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
+    """``argnums`` as positions from the left.
+
+    Raises:
+        RuntimeError: not an int or a tuple of them, out of range, none at all, or one twice.
+    """
+    if type(argnums) is int and 0 <= argnums < len(args):
+        return (argnums,)
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    several = argnums if isinstance(argnums, tuple) else (argnums,)
+    if not several:
+        raise RuntimeError("argnums must be non-empty")
+    n = len(args)
+    for argnum in several:
+        if not isinstance(argnum, int):
+            raise RuntimeError(f"argnum must be int, got: {type(argnum)}")
+        if not -n <= argnum < n:
+            raise RuntimeError(f"Got argnum={argnum}, but only {n} positional inputs")
+    positions = tuple([argnum % n for argnum in several])
+    if len(set(positions)) != len(positions):
+        raise RuntimeError(f"argnums elements must be unique, got {positions}")
+    return positions
+
+
+def split_aux(result: Any, api: str) -> tuple[Any, Any]:
+    """The two parts of what a function returned that said it has auxiliary output."""
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise RuntimeError(f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    return result
+
+
+def flatten_outputs(result: Any, api: str, call: str) -> tuple[list[Tensor], TreeSpec]:
+    """The leaves and the structure of what a function returned, which must be tensors (or arrays)."""
+    leaves, spec = tree_flatten(result)
+    if not leaves:
+        raise RuntimeError(f"{api}: Expected f to be a function that has non-empty output (got output = {result!r})")
+    for i, y in enumerate(leaves):
+        y = leaves[i] = tensor_in(y)
+        if is_objects(data := getattr(y, "_raw", y)):
+            raise errors.array_of_objects(data, f"{api}: expected {call} to return arrays of numbers, got")
+        if not isinstance(y, Tensor):
+            if not is_array(y):
+                raise RuntimeError(
+                    f"{api}: expected {call} to return only tensors, got unsupported type {type(y)}. Numbers that come out "
+                    "of float(), .item() or the math module have no derivatives; what else is to be returned can be, as "
+                    "(output, aux), with has_aux=True."
+                )
+            leaves[i] = wrap(y)
+    return leaves, spec
+
+
+def flatten_like(spec: TreeSpec, tree: Any, message: str) -> list[Any]:
+    """The leaves of a tree that must have a structure; ``message`` may quote both: ``{spec}`` and ``{got}``.
+
+    Raises:
+        RuntimeError: it has another one.
+    """
+    try:
+        return [tensor_in(x) for x in leaves_like(spec, tree, strict=True)]
+    except ValueError as error:
+        raise RuntimeError(f"{message.format(spec=spec, got=tree_flatten(tree)[1])}: {error}") from None
+
+
+def tangent_like(primal: Any, tangent: Any, index: int, spec: TreeSpec) -> Any:
+    """The tangent of the primal at an index of the leaves, in its dtype.
+
+    Raises:
+        ValueError: one of them is not of floating point or complex dtype.
+        RuntimeError: they differ in shape, or only the tangent is complex.
+    """
+    primal, tangent = tensor_in(primal), tensor_in(tangent)
+    p, t = data_of(primal), data_of(tangent)
+    for what, dtype in (("primal", p.dtype), ("tangent", t.dtype)):
+        if dtype.kind not in "fc":
+            raise not_floating(what, dtype, _primal_at(spec, index))
+    if tuple(p.shape) != tuple(t.shape):
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(p.shape)} while the given forward gradient is of size {list(t.shape)}"
+            f"{_primal_at(spec, index)}."
+        )
+    if t.dtype == p.dtype:
+        return tangent if is_array(tangent) else t
+    if t.dtype.kind == "c" and p.dtype.kind != "c":
+        at = _primal_at(spec, index)
+        raise RuntimeError(f"jvp: the tangent{at} is complex ({t.dtype}) and its primal is real ({p.dtype})")
+    cast: Any = tangent if isinstance(tangent, (Tensor, ArrayLike)) else t
+    return np.astype(cast, p.dtype)
+
+
+def _primal_at(spec: TreeSpec, index: int) -> str:
+    return f" (primals{leaf_paths(spec)[index]})"
+
+
+def not_floating(what: str, dtype: Any, where: str = "") -> ValueError:
+    return ValueError(
+        f"Expected {what} to be floating point or complex, but got: {dtype}{where}. Use .float() or .double()."
+    )
+
+
+def check_randomness(randomness: str) -> None:
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+
+
+def check_real(api: str, what: str, leaves: list[Any]) -> None:
+    """Jacobians of complex functions depend on a convention that the caller should choose."""
+    for i, x in enumerate(leaves):
+        if getattr(x, "dtype", None) is not None and x.dtype.kind == "c":
+            raise RuntimeError(
+                f"{api}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}. Write the "
+                "function of real and imaginary part (view_as_real, view_as_complex), or use vjp and jvp, which take "
+                "complex numbers."
+            )

@@ -1,0 +1,311 @@
+"""Dense Jacobians: rows by reverse mode, columns by forward mode, many in one pass.
+
+Rows: a computed graph is swept once for a whole batch of them, with a ``Batched`` identity as the cotangent. Columns: the
+function runs once for a whole batch of them on ``Dual`` arguments, whose primals are computed once while their tangents
+are a ``Batched`` identity. Where the caller does not say how many go in one pass, ``Limits`` measures what a pass makes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule._src.api.watch import Watch
+from chainrule._src.arrays.any_array import is_recorded
+from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.interpreters.batched import Batched
+from chainrule._src.messages import errors
+from chainrule._src.rules.batching import reshape
+from chainrule._src.tape import engine
+from chainrule._src.tape.levels import open_level, within
+from chainrule._src.tape.node import Leaf, Node
+from chainrule._src.tape.tensor import Tensor
+from chainrule._src.transforms.pushforward import JvpRun, exit_level
+
+ndarray = np.ndarray
+
+
+@within
+def pull_batch(
+    pull: Callable[[list[Any]], Sequence[Any]], cotangents: list[Any], api: str, lift_leaves: bool = False
+) -> list[Any]:
+    """What ``pull`` gives for each of a batch of cotangents, which have one more axis in front, as have the results."""
+    with open_level(api, Batched, shape_of(cotangents[0])[0], "same", lift_leaves) as level:
+        found = pull([Batched(g, level) for g in cotangents])
+        return [None if g is None else exit_level(g, level) for g in found]
+
+
+def rows(
+    pull: Callable[[Any, bool], Sequence[Any]],
+    y: Any,
+    inputs: Sequence[Any],
+    step: int,
+    api: str,
+    unit: Any = 1,
+    lift_leaves: bool = False,
+    pull_many: Callable[[Any, bool], Sequence[Any]] | None = None,
+) -> list[Any]:
+    """∂y/∂x for every input x, of shape (*y.shape, *x.shape), ``step`` rows at a time.
+
+    Args:
+        pull: ``pull(cotangent, more)`` takes an array-like of y's shape, and whether it will be called again; returns for
+            each input an array-like of its shape, or None for zeros.
+        y, inputs: only their shapes and dtypes matter.
+        api, lift_leaves: as for ``open_level``.
+        unit: what a row's cotangent is where it is not zero: a number, or an array with one for each element of y.
+        pull_many: as ``pull``, for several cotangents along a leading axis; by default ``pull`` of a batch.
+    """
+    shape, dtype = shape_of(y), dtype_of(y)
+    n = math.prod(shape)
+    units = unit.reshape(-1) if isinstance(unit, ndarray) else None
+    blocks = [_Block(y, x) for x in inputs]
+    arrays: list[Any] = []
+    for first in range(0, n, step):
+        last = min(first + step, n)
+        more = last < n
+        cotangents = np.zeros((last - first, n), dtype)
+        cotangents.reshape(-1)[first :: n + 1] = unit if units is None else units[first:last]
+        if last - first == 1:  # nothing to vectorize, so nothing that could refuse to be
+            found = pull(cotangents.reshape(shape), more)
+            if n > 1:
+                found = [None if g is None else g[None] for g in found]
+        elif pull_many is not None:
+            found = pull_many(cotangents.reshape(-1, *shape), more)
+        else:
+
+            def pull_one(gs: list[Any], more: bool = more) -> Sequence[Any]:
+                return pull(gs[0], more)
+
+            found = pull_batch(pull_one, [cotangents.reshape(-1, *shape)], api, lift_leaves)
+        for block, part in zip(blocks, found, strict=True):
+            block.add(first, last, part, arrays)
+    return [block.joined() for block in blocks]
+
+
+def columns(
+    func: Callable[..., Sequence[Any]],
+    primals: Sequence[Any],
+    spans: Iterable[tuple[int, int]],
+    api: str,
+    randomness: str = "same",
+    lift_leaves: bool = True,
+) -> tuple[list[list[Any]], JvpRun]:
+    """∂y/∂x for every output y of ``func`` and every primal x, of shape (*y.shape, *x.shape); and the last pass.
+
+    Args:
+        func: takes a tensor for each primal, returns tensors.
+        primals: arrays, or tensors that are on the tape.
+        spans: the elements of the primals (counted from the first of the first to the last of the last) whose columns go
+            in one pass: from ``first`` to before ``last``.
+        api, randomness, lift_leaves: as for ``JvpRun``.
+    """
+    jacobian: list[list[_Block]] = []
+    arrays: list[Any] = []
+    for first, last in spans:
+        run = push_basis(func, primals, first, last, api, randomness=randomness, lift_leaves=lift_leaves)
+        if not jacobian:
+            jacobian = [[_Block(y, x, by_columns=True) for x in primals] for y in run.result]
+        for y, blocks in zip(run.result, jacobian, strict=True):
+            found = run.tangents(y)
+            begin = 0
+            for block in blocks:
+                low, high = max(begin, first), min(begin + block.count, last)
+                if low < high:
+                    whole = found is None or (low, high) == (first, last)
+                    part = found if whole else found[low - first : high - first]
+                    block.add(low - begin, high - begin, part, arrays)
+                begin += block.count
+    return [[block.joined() for block in blocks] for blocks in jacobian], run
+
+
+def push_basis(
+    func: Callable[..., Sequence[Any]], primals: Sequence[Any], first: int, last: int, api: str, **options: Any
+) -> JvpRun:
+    """One pass, along the elements of the primals from ``first`` to before ``last``."""
+    tangents = []
+    begin = 0
+    for p in primals:
+        tangents.append(_basis(p, first - begin, last - begin))
+        begin += math.prod(shape_of(p))
+    return JvpRun(func, primals, tangents, api, last - first, **options)
+
+
+def _basis(primal: Any, first: int, last: int) -> Any:
+    """The unit vectors ``first`` to ``last`` of a space that has a primal's first element at 0: its part of them, or None."""
+    shape = shape_of(primal)
+    n = math.prod(shape)
+    if last <= 0 or first >= max(n, 1):
+        return None
+    basis = np.zeros((last - first, n), dtype_of(primal))
+    if n:
+        begin = max(first, 0)
+        basis.reshape(-1)[(begin - first) * n + begin :: n + 1][: n - begin] = 1
+    return basis.reshape(last - first, *shape)
+
+
+class _Block:
+    """∂y/∂x for one y and one x, found a few rows (or columns) at a time.
+
+    They are written into one array, or joined where they are no plain arrays.
+    """
+
+    __slots__ = ("array", "by_columns", "count", "like", "pieces", "shape")
+
+    def __init__(self, y: Any, x: Any, by_columns: bool = False) -> None:
+        self.by_columns = by_columns
+        self.like = y if by_columns else x  # one row is like x, one column like y
+        self.count = math.prod(shape_of(x if by_columns else y))
+        self.shape = (*shape_of(y), *shape_of(x))
+        self.array: Any = None
+        self.pieces: list[Any] = []
+
+    def add(self, first: int, last: int, part: Any, others: list[Any]) -> None:
+        """Take those from ``first`` to before ``last``, along the leading axis of ``part`` (None: they are zeros).
+
+        ``others`` are arrays that parts of the whole Jacobian are made of already.
+        """
+        if isinstance(part, Tensor) and part._edge is None:
+            part = part._raw
+        if part is None:
+            part = np.zeros((last - first, *shape_of(self.like)), dtype_of(self.like))
+        if type(part) is not ndarray or self.pieces:
+            if self.array is not None:
+                self.pieces.append(self.array[:first])
+                self.array = None
+            self.pieces.append(part)
+        elif last - first == self.count and not self.by_columns:
+            self.array = _own(part, others)
+        else:
+            if self.array is None:
+                self.array = self._empty(part.dtype)
+            self.array[first:last] = part
+
+    def _empty(self, dtype: Any) -> Any:
+        """Room for all rows, or for all columns, side by side."""
+        if self.by_columns:
+            array = np.empty((*shape_of(self.like), self.count), dtype)
+            return array.transpose((-1, *range(array.ndim - 1)))
+        return np.empty((self.count, *shape_of(self.like)), dtype)
+
+    def joined(self) -> Any:
+        """All of it, of shape (*y.shape, *x.shape)."""
+        found = self.array
+        if self.pieces:
+            found = self.pieces[0] if len(self.pieces) == 1 else np.concatenate(self.pieces)
+        elif found is None:  # of no elements
+            found = self._empty(dtype_of(self.like))
+        if self.by_columns:
+            plain = type(found) is ndarray
+            found = found.transpose((*range(1, found.ndim), 0)) if plain else np.moveaxis(found, 0, -1)
+        if is_recorded(found) and not found.flags.c_contiguous:
+            found = found.copy()
+        return found if shape_of(found) == self.shape else reshape(found, self.shape)
+
+
+def _own(array: ndarray[Any, Any], others: list[Any]) -> ndarray[Any, Any]:
+    """The array, or a copy where it shares its memory with one in ``others`` or is a part of something larger."""
+    whole: Any = array
+    while type(whole.base) is ndarray:
+        whole = whole.base
+    if whole.base is not None or whole.nbytes != array.nbytes or any(whole is other for other in others):
+        return array.copy()
+    others.append(whole)
+    return array
+
+
+# -- how many in one pass --------------------------------------------------------------------------------------------
+
+#: Bytes that one batched pass may produce, unless the caller says otherwise.
+MEMORY = 256 * 2**20
+
+
+_OTHER_LAYOUTS = (
+    "Of a function, jacobian(f, x, layout='csr') or layout='structured' has its entries alone, and layout='operator' "
+    "products with vectors; or raise the limit, which is 16 times memory="
+)
+
+
+def largest(memory: int) -> int:
+    """The most bytes that a dense Jacobian may take, where one pass may produce ``memory``."""
+    return 16 * max(memory, MEMORY)
+
+
+def check_size(
+    y_shape: tuple[int, ...], x_shape: tuple[int, ...], dtype: Any, limit: int, hint: str = _OTHER_LAYOUTS
+) -> None:
+    """Raise if a dense Jacobian takes more bytes than a limit. ``hint`` says what to do.
+
+    Raises:
+        ValueError: it does.
+    """
+    m, n = math.prod(y_shape), math.prod(x_shape)
+    size = m * n * np.dtype(dtype).itemsize
+    if size > limit:
+        raise errors.jacobian_too_large(m, n, tuple(y_shape), tuple(x_shape), _in_words(size), _in_words(limit), hint)
+
+
+def _in_words(count: float) -> str:
+    power = 3 if count >= 2**30 else 2
+    return f"{count / 1024**power:,.3g} {'GiB' if power == 3 else 'MiB'}"
+
+
+class Limits(NamedTuple):
+    """How many rows or columns go in one pass."""
+
+    chunk_size: int | None = None
+    memory: int = MEMORY
+
+    def chunk(self, count: int, bound: int | None, run_one: Callable[[], Any], extra: int = 0) -> int:
+        """The size of a pass, where one of ``count`` makes at most ``bound`` bytes, exactly what ``run_one`` makes."""
+        if self.chunk_size is not None:
+            return max(1, min(self.chunk_size, count))
+        if count <= 1 or (bound is not None and bound * count <= self.memory):
+            return max(1, count)
+        with _Meter() as meter:
+            run_one()
+        return max(1, min(count, int(self.memory // max(meter.bytes + extra, 1))))
+
+
+class _Meter(Watch):
+    """Adds up what the rules of one pass make."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        grads = super().backward(node, g, saved, edges)
+        self.bytes += sum([_bytes(part) for part in grads if part is not None])
+        return grads
+
+    def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+        t = super().tangent(prim, primals, tangents, out, params)
+        self.bytes += sum([_bytes(part) for part in (t if isinstance(t, tuple) else (t,)) if part is not None])
+        return t
+
+
+def _bytes(value: Any) -> int:
+    return 2 * _size(value) * int(getattr(value, "dtype", np.dtype(float)).itemsize)
+
+
+def bound_of(ys: Sequence[Tensor]) -> int:
+    """About as many bytes as a pass over the graph of ``ys`` can make.
+
+    A cotangent has the shape of what it belongs to, and nothing on the way is expected to be larger than the largest array
+    that is known: an output, a leaf, what a node saved or noted about its operands.
+    """
+    order = engine.reachable([y._edge for y in ys if y._edge is not None])
+    sizes = [y.numel() for y in ys]
+    for node in order:
+        if type(node) is Leaf:
+            sizes.append(_size(node.data))
+        elif isinstance(node, Node):
+            sizes += [math.prod(shape) for shape, _ in node.in_avals or ()]
+            sizes += [_size(value) for value in node.saved if hasattr(value, "shape")]
+    return 16 * 4 * len(order) * max(sizes)
+
+
+def _size(value: Any) -> int:
+    return math.prod(shape_of(value))

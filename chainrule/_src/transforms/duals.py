@@ -1,0 +1,76 @@
+"""Backward from dual tensors: forward over reverse.
+
+A dual tensor y has a primal P and a tangent T, which are both on the tape where y requires grad. Sweeping P with a
+cotangent g gives the gradient. How the gradient changes along the direction in which the inputs move is its tangent; as
+second derivatives are symmetric, that is what sweeping T with g gives, plus, where g itself moves by ġ, the sweep of P
+with ġ. Only one thing must not be counted: an input x that was itself computed has a tangent on the tape, too, and
+the paths to x through that tangent are not part of how the gradient at x changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.interpreters.dual import Dual
+from chainrule._src.tape.dispatch import rank
+from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.transforms.arguments import inside
+
+ndarray = np.ndarray
+
+
+def is_dual(x: Any) -> bool:
+    """Whether a tensor's history is that of the primal inside it."""
+    return isinstance(x, Tensor) and x._edge is None and type(x._raw) is Dual
+
+
+def parts(x: Any, level: int | None = None) -> tuple[Any, Any]:
+    """A tensor's primal and tangent at a level (any, without one) as tensors; the tensor and None for one that has none."""
+    if not is_dual(x) or (level is not None and x._raw.level != level):
+        return x, None
+    dual = x._raw
+    return wrapped(dual.primal), None if dual.tangent is None else wrapped(dual.tangent)
+
+
+def grad(
+    plain: Callable[..., tuple[Any, ...]],
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
+    cotangents: Sequence[Any],
+    *,
+    retain_graph: bool,
+    **options: Any,
+) -> tuple[Any, ...]:
+    """The gradients of dual outputs, themselves dual where they move.
+
+    Args:
+        plain: ``plain(outputs, inputs, cotangents, block, retain_graph=, ...)``, which does it for what the duals are made
+            of; paths through the edge ``block`` do not count.
+        outputs, inputs, cotangents: as in ``autograd.grad``; a cotangent may be None, or dual itself.
+        retain_graph, options: as in ``autograd.grad``.
+    """
+    level = max(rank(y) for y in outputs if is_dual(y)) // 2
+    primals, tangents = zip(*[parts(y, level) for y in outputs])
+    gs, moves = zip(*[parts(g, level) for g in cotangents])
+    wanted, speeds = zip(*[parts(x, level) for x in inputs])
+    moving = [(t, g) for t, g in zip(tangents, gs) if t is not None and t.requires_grad]
+    moving += [(p, m) for p, m in zip(primals, moves) if m is not None and p.requires_grad]
+    found = plain(primals, wanted, gs, retain_graph=retain_graph or bool(moving), **options)
+    if not moving:
+        return found
+    ends = [t for t, _ in moving]
+    seeds = [wrap(np.ones(t.shape, t.dtype)) if g is None else g for t, g in moving]
+    options = {**options, "allow_unused": True, "materialize_grads": False}
+    results = []
+    for i, (g, x, speed) in enumerate(zip(found, wanted, speeds)):
+        block = None
+        if speed is not None and isinstance(x, Tensor) and type(x._edge) is not Leaf:
+            block = speed._edge
+        keep = retain_graph or i + 1 < len(wanted)
+        (rate,) = plain(ends, (x,), seeds, block, retain_graph=keep, **options)
+        results.append(g if g is None or rate is None else wrap(Dual(inside(g), inside(rate), level)))
+    return tuple(results)

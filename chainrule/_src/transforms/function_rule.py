@@ -1,0 +1,279 @@
+"""How custom Functions are run: their methods, the row of their nodes, and what backward may return.
+
+A Function's node has a row made for the class. Its pullback calls the class's ``backward`` with tensors and checks and
+fits what comes back, as ``kinds`` does for the rules of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.messages import errors
+from chainrule._src.rules.kinds import unbroadcast
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.tape.hooks import mark_escaped
+from chainrule._src.tape.modes import LOCAL, MODES, SPECIAL
+from chainrule._src.tape.node import Freed, Node
+from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+
+ndarray = np.ndarray
+new = object.__new__
+
+
+class FunctionMethods:
+    """The static methods of a Function, as they are where a class does not define them."""
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """The value: ``forward(ctx, *args)``, or ``forward(*args)`` next to ``setup_context``."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Fill the ctx from forward's arguments and result, where forward has no ctx of its own."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """The VJP: from one gradient per output of forward to one per argument. ``vjp`` is another name for it."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """The JVP: from one tangent per argument of forward (None for what is no tensor) to one per output."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        """What :func:`vmap` calls, if it is defined: arguments have their batch axis at ``in_dims`` (None: no axis).
+
+        ``info`` has ``batch_size`` and ``randomness``. Returns ``(output, out_dims)``.
+        """
+        raise NotImplementedError("To use autograd.Function with vmap, you must implement the vmap staticmethod.")
+
+
+SETUP_CONTEXT = FunctionMethods.setup_context
+_BACKWARD = FunctionMethods.backward
+
+
+def defines(cls: Any, method: str) -> bool:
+    """Whether a class has a method of its own."""
+    return getattr(cls, method) is not getattr(FunctionMethods, method)
+
+
+class FunctionRow(Primitive):
+    """A row of a custom Function for its number of outputs: its nodes ask it for a name and a rule. It is not in the table.
+
+    The one for 0 outputs is what ``bind`` is given inside transformations, with the ``Call`` for a parameter.
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Any, outputs: int) -> None:
+        def forward(x: Any, *, call: Any) -> Any:
+            return call.forward(x)
+
+        names = ("out",) if outputs == 1 else tuple([f"out{i}" for i in range(outputs)])
+        super().__init__(forward, "function", outputs=names)
+        self.function = function
+        self.name = function.__name__
+        self.doc = function.__doc__ or ""
+        if outputs:
+            self.saves = ("x",)
+            self.save_users = (None,)
+            self.pullback = pullback
+        else:
+            self.value = lambda *operands, call: call.forward(operands)
+            self.jvp = lambda primals, tangents, out, params: params["call"].jvp(primals, tangents, out)
+            self.pullback = lambda node, g, saved, edges: node.params["call"].pullback(node, g, edges)
+
+    def __reduce__(self) -> Any:
+        return (row_of, (self.function, len(self.outputs)))
+
+    def node_name(self, params: dict[str, Any], node: Any = None) -> str:
+        return self.name + "Backward"
+
+    def attribute(self, node: Any, name: str) -> Any:
+        """``grad_fn.name`` for what is the ctx's: PyTorch's ctx and node are one object."""
+        if name.startswith("__") or name in Node.__slots__:
+            raise AttributeError(f"'{node.name()}' object has no attribute {name!r}")
+        ctx = node.params["ctx"]
+        if name in ("saved_tensors", "saved_variables"):
+            return ctx._unpacked(node)
+        if name == "_raw_saved_tensors":
+            return ctx._raw(node)
+        if not hasattr(ctx, name):
+            raise AttributeError(f"'{node.name()}' object has no attribute {name!r}")
+        return getattr(ctx, name)
+
+
+def row_of(function: Any, outputs: int) -> FunctionRow:
+    row: FunctionRow | None = function._rows.get(outputs)
+    if row is None:
+        row = function._rows[outputs] = FunctionRow(function, outputs)
+    return row
+
+
+def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...]) -> Any:
+    """Forward (and setup_context), unrecorded."""
+    outer = LOCAL.mode
+    try:
+        LOCAL.mode = MODES[False, outer.inference, True]
+        if outer.records:
+            SPECIAL.append(None)
+        if cls.setup_context is SETUP_CONTEXT:
+            return cls.forward(ctx, *args)
+        output = cls.forward(*args)
+        cls.setup_context(ctx, args, output)
+        return output
+    finally:
+        left, LOCAL.mode = LOCAL.mode, outer
+        if left.records is not outer.records:
+            SPECIAL.pop() if outer.records else SPECIAL.append(None)
+
+
+def rule_of(cls: Any) -> Callable[..., Any]:
+    """The class's backward, under whichever of its two names it was defined."""
+    rule: Callable[..., Any] = cls.backward
+    if cls.vjp is not _BACKWARD:
+        if rule is not _BACKWARD:
+            raise errors.function_two_rules(cls.__name__)
+        return cls.vjp  # type: ignore[no-any-return]
+    return rule
+
+
+def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Call the class's backward, and hand on what it returned as every rule does."""
+    params = node.params
+    ctx = params["ctx"]
+    if type(g) is ndarray:
+        recorded = bare = False
+        tensor = new(Tensor)
+        tensor._raw = g if not SPECIAL or LOCAL.recorder is None else LOCAL.recorder.made(tensor, g)
+        tensor._edge = tensor._cut = None
+        gs: tuple[Any, ...] = (tensor,)
+    elif type(g) is tuple:
+        recorded = any(isinstance(part, Tensor) for part in g)
+        gs = cotangents(g, params["about"], ctx.materialize_grads)
+        bare = not recorded and any(part is not None and type(part._raw) is not ndarray for part in gs)
+    else:
+        recorded = isinstance(g, Tensor)
+        gs = (g,) if recorded else (wrap(g),)
+        bare = not recorded and type(gs[0]._raw) is not ndarray  # a NumPy number has no levels either
+    # The values inside a vmap or jvp may be on an outer tape: that goes on recording when this one does not.
+    reader = ctx._without_history(node) if bare and not in_graph() else ctx
+    if reader is ctx:
+        ctx._now = node
+    try:
+        results = run_backward(reader, gs, recorded or bare)
+    finally:
+        ctx._now = None
+    mark_escaped(*g) if type(g) is tuple else mark_escaped(g)
+    if type(node.saved) is Freed and ctx._kept:
+        ctx._kept = node.saved
+    at = params["at"]
+    if len(results) != params["count"] or len(at) != len(results):
+        results = check_count(node.prim.function, results, at, params["count"])
+    grads: list[Any] = []
+    for i, fit, edge in zip(at, node.in_avals, edges):
+        result = results[i]
+        if edge is None or result is None:
+            grads.append(None)
+            continue
+        if not isinstance(result, Tensor):
+            raise errors.function_grad_type(node.prim.name, i, result)
+        data = result._raw
+        if data.dtype is not fit[1] or data.shape != fit[0]:
+            result = fit_gradient(node.prim.name, i, result, *fit)
+            data = result._raw
+        if recorded or (bare and result._edge is not None):
+            if recorded and result._edge is None:
+                result._cut = errors.Cut(f"{node.prim.name}.backward", None)
+            grads.append(result)
+        elif type(data) is ndarray and (getrefcount(data) > _FRESH_DATA or getrefcount(result) > _FRESH_RESULT):
+            grads.append(data.view())  # others hold this memory: whoever keeps the gradient copies a view
+        else:
+            grads.append(data)
+    return tuple(grads)
+
+
+def in_graph() -> bool:
+    """Whether the backward pass that is running is one with ``create_graph``."""
+    return LOCAL.sweep is not None and LOCAL.sweep.create_graph
+
+
+def run_backward(ctx: Any, gs: tuple[Any, ...], recorded: bool) -> tuple[Any, ...]:
+    """What the class's backward returns, as a tuple; unrecorded, unless its gradients are tensors of the tape."""
+    cls = ctx._forward_cls
+    rule = cls.backward if cls.vjp is _BACKWARD else rule_of(cls)
+    outer = LOCAL.mode
+    try:
+        LOCAL.mode = mode = MODES[outer.grad and recorded, outer.inference, True]
+        if outer.records and not mode.records:
+            SPECIAL.append(None)
+        results = rule(ctx, *gs)
+    finally:
+        left, LOCAL.mode = LOCAL.mode, outer
+        if left.records is not outer.records:
+            SPECIAL.pop() if outer.records else SPECIAL.append(None)
+    return results if isinstance(results, tuple) else (results,)
+
+
+def cotangents(g: tuple[Any, ...], about: tuple[Any, ...], materialize: bool) -> tuple[Any, ...]:
+    """The gradients of several outputs as backward gets them: zeros where none arrived, None for what is no tensor."""
+    return tuple(
+        (None if fit is None or not materialize else wrap(np.zeros(*fit)))
+        if part is None
+        else part
+        if isinstance(part, Tensor)
+        else wrap(part)
+        for part, fit in zip(g, about, strict=True)
+    )
+
+
+def check_count(cls: Any, results: tuple[Any, ...], at: tuple[int, ...], count: int) -> tuple[Any, ...]:
+    """One result for each argument (surplus None is dropped), None for each that is no tensor."""
+    if len(results) < count or any(r is not None for r in results[count:]):
+        raise errors.function_grad_count(cls, count, len(results))
+    for i, result in enumerate(results[:count]):
+        if result is not None and i not in at:
+            raise errors.function_grad_of_constant(cls, i)
+    return results[:count]
+
+
+def fit_gradient(name: str, index: int, result: Tensor, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
+    """A gradient in its argument's shape (summed over broadcast axes) and dtype."""
+    have = result._raw.shape
+    if have != shape:
+        extra = len(have) - len(shape)
+        if extra < 0 or any(n not in (1, m) for n, m in zip(shape, have[extra:])):
+            raise errors.function_grad_shape(name, index, have, shape)
+    if result._raw.dtype.kind == "c" and dtype.kind != "c":
+        raise errors.function_grad_complex(name, index)
+    fit = unbroadcast(result, shape, dtype)
+    return wrapped(fit)
+
+
+def _fresh_counts() -> tuple[int, int]:
+    """What ``getrefcount`` says, in ``pullback``, of an array and a tensor that nobody else holds."""
+    tensor = new(Tensor)
+    tensor._raw = np.empty(1)
+    results = (tensor,)
+    del tensor
+    result = results[0]
+    data = result._raw
+    return getrefcount(data), getrefcount(result)
+
+
+_FRESH_DATA, _FRESH_RESULT = _fresh_counts()

@@ -1,0 +1,224 @@
+"""``gradcheck`` and ``gradgradcheck``: is the gradient of a function what its values say?
+
+A central difference with ε = 10⁻⁶ in float64 is good to about nine digits; in float32 it is good to none, which is why
+inputs of other dtypes are warned about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.messages import errors
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.transforms.backward import grad
+from chainrule._src.transforms.differences import normal_like
+from chainrule._src.transforms.grad_checks import Checks, GradcheckError, recorded
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 0.001,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    """Check the gradients of ``func`` at ``inputs`` against central differences of its values.
+
+    Args:
+        func: takes the inputs, returns a tensor or several.
+        inputs: a tensor or a tuple; those that require grad are checked, and should be float64 or complex128.
+        eps: how far inputs are moved.
+        atol, rtol: |analytical − numerical| ≤ atol + rtol·|numerical| is asked of every entry of the Jacobian.
+        raise_exception: raise if a check fails; else return False.
+        nondet_tol: how far two runs of backward may be apart.
+        check_undefined_grad: leave out one of several outputs at a time, and in forward mode one input's tangent.
+        check_grad_dtypes: gradients must have their inputs' dtypes.
+        check_batched_grad: also compare ``grad(..., is_grads_batched=True)`` with one call for each row.
+        check_batched_forward_grad: the same in forward mode.
+        check_forward_ad: also check forward mode.
+        check_backward_ad: check backward mode.
+        fast_mode: compare one random combination of the Jacobian's entries instead of all of them.
+        masked: accepted as in PyTorch; there are no sparse tensors here.
+
+    Returns:
+        True if all checks pass.
+
+    Raises:
+        GradcheckError: a check failed.
+        ValueError: no input requires grad.
+        RuntimeError: elements of an input share their memory, so that they cannot be moved one at a time.
+
+    >>> import chainrule as cr
+    >>> from chainrule.testing import gradcheck
+    >>> gradcheck(cr.sin, cr.tensor([0., 1.], dtype=cr.float64, requires_grad=True))
+    True
+    """
+    if not (check_backward_ad or check_forward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    checks = Checks(func, args, _differentiable(args), eps, atol, rtol, nondet_tol, check_grad_dtypes)
+    try:
+        (checks.combinations if fast_mode else checks.jacobians)(check_backward_ad, check_forward_ad)
+        if check_forward_ad and check_undefined_grad:
+            checks.undefined_tangents()
+        if check_batched_forward_grad:
+            checks.batched_forward()
+        if check_batched_grad:
+            checks.batched()
+        if check_backward_ad:
+            checks.zero_cotangents()
+            if check_undefined_grad:
+                checks.undefined_cotangents()
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 0.001,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """Check second derivatives: :func:`gradcheck` of the gradient as a function of ``inputs`` and ``grad_outputs``.
+
+    Args:
+        grad_outputs: the cotangents at which the gradient is taken; random ones without it.
+        gen_non_contig_grad_outputs: make the random ones non-contiguous.
+        check_fwd_over_rev: differentiate the gradient in forward mode.
+        check_rev_over_rev: differentiate the gradient in reverse mode.
+        (the others as in :func:`gradcheck`)
+
+    >>> import chainrule as cr
+    >>> from chainrule.testing import gradgradcheck
+    >>> gradgradcheck(cr.sin, cr.tensor([0., 1.], dtype=cr.float64, requires_grad=True), check_fwd_over_rev=True)
+    True
+    """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    for name, wanted in (("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)):
+        if wanted and not check_rev_over_rev:
+            raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
+    args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    positions = _differentiable(args)
+    if grad_outputs is None:
+        cotangents = tuple(
+            [_random_cotangent(y, 97 + i, gen_non_contig_grad_outputs) for i, y in enumerate(recorded(func(*args)))]
+        )
+    else:
+        cotangents = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
+    n = len(args)
+
+    def first(*args: Any) -> tuple[Any, ...]:
+        at, gs = args[:n], args[n:]
+        found = grad(recorded(func(*at)), [at[i] for i in positions], gs, create_graph=True, allow_unused=True)
+        return tuple([g for g in found if g is not None])
+
+    return gradcheck(
+        first,
+        (*args, *cotangents),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
+        masked=masked,
+    )
+
+
+# ``import chainrule.autograd.gradcheck`` finds the function in the place of this module: what is here is there.
+for _name in __all__:
+    setattr(gradcheck, _name, globals()[_name])
+
+
+def _random_cotangent(y: Tensor, seed: int, strided: bool) -> Tensor:
+    g = normal_like(y.detach()._array(), seed)
+    if strided and g.ndim:
+        wide = np.zeros((*g.shape, 2), g.dtype)
+        wide[..., 0] = g
+        g = wide[..., 0]
+    return wrap(g).requires_grad_()
+
+
+def _differentiable(inputs: Sequence[Any]) -> list[int]:
+    """The positions of the inputs to check, which must be fit for it."""
+    for i, x in enumerate(inputs):
+        items = x.values() if isinstance(x, dict) else x if isinstance(x, (tuple, list)) else ()
+        if any(isinstance(item, Tensor) and item.requires_grad for item in items):
+            raise TypeError(
+                f"gradcheck expects a flat tuple of inputs, but input {i} is a {type(x).__name__} with tensors that "
+                "require grad. Pass them one by one: gradcheck(lambda *xs: f(list(xs)), tuple(xs))."
+            )
+    wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+    if not wanted:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
+    for i in wanted:
+        x = inputs[i]
+        if x.dtype not in (np.float64, np.complex128):
+            errors.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
+                "will likely fail if all the inputs are not of double precision floating point or complex.",
+            )
+        array = x._array()
+        if array.size and any(step == 0 and length > 1 for step, length in zip(array.strides, array.shape)):
+            what = "has a dimension with stride 0"
+        elif _overlapping(array):
+            what = "has elements that share their memory"
+        else:
+            continue
+        raise RuntimeError(
+            f"The {i}th input {what}. gradcheck only supports inputs that are non-overlapping to be able to compute "
+            "the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck."
+        )
+    return wanted
+
+
+def _overlapping(array: Any) -> bool:
+    """Whether two elements of the array are the same memory."""
+    offsets = np.zeros((1,), np.int64)
+    for length, step in zip(array.shape, array.strides):
+        offsets = (offsets[:, None] + np.arange(length) * step).reshape(-1)
+    return bool(len(np.unique(offsets)) < array.size)

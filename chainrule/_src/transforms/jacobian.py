@@ -1,0 +1,279 @@
+"""``jacobian``: all of ∂y/∂x, of functions and of computed tensors, by rows or by columns."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import as_tensors, faced, unfaced
+from chainrule._src.api.grad_mode import inference_mode
+from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
+from chainrule._src.messages import errors
+from chainrule._src.tape import engine
+from chainrule._src.tape.modes import SPECIAL, recording
+from chainrule._src.tape.node import Node, next_seq
+from chainrule._src.tape.protocol import ArrayLike, as_is
+from chainrule._src.tape.saved import check_saved
+from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.tape.versions import CLOCK
+from chainrule._src.transforms.arguments import as_caller_type, inside
+from chainrule._src.transforms.backward import grad
+from chainrule._src.transforms.dense import MEMORY, Limits, bound_of, check_size, columns, largest, push_basis, rows
+from chainrule._src.transforms.trace import fresh_leaf
+
+ndarray = np.ndarray
+
+
+def jacobian(
+    y: Any,
+    x: Any,
+    *,
+    mode: str = "auto",
+    create_graph: bool | None = None,
+    chunk_size: int | None = None,
+    memory: int = MEMORY,
+) -> Any:
+    """The dense Jacobian ∂y/∂x, by rows or by columns: what ``chainrule.jacobian`` is where no structure is made use of.
+
+    Arguments, result and errors are as described there.
+    """
+    if mode not in ("auto", "forward", "reverse"):
+        raise ValueError(f"jacobian(): mode is 'auto', 'forward' or 'reverse', not {mode!r}")
+    if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
+        raise ValueError(f"jacobian(): chunk_size must be a positive int, not {chunk_size!r}")
+    limits = Limits(chunk_size, memory)
+    if callable(y) and not isinstance(y, Tensor):
+        return _of_function(y, x, mode, create_graph, limits)
+    if mode == "forward":
+        raise errors.jacobian_needs_function()
+    return _of_tensors(y, x, bool(create_graph), limits)
+
+
+def _of_tensors(y: Any, x: Any, create_graph: bool, limits: Limits) -> Any:
+    ys, outer = tree_flatten(as_tensors(y))
+    xs, inner = tree_flatten(as_tensors(x))
+    if not ys or not xs:
+        raise errors.jacobian_of_nothing("x" if ys else "y")
+    for what, tensors, without_grad in (("y", ys, errors.no_grad_fn), ("x", xs, errors.input_requires_no_grad)):
+        for i, t in enumerate(tensors):
+            if not isinstance(t, Tensor):
+                raise errors.jacobian_of_value(t) if what == "y" else errors.not_a_tensor("jacobian", what, t)
+            if not t.requires_grad:
+                raise without_grad(i, t)
+    for t, s in itertools.product(ys, xs):
+        check_size(t.shape, s.shape, t._raw.dtype, largest(limits.memory))
+    return tree_unflatten([tree_unflatten(_reverse(t, xs, create_graph, limits), inner) for t in ys], outer)
+
+
+def _of_function(function: Callable[..., Any], x: Any, mode: str, create_graph: bool | None, limits: Limits) -> Any:
+    points, inner = tree_flatten(x)
+    if not points:
+        raise errors.jacobian_of_nothing("x")
+    leaves = [unfaced(leaf) for leaf in points]
+    linked = create_graph is None and recording()
+    if create_graph is None:
+        create_graph = linked and any(isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves)
+    arrays = not any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in points)
+    sources = [_source(leaf, create_graph) for leaf in leaves]
+    outer: Any = None
+
+    def flat(*args: Tensor) -> list[Any]:
+        nonlocal outer
+        tree = tree_unflatten([faced(arg, leaf) for arg, leaf in zip(args, points, strict=True)], inner)
+        try:
+            result = function(*tree) if type(x) is tuple else function(tree)
+        except (TypeError, AttributeError, ValueError) as error:
+            errors.noted(error)
+            raise
+        outputs, outer = tree_flatten(result)
+        if not outputs:
+            raise errors.jacobian_no_result(function, result)
+        found = [_output(unfaced(out)) for out in outputs]
+        for y, s in itertools.product(found, sources):
+            check_size(y.shape, s.shape, y._raw.dtype, largest(limits.memory))
+        return found
+
+    n = sum([s.numel() for s in sources])
+    if mode == "forward" or (mode == "auto" and n == 1 and sources[0].dtype.kind != "c"):
+        found = forward(flat, sources, limits)
+    else:
+        found = _by_either(flat, sources, n, mode, create_graph, linked, limits)
+    shaped = [tree_unflatten([as_caller_type(part, not arrays) for part in row], inner) for row in found]
+    return tree_unflatten(shaped, outer)
+
+
+def _source(leaf: Any, create_graph: bool) -> Tensor:
+    """An argument as a tensor, on the tape only where the result is to be."""
+    if not isinstance(leaf, (Tensor, ArrayLike)):
+        leaf = as_is(leaf)
+    dtype = leaf.dtype
+    if dtype.kind not in "fc":
+        raise errors.jacobian_integers(dtype)
+    if isinstance(leaf, Tensor):
+        return leaf if create_graph and leaf.requires_grad else wrap(leaf._raw) if leaf._edge is not None else leaf
+    return wrap(leaf)
+
+
+def _output(out: Any) -> Any:
+    if not isinstance(out, (Tensor, ArrayLike)):
+        out = as_is(out)
+        if out.dtype.kind not in "fciub":
+            raise errors.jacobian_output(out)
+    return wrapped(out)
+
+
+def _by_either(
+    flat: Callable[..., list[Any]],
+    sources: list[Tensor],
+    n: int,
+    mode: str,
+    create_graph: bool,
+    linked: bool,
+    limits: Limits,
+) -> list[list[Tensor]]:
+    """Rows from the graph of one call; or columns, where ``mode`` leaves the choice and there are fewer of those.
+
+    With ``linked`` they are recorded where the function used something else that is on the tape.
+    """
+    began = next_seq()
+    with inference_mode(False):
+        starts = [fresh_leaf(s, create_graph) for s in sources]
+        ys = flat(*starts)
+    for y in ys:
+        if y.dtype.kind not in "fc":
+            raise errors.jacobian_integer_output(y)
+    real_x = all(s.dtype.kind == "f" for s in sources)
+    if mode == "auto" and real_x and n < sum([y.numel() for y in ys if y.requires_grad]):
+        bound = bound_of(ys)
+        del starts, ys
+        return forward(flat, sources, limits, bound)
+    if linked and not create_graph:
+        roots = [y._edge for y in ys if y._edge is not None]
+        create_graph = engine.reaches_outside(roots, began, [start._edge for start in starts])
+    return [
+        _reverse(y, starts, create_graph, limits)
+        if y.requires_grad
+        else [wrap(np.zeros((*y.shape, *s.shape), np.result_type(y.dtype, s.dtype))) for s in sources]
+        for y in ys
+    ]
+
+
+# -- rows and columns of tensors -------------------------------------------------------------------------------------
+
+
+def _reverse(y: Tensor, xs: Sequence[Tensor], create_graph: bool, limits: Limits) -> list[Tensor]:
+    """∂y/∂x for every x, which must require grad; zeros where y does not depend on it."""
+    if y.dtype.kind != "c":
+        return reverse(y, xs, create_graph, limits)
+    parts: list[Any] = [np.conj(part) for part in reverse(y, xs, create_graph, limits)]
+    if all(x.dtype.kind == "c" for x in xs):
+        return parts
+    imaginary = reverse(y, xs, create_graph, limits, 1j)
+    return [p if x.dtype.kind == "c" else p + 1j * i for x, p, i in zip(xs, parts, imaginary)]
+
+
+def reverse(
+    y: Tensor, xs: Sequence[Tensor], create_graph: bool = False, limits: Limits | None = None, unit: Any = 1
+) -> list[Tensor]:
+    """What a cotangent that is ``unit`` in one element of y and zero in the others pulls back to, for every element."""
+    n = y.numel()
+    root, targets = y._edge, [x._edge for x in xs]
+    pull_many = None
+    if root is None or None in targets:  # of a level of forward mode, whose numbers are on the tape and not they
+
+        def pull(g: Any, more: bool, batched: bool = False) -> Sequence[Any]:
+            found: tuple[Any, ...] = grad(
+                y, list(xs), wrap(g), True, create_graph, allow_unused=True, is_grads_batched=batched
+            )
+            return found
+
+        pull_many = functools.partial(pull, batched=True)
+    else:
+        if not create_graph:
+            root, unit = _through_elementwise(root, np.full(y.shape, unit, y.dtype), targets)
+        order = engine.reachable([root])
+
+        def pull(g: Any, more: bool, batched: bool = False) -> Sequence[Any]:
+            return engine.sweep(
+                [root],
+                [wrap(g) if create_graph else g],
+                targets,
+                retain_graph=True,
+                create_graph=create_graph,
+                accumulate=False,
+                retain_grads=False,
+                order=order,
+            )
+
+    try:
+        bound = bound_of([y]) if y._edge is not None and n > 1 else None
+        one = functools.partial(pull, np.zeros(y.shape, y.dtype), True)
+        step = (limits or Limits()).chunk(n, bound, one, 2 * y.nbytes)
+        found = rows(pull, y, xs, step, "jacobian", unit, pull_many=pull_many)
+    except (NotImplementedError, RuntimeError, TypeError) as error:  # a rule takes no batches, or fails anyway
+        found = rows(pull, y, xs, 1, "jacobian", unit)
+        errors.warn_unbatched(error)
+    return [wrapped(x) for x in found]
+
+
+def _through_elementwise(edge: Any, diagonal: Any, targets: Sequence[Any]) -> tuple[Any, Any]:
+    """Go down the tape as long as every element comes from one: all rows together are then one diagonal."""
+    while (
+        isinstance(edge, Node)
+        and edge.prim.kind == "elementwise"
+        and edge.in_avals is None
+        and edge.hooks is None
+        and type(edge.saved) is tuple
+        and not SPECIAL
+        and edge not in targets
+    ):
+        used = [i for i, operand in enumerate(edge.edges) if operand is not None]
+        if len(used) != 1:
+            break
+        if CLOCK.latest > edge.seq:
+            check_saved(edge)
+        below = edge.pullback(edge, diagonal, edge.saved, edge.edges)[used[0]]
+        if type(below) is not ndarray:  # inside a transformation
+            break
+        edge, diagonal = edge.edges[used[0]], below
+    return edge, diagonal
+
+
+def forward(
+    flat: Callable[..., Sequence[Any]],
+    sources: Sequence[Tensor],
+    limits: Limits | None = None,
+    bound: int | None = None,
+) -> list[list[Tensor]]:
+    """For every output of ``flat`` ∂y/∂x for every x, by forward mode."""
+    primals = [inside(s) for s in sources]
+    complex_source = any(s.dtype.kind == "c" for s in sources)
+
+    def checked(*duals: Tensor) -> Sequence[Any]:
+        outputs = flat(*duals)
+        for y in outputs:
+            if y.dtype.kind not in "fc":
+                raise errors.jacobian_integer_output(y)
+            if complex_source and y.dtype.kind != "c":
+                raise errors.jacobian_complex_forward()
+        return outputs
+
+    def spans() -> Iterator[tuple[int, int]]:
+        """Each within one source: the others then have no tangents."""
+        at = 0
+        for source in sources:
+            end = at + source.numel()
+            one = functools.partial(push_basis, checked, primals, at, at + 1, "jacobian")
+            step = (limits or Limits()).chunk(end - at, bound, one)
+            for first in range(at, end, step):
+                yield first, min(first + step, end)
+            at = end
+        if not at:
+            yield 0, 0
+
+    found, _ = columns(checked, primals, spans(), "jacobian", lift_leaves=False)
+    return [[wrapped(x) for x in row] for row in found]

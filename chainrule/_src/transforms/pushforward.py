@@ -1,0 +1,120 @@
+"""Forward mode: one call of a function along a tangent, or along a batch of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.interpreters.batched import Batched
+from chainrule._src.interpreters.dual import Dual
+from chainrule._src.tape.levels import Level, open_level, within
+from chainrule._src.tape.protocol import ArrayLike
+from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.transforms.arguments import tensor_in, without_objects
+from chainrule._src.transforms.writing import write_back
+
+
+class JvpRun:
+    """A call of ``func(*duals)``, and how its results come off its levels again.
+
+    Args:
+        func: takes a tensor for each primal.
+        primals: arrays, or tensors that are on the tape.
+        tangents: for each primal one of its shape, or None if it has none; with ``size``, along a leading axis so many.
+            A single one is not batched.
+        api: what the user called.
+        randomness, lift_leaves: as for ``open_level``.
+    """
+
+    __slots__ = ("batch", "level", "result", "size")
+
+    batch: Level | None
+
+    @within
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        primals: Sequence[Any],
+        tangents: Sequence[Any],
+        api: str,
+        size: int | None = None,
+        randomness: str = "same",
+        lift_leaves: bool = True,
+    ) -> None:
+        self.size = size
+        self.batch = None
+        if size is None:
+            self._call(func, primals, tangents, api, lift_leaves)
+            return
+        with open_level(api, Batched, size, randomness, lift_leaves) as batch:
+            self.batch = batch
+            if size == 1:
+                tangents = [None if t is None else t[0] for t in tangents]
+            else:
+                tangents = [None if t is None else Batched(t, batch) for t in tangents]
+            self._call(func, primals, tangents, api, lift_leaves)
+
+    def _call(
+        self, func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], api: str, lift_leaves: bool
+    ) -> None:
+        with open_level(api, Dual, None, "same", lift_leaves) as level:
+            self.level = level
+            primals = [p.as_variable() if isinstance(p, ArrayLike) else p for p in primals]
+            self.result = without_objects(
+                func(*[wrap(Dual(p, t, level)) for p, t in zip(primals, tangents, strict=True)])
+            )
+
+    def split(self, y: Any) -> tuple[Any, Any]:
+        """Primal and tangent of a result; the tangent is None where it is known to be zero."""
+        y = tensor_in(y)
+        data = y._raw if isinstance(y, Tensor) else y
+        if type(data) is Dual and data.level == self.level:
+            return data.primal, data.tangent
+        return y, None
+
+    def tangents(self, y: Any) -> Any:
+        """The tangents of a result along a leading axis, or None."""
+        tangent = self.split(y)[1]
+        if tangent is None or self.batch is None:
+            return tangent
+        return tangent[None] if self.size == 1 else exit_level(tangent, self.batch)
+
+    def primal(self, y: Any) -> Any:
+        """The value of a result at the point."""
+        primal = self.split(y)[0]
+        data = primal._raw if isinstance(primal, Tensor) else primal
+        if self.batch is not None and type(data) is Batched and data.level == self.batch:
+            return data.payload if data.shared else data.payload[0]
+        return primal
+
+
+def write_back_duals(api: str, given: Sequence[Any], duals: Sequence[Tensor], datas: Sequence[Any]) -> None:
+    """``write_back`` of the primals of those arguments of ``given`` whose duals do not hold the ``datas`` of before."""
+    for x, dual, before in zip(given, duals, datas, strict=True):
+        data = dual._raw
+        if data is before or not isinstance(x, Tensor):
+            continue
+        value = data.primal
+        while type(value) is Batched and value.level > getattr(x._raw, "level", 0):  # of the batch of tangents
+            value = value.payload if value.shared else value.payload[0]
+
+        def enter(primal: Any, data: Any = data) -> Dual:
+            return Dual(primal, data.tangent, data.level)
+
+        write_back(api, x, dual, value, enter)
+
+
+def exit_level(y: Any, level: Level) -> Any:
+    """What a result of a batch holds for all examples, with their axis first."""
+    data = y._raw if isinstance(y, Tensor) else y
+    if type(data) is Batched and data.level == level:
+        if not data.shared:
+            return data.payload
+        data = data.payload
+    elif isinstance(y, Tensor) and y._edge is not None:
+        data = y
+    repeated = np.broadcast_to(data, (level.size or 0, *shape_of(data)))
+    return repeated.copy() if type(repeated) is np.ndarray else repeated  # memory that the caller may write

@@ -1,0 +1,270 @@
+"""Reverse mode: the trace of one call of a function, and the sweep back to its arguments.
+
+No level is entered. The function's arguments get a fresh start on the tape, and the sweep goes from its results to these
+starts only; whatever else the function used is reached by other edges and is constant. See docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.api.array import Array, faced
+from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
+from chainrule._src.interpreters.dual import Dual
+from chainrule._src.messages import errors
+from chainrule._src.table.shape import alias
+from chainrule._src.tape import engine
+from chainrule._src.tape.foreign import Foreign, ones_of
+from chainrule._src.tape.levels import STACK
+from chainrule._src.tape.modes import LOCAL, MODES, SPECIAL, recording, switch
+from chainrule._src.tape.node import Leaf, next_seq
+from chainrule._src.tape.protocol import ArrayLike
+from chainrule._src.tape.tensor import Tensor, wrap, wrapped
+from chainrule._src.tape.versions import protected
+from chainrule._src.transforms.arguments import (
+    as_caller_type,
+    data_of,
+    flatten_outputs,
+    has_tensor,
+    own_copy,
+    split_aux,
+    tensor_in,
+    untracked,
+    without_labels,
+    without_objects,
+)
+
+ndarray = np.ndarray
+
+
+def fresh_leaf(x: Any, linked: bool = True) -> Tensor:
+    """A fresh place on the tape for an argument: connected to the argument (if ``linked``), if that is on the tape itself.
+
+    Inside vmap or jvp it is a place of their level, also where the argument is from outside: results mix it with values
+    of that level, and a tape of a lower level ends there.
+    """
+    data = data_of(x)
+    tensor = x if type(x) is Tensor else tensor_in(x)
+    if data.dtype.kind not in "fc":
+        raise errors.func_integer_argument(data)
+    level = STACK.levels[-1] if STACK.levels else None
+    if level is not None and getattr(data, "level", 0) < level:
+        leaf = wrap(level.constant(untracked(tensor)))
+    elif linked and isinstance(tensor, Tensor) and tensor._edge is not None:
+        leaf = alias(tensor)
+        if tensor is not x:  # NumPy's face: what the function writes into its argument is its own
+            leaf._view = None
+        return leaf  # type: ignore[no-any-return]
+    else:
+        if isinstance(data, ArrayLike):
+            data = data.as_variable()
+        leaf = wrap(protected(data) if type(data) is ndarray and isinstance(tensor, ndarray) else data)
+    leaf._edge = edge = Leaf(leaf)
+    edge.seq = next_seq()
+    return leaf
+
+
+class Trace:
+    """One call of a function, recorded: where its arguments start on the tape, and its results.
+
+    The function is recorded also where nothing is (in ``no_grad`` and ``inference_mode``); what it returned depends on
+    nothing outside, then, unless ``linked`` says that cotangents may be asked for later, where it can.
+
+    Attributes:
+        leaves: those of the arguments it is differentiated by, as the caller passed them.
+        specs: the structure of each of these arguments.
+        starts, edges: the tensors that the function got in the leaves' place, and where they are on the tape.
+        began: the time at which the function was called.
+        hidden: nodes that its own sweeps do not pass; those of other traces do.
+        result, aux: what it returned.
+    """
+
+    __slots__ = ("api", "args", "aux", "began", "edges", "hidden", "leaves", "result", "specs", "starts")
+
+    def __init__(
+        self,
+        api: str,
+        func: Callable[..., Any],
+        positions: Iterable[int],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        has_aux: bool = False,
+        linked: bool = False,
+    ) -> None:
+        self.api = api
+        self.args = args
+        self.began = next_seq()
+        self.leaves: list[Any] = []
+        self.starts: list[Tensor] = []
+        self.edges: list[Any] = []
+        self.specs: list[TreeSpec] = []
+        self.hidden: Collection[Any] = ()
+        self.aux = None
+        if SPECIAL:
+            outer, before, recorder = LOCAL.mode, LOCAL.traced, LOCAL.recorder
+            try:
+                if recorder is not None:
+                    recorder.depth += 1
+                LOCAL.traced = before or outer.inference
+                linked = linked or recording()
+                switch(MODES[True, False, outer.silent])
+                result = self._call(func, positions, kwargs, linked)
+            finally:
+                if recorder is not None:
+                    recorder.depth -= 1
+                left, LOCAL.mode, LOCAL.traced = LOCAL.mode, outer, before
+                if left.records is not outer.records:
+                    SPECIAL.pop() if outer.records else SPECIAL.append(None)
+        else:
+            result = self._call(func, positions, kwargs, True)
+        if has_aux:
+            result, self.aux = split_aux(result, api)
+        if isinstance(result, (ndarray, np.generic)) and not has_tensor(self.leaves):
+            # a plain array depends on no argument: NumPy's face refuses to leave the graph
+            result = wrapped(tensor_in(result))
+        self.result = result
+
+    def _call(self, func: Callable[..., Any], positions: Iterable[int], kwargs: dict[str, Any], linked: bool) -> Any:
+        inner = list(self.args)
+        for i in positions:
+            leaves, spec = tree_flatten(inner[i])
+            faces = []
+            for x in leaves:
+                start = fresh_leaf(x, linked)
+                faces.append(start if type(x) is Tensor else faced(start, x))
+                self.starts.append(start)
+                self.edges.append(start._edge)
+            inner[i] = tree_unflatten(faces, spec)
+            self.leaves += leaves
+            self.specs.append(spec)
+        try:
+            result = func(*inner, **kwargs)
+            return result if type(result) is Tensor else without_objects(result)
+        except (TypeError, AttributeError, ValueError) as error:
+            errors.noted(error)
+            raise
+
+    # -- what it returned --------------------------------------------------------------------------------------------
+
+    def scalar(self) -> Tensor:
+        """The result of a function whose gradient is asked for: a 0-d tensor of a real dtype."""
+        result = self.result if type(self.result) is Tensor else tensor_in(without_labels(self.result))
+        if not isinstance(result, Tensor):
+            raise errors.func_result_type(self.api, result)
+        if result._raw.shape:
+            raise errors.func_result_shape(self.api, result)
+        if result._raw.dtype.kind == "c":
+            raise errors.implicit_not_real(result.dtype)
+        return result
+
+    def outputs(self, call: str = "f(*primals)") -> tuple[list[Tensor], TreeSpec]:
+        """The leaves of the result and their structure: tensors of floating point or complex dtype."""
+        outputs, spec = flatten_outputs(self.result, self.api, call)
+        for y in outputs:
+            if y._raw.dtype.kind not in "fc":
+                raise RuntimeError(
+                    f"{self.api}: All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                    f"{y.dtype}. Return it as (output, aux), with has_aux=True."
+                )
+        return outputs, spec
+
+    def value(self, result: Any) -> Any:
+        """A result as the caller gets it: off the tape, unless it depends on something outside."""
+        tensor = tensor_in(result)
+        if not isinstance(tensor, Tensor):
+            return tensor
+        leaves = tree_leaves(self.args)
+        tensors = not leaves or has_tensor(leaves)
+        if tensor._edge is not None and recording() and self._reaches_outside([tensor._edge]):
+            return result if type(result) is Array else as_caller_type(tensor, tensors)
+        value = without_zero_tangent(tensor._raw)
+        return as_caller_type(value, tensors, {id(value)})  # which the tape may have saved, or the caller have passed
+
+    # -- gradients ---------------------------------------------------------------------------------------------------
+
+    def set_starts(self, seq: int) -> None:
+        """Give the starts that are leaves another number: what is numbered later does not take them for its own outside."""
+        for edge in self.edges:
+            if type(edge) is Leaf:
+                edge.seq = seq
+
+    def _reaches_outside(self, roots: list[Any], own: Sequence[Any] = ()) -> bool:
+        return engine.reaches_outside(roots, self.began, [*self.edges, *own])
+
+    def sweep_to_inputs(
+        self,
+        outputs: list[Tensor],
+        cotangents: list[Any],
+        keep: bool,
+        create_graph: bool | None = None,
+        targets: list[Any] | None = None,
+        own: Sequence[Any] = (),
+    ) -> list[Any]:
+        """The cotangents at the starts (or ``targets``), None where none arrived.
+
+        They are recorded if they can depend on anything else that is recorded (but ``own``), unless ``create_graph`` says.
+        """
+        targets = self.edges if targets is None else targets
+        roots: list[Any] = []
+        gs: list[Any] = []
+        linked = False
+        for y, g in zip(outputs, cotangents, strict=True):
+            if y._edge is not None:
+                roots.append(y._edge)
+                gs.append(g)
+                linked = linked or (isinstance(g, Tensor) and g._edge is not None)
+        if not roots:
+            return [None] * len(targets)
+        if create_graph is None:
+            create_graph = recording() and (linked or self._reaches_outside(roots, own))
+        for i, g in enumerate(gs):
+            if isinstance(g, Tensor):
+                if not create_graph:
+                    gs[i] = g._raw
+            elif create_graph and type(g) is ndarray:
+                gs[i] = wrap(g)
+        order = [edge for edge in engine.reachable(roots) if edge not in self.hidden] if self.hidden else None
+        return engine.sweep(
+            roots,
+            gs,
+            targets,
+            retain_graph=keep or create_graph,
+            create_graph=create_graph,
+            accumulate=False,
+            order=order,
+        )
+
+    def gradient(self, single: bool) -> Any:
+        """The gradient of a scalar result, in the structure of the arguments."""
+        y = self.scalar()
+        return self.unflatten_gradients(self.sweep_to_inputs([y], [ones_of(y._raw)], False), single)
+
+    def unflatten_gradients(self, gradients: list[Any], single: bool = False, foreign: Sequence[Any] = ()) -> Any:
+        """Gradients (one for each start) in the structure of the arguments and in memory of their own, not ``foreign``."""
+        held = {id(x._raw if isinstance(x, Tensor) else x) for x in foreign} if foreign else set()
+        results = []
+        for g, start, leaf in zip(gradients, self.starts, self.leaves, strict=True):
+            if g is None:
+                raw = start._raw
+                g = np.zeros_like(raw) if type(raw) is Foreign else np.zeros(raw.shape, raw.dtype)
+            elif type(g) is Foreign:
+                g = g.like(start._raw)
+            g = own_copy(g, held) if type(g) is ndarray else without_zero_tangent(g)
+            results.append(as_caller_type(g, isinstance(leaf, Tensor)))
+        return tree_unflatten(results, self.specs[0]) if single else tuple(unflatten_each(results, self.specs))
+
+
+def unflatten_each(leaves: Iterable[Any], specs: list[TreeSpec]) -> list[Any]:
+    """A flat list as several trees."""
+    rest = iter(leaves)
+    return [tree_unflatten([next(rest) for _ in range(spec.num_leaves)], spec) for spec in specs]
+
+
+def without_zero_tangent(x: Any) -> Any:
+    """A value of ``jvp`` or of forward mode that has no tangent, as the value it is to everybody."""
+    while type(x) is Dual and x.tangent is None:
+        x = x.primal
+    return x

@@ -1,7 +1,0 @@
-"""``compile``: functions recorded once and replayed as plans of NumPy's own loops."""
-
-from __future__ import annotations
-
-from chainrule.compiling.compiled import Compiled, compile
-
-__all__ = ["Compiled", "compile"]

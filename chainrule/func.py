@@ -1,0 +1,34 @@
+"""Transformations of functions, with the names of ``torch.func``."""
+
+from chainrule._src.messages import errors
+from chainrule._src.transforms.debug import debug_unwrap
+from chainrule._src.transforms.functional_call import functional_call, stack_module_state
+from chainrule._src.transforms.grad import grad, grad_and_value, value_and_grad, vjp
+from chainrule._src.transforms.jacrev import hessian, hvp, jacfwd, jacrev
+from chainrule._src.transforms.jvp import jvp
+from chainrule._src.transforms.linearize import linear_transpose, linearize
+from chainrule._src.transforms.rearrange import rearrange
+from chainrule._src.transforms.vmap import vmap
+
+__all__ = [
+    "debug_unwrap",
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linear_transpose",
+    "linearize",
+    "rearrange",
+    "stack_module_state",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
+
+
+def __getattr__(name: str) -> object:
+    raise errors.unknown_name(name, __all__, __name__)
