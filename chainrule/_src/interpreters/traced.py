@@ -1081,7 +1081,7 @@ _OF_ARRAYS = frozenset(
     }
 )  # fmt: skip
 #: where Arrays do what plain arrays do
-_FACES = frozenset({"chainrule.api.array", "chainrule.ops.array"})
+_FACES = frozenset({"chainrule._src.api.array", "chainrule._src.ops.array"})
 #: functions that give another result for a scalar of NumPy's than for an array
 _TELL_SCALARS = frozenset({np.nanmax, np.nanmin})
 #: functions whose result follows from shapes and dtypes
