@@ -176,4 +176,4 @@ class TypeWatch(Watch):
 
 #: what is looked at as another instruction
 _PASSED = frozenset({"CALL"} if CALLS_TWICE else ())
-_ASKING = frozenset({"PRECALL", "CALL", "CALL_KW", "LOAD_ATTR", "LOAD_METHOD"})
+_ASKING = frozenset({"PUSH_EXC_INFO", "PRECALL", "CALL", "CALL_KW", "LOAD_ATTR", "LOAD_METHOD"})
