@@ -79,14 +79,14 @@ def imports(*kinds: str) -> Edges:
     edges: Edges = {}
     for name, path in known.items():
         reader = _Reader(name, known)
-        reader.visit(ast.parse(path.read_text(encoding="utf-8")))
+        if path.suffix == ".py":
+            reader.visit(ast.parse(path.read_text(encoding="utf-8")))
         edges[name] = set().union(*(reader.found[kind] for kind in kinds))
     return edges
 
 
 def circles(edges: Edges) -> list[set[str]]:
     """The sets of modules that lead to each other."""
-    reached: Edges = {}
 
     def reach(start: str) -> set[str]:
         seen: set[str] = set()
@@ -105,7 +105,9 @@ def circles(edges: Edges) -> list[set[str]]:
 
 def floors() -> list[str]:
     """The rooms, from the top: as import-linter's contract has them."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
     layers = next(c["layers"] for c in contracts if c.get("containers") == [PRIVATE])
     return [room.strip() for layer in layers for room in layer.split("|")]
 
@@ -115,7 +117,10 @@ def uses() -> Edges:
     found: Edges = defaultdict(set)
     for name, others in imports("loading", "calling").items():
         for other in others:
-            a, b = (x.removeprefix(PRIVATE + ".").split(".")[0] if x.startswith(PRIVATE + ".") else "" for x in (name, other))
+            a, b = (
+                x.removeprefix(PRIVATE + ".").split(".")[0] if x.startswith(PRIVATE + ".") else ""
+                for x in (name, other)
+            )
             if a and b and a != b:
                 found[a].add(b)
     return found
@@ -152,7 +157,12 @@ def picture() -> str:
 def _about(room: str) -> str:
     """The first sentence of a room's docstring."""
     path = ROOT / "chainrule" / "_src" / room / "__init__.py"
-    doc = ast.get_docstring(ast.parse((path if path.exists() else path.parent.with_suffix(".py")).read_text(encoding="utf-8"))) or ""
+    doc = (
+        ast.get_docstring(
+            ast.parse((path if path.exists() else path.parent.with_suffix(".py")).read_text(encoding="utf-8"))
+        )
+        or ""
+    )
     first = re.split(r"(?<=\.)\s", doc.replace("\n", " "))[0].rstrip(".")
     return first.replace("`", "").replace("&", "&amp;").replace("<", "&lt;")
 
