@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.arrays.any_array import lying_at, with_strides
 from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, Place, Rebuilt
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import note_frame
@@ -205,6 +205,7 @@ class Recorder:
     Attributes:
         calls, guards: what was recorded.
         arrays: the plain arrays that were met, by identity: arguments, arrays of the program, constants.
+        bases: those that others are views of, by identity; parts: the views, by how they lie in memory.
         lifted: the tensors that were brought to the level.
         written: tensors whose memory is one of ``arrays`` and that were given new values.
         rebound: tensors whose ``data`` was assigned.
@@ -232,7 +233,9 @@ class Recorder:
         self.calls: list[Call] = []
         self.guards: list[Guard] = []
         self.arrays: dict[int, Var] = {}
-        self.views: dict[Any, Var] = {}  # of plain arrays, by how they lie in memory
+        self.views: dict[Any, Var] = {}  # of these, by how they lie in memory
+        self.bases: dict[int, Var] = {}
+        self.parts: dict[Any, Var] = {}
         self.lifted: dict[int, Lifted] = {}
         self.cells: dict[int, tuple[weakref.ref[Tensor], Var]] = {}
         self.written: dict[int, tuple[Any, Var]] = {}
@@ -288,13 +291,13 @@ class Recorder:
         return Var(self._count, array)
 
     def var_of(self, array: np.ndarray[Any, Any]) -> Var:
-        """A plain array as an array of the program. Views of one memory that lie alike, as ``M.T`` and ``M.T``, are one."""
+        """The array of a tensor as one of the program. Views of one memory that lie alike, as ``M.T`` and ``M.T``, are one."""
         var = self.arrays.get(id(array))
         if var is not None:
             return var
         lies = None
         if isinstance(array.base, ndarray) and not array.dtype.hasobject:
-            lies = array.__array_interface__["data"], array.shape, array.strides, array.dtype
+            lies = _lies(array)
             if lies in self.views:
                 return self.views[lies]
         var = self.arrays[id(array)] = self.new(array)
@@ -302,6 +305,52 @@ class Recorder:
             self.views[lies] = var
         self.contents.append((var, digest(array)))
         return var
+
+    def var_of_plain(self, array: np.ndarray[Any, Any]) -> Var:
+        """A plain array as an array of the program: a view, as a row of data, is one there, too."""
+        var = self.arrays.get(id(array))
+        base: Any = array.base
+        if var is not None or not _is_part(array, base):
+            return var or self.bases.get(id(array)) or self.var_of(array)
+        lies = _lies(array)
+        var = self.parts.get(lies)
+        if var is None:
+            whole = self.bases.get(id(base)) or self.arrays.get(id(base))
+            if whole is None or any([entry.var is whole for entry in self.lifted.values()]):  # that may get other data
+                whole = self.bases[id(base)] = self.new(base)
+            place = lies[0][0] - base.__array_interface__["data"][0], array.shape, array.strides
+            given = Traced(whole, self.level), *place
+            var = self.parts[lies] = self.note(lying_at, "", given, {}, (array,), False).var
+            self.contents.append((var, digest(array)))
+        return var
+
+    def drop(self, begin: int) -> None:
+        """Forget the calls from here on, but for views of arrays from outside, which may be used again."""
+        self.calls[begin:] = [call for call in self.calls[begin:] if call.function is lying_at]
+
+    def _set_apart(self, var: Var) -> None:
+        """Have an array that is written as one that the program starts from, though it is a part of another one."""
+        lies = _lies(var.array)
+        if self.parts.get(lies) is not var:
+            return
+        del self.parts[lies]
+        self.arrays[id(var.array)] = var
+        at = next(i for i, call in enumerate(self.calls) if call.results == (var,))
+        del self.calls[at]
+        for guard in self.guards:
+            guard.at -= guard.at > at
+
+    def reads(self, array: np.ndarray[Any, Any]) -> bool:
+        """Whether the recorded calls have an array among their operands, or one of the same memory."""
+        if id(array) in self.arrays or (array.base is not None and _lies(array) in self.parts):
+            return True
+        return any([np.may_share_memory(var.array, array) for var in (*self.arrays.values(), *self.parts.values())])
+
+    def memory_of(self, var: Var) -> list[np.ndarray[Any, Any]]:
+        """What is read of an array that the program starts from."""
+        if id(var.array) in self.arrays or self.bases.get(id(var.array)) is not var:
+            return [var.array]
+        return [part.array for part in self.parts.values() if part.array.base is var.array]
 
     def element(self, source: Any, number: np.ndarray[Any, Any]) -> Traced:
         """A number that lies in a container, which is looked at again in each call."""
@@ -313,8 +362,8 @@ class Recorder:
         return Traced(var, self.level)
 
     def roots(self) -> list[Var]:
-        """The plain arrays that were met."""
-        return list(self.arrays.values())
+        """The plain arrays that were met, and what those are views of that are views."""
+        return list({**dict.fromkeys(self.arrays.values()), **dict.fromkeys(self.bases.values())})
 
     def forget(self) -> None:
         """Let go of the tensors."""
@@ -329,7 +378,7 @@ class Recorder:
     def end(self) -> None:
         """Let go of what was recorded: values of the level may outlive it."""
         self.calls, self.guards, self.arrays, self.contents, self.lent = [], [], {}, [], []
-        self.views = {}
+        self.views, self.bases, self.parts = {}, {}, {}
 
     def check_arrays(self) -> None:
         """Raise if a plain array that the program starts from was written meanwhile: not by what is recorded."""
@@ -360,13 +409,13 @@ class Recorder:
         return array
 
     def traced(self, data: Any) -> Any:
-        return data if type(data) is Traced else Traced(self.var_of(np.asarray(data)), self.level)
+        return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level)
 
     def made(self, tensor: Tensor, data: np.ndarray[Any, Any]) -> Any:
         """What a tensor that is made while recording holds in the place of an array."""
         if self._drawing:
             return data
-        var = self.var_of(data)
+        var = self.var_of_plain(data)
         self.cells[id(tensor)] = (weakref.ref(tensor), var)
         return Traced(var, self.level)
 
@@ -442,6 +491,7 @@ class Recorder:
             if not cell[1].array.flags.writeable:
                 self.raised = ValueError("assignment destination is read-only")
                 raise self.raised
+            self._set_apart(cell[1])
             self.written[cell[1].number] = (base, cell[1])
         old = getattr(tensor, "_raw", None)
         if type(data) is Traced and not data.shape and self.is_array(old) and not self.is_array(data):
@@ -677,7 +727,7 @@ class Recorder:
         if kind is Traced:
             return x.var
         if kind is ndarray:
-            return self.var_of(x)
+            return self.var_of_plain(x)
         if kind is tuple or kind is list:
             return kind([self._vars(item) for item in x])
         if kind is dict:
@@ -745,7 +795,8 @@ class Recorder:
             and not any(np.may_share_memory(p.var.array, x) for x in memory)
             for p in parts
         ):
-            del self.calls[begin:], self.guards[read:]
+            self.drop(begin)
+            del self.guards[read:]
             same = type(found) is Traced and any(x is found.var.array for x in memory)
             self._viewed = None if found is None or same else function
             return None
@@ -832,7 +883,7 @@ class Recorder:
                 _AS_CALLS.clear()
             _AS_CALLS[key] = known = found is not None and _same(found, value(*_arrays(operands), **params))
             if not known and found is not None:
-                del self.calls[found[1] :]
+                self.drop(found[1])
         if found is None or known is False:
             return self._whole(prim, operands, params)
         return found[0]
@@ -848,7 +899,7 @@ class Recorder:
         except ByValue:
             raise
         except Exception as error:  # whatever it was: calling it whole says it again, if it is the user's
-            del self.calls[begin:]
+            self.drop(begin)
             first = self.raised or error
             self.refusal, self.raised = refusal, raised
             if isinstance(first, np.linalg.LinAlgError):
@@ -859,7 +910,7 @@ class Recorder:
             self._inside_row -= 1
         parts = out if isinstance(out, tuple) else (out,)
         if not all(type(part) is Traced for part in parts):  # it went by the numbers, by another way
-            del self.calls[begin:]
+            self.drop(begin)
             return None
         return out, begin
 
@@ -1066,6 +1117,18 @@ def _flat(x: Any) -> list[Any]:
     if type(x) is dict:
         x = tuple(x.values())
     return [y for item in x for y in _flat(item)] if type(x) in (tuple, list) else [x]
+
+
+def _lies(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """How an array lies in memory."""
+    return array.__array_interface__["data"], array.shape, array.strides, array.dtype
+
+
+def _is_part(array: np.ndarray[Any, Any], base: Any) -> bool:
+    """Whether an array is a view of one that has its memory to itself, without gaps."""
+    if type(base) is not ndarray or base.base is not None or base.dtype != array.dtype or base.dtype.hasobject:
+        return False
+    return base.flags.forc and base.flags.aligned
 
 
 def _spread(part: Any, given: Any) -> Any:

@@ -32,6 +32,27 @@ def blas_function(name: str) -> Found | None:
     return None
 
 
+class Lapack(NamedTuple):
+    """A function of LAPACK's that writes into the arrays that it is called with."""
+
+    function: Any
+    bits: int
+
+    def __call__(self, *arrays: np.ndarray[Any, Any]) -> None:
+        self.function(*[x.ctypes.data for x in arrays])
+
+
+@functools.cache
+def lapack_function(name: str, arguments: int) -> Lapack | None:
+    """A function that takes so many addresses, as Python can call it."""
+    found = blas_function(name)
+    if found is None:
+        return None
+    import ctypes
+
+    return Lapack(ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(found.address), found.bits)
+
+
 @functools.cache
 def _libraries() -> list[Any]:
     """NumPy's extensions that call BLAS and LAPACK: what is looked for in them is looked for in what they are linked to."""

@@ -127,6 +127,8 @@ def _alike(x: AnyArray, dtype: Any, saves: bool) -> Any:
     if kind is float or kind is int:
         return x
     if kind is ndarray and x.dtype is dtype:
+        if SPECIAL and LOCAL.recorder is not None:
+            return wrap(x)
         constant = new(Tensor)
         constant._raw = protected(x) if saves else x
         constant._edge = constant._cut = None

@@ -1,6 +1,7 @@
 """LU factors with row exchanges, of the matrices in the last two axes.
 
-Elimination is recursive over the columns (Toledo, 1997, "Locality of reference in LU decomposition with partial
+NumPy has no function for them. Its LAPACK has one, which is called where it is found. Else, and for small matrices, whole stacks
+at a time, elimination is recursive over the columns (Toledo, 1997, "Locality of reference in LU decomposition with partial
 pivoting"), so that nearly all work is products of matrices. The rules are those of Giles (2008), extended to matrices
 that are not square: with k = min(m, n), the first k rows of L and columns of U carry a square decomposition, and what
 is left of either follows by one triangular solution.
@@ -17,6 +18,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.messages import errors
+from chainrule._src.native.blas import lapack_function
 from chainrule._src.rules.kinds import call, discrete, opaque
 from chainrule._src.table.linalg import (
     H,
@@ -41,6 +43,23 @@ def _swapped(x: Any, k: int, other: Any) -> None:
     row = x[every, other]
     x[every, other] = x[:, k]
     x[:, k] = row
+
+
+def _by_lapack(x: Any, pivots: Any) -> bool:
+    """Decompose a stack of matrices in place by NumPy's own LAPACK, if it can be called for matrices of this size and dtype."""
+    m, n = x.shape[1:]
+    kind = {"f": "s", "d": "d", "F": "c", "D": "z"}.get(x.dtype.char)
+    getrf = lapack_function(f"{kind}getrf_", 6) if kind and min(m, n) > _NARROW else None
+    if getrf is None:
+        return False
+    columns = x.swapaxes(1, 2).copy()
+    integer = np.dtype(f"i{getrf.bits // 8}")
+    exchanges, (rows, width, info) = np.empty(pivots.shape, integer), np.array([m, n, 0], integer)[:, None]
+    for matrix, places in zip(columns, exchanges, strict=True):
+        getrf(rows, width, matrix, rows, places, info)  # a zero among the pivots is found by whoever asks for it
+    x[:] = columns.swapaxes(1, 2)
+    pivots[:] = exchanges - 1
+    return True
 
 
 def _eliminate(x: Any, pivots: Any, start: int, stop: int) -> None:
@@ -68,12 +87,15 @@ def order_of(pivots: Any, rows: int) -> Any:
     """The order in which exchanges of rows (0-based, one after the other) leave the rows."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.tile(np.arange(rows), (flat.shape[0], 1))
-    every = np.arange(flat.shape[0])
-    for k in range(flat.shape[1]):
-        other = flat[:, k]
-        kept = order[:, k].copy()
-        order[:, k] = order[every, other]
-        order[every, other] = kept
+    if len(flat) < flat.shape[1]:  # few long ones: one after the other
+        for i, exchanges in enumerate(flat.tolist()):
+            row = order[i].tolist()
+            for k, other in enumerate(exchanges):
+                row[k], row[other] = row[other], row[k]
+            order[i] = row
+    else:
+        for k in range(flat.shape[1]):
+            _swapped(order, k, flat[:, k])
     return order.reshape(*pivots.shape[:-1], rows)
 
 
@@ -197,10 +219,11 @@ def lu_factor(x):
     given = x.reshape(math.prod(x.shape[:-2]), m, n)
     flat = np.array(given)
     pivots = np.zeros((flat.shape[0], k), np.int64)
-    _eliminate(flat, pivots, 0, k)
-    if n > k and flat.size:
-        lower = np.tril(flat[:, :k, :k], -1) + np.eye(k, dtype=x.dtype)
-        right = np.take_along_axis(given, order_of(pivots, m)[..., None], 1)[..., k:]
-        flat[:, :, k:] = np.linalg.solve(lower, right)
+    if not _by_lapack(flat, pivots):
+        _eliminate(flat, pivots, 0, k)
+        if n > k and flat.size:
+            lower = np.tril(flat[:, :k, :k], -1) + np.eye(k, dtype=x.dtype)
+            right = np.take_along_axis(given, order_of(pivots, m)[..., None], 1)[..., k:]
+            flat[:, :, k:] = np.linalg.solve(lower, right)
     pivots = pivots.reshape(*x.shape[:-2], k)
     return flat.reshape(x.shape), pivots, order_of(pivots, m)

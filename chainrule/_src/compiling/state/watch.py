@@ -136,7 +136,7 @@ class Watch(Calls):
             if type(result) is ndarray and np.may_share_memory(result, x):
                 continue
             data = mixed and x.dtype.kind in "fc"  # rules look at what is in indices and masks
-            if data and any(np.may_share_memory(var.array, x) for var in self.recorder.roots()):
+            if data and self.recorder.reads(x):
                 continue  # an operand of what is recorded, which reads it where it lies
             self.consumed(x)
 
