@@ -129,13 +129,13 @@ def uses() -> Edges:
 def picture() -> str:
     """A row for each room, the highest first, and a dot in the column of each room that it uses."""
     rooms, used = floors(), uses()
-    left, cell, top, wide = 86, 22, 92, 470
+    left, cell, top, wide = 98, 22, 92, 470
     columns = {room: left + wide + cell * i for i, room in enumerate(rooms)}
     rows = {room: top + cell * i for i, room in enumerate(rooms)}
-    width, height = left + wide + cell * len(rooms) + 6, top + cell * len(rooms)
+    width, height = left + wide + cell * len(rooms) + 30, top + cell * len(rooms)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
-        "<title>The rooms of chainrule, and which rooms each of them uses: every dot is below the diagonal</title>",
+        "<title>The rooms of chainrule, and which rooms each of them uses: every dot is right of the diagonal</title>",
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
     ]
     for room in rooms:
