@@ -83,6 +83,9 @@ class Compiled:
     def __repr__(self) -> str:
         return f"<compiled {self.name}, {len(self.recordings)} recordings>"
 
+    def _repr_html_(self) -> str:
+        return importlib.import_module("chainrule._src.explaining.notebooks").compiled_html(self)  # type: ignore[no-any-return]
+
     def __reduce__(self) -> Any:
         name = getattr(self.function, "__qualname__", "")
         found = _by_name(self.function)
