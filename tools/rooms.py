@@ -126,6 +126,12 @@ def uses() -> Edges:
     return found
 
 
+def upward() -> set[tuple[str, str]]:
+    """The pairs of rooms of which the lower one loads something of the higher one, in a function and by its name."""
+    rooms = floors()
+    return {(a, b) for a, others in uses().items() for b in others if rooms.index(b) < rooms.index(a)}
+
+
 def picture() -> str:
     """A row for each room, the highest first, and a dot in the column of each room that it uses."""
     rooms, used = floors(), uses()
@@ -135,7 +141,7 @@ def picture() -> str:
     width, height = left + wide + cell * len(rooms) + 30, top + cell * len(rooms)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
-        "<title>The rooms of chainrule, and which rooms each of them uses: every dot is right of the diagonal</title>",
+        "<title>The rooms of chainrule, and which rooms each of them uses: every dot is right of the diagonal; a ring is loaded by name, later</title>",
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
     ]
     for room in rooms:
@@ -148,9 +154,10 @@ def picture() -> str:
     for room in rooms:
         for other in rooms:
             if other in used[room]:
-                fill = "#1f3a5f" if rooms.index(other) > rooms.index(room) else "#c00"
+                below = rooms.index(other) > rooms.index(room)
+                look = 'fill="#1f3a5f"' if below else 'fill="none" stroke="#c00" stroke-width="2"'
                 x, y = columns[other] + cell / 2, rows[room] + cell / 2
-                parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="5" fill="{fill}"/>')
+                parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="5" {look}/>')
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -15,6 +15,8 @@ SPEC.loader.exec_module(rooms)
 
 #: Circles that imports in functions close, and why each stays.
 LATER: dict[frozenset[str], str] = {}
+#: Rooms that load something of a higher one, when it is first needed, and why.
+UP = {("compiling", "explaining"): "what a notebook shows of a compiled function"}
 #: Circles of annotations alone: nothing of them is there when a program runs.
 TYPES = {
     frozenset(
@@ -49,7 +51,10 @@ def test_imports_of_every_kind_are_read() -> None:
 
 def test_the_picture_is_current() -> None:
     assert rooms.PICTURE.read_text(encoding="utf-8") == rooms.picture(), "python tools/rooms.py"
-    assert "#c00" not in rooms.picture()  # an import that points up
+
+
+def test_what_points_up_is_loaded_by_name_and_has_a_reason() -> None:
+    assert rooms.upward() == set(UP)
 
 
 def test_every_room_is_described() -> None:

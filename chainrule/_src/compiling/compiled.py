@@ -6,6 +6,7 @@ import contextlib
 import copy
 import functools
 import gc
+import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator
