@@ -218,6 +218,7 @@ class Recorder:
         ignored: the kinds of floating-point exceptions that a part of the function ignores.
         handled: those that a part of it has treated in another way than what is around it: it may look whether there are any.
         refusal: why the function cannot be recorded, once that is known; raised: what a call of NumPy's raised.
+        failed: the type of what the last such call raised, be it only because of the shapes.
         unviewed: a function whose result is a view in plain code, and here is none.
         narrow: whether there are numbers that floats of Python's are narrowed to.
         depth: how many transformations the code that runs is inside of, of those without a level.
@@ -251,6 +252,7 @@ class Recorder:
         self.handled: set[str] = set()
         self.refusal: Unrecordable | None = None
         self.raised: Exception | None = None
+        self.failed: type | None = None
         self.narrow = False
         self.unviewed = ""
         self._viewed: Any = None
@@ -554,11 +556,14 @@ class Recorder:
         self._around.looked_at = False
         if self._around.changed():
             self._look_for_exceptions(function, args, kwargs)
+        self.failed = None
         try:
             return function(*args, **kwargs)
-        except (TypeError, np.exceptions.AxisError):  # follows from shapes and dtypes
+        except (TypeError, np.exceptions.AxisError) as error:  # follows from shapes and dtypes
+            self.failed = type(error)
             raise
         except Exception as error:
+            self.failed = type(error)
             if not isinstance(error, IndexError) or sum([type(x) is ndarray for x in _flat(args)]) > 1:
                 self.raised = self.raised or error  # one array has no element beyond its shape
             raise
@@ -579,6 +584,18 @@ class Recorder:
                 return
         if any(FLOATING_POINT[kind] in handled for kind in met):
             self.refuse_for_now("it handles a floating-point exception itself")
+
+    def handles(self, error: Any) -> None:
+        """Note that the program is about to handle an exception: one of ours may be another one in plain code."""
+        modules, trace = set(), error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code is Recorder._called.__code__:
+                return  # it is NumPy's
+            modules.add(trace.tb_frame.f_globals.get("__name__"))
+            trace = trace.tb_next
+        alike = isinstance(error, (TypeError, AttributeError)) if self.failed is None else type(error) is self.failed
+        if not alike and not modules.isdisjoint(_FACES):
+            self.raised = self.raised or error
 
     def refuse_for_now(self, reason: str) -> None:
         """Have the function not recorded this time."""
@@ -829,7 +846,8 @@ class Recorder:
         if not other:
             return operation(self._plain_value(x))
         (y,) = other
-        if operation is operator.pow and self._is_weak(y) and type(x) is Traced and x.var.number not in self.scalars:
+        is_array = type(x) is ndarray or (type(x) is Traced and x.var.number not in self.scalars)
+        if operation is operator.pow and self._is_weak(y) and is_array:
             return self.call(_power_by_float, "", (x, y), {})
         x, y = self._as_strong((x, y))
         return operation(self._plain_value(x), self._plain_value(y))
@@ -1062,6 +1080,8 @@ _OF_ARRAYS = frozenset(
         operator.getitem, np.broadcast_to, np.reshape, np.ravel, np.expand_dims, np.atleast_1d, np.atleast_2d, np.atleast_3d,
     }
 )  # fmt: skip
+#: where Arrays do what plain arrays do
+_FACES = frozenset({"chainrule._src.api.array", "chainrule._src.ops.array"})
 #: functions that give another result for a scalar of NumPy's than for an array
 _TELL_SCALARS = frozenset({np.nanmax, np.nanmin})
 #: functions whose result follows from shapes and dtypes

@@ -168,4 +168,4 @@ class TypeWatch(Watch):
             super().attribute(x, name)
 
 
-_ASKING = frozenset({"PRECALL", "CALL", "CALL_KW", "LOAD_ATTR", "LOAD_METHOD"})
+_ASKING = frozenset({"PUSH_EXC_INFO", "PRECALL", "CALL", "CALL_KW", "LOAD_ATTR", "LOAD_METHOD"})
