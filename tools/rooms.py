@@ -141,7 +141,7 @@ def picture() -> str:
     width, height = left + wide + cell * len(rooms) + 30, top + cell * len(rooms)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
-        "<title>The rooms of chainrule, and which rooms each of them uses: every dot is right of the diagonal; a ring is loaded by name, later</title>",
+        "<title>Which rooms of chainrule use which: every dot is right of the diagonal; a ring is loaded by name, later</title>",
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
     ]
     for room in rooms:
