@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import chainrule as cr
+from chainrule._src.jacobians.strategy import FORWARD, JVPS, VJPS
+from chainrule._src.jacobians.trace import JacobianTrace
+from chainrule._src.jacobians.ways import terms_to_repeat
 from chainrule._src.native import OWN
 
 pytest.importorskip("scipy.sparse")
@@ -127,6 +130,9 @@ def test_parameters_off_the_tape_are_read_where_they_lie():
     w = cr.tensor([1.0, 2.0, 3.0], requires_grad=True)
     with pytest.raises(RuntimeError, match="a prepared Jacobian would take them for constants"):
         cr.prepare_jacobian(lambda x: w * x**2, np.ones(3))
+    many = cr.ones(70, dtype=cr.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a prepared Jacobian would take them for constants"):
+        cr.prepare_jacobian(lambda x: many * layers(x), np.ones(500))
     v = w.detach()
     prepared = cr.prepare_jacobian(lambda x: v * x**2, np.ones(3))
     for _ in range(2):
@@ -270,6 +276,79 @@ def test_bad_options():
         cr.prepare_jacobian(np.sin, np.ones(2), "ell")
     with pytest.raises(ValueError, match="'error' or 'record'"):
         cr.prepare_jacobian(np.sin, np.ones(2), on_change="ignore")
+
+
+BASE, SHARES = R.standard_normal((6, 4, 500)), R.uniform(size=(6, 1, 500))
+LAYERS = [R.standard_normal(shape) / 10 for shape in ((90, 500), (90, 90), (90, 90), (90, 90), (70, 90))]
+
+
+def posed(x, shift):
+    """A chain of six small matrices, and many points that all of them move."""
+    m = np.sin(x.reshape(6, 2, 2))
+    chain = [np.concatenate([np.concatenate([m, np.cos(m)], 1)] * 2, 2)[k] for k in range(6)]
+    for k in range(1, 6):
+        chain[k] = chain[k - 1] @ chain[k]
+    return np.sum((np.stack(chain) @ BASE) * SHARES, 0) * (2.0 if x[0] > -9 else x[1]) + shift[:, None]
+
+
+def layers(x):
+    for W in LAYERS:
+        x = np.tanh(W @ x)
+    return x
+
+
+WAYS = {
+    "columns": (posed, ((24,), (4,)), JVPS),
+    "rows": (layers, ((500,),), VJPS),
+    "terms": (lambda x: np.exp(x @ W), ((60, 4),), FORWARD),
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_what_is_repeated_has_the_same_numbers_and_pattern(name):
+    function, shapes, way = WAYS[name]
+    points = [tuple([R.standard_normal(shape) for shape in shapes]) for _ in range(3)]
+    trace = JacobianTrace(function, points[0], False)
+    terms_to_repeat(trace, function, points[0], api="prepare_jacobian", memory=1 << 28)
+    assert trace.strategy == way
+    prepared = cr.prepare_jacobian(function, points[0], hstack=True)
+    blocks = cr.prepare_jacobian(function, points[0], "dense")
+    for x in points:
+        found, anew = prepared(x), cr.jacobian(function, x, layout="csr", hstack=True)
+        assert np.array_equal(found.indptr, anew.indptr) and np.array_equal(found.indices, anew.indices)
+        assert found.dtype == anew.dtype
+        np.testing.assert_allclose(found.data, anew.data, rtol=1e-10, atol=1e-12)
+        for block, wanted in zip(blocks(x), cr.jacobian(function, x), strict=True):
+            np.testing.assert_allclose(block, wanted, rtol=1e-10, atol=1e-12)
+    assert prepared.patterns == 1 and len(prepared._compiled.recordings) == 1
+
+
+def test_columns_of_another_branch():
+    x, shift = R.standard_normal(24), R.standard_normal(4)
+    away = np.concatenate([[-10.0], x[1:]])
+    prepared = cr.prepare_jacobian(posed, (x, shift), hstack=True, on_change="record")
+    for point in ((x, shift), (away, shift), (x, shift)):
+        wanted = cr.jacobian(posed, point, layout="csr", hstack=True)
+        assert np.array_equal(prepared(point).indices, wanted.indices)
+        np.testing.assert_allclose(prepared(point).data, wanted.data, rtol=1e-10, atol=1e-12)
+    assert len(prepared._compiled.recordings) == 2
+
+
+def test_long_programs_of_few_inputs_are_recorded():
+    def orbit(x, w=0.01):
+        for _ in range(110):
+            x = x + w * (x * x.mean())
+        return x
+
+    prepared = cr.prepare_jacobian(orbit, np.ones(3))
+    for _ in range(3):
+        x = R.standard_normal(3)
+        np.testing.assert_allclose(prepared(x).toarray(), cr.func.jacrev(orbit)(x), rtol=1e-12)
+    assert len(prepared._compiled.recordings) == 1
+    w = cr.full((3,), 0.01, dtype=cr.float64, requires_grad=True)
+    for of_csr in (cr.prepare_jacobian, lambda *args: cr.jacobian(*args, layout="csr")):
+        with pytest.raises(RuntimeError, match="would take them for constants"):
+            of_csr(lambda x: orbit(x, w), np.ones(3))
 
 
 def test_what_it_says_of_itself():

@@ -29,7 +29,7 @@ from chainrule._src.jacobians.layouts import entry_dtype
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.jacobians.trace import JacobianTrace
-from chainrule._src.jacobians.ways import terms_of
+from chainrule._src.jacobians.ways import terms_to_repeat
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import recording
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -263,7 +263,7 @@ def _computed(
     """The blocks' patterns, the outputs' tree, and the entries of each block."""
     x = tuple(tree) if several else tree
     trace = JacobianTrace(function, x, False)
-    found = terms_of(trace, function, x, api="prepare_jacobian", memory=memory)
+    found = terms_to_repeat(trace, function, x, api="prepare_jacobian", memory=memory)
     ms = [math.prod(y.shape) for y in trace.results]
     ns = [v.size for v in trace.variables]
     if hstack:

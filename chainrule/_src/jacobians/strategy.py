@@ -29,6 +29,8 @@ ADDED, SORTED = 4, 25
 RELUCTANCE = {True: 1.2, False: 3.0}
 #: entries of a matrix from which on products with vectors may cost as little
 FULL = 0.25
+#: by how much the operations of terms have to be more than those of products, where a plan repeats them and nothing else
+REPEATED = 3
 #: inputs so few, in programs so long, are followed by JVPs, whatever the layout
 FEW, LONG = 8, 300
 
@@ -143,6 +145,19 @@ def chosen(steps: Sequence[Step], results: Sequence[Any], variables: Sequence[An
     if sparse and not forward.why_not and forward.operations <= _to_assemble(forward.nnz, m, n, dense):
         return FORWARD
     return planned(results, variables, dense=dense, limit=limit).strategy
+
+
+def to_repeat(steps: Sequence[Step], results: Sequence[Any], variables: Sequence[Any], limit: int) -> str | None:
+    """The products with vectors that a plan repeats in less time than forward terms; None if there are none.
+
+    A plan makes no calls, and sorts no entries: what counts is operations on numbers.
+    """
+    if any([step.prim.kind == "function" for step in steps]):
+        return None
+    m, n = _size(results, variables)
+    operations = {name: products_cost(steps, a, b, limit).operations for name, a, b in ((JVPS, n, m), (VJPS, m, n))}
+    best = min(operations, key=operations.__getitem__)
+    return best if REPEATED * operations[best] < ForwardSketches(steps, results, n, limit).operations else None
 
 
 def _size(results: Sequence[Any], variables: Sequence[Any]) -> tuple[int, int]:

@@ -16,8 +16,8 @@ from chainrule._src.jacobians.checking import of_leaves
 from chainrule._src.jacobians.colouring import coloured, entries, pattern_of, term_of
 from chainrule._src.jacobians.reverse import Transposes, reverse_dense, reverse_terms, transposes
 from chainrule._src.jacobians.sketches import products_cost
-from chainrule._src.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, Plan, chosen, planned
-from chainrule._src.jacobians.terms import Term, Unstructured, Variable
+from chainrule._src.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, Plan, chosen, planned, to_repeat
+from chainrule._src.jacobians.terms import Term, Unstructured, Variable, flat
 from chainrule._src.jacobians.trace import JacobianTrace
 from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import NoForwardMode
@@ -80,6 +80,40 @@ def terms_of(
     if strategy is not None or not fits:
         raise _too_much(api, why, trace, memory)
     return _by(VJPS if m <= n or isinstance(why, NoForwardMode) else JVPS, trace, function, x, memory)
+
+
+def terms_to_repeat(trace: JacobianTrace, function: Callable[..., Any], x: Any, *, api: str, memory: int) -> Blocks:
+    """The terms of ``terms_of`` for a plan: in their places are the numbers of products, where repeating these costs less."""
+    found = terms_of(trace, function, x, api=api, memory=memory)
+    m, n = _size(trace)
+    dtypes = {y.dtype for y in trace.results} | {v.dtype for v in trace.variables}
+    if m * n < SMALL or m * n * ITEMSIZE > memory or [dtype.kind for dtype in dtypes] != ["f"]:
+        return found
+    vals = [term.vals for row in found for terms in row for term in terms]
+    if trace.strategy != FORWARD or any([isinstance(v, Tensor) and v._edge is not None for v in vals]):
+        return found  # which depend on what is on the tape, and products would not show it
+    way = to_repeat(trace.steps, trace.results, trace.variables, memory // ITEMSIZE)
+    if way is None:
+        return found
+    try:
+        products = _by(way, trace, function, x, memory)
+    except Exception:  # an operation has no forward mode, or takes no batches
+        trace.strategy = FORWARD
+        return found
+    return [
+        [
+            [_in_places(whole, assemble.Pattern.of(terms, y.shape, whole.source.size))]
+            for terms, (whole,) in zip(row, wholes, strict=True)
+        ]
+        for y, row, wholes in zip(trace.results, found, products, strict=True)
+    ]
+
+
+def _in_places(whole: Term, pattern: assemble.Pattern) -> Term:
+    """The entries of a pattern, of a term with all columns."""
+    rows, cols = pattern.row_numbers(), pattern.indices.astype(np.intp)
+    values = np.take(flat(whole.full_vals()), cols * pattern.shape[0] + rows)
+    return Term(whole.source, cols[None], np.reshape(values, (1, -1)), rows)
 
 
 def _by(way: str, trace: JacobianTrace, function: Callable[..., Any], x: Any, memory: int) -> Blocks:
@@ -225,6 +259,7 @@ def _is_plain(x: Any) -> bool:
 
 def _term_of_columns(found: Any, source: Variable, shape: tuple[int, ...]) -> Term:
     """A dense Jacobian (*shape, *source) as a term: every element of the source is a slot."""
+    found = unfaced(found)
     if isinstance(found, Tensor) and found._edge is None:
         found = found._raw
     every = source.seed.reshape(source.size, *(1,) * len(shape))
