@@ -156,6 +156,7 @@ def test_gradients(name, options, hand):
     compiled = cr.compile(f(cr.scan))
     for _ in range(3):
         same(compiled(W, B, init, xs), wanted)
+    assert compiled.recordings
     other = compiled(W + 0.1, B, init, xs)
     same(other, hand(lambda scan: f(scan)(W + 0.1, B, init, xs)))
 

@@ -140,6 +140,19 @@ def test_a_loop_around_another_one():
     assert "9 times" in str(plan)
 
 
+def test_numbers_of_a_loop_within_another_one():
+    def function(a, x):
+        for row in x:
+            for k in range(8):
+                a = np.tanh(a * (0.1 * k) + 0.5) - 0.01 * k
+            a = a + row
+        return a
+
+    compiled, plan = of(function)
+    assert plan.loops and plan.executor == "native"
+    assert compiled(-A, X).tobytes() == function(-A, X).tobytes()
+
+
 def repeated(count, irregular=None):
     """``a = tanh(a + row) * a`` for each row, but once for another one."""
     p = Written(A, np.resize(X, (count, 4)), X[0])
@@ -303,3 +316,79 @@ def test_small_saved_values_share_lines_of_cache():
     compiled = cr.compile(cr.grad(decay))
     assert compiled(x) == cr.grad(decay)(x)
     assert compiled.plan(x).memory < 100 * 64  # a line of cache for each number
+
+
+# -- rows of arrays from outside ---------------------------------------------------------------------------------------
+
+DATA = np.sin(np.arange(240.0)).reshape(60, 4)
+
+
+def each_row(a):
+    for row in DATA[:20]:
+        a = np.tanh(a - row) * 0.9
+    return np.sum(a)
+
+
+def by_number(a):
+    for k in range(20):
+        a = a + np.sin(a) * DATA[k] - DATA[59 - k] ** 2
+    return np.sum(a)
+
+
+def columns_of_a_transpose(a):
+    turned = DATA.T
+    for k in range(20):
+        a = np.cos(turned[:, 3 * k] * a) + turned[::-1, k]
+    return np.sum(a)
+
+
+def pairs_of_rows(a):
+    for before, after in zip(DATA[:30:2], DATA[1:31:2], strict=True):
+        a = np.where(before > 0, a + after, a * np.exp(-a * a))
+    return np.sum(a)
+
+
+@pytest.mark.parametrize("function", [each_row, by_number, columns_of_a_transpose, pairs_of_rows])
+@pytest.mark.parametrize("transformed", [lambda f: f, cr.grad], ids=["value", "grad"])
+def test_rows_of_an_array_from_outside(function, transformed):
+    function = transformed(function)
+    compiled = cr.compile(function)
+    compiled(A)
+    (plan,) = compiled.plan(A).plans
+    assert plan.loops and plan.executor == "native" and len(plan.inputs) == 2
+    before = DATA.copy()
+    try:
+        for _ in range(2):
+            assert np.asarray(compiled(A)).tobytes() == np.asarray(function(A)).tobytes()
+            DATA[...] *= 0.7  # it is read where it lies
+    finally:
+        DATA[...] = before
+
+
+def test_rows_beside_a_tensor_of_the_same_memory():
+    table = np.arange(20.0).reshape(5, 4)
+    t = cr.from_numpy(table)
+    function = lambda w: sum([(t[k] * table[k] * w).sum() for k in range(5)])
+    compiled, w = cr.compile(function), cr.tensor(A)
+    assert compiled(w).item() == function(w).item()
+    t.data = cr.ones(5, 4, dtype=cr.float64)
+    assert compiled(w).item() == function(w).item()
+    table[...] += 1.0
+    assert compiled(w).item() == function(w).item()
+
+
+def test_a_row_that_is_written_is_no_view_of_what_is_read():
+    table = np.ones((3, 4))
+
+    def add(w):
+        row = cr.from_numpy(table[1])
+        first = (row * w).sum()
+        if w.sum() > 2.0:  # Python reads, before and after
+            w = w + 1.0
+        row.add_(w)
+        return first + (row * w).sum()
+
+    compiled, w = cr.compile(add, pure=True), cr.tensor(A)
+    found = [compiled(w).item() for _ in range(3)], table.copy()
+    table[...] = 1.0
+    assert ([add(w).item() for _ in range(3)], table.tolist()) == (found[0], found[1].tolist())

@@ -119,6 +119,13 @@ def room(shape: Sequence[int], dtype: Any, strides: Sequence[int]) -> np.ndarray
     return np.ndarray(tuple(shape), dtype, memory, -low, tuple(strides))
 
 
+def lying_at(
+    x: np.ndarray[Any, Any], offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> np.ndarray[Any, Any]:
+    """The view that begins so many bytes after the first element of an array without gaps."""
+    return np.ndarray(shape, x.dtype, x if x.flags.c_contiguous else x.T, offset, strides)
+
+
 def close_strides(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> list[int] | None:
     """The smallest strides with which an array can be reshaped, without a copy, exactly as with the given ones.
 

@@ -273,7 +273,7 @@ class _Loop:
         finally:
             default_generator._set_state(state)
             if recorder is not None and len(recorder.guards) == guards:
-                del recorder.calls[calls:]
+                recorder.drop(calls)
         if spec == self.carry_spec:
             for k in self.weak:
                 dtype = _dtype(leaves[k]) if hasattr(leaves[k], "dtype") else np.asarray(leaves[k]).dtype

@@ -287,7 +287,7 @@ def record(
         if LOCAL.mode is not mode or np.geterr() != errors_of_floats:
             raise Unrecordable("it leaves another mode behind than it found (set_grad_enabled, np.seterr): use `with`")
         found.references = References(reads.guards(found.constants))
-        _check_overlaps(found, found.references.arrays)
+        _check_overlaps(found, recorder, found.references.arrays)
         if unseen.changed():
             raise Unrecordable(
                 "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or "
@@ -615,7 +615,7 @@ def _own_references() -> int:
 _OWN = _own_references()
 
 
-def _check_overlaps(found: Recording, outside: list[np.ndarray[Any, Any]]) -> None:
+def _check_overlaps(found: Recording, recorder: Recorder, outside: list[np.ndarray[Any, Any]]) -> None:
     """Raise if memory that is written is memory of another array, too.
 
     Args:
@@ -625,7 +625,7 @@ def _check_overlaps(found: Recording, outside: list[np.ndarray[Any, Any]]) -> No
         if overlaps_itself(target.array):
             raise Unrecordable("it writes an array whose elements share memory")
         for other in found.sources:
-            if other is not target and np.may_share_memory(target.array, other.array):
+            if other is not target and any(np.may_share_memory(target.array, x) for x in recorder.memory_of(other)):
                 raise Unrecordable("it writes memory that two of its arrays share")
         if any(np.may_share_memory(target.array, x) for x in outside):
             raise Unrecordable("it writes memory of a plain array of the program")

@@ -110,7 +110,7 @@ def _recorded(region: Region, samples: Arrays, leaving: list[Any]) -> Program | 
         recorder.level = level
         level.recorder = recorder
         with recorder:
-            inputs = [recorder.traced(sample) for sample in samples]
+            inputs = [Traced(recorder.var_of(sample), level) for sample in samples]
             try:
                 outputs = [recorder.traced(out).var for out in region.rules(inputs, leaving)]
             except Exception:  # a rule that needs arrays

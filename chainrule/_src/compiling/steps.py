@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from chainrule._src.arrays.any_array import lying_at
 from chainrule._src.compiling.iteration import Shape, dense_strides, size
 from chainrule._src.compiling.layout import (
     ARENA,
@@ -480,7 +481,7 @@ _VIEWS = """
     ascontiguousarray asanyarray
 """
 #: functions whose results can be views of their one array, which depends on its shape and strides alone
-VIEWS = {getattr(np, name) for name in _VIEWS.split() if hasattr(np, name)} | {operator.getitem}
+VIEWS = {getattr(np, name) for name in _VIEWS.split() if hasattr(np, name)} | {operator.getitem, lying_at}
 
 #: NumPy's names for reductions by a ufunc, and that ufunc
 REDUCTIONS = {

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.arrays.any_array import lying_at, with_strides
 from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, Place, Rebuilt
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import note_frame
@@ -205,6 +205,7 @@ class Recorder:
     Attributes:
         calls, guards: what was recorded.
         arrays: the plain arrays that were met, by identity: arguments, arrays of the program, constants.
+        bases: those that others are views of, by identity; parts: the views, by how they lie in memory.
         lifted: the tensors that were brought to the level.
         written: tensors whose memory is one of ``arrays`` and that were given new values.
         rebound: tensors whose ``data`` was assigned.
@@ -217,6 +218,7 @@ class Recorder:
         ignored: the kinds of floating-point exceptions that a part of the function ignores.
         handled: those that a part of it has treated in another way than what is around it: it may look whether there are any.
         refusal: why the function cannot be recorded, once that is known; raised: what a call of NumPy's raised.
+        failed: the type of what the last such call raised, be it only because of the shapes.
         unviewed: a function whose result is a view in plain code, and here is none.
         narrow: whether there are numbers that floats of Python's are narrowed to.
         depth: how many transformations the code that runs is inside of, of those without a level.
@@ -232,7 +234,9 @@ class Recorder:
         self.calls: list[Call] = []
         self.guards: list[Guard] = []
         self.arrays: dict[int, Var] = {}
-        self.views: dict[Any, Var] = {}  # of plain arrays, by how they lie in memory
+        self.views: dict[Any, Var] = {}  # of these, by how they lie in memory
+        self.bases: dict[int, Var] = {}
+        self.parts: dict[Any, Var] = {}
         self.lifted: dict[int, Lifted] = {}
         self.cells: dict[int, tuple[weakref.ref[Tensor], Var]] = {}
         self.written: dict[int, tuple[Any, Var]] = {}
@@ -248,6 +252,7 @@ class Recorder:
         self.handled: set[str] = set()
         self.refusal: Unrecordable | None = None
         self.raised: Exception | None = None
+        self.failed: type | None = None
         self.narrow = False
         self.unviewed = ""
         self._viewed: Any = None
@@ -288,13 +293,13 @@ class Recorder:
         return Var(self._count, array)
 
     def var_of(self, array: np.ndarray[Any, Any]) -> Var:
-        """A plain array as an array of the program. Views of one memory that lie alike, as ``M.T`` and ``M.T``, are one."""
+        """The array of a tensor as one of the program. Views of one memory that lie alike, as ``M.T`` and ``M.T``, are one."""
         var = self.arrays.get(id(array))
         if var is not None:
             return var
         lies = None
         if isinstance(array.base, ndarray) and not array.dtype.hasobject:
-            lies = array.__array_interface__["data"], array.shape, array.strides, array.dtype
+            lies = _lies(array)
             if lies in self.views:
                 return self.views[lies]
         var = self.arrays[id(array)] = self.new(array)
@@ -302,6 +307,52 @@ class Recorder:
             self.views[lies] = var
         self.contents.append((var, digest(array)))
         return var
+
+    def var_of_plain(self, array: np.ndarray[Any, Any]) -> Var:
+        """A plain array as an array of the program: a view, as a row of data, is one there, too."""
+        var = self.arrays.get(id(array))
+        base: Any = array.base
+        if var is not None or not _is_part(array, base):
+            return var or self.bases.get(id(array)) or self.var_of(array)
+        lies = _lies(array)
+        var = self.parts.get(lies)
+        if var is None:
+            whole = self.bases.get(id(base)) or self.arrays.get(id(base))
+            if whole is None or any([entry.var is whole for entry in self.lifted.values()]):  # that may get other data
+                whole = self.bases[id(base)] = self.new(base)
+            place = lies[0][0] - base.__array_interface__["data"][0], array.shape, array.strides
+            given = Traced(whole, self.level), *place
+            var = self.parts[lies] = self.note(lying_at, "", given, {}, (array,), False).var
+            self.contents.append((var, digest(array)))
+        return var
+
+    def drop(self, begin: int) -> None:
+        """Forget the calls from here on, but for views of arrays from outside, which may be used again."""
+        self.calls[begin:] = [call for call in self.calls[begin:] if call.function is lying_at]
+
+    def _set_apart(self, var: Var) -> None:
+        """Have an array that is written as one that the program starts from, though it is a part of another one."""
+        lies = _lies(var.array)
+        if self.parts.get(lies) is not var:
+            return
+        del self.parts[lies]
+        self.arrays[id(var.array)] = var
+        at = next(i for i, call in enumerate(self.calls) if call.results == (var,))
+        del self.calls[at]
+        for guard in self.guards:
+            guard.at -= guard.at > at
+
+    def reads(self, array: np.ndarray[Any, Any]) -> bool:
+        """Whether the recorded calls have an array among their operands, or one of the same memory."""
+        if id(array) in self.arrays or (array.base is not None and _lies(array) in self.parts):
+            return True
+        return any([np.may_share_memory(var.array, array) for var in (*self.arrays.values(), *self.parts.values())])
+
+    def memory_of(self, var: Var) -> list[np.ndarray[Any, Any]]:
+        """What is read of an array that the program starts from."""
+        if id(var.array) in self.arrays or self.bases.get(id(var.array)) is not var:
+            return [var.array]
+        return [part.array for part in self.parts.values() if part.array.base is var.array]
 
     def element(self, source: Any, number: np.ndarray[Any, Any]) -> Traced:
         """A number that lies in a container, which is looked at again in each call."""
@@ -313,8 +364,8 @@ class Recorder:
         return Traced(var, self.level)
 
     def roots(self) -> list[Var]:
-        """The plain arrays that were met."""
-        return list(self.arrays.values())
+        """The plain arrays that were met, and what those are views of that are views."""
+        return list({**dict.fromkeys(self.arrays.values()), **dict.fromkeys(self.bases.values())})
 
     def forget(self) -> None:
         """Let go of the tensors."""
@@ -329,7 +380,7 @@ class Recorder:
     def end(self) -> None:
         """Let go of what was recorded: values of the level may outlive it."""
         self.calls, self.guards, self.arrays, self.contents, self.lent = [], [], {}, [], []
-        self.views = {}
+        self.views, self.bases, self.parts = {}, {}, {}
 
     def check_arrays(self) -> None:
         """Raise if a plain array that the program starts from was written meanwhile: not by what is recorded."""
@@ -360,13 +411,13 @@ class Recorder:
         return array
 
     def traced(self, data: Any) -> Any:
-        return data if type(data) is Traced else Traced(self.var_of(np.asarray(data)), self.level)
+        return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level)
 
     def made(self, tensor: Tensor, data: np.ndarray[Any, Any]) -> Any:
         """What a tensor that is made while recording holds in the place of an array."""
         if self._drawing:
             return data
-        var = self.var_of(data)
+        var = self.var_of_plain(data)
         self.cells[id(tensor)] = (weakref.ref(tensor), var)
         return Traced(var, self.level)
 
@@ -442,6 +493,7 @@ class Recorder:
             if not cell[1].array.flags.writeable:
                 self.raised = ValueError("assignment destination is read-only")
                 raise self.raised
+            self._set_apart(cell[1])
             self.written[cell[1].number] = (base, cell[1])
         old = getattr(tensor, "_raw", None)
         if type(data) is Traced and not data.shape and self.is_array(old) and not self.is_array(data):
@@ -484,9 +536,17 @@ class Recorder:
             function, method = np.matmul, "__call__"
         if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
             function, method = _scalar_square, ""
-        given = _arrays(_without_scalars(args) if function in _OF_ARRAYS and not _drops_axes(function, args) else args)
-        named = _arrays(kwargs) if kwargs else kwargs
-        out = self._called(getattr(function, method) if method else function, given, named)
+        if method == "__call__" and not kwargs and type(function) is np.ufunc:
+            given = tuple([x.var.array if type(x) is Traced and not x.scalar else _arrays(x) for x in args])
+            out = self._called(function, given, kwargs)
+            if type(out) is ndarray:
+                return self.note(function, method, args, kwargs, (out,), False, pure, row)
+        else:
+            given = _arrays(
+                _without_scalars(args) if function in _OF_ARRAYS and not _drops_axes(function, args) else args
+            )
+            named = _arrays(kwargs) if kwargs else kwargs
+            out = self._called(getattr(function, method) if method else function, given, named)
         several = type(out) is not ndarray and isinstance(out, (tuple, list))
         parts = tuple(out) if several else (out,)
         if type(out) is ndarray:
@@ -504,11 +564,14 @@ class Recorder:
         self._around.looked_at = False
         if self._around.changed():
             self._look_for_exceptions(function, args, kwargs)
+        self.failed = None
         try:
             return function(*args, **kwargs)
-        except (TypeError, np.exceptions.AxisError):  # follows from shapes and dtypes
+        except (TypeError, np.exceptions.AxisError) as error:  # follows from shapes and dtypes
+            self.failed = type(error)
             raise
         except Exception as error:
+            self.failed = type(error)
             if not isinstance(error, IndexError) or sum([type(x) is ndarray for x in _flat(args)]) > 1:
                 self.raised = self.raised or error  # one array has no element beyond its shape
             raise
@@ -529,6 +592,18 @@ class Recorder:
                 return
         if any(FLOATING_POINT[kind] in handled for kind in met):
             self.refuse_for_now("it handles a floating-point exception itself")
+
+    def handles(self, error: Any) -> None:
+        """Note that the program is about to handle an exception: one of ours may be another one in plain code."""
+        modules, trace = set(), error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code is Recorder._called.__code__:
+                return  # it is NumPy's
+            modules.add(trace.tb_frame.f_globals.get("__name__"))
+            trace = trace.tb_next
+        alike = isinstance(error, (TypeError, AttributeError)) if self.failed is None else type(error) is self.failed
+        if not alike and not modules.isdisjoint(_FACES):
+            self.raised = self.raised or error
 
     def refuse_for_now(self, reason: str) -> None:
         """Have the function not recorded this time."""
@@ -639,24 +714,26 @@ class Recorder:
         row: str = "",
     ) -> Any:
         """Note a call whose results are known."""
-        call = Call()
+        call = _new(Call)
         call.function = function
         call.method = method
-        call.args = tuple([x.var if type(x) is Traced else self._vars(x) for x in args])
+        call.args = tuple([x.var if type(x) is Traced else x if type(x) in _SIMPLE else self._vars(x) for x in args])
         call.kwargs = {name: self._vars(x) for name, x in kwargs.items()} if kwargs else kwargs
-        call.results = tuple([self.new(np.asarray(part)) for part in parts])
+        call.results = tuple([self.new(part if type(part) is ndarray else np.asarray(part)) for part in parts])
         call.row = row or self._row
         call.pure = pure
         note_frame(call, sys._getframe(1))
-        call.kept = self._around.looked_at or is_tried(call.code, call.lasti)
+        around = self._around.looked_at
+        call.kept = around or (call.code is not None and is_tried(call.code, call.lasti))
         self.calls.append(call)
-        plain = self.plain or self.are_plain((args, kwargs))
-        results = [Traced(var, self.level, plain) for var in call.results]
+        plain = self.plain
+        alike = plain or self.are_plain((args, kwargs))
+        results = [Traced(var, self.level, alike) for var in call.results]
         for result, part in zip(results, parts, strict=True):
             if result.shape:
                 continue
             result.scalar = isinstance(part, np.generic)
-            if self.plain and (result.scalar or function in _OF_ELEMENTS or type(function) is Whole):
+            if plain and (result.scalar or function in _OF_ELEMENTS or type(function) is Whole):
                 self.scalars.add(result.var.number)
         return tuple(results) if several else results[0]
 
@@ -677,7 +754,7 @@ class Recorder:
         if kind is Traced:
             return x.var
         if kind is ndarray:
-            return self.var_of(x)
+            return self.var_of_plain(x)
         if kind is tuple or kind is list:
             return kind([self._vars(item) for item in x])
         if kind is dict:
@@ -745,7 +822,8 @@ class Recorder:
             and not any(np.may_share_memory(p.var.array, x) for x in memory)
             for p in parts
         ):
-            del self.calls[begin:], self.guards[read:]
+            self.drop(begin)
+            del self.guards[read:]
             same = type(found) is Traced and any(x is found.var.array for x in memory)
             self._viewed = None if found is None or same else function
             return None
@@ -778,7 +856,8 @@ class Recorder:
         if not other:
             return operation(self._plain_value(x))
         (y,) = other
-        if operation is operator.pow and self._is_weak(y) and type(x) is Traced and x.var.number not in self.scalars:
+        is_array = type(x) is ndarray or (type(x) is Traced and x.var.number not in self.scalars)
+        if operation is operator.pow and self._is_weak(y) and is_array:
             return self.call(_power_by_float, "", (x, y), {})
         x, y = self._as_strong((x, y))
         return operation(self._plain_value(x), self._plain_value(y))
@@ -832,7 +911,7 @@ class Recorder:
                 _AS_CALLS.clear()
             _AS_CALLS[key] = known = found is not None and _same(found, value(*_arrays(operands), **params))
             if not known and found is not None:
-                del self.calls[found[1] :]
+                self.drop(found[1])
         if found is None or known is False:
             return self._whole(prim, operands, params)
         return found[0]
@@ -848,7 +927,7 @@ class Recorder:
         except ByValue:
             raise
         except Exception as error:  # whatever it was: calling it whole says it again, if it is the user's
-            del self.calls[begin:]
+            self.drop(begin)
             first = self.raised or error
             self.refusal, self.raised = refusal, raised
             if isinstance(first, np.linalg.LinAlgError):
@@ -859,7 +938,7 @@ class Recorder:
             self._inside_row -= 1
         parts = out if isinstance(out, tuple) else (out,)
         if not all(type(part) is Traced for part in parts):  # it went by the numbers, by another way
-            del self.calls[begin:]
+            self.drop(begin)
             return None
         return out, begin
 
@@ -1011,6 +1090,8 @@ _OF_ARRAYS = frozenset(
         operator.getitem, np.broadcast_to, np.reshape, np.ravel, np.expand_dims, np.atleast_1d, np.atleast_2d, np.atleast_3d,
     }
 )  # fmt: skip
+#: where Arrays do what plain arrays do
+_FACES = frozenset({"chainrule._src.api.array", "chainrule._src.ops.array"})
 #: functions that give another result for a scalar of NumPy's than for an array
 _TELL_SCALARS = frozenset({np.nanmax, np.nanmin})
 #: functions whose result follows from shapes and dtypes
@@ -1068,6 +1149,18 @@ def _flat(x: Any) -> list[Any]:
     return [y for item in x for y in _flat(item)] if type(x) in (tuple, list) else [x]
 
 
+def _lies(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """How an array lies in memory."""
+    return array.__array_interface__["data"], array.shape, array.strides, array.dtype
+
+
+def _is_part(array: np.ndarray[Any, Any], base: Any) -> bool:
+    """Whether an array is a view of one that has its memory to itself, without gaps."""
+    if type(base) is not ndarray or base.base is not None or base.dtype != array.dtype or base.dtype.hasobject:
+        return False
+    return base.flags.forc and base.flags.aligned
+
+
 def _spread(part: Any, given: Any) -> Any:
     """An array with a place in memory for every element, unless it is a view of an operand.
 
@@ -1118,6 +1211,9 @@ def same_bits(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
 
 
 _NONE: Any = object()
+_new = object.__new__
+#: types of arguments that have no arrays in them
+_SIMPLE = frozenset({int, float, complex, bool, str, type(None), type(Ellipsis)})
 
 
 class Traced(ArrayLike):

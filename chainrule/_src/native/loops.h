@@ -31,6 +31,7 @@ PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 /* quiet.c */
 PyObject *quieten(PyObject *self, PyObject *begin);
 PyObject *mark_quiet(PyObject *self, PyObject *code);
+PyObject *tell(PyObject *self, PyObject *begin);
 
 /* code.c */
 typedef struct {

@@ -169,12 +169,12 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
         return wrapped(condition).nonzero(as_tuple=True)
     if x is None or y is None:
         raise ValueError("either both or neither of x and y should be given")
-    return comparison.where(condition, x, y)
+    return comparison.where(condition, *operands(x, y))
 
 
 @implements(np.clip, by_shape=True)
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
-    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    low, high = operands(a_min if min is None else min, a_max if max is None else max)
     if rank(low) or rank(high) or isinstance(low, ndarray) or isinstance(high, ndarray):
         if low is None or high is None:
             return comparison.clamp_max(a, high) if low is None else comparison.clamp_min(a, low)
@@ -214,6 +214,8 @@ def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
 def _nan_to_num(x: AnyArray, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     if not copy:
         raise errors.numpy_keyword("nan_to_num", "copy=False")
+    if isinstance(nan, (Tensor, ArrayLike)):
+        return np.where(np.isnan(x), nan, _nan_to_num(x, posinf=posinf, neginf=neginf))
     return comparison.nan_to_num(copied(x, "K") if 0 in strides_of(x) else x, nan=nan, posinf=posinf, neginf=neginf)
 
 
@@ -324,6 +326,7 @@ def _inner(a: Any, b: Any) -> Any:
 
 @implements(np.outer, by_shape=True)
 def _outer_product(a: Any, b: Any, out: Any = None) -> Any:
+    a, b = operands(a, b)
     return np.multiply(np.reshape(a, (-1, 1)), np.reshape(b, (1, -1)))
 
 
@@ -377,6 +380,7 @@ if hasattr(np, "vecdot"):  # NumPy 2.0 has it
 def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
     if axis is not None:
         axisa = axisb = axisc = axis
+    a, b = operands(a, b)
     a, b = promoted(np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1))
     if shape_of(a)[-1] != 3 or shape_of(b)[-1] != 3:
         raise ValueError(
