@@ -13,6 +13,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterator
+from opcode import opmap
 from sys import _getframe
 from typing import TYPE_CHECKING, Any
 
@@ -175,7 +176,10 @@ class Array(ArrayMethods):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         if SPECIAL and LOCAL.recorder is not None:
-            found = recorded_as_numpy(ufunc, method, inputs, kwargs, out)
+            if ufunc is np.power and type(inputs[0]) is ndarray and is_operator(_getframe(1), "pow"):
+                found = recorded_operator(operator.pow, True, *inputs)
+            else:
+                found = recorded_as_numpy(ufunc, method, inputs, kwargs, out)
             if found is not None:
                 return found
             inputs = with_strong_floats(ufunc, inputs)
@@ -587,6 +591,12 @@ def recorded_operator(operation: Callable[..., Any], special: bool, *operands: A
             return None
         found = recorder.as_operator(operation, *raw)
     return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
+
+
+def is_operator(frame: Any, name: str) -> bool:
+    """Whether a frame computes with an operator, or calls the function that is named after one, and no ufunc."""
+    code = frame.f_code
+    return code.co_code[frame.f_lasti] == opmap["BINARY_OP"] or name in code.co_names
 
 
 def with_strong_floats(ufunc: np.ufunc, operands: Any) -> Any:
