@@ -132,6 +132,16 @@ def _why(self: Tensor) -> object:
     return importlib.import_module("chainrule._src.explaining.why").why(self)
 
 
+def _html(self: Tensor | Array) -> object:
+    """What a notebook shows."""
+    return importlib.import_module("chainrule._src.explaining.notebooks").array_html(self)
+
+
+def load_ipython_extension(shell: object) -> None:
+    """What ``%load_ext chainrule`` calls in IPython: from then on there is ``%%explain``."""
+    importlib.import_module("chainrule._src.explaining.notebooks").load_ipython_extension(shell)
+
+
 def _compile_region(region: object) -> object:
     """Native loops for a part of a backward pass; they load when a large one comes by."""
     return importlib.import_module("chainrule._src.compiling.regions").program(region)
@@ -150,7 +160,8 @@ def _later(name: str) -> object:
     return lambda self, *args, **kwargs: __getattr__(name)(self, *args, **kwargs)  # type: ignore[operator]
 
 
-_attach(graph=_graph, why=_why, __array_namespace__=_array_namespace)
+_attach(graph=_graph, why=_why, _repr_html_=_html, __array_namespace__=_array_namespace)
+Array._repr_html_ = _html  # type: ignore[attr-defined]
 _attach(**{name: _later(name) for name in ("hardshrink", "istft", "prelu", "stft")})
 
 

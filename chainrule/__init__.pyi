@@ -276,17 +276,17 @@ def conj_physical(input: Any, *, out: Tensor | None = ...) -> Tensor:
 def constant_pad_nd(input: Any, pad: Any, value: Any = ...) -> Tensor:
     """As ``pad`` with a constant."""
 contiguous_format: _memory_format
-def conv1d(input: Any, weight: Any, bias: Any | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: builtins.int = ...) -> Any:
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: builtins.int = ...) -> Tensor:
     """A convolution along one axis (strictly, a correlation: the weight is not flipped)."""
-def conv2d(input: Any, weight: Any, bias: Any | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: builtins.int = ...) -> Any:
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: builtins.int = ...) -> Tensor:
     """As :func:`conv1d`, over the last two axes."""
-def conv3d(input: Any, weight: Any, bias: Any | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: builtins.int = ...) -> Any:
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: builtins.int = ...) -> Tensor:
     """As :func:`conv1d`, over the last three axes."""
-def conv_transpose1d(input: Any, weight: Any, bias: Any | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: builtins.int = ..., dilation: Any = ...) -> Any:
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: builtins.int = ..., dilation: Any = ...) -> Tensor:
     """The transpose of :func:`conv1d` in its input: every element spreads the weight over a window."""
-def conv_transpose2d(input: Any, weight: Any, bias: Any | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: builtins.int = ..., dilation: Any = ...) -> Any:
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: builtins.int = ..., dilation: Any = ...) -> Tensor:
     """As :func:`conv_transpose1d`, over the last two axes."""
-def conv_transpose3d(input: Any, weight: Any, bias: Any | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: builtins.int = ..., dilation: Any = ...) -> Any:
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: builtins.int = ..., dilation: Any = ...) -> Tensor:
     """As :func:`conv_transpose1d`, over the last three axes."""
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: builtins.bool, output_padding: Any, groups: builtins.int) -> Tensor:
     """As ``conv1d`` to ``conv3d`` of :mod:`nn.functional`, or ``conv_transpose1d`` to ``3d``, by the axes of ``weight``."""
@@ -673,11 +673,11 @@ def matrix_power(A: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Ten
     """The n-th power of square matrices; of the inverse, for negative n."""
 def max(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, other: Any = ..., out: Tensor | None = ...) -> Any:
     """Maximum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise maximum."""
-def max_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
+def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """The largest element of every window along the last axis. The first of several gets the gradient."""
-def max_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
+def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """As :func:`max_pool1d`, over the last two axes."""
-def max_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
+def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """As :func:`max_pool1d`, over the last three axes."""
 def maximum(input: Any, other: Any, *, out: Any = ...) -> Any:
     """The larger of two, element by element; nan where either is."""

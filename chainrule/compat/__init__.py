@@ -102,7 +102,8 @@ def install(name: str) -> None:
             sys.modules[name + loaded.removeprefix(home)] = module
     if name == "torch":
         install("functorch")
-        importlib.import_module("torch._C")  # programs take it for an attribute
+        for private in ("_C", "overrides"):
+            importlib.import_module(f"torch.{private}")  # programs take it for an attribute
         for public in ("autograd.functional", "optim.lbfgs"):
             _add_private_names(public)
         Tensor.__module__ = "torch"  # where programs look for the library that a tensor is of

@@ -9,11 +9,11 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """As :func:`adaptive_avg_pool1d`, over the last two axes; None keeps a size."""
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """As :func:`adaptive_avg_pool1d`, over the last three axes; None keeps a size."""
-def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = ...) -> Any:
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = ...) -> Any:
     """The largest elements of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
-def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = ...) -> Any:
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = ...) -> Any:
     """As :func:`adaptive_max_pool1d`, over the last two axes."""
-def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = ...) -> Any:
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = ...) -> Any:
     """As :func:`adaptive_max_pool1d`, over the last three axes."""
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = ...) -> Tensor:
     """The grid for :func:`grid_sample` that maps every place of an image through a matrix."""
@@ -37,17 +37,17 @@ def celu(input: Tensor, alpha: float = ..., inplace: bool = ...) -> Tensor:
     """x where it is positive, else alpha·(exp(x/alpha) − 1)."""
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels (axis 1) of the groups in turns: the first of each group, then the second of each."""
-def conv1d(input: Any, weight: Any, bias: Any | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: int = ...) -> Any:
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: int = ...) -> Tensor:
     """A convolution along one axis (strictly, a correlation: the weight is not flipped)."""
-def conv2d(input: Any, weight: Any, bias: Any | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: int = ...) -> Any:
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: int = ...) -> Tensor:
     """As :func:`conv1d`, over the last two axes."""
-def conv3d(input: Any, weight: Any, bias: Any | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: int = ...) -> Any:
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: int = ...) -> Tensor:
     """As :func:`conv1d`, over the last three axes."""
-def conv_transpose1d(input: Any, weight: Any, bias: Any | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: int = ..., dilation: Any = ...) -> Any:
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: int = ..., dilation: Any = ...) -> Tensor:
     """The transpose of :func:`conv1d` in its input: every element spreads the weight over a window."""
-def conv_transpose2d(input: Any, weight: Any, bias: Any | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: int = ..., dilation: Any = ...) -> Any:
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: int = ..., dilation: Any = ...) -> Tensor:
     """As :func:`conv_transpose1d`, over the last two axes."""
-def conv_transpose3d(input: Any, weight: Any, bias: Any | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: int = ..., dilation: Any = ...) -> Any:
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: int = ..., dilation: Any = ...) -> Tensor:
     """As :func:`conv_transpose1d`, over the last three axes."""
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = ..., size_average: Any = ..., reduce: Any = ..., reduction: str = ...) -> Tensor:
     """The mean of 1 − cos where the target is 1, and of max(0, cos − margin) where it is −1."""
@@ -117,25 +117,25 @@ def log_softmax(input: Tensor, dim: int | None = ..., _stacklevel: int = ..., dt
     """The logarithm of the softmax along ``dim``, without overflow."""
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), without overflow."""
-def lp_pool1d(input: Any, norm_type: float, kernel_size: Any, stride: Any = ..., ceil_mode: bool = ...) -> Any:
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = ..., ceil_mode: bool = ...) -> Tensor:
     """(Σ xᵖ)^(1/p) over every window along the last axis; for p = ±∞ the largest (or least) element."""
-def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = ..., ceil_mode: bool = ...) -> Any:
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = ..., ceil_mode: bool = ...) -> Tensor:
     """As :func:`lp_pool1d`, over the last two axes."""
-def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = ..., ceil_mode: bool = ...) -> Any:
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = ..., ceil_mode: bool = ...) -> Tensor:
     """As :func:`lp_pool1d`, over the last three axes."""
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = ..., size_average: Any = ..., reduce: Any = ..., reduction: str = ...) -> Tensor:
     """The mean of max(0, −target·(input1 − input2) + margin): the target 1 ranks input1 higher, −1 input2."""
-def max_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
+def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
     """The largest element of every window along the last axis. The first of several gets the gradient."""
-def max_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
+def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
     """As :func:`max_pool1d`, over the last two axes."""
-def max_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
+def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
     """As :func:`max_pool1d`, over the last three axes."""
-def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_size: Any = ...) -> Any:
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_size: Any = ...) -> Tensor:
     """What :func:`max_pool1d` kept, back in its places, among zeros."""
-def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_size: Any = ...) -> Any:
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_size: Any = ...) -> Tensor:
     """As :func:`max_unpool1d`, over the last two axes."""
-def max_unpool3d(input: Any, indices: Any, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_size: Any = ...) -> Any:
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., output_size: Any = ...) -> Tensor:
     """As :func:`max_unpool1d`, over the last three axes."""
 def mish(input: Tensor, inplace: bool = ...) -> Tensor:
     """x·tanh(softplus(x))."""

@@ -51,3 +51,15 @@ def test_native_loops_and_blocks():
     assert text[-2] == "block 1: 3 loops over 100,000 elements, block by block"
     assert "native loops, 1 calls by Python" in text[-1]
     assert plan.memory < 10_000
+
+
+@pytest.mark.parametrize("count", [2, 3004])
+def test_constants_of_one_kind_are_counted(count):
+    p = Written(np.ones(2), constants=[np.full(2, float(k)) for k in range(count)] + [np.ones((2, 1))])
+    total = p.inputs[0]
+    for constant in p.constants:
+        total = p(np.add, total, constant)
+    p.outputs = [total]
+    text = lines(Plan(p, native=False))[0]
+    assert len(text) < 120 and text.count("f8[2]") == 1 + (count if count < 5 else 1)
+    assert (" × 3,004" in text) == (count == 3004) and text.endswith("f8[2, 1]")

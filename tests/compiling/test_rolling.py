@@ -156,6 +156,19 @@ def test_a_loop_around_another_one():
     assert "9 times" in str(plan)
 
 
+def test_numbers_of_a_loop_within_another_one():
+    def function(a, x):
+        for row in x:
+            for k in range(8):
+                a = np.tanh(a * (0.1 * k) + 0.5) - 0.01 * k
+            a = a + row
+        return a
+
+    compiled, plan = of(function)
+    assert plan.loops and plan.executor == "native"
+    assert compiled(-A, X).tobytes() == function(-A, X).tobytes()
+
+
 def repeated(count, irregular=None):
     """``a = tanh(a + row) * a`` for each row, but once for another one."""
     p = Written(A, np.resize(X, (count, 4)), X[0])

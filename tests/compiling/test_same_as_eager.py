@@ -445,3 +445,35 @@ def test_products_of_vectors_of_one_number(function, dtype):
 )
 def test_what_asarray_gives_for_an_array_without_axes(function):
     held(function, (np.array(1.5),), (np.array(-2.5),))
+
+
+@pytest.mark.parametrize("power", [lambda s: F4**s, lambda s: (F4 + 1j) ** s, lambda s: pow(F4 + 1j, s)])
+def test_powers_of_arrays_from_outside_by_a_float(power):
+    held(power, (0.5,), (2.0,), (0.7,), (-1.0,))
+
+
+def caught(attempt):
+    def function(a):
+        try:
+            return attempt(a)
+        except ValueError:
+            return a * 2
+        except LookupError:
+            return a * 3
+
+    return function
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        lambda a: np.fft.rfft(a.mean()),
+        lambda a: np.take(a, [9]),
+        lambda a: a.squeeze(0),
+        lambda a: a[7],
+        lambda a: a.item(9),
+    ],
+)
+def test_exceptions_that_are_handled_are_those_of_plain_arrays(attempt):
+    held(caught(attempt), (np.arange(4.0),), (np.arange(4.0) + 1,))

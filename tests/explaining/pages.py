@@ -47,6 +47,31 @@ def bushy(n=500):
     return explain(total, grad=torch.ones_like(total), wrt=[x])
 
 
+def layers(weights, x):
+    for _ in range(3):
+        x = torch.tanh(x @ weights["W"]) + weights["b"]
+    return x
+
+
+def fit(weights, x):
+    return ((layers(weights, x) - x) ** 2).mean()
+
+
+def three_terms():
+    """A function that calls functions, and whose result is a sum: an explanation of more than 60 steps."""
+
+    def loss(weights):
+        near = fit(weights, np.linspace(0, 1, 6).reshape(3, 2))
+        far = fit(weights, np.linspace(2, 5, 6).reshape(3, 2))
+        size = sum((w**2).sum() for w in weights.values())
+        total = 0.0
+        for _ in range(12):
+            total = total + torch.sin(weights["b"]).sum()
+        return near + far + 0.1 * size + total
+
+    return explain(loss)({"W": np.array([[0.5, -0.2], [0.1, 0.3]]), "b": np.array([0.1, -0.1])})
+
+
 MARKUP = "</script><script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
 
 

@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
-from pages import GRADIENT, MARKUP, bushy, exp_of_product, outer_with_itself, poisoned
+from pages import GRADIENT, MARKUP, bushy, exp_of_product, outer_with_itself, poisoned, three_terms
 
 import chainrule as torch
 from chainrule._src.explaining.page import to_html
@@ -84,6 +84,11 @@ def product_page():
 @pytest.fixture(scope="module")
 def outer_page():
     return to_html(outer_with_itself()[-1])
+
+
+@pytest.fixture(scope="module")
+def terms_page():
+    return to_html(three_terms())
 
 
 NUMBERS = """() => Object.fromEntries([...document.querySelectorAll("table[data-key]")].map((table) => [
@@ -251,7 +256,9 @@ def long_page():
     return to_html(explain(y, grad=torch.ones(2, 2)))
 
 
-@pytest.mark.parametrize("make, scheme", [("product_page", "light"), ("outer_page", "dark"), ("long_page", "light")])
+@pytest.mark.parametrize(
+    "make, scheme", [("product_page", "light"), ("outer_page", "dark"), ("long_page", "light"), ("terms_page", "dark")]
+)
 def test_axe_finds_nothing(visit, request, make, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
@@ -292,12 +299,11 @@ def test_dark_and_light(visit, product_page):
     assert visit(product_page).evaluate(paper) == light
 
 
-@pytest.mark.parametrize("make", ["product_page", "outer_page"])
+@pytest.mark.parametrize("make", ["product_page", "outer_page", "terms_page"])
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_narrow_window_scrolls_downward_only(visit, request, make, scripts):
     page = visit(request.getfixturevalue(make), width=320, height=640, scripts=scripts)
-    for details in page.locator("summary").all():
-        details.click()
+    page.evaluate("for (const it of document.querySelectorAll('details')) it.open = true")
     widest = page.locator("html").evaluate("(html) => html.scrollWidth")
     assert widest <= 320
 
@@ -340,3 +346,34 @@ def test_a_link_opens_what_it_leads_to(visit):
     assert page.locator("article.step details[open]").count() == 1
     edit(page, 0, "2")
     assert page.locator("output.bad").count() == 0
+
+
+def test_a_long_pass_is_opened_and_edited(visit):
+    e = three_terms()
+    page = visit(to_html(e))
+    assert page.locator("table.shares").count() == 2
+    closed = page.locator(".folds > .fold:not([open])")
+    for _ in range(closed.count()):
+        closed.first.locator("> summary").click()
+    assert page.locator(".folds > .fold:not([open])").count() == 0
+    row = page.locator("article.step summary").first
+    row.click()
+    assert page.locator("article.step details[open] .arrow").first.is_visible()
+    edit(page, 0, "2")
+    places = page.evaluate("[...document.querySelectorAll('[data-norm]')].map((p) => [p.dataset.norm, p.textContent])")
+    norms = {f"u{step.index}": 2 * float(np.linalg.norm(step.upstream)) for step in e.steps}
+    assert places and all(abs(float(text) - norms[key]) <= 6e-3 * norms[key] for key, text in places)
+    assert page.locator("output.bad").count() == 0
+
+
+def test_a_graph_is_zoomed_and_fits(visit, terms_page):
+    page = visit(terms_page, width=700)
+    box, svg = page.locator(".graph-box"), page.locator(".graph-box svg")
+    page.get_by_role("button", name="Its own size").click()
+    whole = svg.bounding_box()["height"]
+    page.get_by_role("button", name="Smaller").click()
+    assert svg.bounding_box()["height"] < whole
+    page.get_by_role("button", name="The whole graph").click()
+    inside, outside = svg.bounding_box(), box.bounding_box()
+    assert inside["width"] <= outside["width"] and inside["height"] <= outside["height"] + 20
+    assert page.locator("html").evaluate("(html) => html.scrollWidth") <= 700

@@ -409,7 +409,7 @@ def test_the_dictionary_has_what_pages_need():
     data = cr.explain(y).to_dict()
     assert set(data) == {
         "version", "title", "outputs", "wrt", "seed", "default_seed", "values", "steps", "gradients", "jacobians", "check",
-        "graph", "lessons", "scalar",
+        "graph", "lessons", "scalar", "folds", "contributions",
     }  # fmt: skip
     ids = set(data["values"])
     assert set(data["outputs"]) | set(data["wrt"]) <= ids

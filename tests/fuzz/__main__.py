@@ -91,6 +91,8 @@ def run(mode: str, first: int, count: int, seconds: float) -> Run:
         ]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout or ():
+                if not line.startswith("{"):
+                    continue  # LAPACK prints what it does not like
                 report = json.loads(line)
                 seed = report["seed"] + 1
                 if not report.get("done"):

@@ -133,7 +133,7 @@ _ELEMENTS = "arrays of elements that carry derivatives (`np.array([x[0], x[1]])`
 # The same of NumPy programs; the pattern is for the error.
 OF_NUMPY = [
     ("value", "has no callable \\w+ method|not supported for the input types|dtype\\('O'\\)", _ELEMENTS),
-    ("value", "setting an array element with a sequence|'(float|int)' object has no attribute 'shape'", _ELEMENTS),
+    ("value", "setting an array element with a sequence|'(float|int)' object has no attribute '\\w+'", _ELEMENTS),
     ("value", "float\\(\\) of an array that carries a derivative", _ELEMENTS),
     ("value", r"np\.asarray\(\) would drop the derivative", "`np.array([a, b])` of arrays that carry derivatives"),
     ("value", "reduction operation '\\w+' does not have an identity", _ELEMENTS),
@@ -518,6 +518,10 @@ def against_numpy(program: list[Statement], lib: Any) -> Outcome:
                 if kind == "vmap" and re.search("dynamic shape|data-dependent|vmap|all examples", str(error)):
                     raised.append(Statement(kind, ""))
                     continue
+                if isinstance(error, np.linalg.LinAlgError) and close(
+                    numbers(f(lib.Array(x)).tensor), np.asarray(value), 1e-12
+                ):
+                    return Outcome(agreed, raised, documented="nan at an edge of what has a derivative")
                 for start, pattern, row in OF_NUMPY:
                     if (
                         kind == start
@@ -535,6 +539,8 @@ def against_numpy(program: list[Statement], lib: Any) -> Outcome:
                 points = {"value": x[None], "vmap": xs}.get(kind, ())
                 if len(points) and all(map(is_jump, [f] * len(points), points, np.reshape(got, len(points)))):
                     return Outcome(agreed, raised, documented="a kink, a tie or rounding")
+                if has_number_written(program[-1].text, x):
+                    return Outcome(agreed, raised, documented="arrays without axes are values")
                 if kind in ("gradient", "jvp") and spread_is_zero(program[-1].text, x):
                     return Outcome(agreed, raised, documented="the standard deviation of equal numbers")
                 return Outcome(agreed, raised, Failure(kind, program[-1].text, f"values {got!r} for {wanted!r}"))
@@ -550,11 +556,25 @@ def is_jump(f: Any, x: np.ndarray, got: Any) -> bool:
     return bool(10 * np.max(np.abs(near - value)) >= abs(float(got) - value))
 
 
-def spread_is_zero(text: str, x: np.ndarray) -> bool:
-    """Whether a statement takes the standard deviation of equal numbers: NumPy's is 0, or rounding."""
+def variables(text: str, x: np.ndarray) -> dict[str, Any]:
+    """What a function's variables are at its end, in plain NumPy."""
     env: dict[str, Any] = {"np": np}
     exec(re.sub(r"return .*\Z", "return locals()", text), env)
-    values = env["f"](x.copy())
+    return env["f"](x.copy())
+
+
+def has_number_written(text: str, x: np.ndarray) -> bool:
+    """Whether a program makes an array without axes, and writes (docs/guide/numpy_code.md)."""
+    arrays = any(type(v) is np.ndarray and not v.ndim for v in variables(text, x).values())
+    return (
+        arrays
+        and re.search(r"\] .?= | [-+*/%@]{1,2}= |out=|np\.(copyto|put|add\.at)|\.(fill|sort)\(", text) is not None
+    )
+
+
+def spread_is_zero(text: str, x: np.ndarray) -> bool:
+    """Whether a statement takes the standard deviation of equal numbers: NumPy's is 0, or rounding."""
+    values = variables(text, x)
     names = re.findall(r"(v\d+) = .*\bstd\(", text)
     return any(np.any(np.abs(values[name]) < 1e-12) for name in names if name in values)
 

@@ -13,6 +13,7 @@ from . import pairs as of_pairs
 
 def torch() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     import torch
+    import torch._dynamo  # which a first backward pass loads, and a program's time is limited
 
     torch.set_num_threads(1)
     return lambda seed: making.torch_program(torch, seed), lambda program: judging.against_torch(

@@ -24,7 +24,8 @@ KINDS = {
         | np.where({f} > {w}, {x}, 0) | np.ldexp({f}, 2) | np.divmod({f}, 0.7)[1]""",
     "elementwise": " | ".join(f"np.{u}({{f}})" for u in words(UFUNCS))
     + """ | {f}.copy() | {f}.astype(float) | np.real({f}) | {f}.real | {f}.round(1) + {x} | np.round({f}, 1) * {x}
-        | {f}.conj()""",
+        | {f}.conj() | np.modf({f} * 3)[0] | np.frexp({f})[0] | np.angle({f}) | np.i0({f}) | np.fix({f} * 2) * {x}
+        | np.arcsinh({f}) | np.log2(abs({f}) + 1) | np.trunc({f}) + {x}""",
     "comparison": """{f} > {w} | {f} <= {k} | {f} == {x} | {f} < 0 | np.isclose({f}, {k})
         | np.logical_and({f} > 0, {x} < 1) | {i} > 0""",
     "reduction": " | ".join(f"{{f}}.{r}({a})" for r in words("sum mean prod std var max min") for a in AXES)
@@ -44,11 +45,17 @@ KINDS = {
         | np.sum({f}, axis={d}, where={x} > 0) | sum({f}) | np.logaddexp.reduce({f})
         | np.add.reduce({f}, axis={d}) | np.maximum.reduce({f}) | np.multiply.reduce({f}, axis=-1)
         | np.linalg.norm({f}, 1, axis={d}, keepdims=True)
+        | np.subtract.reduce({f}) | np.hypot.reduce({f}, axis={d}) | np.divide.reduce(np.exp({f}), axis={d})
+        | np.multiply.reduce({f}, axis={d}, initial=1.2) | np.subtract.reduce({f}, axis=0, where={x} > 0, initial=0.5)
+        | np.maximum.reduceat({f}, [0, 0], axis={d}) | np.add.reduceat({f}, [0, 1]) | np.subtract.reduceat({f}, [1, 0], axis=-1)
+        | np.nanstd({f}) | np.nanmax({f}, axis={d}) | np.nanprod({f}) | np.nanmedian({f}, axis={d}) | np.nanpercentile({f}, 30)
         | np.max({f}, initial=0.2) | np.sum({f}, initial=1.5) | max({f}.ravel()) | min({f}.flat)""",
     "scan": """{f}.cumsum() | {f}.cumsum({d}) | np.cumsum({f}) | np.cumsum({f}, axis={d})
         | np.cumprod({f}, axis={d}) | {f}.cumprod() | np.diff({f})
         | np.diff({f}, axis={d}) | np.diff({f}, n=2) | np.gradient({f}) if {x}.ndim == 1 else {x} | np.ediff1d({f})
         | np.add.accumulate({f})
+        | np.maximum.accumulate({f}, axis={d}) | np.subtract.accumulate({f}) | np.hypot.accumulate({f}, axis={d})
+        | np.logaddexp.accumulate({f}) | np.nancumsum({f}, axis={d}) | np.unwrap({f} * 4) | np.gradient({f}, axis={d})
         | np.convolve({f}, {f}) | np.correlate({f}, {f}) | np.diff({f}, prepend=0)""",
     "view": """{f}.T | {f}.transpose() | {f}.transpose({p}) | np.transpose({f}, {p}) | {f}.reshape(-1)
         | {f}.reshape({sh}) | np.reshape({f}, {sh})
@@ -83,6 +90,7 @@ KINDS = {
         | np.column_stack([{f}, {s}]) | np.zeros_like({f}) + {x} | np.ones_like({f}) * {x}
         | np.full_like({f}, 2) - {x}
         | np.block([[{f}, {s}]]) | np.vander({f}) | np.resize({f}, (2, 3))
+        | np.multiply.outer({f}, {f}[0]) | np.subtract.outer({f}.ravel(), {x}.ravel()) | np.power.outer(abs({f}) + 0.1, [1, 2])
         | np.identity(2) * {f}.sum() | np.diagflat({f}) | np.tri({n}) * {f}.sum()""",
     "sorting": """np.sort({f}) | np.sort({f}, axis=0) | np.sort({f}, axis=None) | np.argsort({f})
         | {f}[{f}.ravel().argsort()[:1]] | np.partition({f}, 0)[..., 0] | np.unique({f})
@@ -97,6 +105,9 @@ KINDS = {
         | np.linalg.solve({f} @ {x}.T + np.eye(len({x})), {x}) | np.linalg.matrix_power({f}, 2)
         | np.linalg.cholesky({f} @ {x}.T + np.eye(len({x}))) | np.linalg.slogdet({f})[1]
         | np.linalg.eigvalsh({f} @ {x}.T) | np.linalg.svd({f}, compute_uv=False) | np.linalg.pinv({f})
+        | np.vecdot({f}, {s}) | np.linalg.norm({f}, 'nuc') | np.linalg.qr({f})[1] | np.fft.irfft({f}) | abs(np.fft.fft2({f}))
+        | np.polyfit(np.arange(len({f})), {x}, 1) | np.corrcoef({f}) | np.cov({f}, {s}) | np.histogram({f}, 2, weights={x} ** 2)[0]
+        | np.bincount(np.arange({f}.size) % 2, weights={x}.ravel()) | np.interp({f}, np.sort({x}.ravel()), {x}.ravel())
         | np.polyval({f}, 0.5) | np.fft.rfft({f}).real | abs(np.fft.fft({f}))
         | np.linalg.multi_dot([{f}, {f}.T, {f}]) | np.linalg.lstsq({f}, {x})[0]
         | np.apply_along_axis(lambda v: v.sum() * v, {d}, {f}) | np.linalg.eigh({f} @ {x}.T)[0]""",
@@ -109,6 +120,9 @@ KINDS = {
         | !{o}.ravel()[:1] = {k} | !{o}.flat[0] = {k} | !np.put({o}, [0], [{k}]) | !np.fill_diagonal({o}, {k})
         | !{o}[1:] += {x}[:-1] | !{o}[0], {x}[-1] = {x}[-1], {x}[0]
         | !{o}[..., 0] = {w}.sum() | !{o}.reshape(-1)[1:] *= {k} | !np.subtract({o}, {w}, out={x}, where={x} > 0)
+        | !np.multiply.at({o}, [0, 0], {k}) | !np.subtract.at({o}, [0, -1], {k}) | !np.maximum.at({o}, [0], {k})
+        | !np.negative.at({o}, [0]) | !np.divide.at({o}, np.array([-1, -1, 0]), {k}) | !np.place({o}, {x} > 0, [{k}])
+        | !np.put_along_axis({o}, np.argsort({x}, axis=0)[:1], {k}, 0) | !np.modf({o} * 2, out=({x}, np.empty_like({x})))
         | !np.putmask({o}, {x} > 0, {k}) | !{o} @= np.eye({x}.shape[-1])""",
     "loop": """!{v} = np.zeros_like({f})\nfor k in range(len({x})):\n    {V} = {x}[k] * {x}
         | !{v} = 0\nfor row in {f}:\n    {V} = {V} + row * row

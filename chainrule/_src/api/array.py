@@ -13,6 +13,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterator
+from opcode import opmap
 from sys import _getframe
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from chainrule._src.tape.others import (
     no_array,
     raise_what_scipy_caught,
 )
+from chainrule._src.tape.overriding import PLAIN, hand_over, operands, overriding
 from chainrule._src.tape.protocol import (
     FUNCTIONS,
     UFUNCS,
@@ -41,6 +43,7 @@ from chainrule._src.tape.protocol import (
     check_kinds,
     check_out,
     implementation,
+    memory_of,
     out_position,
     plain,
 )
@@ -173,7 +176,10 @@ class Array(ArrayMethods):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         if SPECIAL and LOCAL.recorder is not None:
-            found = recorded_as_numpy(ufunc, method, inputs, kwargs, out)
+            if ufunc is np.power and type(inputs[0]) is ndarray and is_operator(_getframe(1), "pow"):
+                found = recorded_operator(operator.pow, True, *inputs)
+            else:
+                found = recorded_as_numpy(ufunc, method, inputs, kwargs, out)
             if found is not None:
                 return found
             inputs = with_strong_floats(ufunc, inputs)
@@ -464,7 +470,7 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
             return found
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
-        if function is np.copyto and len(args) > 1 and args[0] is args[1]:
+        if function is np.copyto and len(args) > 1 and _is_same(args[0], args[1]):
             return None  # NumPy, too, looks at this first, and not at whether it may write
         if LOCAL.recorder is not None and function is not np.copyto and _recorded_writer(function, args, kwargs):
             return None
@@ -481,6 +487,14 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
         return result if mixed else as_arrays(result)
     target = next(x for x in (kwargs.get("out"), *args) if x is out or (type(x) is Array and x._tensor is out))
     return write_out(function.__name__, target, result)
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    """Whether two Arrays are the same elements of the same memory."""
+    if x is y or type(x) is not Array or type(y) is not Array:
+        return x is y
+    about = [memory_of(z._tensor).__array_interface__ for z in (x, y)]
+    return all([about[0][key] == about[1][key] for key in ("data", "strides", "shape", "typestr")])
 
 
 def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any, out: Any = None) -> Any:
@@ -579,6 +593,12 @@ def recorded_operator(operation: Callable[..., Any], special: bool, *operands: A
     return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
 
 
+def is_operator(frame: Any, name: str) -> bool:
+    """Whether a frame computes with an operator, or calls the function that is named after one, and no ufunc."""
+    code = frame.f_code
+    return code.co_code[frame.f_lasti] == opmap["BINARY_OP"] or name in code.co_names
+
+
 def with_strong_floats(ufunc: np.ufunc, operands: Any) -> Any:
     """Operands of a ufunc where a derivative is taken, with Python's floats as arrays of the dtype that they take."""
     recorder = LOCAL.recorder
@@ -626,6 +646,8 @@ def _recorded(x: Any) -> Any:
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any) -> Any:
     """A ufunc of Arrays. NumPy's scalars are as strong as arrays."""
     operands, mixed = _opened(inputs)
+    if method == "__call__":
+        operands = [FUNCTIONS[np.array](x) if type(x) in (list, tuple) and holds(x, Tensor) else x for x in operands]
     if method == "at":
         if LOCAL.recorder is not None and _recorded_writer(ufunc.at, inputs, kwargs):
             return None
@@ -715,10 +737,12 @@ def _write_objects(target: ndarray, value: Any) -> None:
         target[place] = value[place]
 
 
-def takes_arrays(function: Callable[..., Any], full: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def takes_arrays(
+    function: Callable[..., Any], full: Callable[..., Any] | None = None, public: Callable[[], Any] | None = None
+) -> Callable[..., Any]:
     """A function of PyTorch's face that takes Arrays as well: then its results are Arrays.
 
-    ``full`` is called in its place where there are Arrays or keywords.
+    ``full`` is called in its place where there are Arrays or keywords; ``public`` gives what operands are told that was called.
     """
     full = function if full is None else full
 
@@ -726,13 +750,17 @@ def takes_arrays(function: Callable[..., Any], full: Callable[..., Any] | None =
     def call(*args: Any, **kwargs: Any) -> Any:
         for x in args:
             kind = type(x)
-            if kind is Array or ((kind is list or kind is tuple) and any(type(item) is Array for item in x)):
+            if kind in PLAIN:
+                continue
+            if (kind is not list and kind is not tuple) or any(type(item) not in PLAIN for item in x):
                 break
         else:
             if not kwargs:
                 return function(*args)
-            if not holds(kwargs, Array):
-                return full(*args, **kwargs)
+        if asked := overriding(operands((*args, *kwargs.values()))):
+            return hand_over(public() if public else call, asked, args, kwargs)
+        if not holds(args, Array) and not holds(kwargs, Array):
+            return full(*args, **kwargs)
         mixed = holds(args, Tensor) or holds(kwargs, Tensor)
         result = full(*as_tensors(args), **as_tensors(kwargs))
         return result if mixed else as_arrays(result)

@@ -18,7 +18,8 @@ from chainrule._src.api.in_place import DIRECT, becomes_view, store_out
 from chainrule._src.api.in_place import in_place as write_in_place
 from chainrule._src.api.operations import instead, remembering, written
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.tape.tensor import attach
+from chainrule._src.tape.overriding import overridable
+from chainrule._src.tape.tensor import Tensor, attach
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -101,7 +102,11 @@ def op(
         more = {} if factor is None else {"factor": factor}
         if not hasattr(function, "takes_arrays"):  # the functions of elementwise rows do
             full = _with_keywords(function, others, out)
-            operation.public = takes_arrays(function, full) if arrays else full
+            operation.public = (
+                takes_arrays(function, full, lambda: operation.public)
+                if arrays
+                else _asking(full, lambda: operation.public)
+            )
             if remembered:
                 operation.public = remembering(operation.public)
             if ordinary is not None:
@@ -111,6 +116,8 @@ def op(
             operation.methods += [name for name in operation.names if "." not in name]
         if operation.methods:
             on_tensors = _with_keywords(function, others, False)
+            if row is None:
+                on_tensors = overridable(on_tensors, functools.partial(getattr, Tensor, operation.methods[0]))
             if remembered:
                 on_tensors = remembering(on_tensors)
             if ordinary is not None:
@@ -126,7 +133,15 @@ def op(
 
 def _writing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The in-place form of a function."""
-    return written(name, function, write_in_place(name, function), name in DIRECT)  # type: ignore[no-any-return]
+    call = overridable(write_in_place(name, function), functools.partial(getattr, Tensor, name))
+    return written(name, function, call, name in DIRECT)  # type: ignore[no-any-return]
+
+
+def _asking(function: Callable[..., Any], public: Callable[[], Any]) -> Callable[..., Any]:
+    """The function, which asks its operands first if it is one of a tensor."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    about = code is not None and code.co_varnames[:1] == ("input",)
+    return overridable(function, public) if about else function
 
 
 def namespace(prefix: str, home: str) -> dict[str, Callable[..., Any]]:

@@ -22,6 +22,7 @@ from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.eager import share
 from chainrule._src.tape.others import beside
+from chainrule._src.tape.overriding import PLAIN, hand_over, operator_of, overriding
 from chainrule._src.tape.protocol import ArrayLike, one_float_dtype
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.versions import protected
@@ -84,6 +85,9 @@ def around(x: int, dtype: Any) -> int:
 
 def general(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
     """Everything but the hot case: checks, promotion, then ``bind``. The result is always a tensor."""
+    for x in operands:
+        if type(x) not in PLAIN and (asked := overriding(operands)):
+            return hand_over(getattr(Tensor, prim.name, prim.function), asked, operands, params)
     if "f" not in prim.accepts or not one_float_dtype(operands):
         kinds = set(map(type, operands))
         operands = tuple([operand(prim.name, i, x) for i, x in enumerate(operands)])
@@ -126,7 +130,8 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
         if isinstance(other, generic) and type(number := other.item()) in (float, int):
             return call(input, number, out=out)
         if operator and not isinstance(other, _OPERANDS) and not is_foreign(type(other)):
-            return beside(operator, call, input, other)
+            found = operator_of(operator, input, other)
+            return beside(operator, call, input, other) if found is NotImplemented else found
         result = general(prim, (input, other), {})
         return result if out is None else store_out(out, result)
 

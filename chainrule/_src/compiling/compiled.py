@@ -84,6 +84,9 @@ class Compiled:
     def __repr__(self) -> str:
         return f"<compiled {self.name}, {len(self.recordings)} recordings>"
 
+    def _repr_html_(self) -> str:
+        return importlib.import_module("chainrule._src.explaining.notebooks").compiled_html(self)  # type: ignore[no-any-return]
+
     def __reduce__(self) -> Any:
         name = getattr(self.function, "__qualname__", "")
         found = _by_name(self.function)
@@ -598,9 +601,8 @@ def compile(function: Any = None, *, pure: bool = False, **options: Any) -> Any:
         )
     errors.check_function("compile", function)
     compiled = Compiled(function, getattr(function, "__name__", type(function).__name__), pure)
-    if hasattr(function, "named_parameters"):
-        return importlib.import_module("chainrule._src.compiling.modules").of_module(compiled)
-    return compiled
+    finish = getattr(type(function), "_of_compiled", None)  # of modules, which are above
+    return compiled if finish is None else finish(compiled)
 
 
 #: how plans run: "native", or "python" and why

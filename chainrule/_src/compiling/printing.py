@@ -13,6 +13,7 @@ from chainrule._src.compiling.steps import Step
 from chainrule._src.interpreters.traced import Var
 from chainrule._src.messages.places import Where
 
+CONSTANTS = 4  # of one dtype and shape that are named one by one
 LONGEST = 40  # characters of the arguments that are quoted
 
 
@@ -105,8 +106,18 @@ def _inputs(plan: Any) -> str:
     """What is given, and the constants that are used."""
     constants = {value for step in plan.steps for value in step.reads if value.buffer.kind == CONSTANT}
     given = ", ".join(f"{value} {_kind(value)}" for value in plan.inputs) or "none"
-    fixed = ", ".join(f"{value} {_kind(value)}" for value in sorted(constants, key=lambda value: value.number))
+    kinds: dict[str, list[Value]] = {}
+    for value in sorted(constants, key=lambda value: value.number):
+        kinds.setdefault(_kind(value), []).append(value)
+    fixed = ", ".join(_constants(kind, values) for kind, values in kinds.items())
     return f"inputs: {given}" + (f"; constants: {fixed}" if fixed else "")
+
+
+def _constants(kind: str, values: list[Value]) -> str:
+    """Constants of one kind; many are counted."""
+    if len(values) <= CONSTANTS:
+        return ", ".join(f"{value} {kind}" for value in values)
+    return f"{values[0]} … {values[-1]} {kind} × {len(values):,}"
 
 
 def _footer(plan: Any) -> str:

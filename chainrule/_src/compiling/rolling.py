@@ -66,6 +66,8 @@ class Rolled:
         self._touched = {root_of(place) for args in places for place, _, _ in args if place is not None}
         self._writes = list(dict.fromkeys([root_of(place) for place in written]))
         self.items = rolled_up(works, frozenset(self._touched - local), depth + 1)
+        within = {buffer for item in self.items for buffer in item.touched}
+        self._touched |= {buffer for buffer in within if buffer.kind == CONSTANT}  # tables of loops within
 
     @property
     def touched(self) -> set[Buffer]:

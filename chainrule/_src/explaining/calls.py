@@ -10,10 +10,11 @@ import ast
 import functools
 import inspect
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
+from chainrule._src.explaining.diagnosis.source import result_at
 from chainrule._src.messages.places import Where
 from chainrule._src.messages.reading import called, expression_of
 
@@ -38,6 +39,65 @@ def calls_of(nodes: Sequence[Any]) -> list[Call]:
         calls += [Call(i, i + each, name) for i in range(start, start + len(ops), each)]
         start += len(ops)
     return calls
+
+
+def remembered(
+    nodes: Sequence[Any], leaves: Sequence[Any], taken: Mapping[Any, str], stacks: Mapping[Any, Any]
+) -> dict[Any, tuple[str, bool]]:
+    """Names of values that no variable holds any more: those that their statements gave them; and if only one value had it.
+
+    Where a variable was given several of the values they are numbered, all but the last, which has the name if nothing else has.
+
+    Args:
+        nodes: in the order they ran.
+        leaves: of the graph.
+        taken: the names of values that variables hold.
+        stacks: the frames of nodes, outermost first, where more than one is known.
+    """
+    found: dict[str, list[Any]] = {}
+    for frames, group in itertools.groupby(nodes, key=lambda node: frames_of(node, stacks)):
+        target = target_of(frames)
+        if target:
+            run = list(group)
+            each = _period([node.prim.name for node in run])
+            found.setdefault(target, []).extend(run[each - 1 :: each])
+    for leaf in leaves:
+        target = target_of(frames_of(leaf, stacks)) if leaf not in taken else ""
+        if target:
+            found.setdefault(target, []).append(leaf)
+    names, used = dict[Any, tuple[str, bool]](), set(taken.values())
+    for target, edges in found.items():
+        once = len(edges) == 1
+        edges = sorted((edge for edge in edges if edge not in taken), key=lambda edge: edge.seq)
+        if edges and target not in used:
+            names[edges.pop()] = target, once
+        free = (
+            (name, False) for i in itertools.count(1) if (name := f"{target}_{i}") not in used and name not in found
+        )
+        names.update(zip(edges, free))
+    return names
+
+
+Frame = tuple[CodeType | None, int]
+
+
+def frames_of(node: Any, stacks: Mapping[Any, Any]) -> tuple[Frame, ...]:
+    """The frames of the program at a node, outermost first; the innermost, at least."""
+    return stacks.get(node) or ((node.code, node.lasti),)
+
+
+def target_of(frames: Sequence[Frame]) -> str:
+    """The variable that was given what the innermost frame computes, through functions that return it."""
+    for code, at in reversed(frames):
+        target = _target(code, at)
+        if target != "":
+            return target or ""
+    return ""
+
+
+@functools.cache
+def _target(code: CodeType | None, at: int) -> str | None:
+    return None if code is None else result_at(Where(code, at))
 
 
 def _period(ops: Sequence[str]) -> int:

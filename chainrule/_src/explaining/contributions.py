@@ -6,6 +6,7 @@ exactly: by where cotangents leave the sum that a loss is (one pass for each ter
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.explaining.calls import frames_of
 from chainrule._src.explaining.diagnosis.names import place_of
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of
-from chainrule._src.explaining.exports import one_line, short
-from chainrule._src.explaining.markup import escape
-from chainrule._src.explaining.sections import scrolling
+from chainrule._src.explaining.exports import short
+from chainrule._src.explaining.shares import DEFINITION, table_html, title
 from chainrule._src.explaining.text import WIDTH, pad, width
 from chainrule._src.explaining.values import outputs_of
 from chainrule._src.messages import errors
@@ -25,11 +26,9 @@ from chainrule._src.rules import kinds
 from chainrule.nn.parameter import Parameter
 
 WAYS = ("term", "line", "module")
-DEFINITION = "share = ⟨part, gradient⟩ / ⟨gradient, gradient⟩, and the shares add up to 1"
 _MOST = 40  # parts that are told apart
 _ROWS = 12  # of a leaf, in text
 _LEAVES = 6  # besides all of them together, in text
-_COLUMNS = 24  # leaves, in a table of a page
 _NAME = 30  # characters of a part's name
 
 
@@ -193,29 +192,27 @@ def _by_module(e: Any) -> list[Part]:
     return [Part(name, gradients) for name, gradients in found.items()]
 
 
-def _by_term(e: Any) -> list[Part]:
-    """By the terms that the outputs are sums of: a pass from each."""
+def grouped_terms(e: Any) -> list[tuple[str, SourceLine | None, list[tuple[Any, Any]]]]:
+    """The terms that the outputs are sums of: name, line, and edges with cotangents; those of one place in the program are one."""
     groups: dict[Any, list[tuple[Any, Any]]] = {}
     for edge, g in terms(e):
         node = getattr(edge, "node", edge)
-        place = None if e.is_named(e._values.by_edge[edge]) else (node.code, node.lasti)
-        groups.setdefault(place if place is not None and place[0] is not None else edge, []).append((edge, g))
-    members = list(groups.values())
-    parts = []
-    if len(members) > _MOST:
-        others = [one for group in members[_MOST - 1 :] for one in group]
-        members[_MOST - 1 :] = [others]
-    for group in members:
-        name, line = _called(e, group[0][0])
-        parts.append(Part(name, pulled(e, group), line, len(group)))
-    if len(groups) > _MOST:
-        parts[-1] = Part(f"{len(others)} other terms", parts[-1].gradients, None, len(others))
-    names: dict[str, int] = {}
-    for i, part in enumerate(parts):  # two terms may be written alike
-        names[part.name] = names.get(part.name, 0) + 1
-        if names[part.name] > 1:
-            parts[i] = Part(f"{part.name} ({names[part.name]})", part.gradients, part.line, part.count)
-    return parts
+        alone = node.code is None or e.is_named(e._values.by_edge[edge])
+        groups.setdefault(edge if alone else frames_of(node, e._values.stacks), []).append((edge, g))
+    found = [(*_called(e, group[0][0]), group) for group in groups.values()]
+    if len(found) > _MOST:
+        others = [one for *_, group in found[_MOST - 1 :] for one in group]
+        found[_MOST - 1 :] = [(f"{len(others)} other terms", None, others)]
+    return found
+
+
+def _by_term(e: Any) -> list[Part]:
+    """By those terms: a pass from each."""
+    parts: dict[str, Part] = {}
+    for name, line, group in grouped_terms(e):
+        name = next(n for k in itertools.count(1) if (n := f"{name} ({k})" if k > 1 else name) not in parts)
+        parts[name] = Part(name, pulled(e, group), line, len(group))
+    return list(parts.values())
 
 
 def _called(e: Any, edge: Any) -> tuple[str, SourceLine | None]:
@@ -335,61 +332,3 @@ def _text(c: Contributions) -> Iterator[str]:
             yield f"  … {len(rows) - _ROWS} more, {sum(r.share for r in rows if r not in large):.2%} together"
     if len(shown) < len(c.gradients) and c.by != "module":
         yield f"… and {len(c.gradients) - len(shown)} leaves with smaller gradients (.table has all)"
-
-
-def title(name: str, count: int) -> str:
-    """A part's name, with how often it is there."""
-    return one_line(name if count == 1 or name.endswith(" terms") else f"{count:,} × {name}")
-
-
-def table_html(said: dict[str, Any], *, style: bool = False) -> str:
-    """The table of what ``to_dict`` says: a row for each part, a column for each leaf."""
-    leaves = ["", *sorted(list(said["norms"])[1:], key=lambda leaf: -(said["norms"][leaf] or 0))[:_COLUMNS]]
-    leaves = [leaf for leaf in said["norms"] if leaf in leaves and (leaf or len(said["norms"]) != 2)]
-    leaves = leaves[:1] if said["by"] == "module" else leaves
-    cells = {(row["leaf"], row["part"]): row for row in said["table"]}
-    head = "".join(f"<th scope='col'>{escape(leaf) if leaf else 'all leaves'}</th>" for leaf in leaves)
-    norms = "".join(f"<td>{_number(said['norms'][leaf])}</td>" for leaf in leaves)
-    body = "".join(
-        f"<tr><th scope='row'><span class='part'>{escape(title(part['name'], part['count']))}</span>{_place(part['line'], said['by'])}</th>"
-        + "".join(_cell(cells.get((leaf, part["name"]))) for leaf in leaves)
-        + "</tr>"
-        for part in said["parts"]
-    )
-    caption = f"The gradient of {escape(said['title'])} by {said['by']}: {escape(DEFINITION)}"
-    table = (
-        f"<table class='shares'><caption class='note'>{caption}</caption><thead><tr><td></td>{head}</tr></thead>"
-        f"<tbody>{body}<tr class='whole-norm'><th scope='row'>norm of the gradient</th>{norms}</tr></tbody></table>"
-    )
-    return f"<style>{_STYLE}</style>{table}" if style else scrolling(f"Contributions by {said['by']}", table)
-
-
-def _place(line: dict[str, Any] | None, by: str) -> str:
-    if line is None:
-        return ""
-    return (
-        f" <code>{escape(line['text'])}</code>"
-        if by == "line"
-        else f" <span class='shape'>{escape(SourceLine(**line))}</span>"
-    )
-
-
-def _cell(row: dict[str, Any] | None) -> str:
-    if row is None or row["share"] is None:
-        return "<td>–</td>"
-    share, cosine = row["share"], "–" if row["cosine"] is None else f"{row['cosine']:.2f}"
-    size = min(abs(share), 1.0) * 100
-    bar = f"<i class='{'against' if share < 0 else 'with'}' style='width:{size:.1f}%'></i>"
-    percent = f"{share:.1%}".replace("-0.0%", "0.0%").replace("-", "−")
-    return f"<td title='norm {row['norm']:.4g}, cosine {cosine}'>{percent}<span class='share'>{bar}</span></td>"
-
-
-def _number(x: float | None) -> str:
-    return "–" if x is None else f"{x:.4g}"
-
-
-_STYLE = (
-    "table.shares td,table.shares th{text-align:right}table.shares th[scope=row],table.shares caption{text-align:left}"
-    ".share{display:block;height:3px;min-width:4rem;background:#8884}.share i{display:block;height:3px;background:#3b7dc4}"
-    ".share i.against{background:#c4512f}"
-)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,7 @@ def explained(
     called: dict[Any, str],
     known: dict[Any, Any],
     wanted: Sequence[Tensor] = (),
+    stacks: Mapping[Any, Any] | None = None,
 ) -> Explanation:
     for i, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
@@ -120,7 +121,7 @@ def explained(
     for tensor in wanted:
         known.setdefault(tensor._edge, tensor._raw)
     records, found = swept(roots, seeds, [t._edge for t in wanted])
-    values = Values(names, called, known)
+    values = Values(names, called, known, stacks or {})
     return Explanation(tensors, seeds, wanted, values, records, found, grad is None, gradients)
 
 
@@ -176,7 +177,7 @@ def _of_function(
             raise errors.explained_result(function, result, bool(leaves))
         seen.name(called, tensors)
         asked = None if wrt is None else _asked(function, wrt, called, leaves, given)
-        explanation = explained(tuple(tensors), grad, asked, names, called, dict(seen.known), leaves)
+        explanation = explained(tuple(tensors), grad, asked, names, called, dict(seen.known), leaves, seen.stacks)
         return explanation if by is None else explanation.contributions(by)
 
     return call

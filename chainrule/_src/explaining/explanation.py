@@ -177,7 +177,7 @@ class Explanation:
 
     def is_named(self, value: Value) -> bool:
         """Whether the program has a name for it."""
-        return bool(self._values.given.get(value.edge) or self._values.names.of(value.edge))
+        return value.edge in self._values.held
 
     def contributions(self, by: str = "term") -> Contributions:
         """What the gradients are made of: parts that add up to them, each with its norm and its share.

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from chainrule._src.explaining.jacobian_text import after_title, ranges, share, shown_steps
-from chainrule._src.explaining.markup import colours, data, escape
+from chainrule._src.explaining.markup import colours, data, escape, scrolling
 from chainrule._src.explaining.notation import derivative_math
 from chainrule._src.explaining.page import inside
-from chainrule._src.explaining.sections import scrolling
 from chainrule._src.explaining.values import identifier
 from chainrule._src.jacobians import spy
 

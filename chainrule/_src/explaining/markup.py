@@ -61,6 +61,11 @@ def escape(text: Any) -> str:
     return html.escape(str(text), quote=True)
 
 
+def scrolling(label: str, inside: str) -> str:
+    """A wide part, which can be moved by keys."""
+    return f"<div class='scroll' role='group' tabindex='0' aria-label='{escape(label)}'>{inside}</div>"
+
+
 def code(text: str) -> str:
     """A formula in letters. The bar of a name is drawn over all of it, and copied as the letter that it is."""
     barred = re.sub(f"(\\w+){BAR}", rf"<span class='bar'>\1<i>{BAR}</i></span>", escape(text))

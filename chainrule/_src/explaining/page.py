@@ -18,15 +18,17 @@ import numpy as np
 from chainrule._src.explaining import sections
 from chainrule._src.explaining.flow import Flow, close, flow_of, numbers_of_array
 from chainrule._src.explaining.graph import MOST_CARDS, Graph
-from chainrule._src.explaining.markup import colours, data, embedded, escape
+from chainrule._src.explaining.markup import code, colours, data, embedded, escape
 from chainrule._src.explaining.notation import derivative_math, name_math
 from chainrule._src.explaining.picture import draw, numbers_of
+from chainrule._src.explaining.shares import DEFINITION, table_html
 from chainrule._src.explaining.tables import flat, is_real, shape_text, table
 from chainrule._src.explaining.to_dict import to_dict
 
-DETAILED = 60  # steps shown whole; more are listed, one line each
+EDITED = 400  # steps that are computed again after an edit; and whose formulas are written in every form
 DERIVED = 9  # lines of the derivation beside the answer
 SUMMED = 4  # contributions that are written out as a sum
+GRADIENTS = 3  # of a long pass, that are shown at once
 INLINE = 6  # numbers that stand in a line of text
 SHORT = 90  # letters of a Jacobian's elements beside the answer
 
@@ -41,7 +43,7 @@ def to_html(explanation: Any) -> str:
     (True, False)
     """
     plan = explanation if isinstance(explanation, dict) else _plan(explanation)
-    flow = flow_of(plan, detailed=DETAILED)
+    flow = flow_of(plan, detailed=EDITED)
     script = "\n" + data("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     fields = {
@@ -51,9 +53,9 @@ def to_html(explanation: Any) -> str:
         "style": colours(":root") + data("page.css") + data("graph.css"),
         "answer": _answer(plan, flow),
         "graph": _graph(plan) if plan["graph"]["nodes"] else "",
-        "steps": sections.steps(plan, flow, detailed=DETAILED),
+        "steps": sections.steps(plan, flow),
         "whole": sections.whole(plan, flow) + _refused(plan),
-        "values": sections.values(plan, detailed=DETAILED),
+        "values": sections.values(plan),
         "data": embedded(_numbers(plan, flow)),
         "script": script,
     }
@@ -61,17 +63,17 @@ def to_html(explanation: Any) -> str:
 
 
 def _plan(explanation: Any) -> dict[str, Any]:
-    return to_dict(explanation, DERIVED if len(explanation.steps) > DETAILED else None)
+    return to_dict(explanation, DERIVED if len(explanation.steps) > EDITED else None)
 
 
 def fragment(explanation: Any) -> str:
     """The page's answer, graph and steps for a notebook: no scripts, and nothing that depends on what stands around it."""
     plan = _plan(explanation)
-    flow = flow_of(plan, detailed=DETAILED)
+    flow = flow_of(plan, detailed=EDITED)
     flow.editable = False
     style = colours(".chainrule") + inside(data("page.css")) + data("graph.css")
     body = _answer(plan, flow) + (_graph(plan) if plan["graph"]["nodes"] else "")
-    body += f"<section><h2>Step by step</h2>{sections.steps(plan, flow, detailed=DETAILED)}</section>"
+    body += f"<section><h2>Step by step</h2>{sections.steps(plan, flow)}</section>"
     body = re.sub(r" (?:id|href|aria-labelledby|tabindex)='[^']*'", "", body)
     return f"<div class='chainrule'><style>{style}</style><main>{body}</main></div>"
 
@@ -92,14 +94,31 @@ def _inside(selectors: str) -> str:
 
 
 def _answer(plan: dict[str, Any], flow: Flow) -> str:
-    gradients = "".join(_gradient(plan, key) for key in plan["gradients"])
-    derived = "".join(f"<li>{line}</li>" for line in _derivation(plan))
+    """What was given, the equations (of a long pass what the gradients are made of), and the gradients; many of those have less room."""
+    long, many = plan["folds"] is not None, len(plan["gradients"]) > GRADIENTS
+    got, made = "".join(_gradient(plan, key) for key in plan["gradients"]), _made_of(plan)
+    if long or many:
+        got = f"<div class='several'>{got}</div>"
+    if many:
+        got = f"<details><summary>{len(plan['gradients'])} gradients</summary>{got}</details>"
+    check, derived = _check(plan, flow), made
+    if long:
+        got, made = got + check, ""
+    else:
+        equations = "".join(f"<li>{line}</li>" for line in _derivation(plan))
+        derived = f"<h2>The chain rule, back from the output</h2><ol>{equations}</ol>{check}{_elements(plan)}"
     return (
         f"<h1>{_question(plan)}</h1>{_lede(plan)}"
-        f"<div class='hero'><div class='given'><h2>You supplied</h2>{_given(plan, flow)}</div>"
-        f"<div class='derived'><h2>The chain rule, back from the output</h2><ol>{derived}</ol>{_check(plan, flow)}{_elements(plan)}</div>"
-        f"<div class='got'><h2>You get</h2>{gradients}</div></div>"
+        f"<div class='hero{' long' * (long or many)}'><div class='given'><h2>You supplied</h2>{_given(plan, flow)}</div>"
+        f"<div class='derived'>{derived}</div><div class='got'><h2>You get</h2>{got}</div></div>{made}"
     )
+
+
+def _made_of(plan: dict[str, Any]) -> str:
+    """What the gradients are made of, where that is more than one part."""
+    told = [c for c in plan["contributions"] if len(c["parts"]) > 1]
+    note = f"<p class='note'>{escape(DEFINITION)}.</p>" if told else ""
+    return "".join(f"<h2>What the gradients are made of, by {c['by']}</h2>{table_html(c)}" for c in told) + note
 
 
 def _question(plan: dict[str, Any]) -> str:
@@ -221,7 +240,7 @@ def _check(plan: dict[str, Any], flow: Flow) -> str:
         mark = f"<output data-check='{escape(key)}' class='{'ok' if ok else 'bad'}'>{'✓' if ok else '✗'}</output>"
         lines.append(f"{products} = {name_math(sections.symbol(values[key]), bar=True)} {mark}")
     if not lines and plan.get("check"):
-        lines.append(escape(plan["check"]["text"]))
+        lines.append(code(plan["check"]["text"].replace("\n", "; ")))
     return f"<p class='check'>Check: {'; '.join(lines)}</p>" if lines else ""
 
 

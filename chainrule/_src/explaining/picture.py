@@ -47,7 +47,7 @@ def card(node: Any, numbers: Sequence[Numbers] = (), *, memory: bool = True) -> 
     name, shape = short(node.label, _MOST) or "?", shape_text(node.shape) if value and node.shape is not None else ""
     saves = f"saves {bytes_text(node.saved_bytes)}" if memory and node.saved_bytes and not value else ""
     small = [line for line in (short(node.detail, _MOST), saves) if line]
-    sign = max((text_width(n.sign, _NAME) + 6 for n in numbers if n.sign), default=0.0)
+    sign = max((text_width(n.sign, _NAME) + 10 for n in numbers if n.sign), default=0.0)
     widths = [text_width(name, _NAME) + (text_width(shape, _SMALL) + 8 if shape else 0.0)]
     widths += [text_width(line, _SMALL) for line in small]
     widths += [text_width(row, _SMALL) + sign for n in numbers for row in n.rows]

@@ -6,17 +6,20 @@ import math as arithmetic
 from collections.abc import Sequence
 from typing import Any
 
+from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.flow import Flow, Map, keys_of_terms
-from chainrule._src.explaining.folding import Stretch, fold
-from chainrule._src.explaining.markup import code, escape, math
+from chainrule._src.explaining.markup import code, escape, math, scrolling
 from chainrule._src.explaining.notation import BAR, derivative_math, name_math
+from chainrule._src.explaining.shares import percent, share_bar
 from chainrule._src.explaining.tables import decimals, flat, index_text, is_real, shape_text, table, written
 
 OPEN = 8  # steps that are shown whole; more are opened one by one
 FLAT = 400  # numbers of a Jacobian shown as one flattened matrix
 TERMS = 6  # products of a sum written out
 TABLES = 24  # values shown at once; more are opened together
-FOLDS = 40  # rows of a list of steps, before repetitions are folded
+FOLDS = 40  # steps of a term that is shown opened
+VALUES = 120  # values whose numbers are shown at all
+BODIES = 250  # steps of a long pass that can be opened
 
 
 def symbol(value: dict[str, Any]) -> str:
@@ -54,43 +57,43 @@ def _folded(head: str, body: str, fold: bool) -> str:
     return f"<details><summary>{head}</summary>{body}</details>" if fold else head + body
 
 
-def scrolling(label: str, inside: str) -> str:
-    """A wide part, which can be moved by keys."""
-    return f"<div class='scroll' role='group' tabindex='0' aria-label='{escape(label)}'>{inside}</div>"
-
-
 # -- steps -------------------------------------------------------------------------------------------------------------
 
 
-def steps(plan: dict[str, Any], flow: Flow, *, detailed: int) -> str:
-    """All steps: whole while they are few, to be opened while they are some, else one line each."""
-    if len(plan["steps"]) > detailed:
-        return _listed(plan)
+def steps(plan: dict[str, Any], flow: Flow) -> str:
+    """All steps: whole while they are few, to be opened while they are some, else folded."""
+    if plan["folds"] is not None:
+        return _folded_steps(plan, flow)
     return "".join(_step(plan, flow, at, step) for at, step in enumerate(plan["steps"]))
 
 
 def _step(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any]) -> str:
-    output, folded = plan["values"][step["output"]], len(plan["steps"]) > OPEN
-    arrows = "".join(_arrow(plan, flow, at, step, j) for j in range(len(step["arrows"])))
-    constants = ", ".join(
-        f"{name_math(v['name'])} is a constant here{': ' * bool(v['why_constant'])}{escape(v['why_constant'] or '')}"
-        for v in (plan["values"][key] for key in step["constants"])
-    )
-    notes = [f"{constants}."] * bool(constants) + [escape(note) for note in step["notes"]]
+    folded = len(plan["steps"]) > OPEN
     brief = " ".join(f"<span class='eq'>{rule(arrow)}</span>" for arrow in step["arrows"]) if folded else ""
     call = f" in <span class='call'>{escape(step['call'])}</span>" if step.get("call") else ""
     head = (
         f"<h3 id='head-{step['index']}'><span class='count'>Step {step['index']}</span> back through "
         f"<span class='op'>{escape(step['op'])}</span>{call} <span class='node-name'>{escape(step['node'])}</span></h3>{brief}"
     )
-    body = (
+    return (
+        f"<article class='step' id='step-{step['index']}' tabindex='-1' aria-labelledby='head-{step['index']}'>"
+        f"{_folded(head, _body(plan, flow, at, step), folded)}</article>"
+    )
+
+
+def _body(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any]) -> str:
+    """What a step is about."""
+    output = plan["values"][step["output"]]
+    arrows = "".join(_arrow(plan, flow, at, step, j) for j in range(len(step["arrows"])))
+    constants = ", ".join(
+        f"{name_math(v['name'])} is a constant here{': ' * bool(v['why_constant'])}{escape(v['why_constant'] or '')}"
+        for v in (plan["values"][key] for key in step["constants"])
+    )
+    notes = [f"{constants}."] * bool(constants) + [escape(note) for note in step["notes"]]
+    return (
         f"<p class='doc'>{escape(step['doc'])}</p>" * bool(step["doc"])
         + f"{line_of(step['line'])}{_upstream(plan, step, output)}{arrows}"
         + "".join(f"<p class='note'>{note}</p>" for note in notes)
-    )
-    return (
-        f"<article class='step' id='step-{step['index']}' tabindex='-1' aria-labelledby='head-{step['index']}'>"
-        f"{_folded(head, body, folded)}</article>"
     )
 
 
@@ -218,42 +221,69 @@ def _flattened(rows: list[list[float]], output: dict[str, Any], value: dict[str,
     )
 
 
-def _listed(plan: dict[str, Any]) -> str:
-    """Many steps, one line each; what repeats is opened together."""
-    all_steps = plan["steps"]
-    kinds = [(step["op"], tuple(step["upstream"]["shape"])) for step in all_steps]
-    parts, single = [], []
-    for stretch in [*fold(kinds, FOLDS), Stretch(len(kinds), len(kinds), 0)]:
-        members = all_steps[stretch.start : stretch.stop]
-        if len(members) == 1:
-            single += members
-            continue
-        if single:
-            parts.append(_rows(plan, single))
-            single = []
-        if members:
-            pattern = [step["op"] for step in members[: len(members) // stretch.times]]
-            some = escape(", ".join(pattern[:8])) + ", …" * (len(pattern) > 8)
-            head = f"Steps {members[0]['index']} to {members[-1]['index']}: {f'{stretch.times} × ' * (stretch.times > 1)}({some})"
-            parts.append(_folded(head, _rows(plan, members), True))
-    return f"<p class='note'>All {len(all_steps)} steps, in the order of the pass.</p>{''.join(parts)}"
+def _folded_steps(plan: dict[str, Any], flow: Flow) -> str:
+    """Many steps, folded as the program is written; each of them can be opened, but for those that only repeat others."""
+    rows = _Rows(plan, flow)
+    count = f"All {len(plan['steps'])} steps, in the order of the pass, folded as the program is written. "
+    said = "A fold has the shape and the norm of the gradient that arrives at it, and its share of the gradients of all leaves."
+    return f"<p class='note'>{count}{said}</p><div class='folds'>{rows.of(plan['folds'], True)}</div>"
 
 
-def _rows(plan: dict[str, Any], members: Sequence[dict[str, Any]]) -> str:
-    rows = []
-    for step in members:
-        rules = "; ".join(escape(arrow["rule"].get("numpy") or "a rule without a formula") for arrow in step["arrows"])
-        shapes = "; ".join(escape(shape_text(arrow["downstream"]["shape"])) for arrow in step["arrows"])
-        shape = escape(shape_text(plan["values"][step["output"]]["shape"]))
-        rows.append(
-            f"<tr id='step-{step['index']}'><th scope='row'>{step['index']}</th><td>{escape(step['op'])}</td>"
-            f"<td><code>{rules}</code></td><td>{shape} → {shapes}</td></tr>"
+class _Rows:
+    """The rows of a page's folds."""
+
+    def __init__(self, plan: dict[str, Any], flow: Flow) -> None:
+        self.plan, self.flow, self.bodies = plan, flow, BODIES
+
+    def of(self, members: Sequence[Any], opened: bool = False, repeats: int = 0) -> str:
+        """Folds and steps; of steps that are ``repeats`` times the same the first and the last can be opened."""
+        each = len(members) // repeats if repeats else len(members)
+        parts = []
+        for i, member in enumerate(members):
+            if isinstance(member, dict):
+                parts.append(self.fold(member, opened))
+            else:
+                parts.append(self.step(member - 1, not repeats or i < each or i >= len(members) - each))
+        return "".join(parts)
+
+    def fold(self, fold: dict[str, Any], opened: bool) -> str:
+        what = "" if fold["what"] in ("line", "repeat") else f"<span class='what'>{fold['what']}</span> "
+        line = fold["line"]
+        name = f"<b>{escape(fold['name'])}</b>"
+        if fold["what"] == "line" and line:
+            name = f"<span class='where'>{escape(SourceLine(**line))}</span> <code>{escape(line['text'])}</code>"
+        meta = f"{fold['steps']} steps <span class='shape'>{escape(shape_text(fold['shape']))}</span>"
+        shares = [f"{escape(leaf)} {percent(share)}" for leaf, share in list(fold["shares"].items())[:TABLES]]
+        leaves = f"<p class='note'>Its share of the gradient of {', '.join(shares)}.</p>" if len(shares) > 1 else ""
+        inside = self.of(fold["inside"], fold["what"] == "term" and fold["steps"] <= FOLDS, fold.get("times", 0))
+        return (
+            f"<details class='fold'{' open' * opened}><summary><span class='title'>{what}{name}</span>"
+            f"<span class='meta'>{meta}</span>{_norm(fold['norm'], fold['first'])}{share_bar(fold['share'])}</summary>"
+            f"<div class='inside'>{leaves}{inside}</div></details>"
         )
-    head = "".join(f"<th scope='col'>{name}</th>" for name in ("Step", "Operation", "Rule", "Shapes"))
-    label = f"Steps {members[0]['index']} to {members[-1]['index']}"
-    return scrolling(
-        label, f"<table class='listed'><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    )
+
+    def step(self, at: int, body: bool) -> str:
+        step, values = self.plan["steps"][at], self.plan["values"]
+        rules = "; ".join(
+            f"{values[arrow['input']]['bar']} = {arrow['rule'].get('numpy') or 'a rule without a formula'}"
+            for arrow in step["arrows"]
+        )
+        line = step["line"] and f"{SourceLine(**step['line'])}"
+        row = (
+            f"<span class='count'>{step['index']}</span><span class='title'><span class='op'>{escape(step['op'])}</span> "
+            f"{code(rules)}</span><span class='meta'><span class='where'>{escape(line or '')}</span> "
+            f"<span class='shape'>{escape(shape_text(values[step['output']]['shape']))}</span></span>{_norm(step['norm'], step['index'])}"
+        )
+        anchor = f"id='step-{step['index']}' tabindex='-1'"
+        if not body or self.bodies <= 0:
+            return f"<div class='step row-line' {anchor}>{row}</div>"
+        self.bodies -= 1
+        inside = _body(self.plan, self.flow, at, step)
+        return f"<article class='step' {anchor}><details><summary class='row-line'>{row}</summary>{inside}</details></article>"
+
+
+def _norm(norm: float | None, index: int) -> str:
+    return f"<span class='norm'>norm <span data-norm='u{index}'>{'–' if norm is None else f'{norm:.3g}'}</span></span>"
 
 
 # -- the whole pass ----------------------------------------------------------------------------------------------------
@@ -294,9 +324,9 @@ def _whole(plan: dict[str, Any], flow: Flow, output_id: str, value_id: str, fold
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
-def values(plan: dict[str, Any], *, detailed: int) -> str:
+def values(plan: dict[str, Any]) -> str:
     """The forward values, as tables while they are few."""
-    if len(plan["values"]) > 2 * detailed:
+    if len(plan["values"]) > VALUES:
         return f"<p class='note'>{len(plan['values'])} values: too many to show their numbers here.</p>"
     shown = f"<div class='values'>{''.join(_value(key, value) for key, value in plan['values'].items())}</div>"
     count = len(plan["values"])

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.explaining.contributions import contributions
+from chainrule._src.explaining.folds import folds_of, norm
 from chainrule._src.explaining.jacobian import Walk
 
+SEVERAL, LONG = 8, 60  # steps, from which on it is said what gradients are made of; and the steps are folded
 _CELLS = 256  # numbers of an array that are written out; of a larger one only a corner is
 _EDGE = 4
 _JACOBIAN = 4096  # numbers of a local Jacobian that are written out
@@ -20,6 +23,8 @@ def to_dict(e: Any, ends: int | None = None) -> dict[str, Any]:
     """See ``Explanation.to_dict``; with every form of the rules for so many first and last steps only."""
     budget, walk = [_JACOBIANS], Walk(e)
     whole = {step.index for part in (e.steps[:ends], e.steps[-ends:] if ends else ()) for step in part}
+    long, several = len(e.steps) > LONG, len(e.steps) > SEVERAL
+    by_term = contributions(e, "term") if several else None
     return {
         "version": 1,
         "title": e.title,
@@ -35,6 +40,8 @@ def to_dict(e: Any, ends: int | None = None) -> dict[str, Any]:
         "check": {"ok": e.check().ok, "text": e.check().text},
         "graph": e.graph.to_dict(),
         "lessons": [lesson._asdict() for lesson in e.lessons],
+        "folds": folds_of(e, by_term) if by_term is not None and long else None,
+        "contributions": [c.to_dict() for c in (by_term, contributions(e, "line") if long else None) if c is not None],
     }
 
 
@@ -88,6 +95,7 @@ def _step(step: Any, budget: list[int], walk: Walk | None) -> dict[str, Any]:
         "output": step.output.id,
         "outputs": [v.id for v in step.outputs],
         "upstream": array(step.upstream),
+        "norm": norm(step.upstream),
         "upstreams": [array(g) for g in step.upstreams],
         "terms": [{"from": index, "operand": operand, "array": array(g)} for index, operand, g in step.terms],
         "arrows": [_arrow(arrow, budget, walk) for arrow in step.arrows],

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.explaining.calls import remembered
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.notation import bar
@@ -63,12 +64,16 @@ class Value:
 class Values:
     """All values of one explanation: by edge, and constants by what they are."""
 
-    def __init__(self, names: Names, given: dict[Any, str], known: dict[Any, Any]) -> None:
+    def __init__(
+        self, names: Names, given: dict[Any, str], known: dict[Any, Any], stacks: Mapping[Any, Any] | None = None
+    ) -> None:
         self.names = names
+        self.stacks = stacks or {}  # node -> the program's frames at it, outermost first, where they were seen
         self.given = given
         self.known = known  # edge -> data
         self.by_edge: dict[Any, Value] = {}
         self.constants: dict[Any, Value] = {}
+        self.held: set[Any] = set()  # what a variable holds, or held when its function returned
         self.copies: dict[int, tuple[Any, Any]] = {}  # id of an array -> itself, its copy
         self.bytes = 0
 
@@ -115,8 +120,12 @@ class Values:
         """Find the data, and give every value its id, name and line."""
         self._recall(records)
         made = sorted(self.by_edge.values(), key=lambda v: (v.edge.seq, getattr(v.edge, "index", 0)))
+        held = {e: name for e in self.by_edge if (name := self.given.get(e) or self.names.of(e))}
+        leaves = [edge for edge in self.by_edge if type(edge) is Leaf]
+        kept = remembered([record.node for record in reversed(records)], leaves, held, self.stacks)
+        self.held = {*held, *(edge for edge, (_, once) in kept.items() if once)}
         for value in made:
-            value.name = self.given.get(value.edge) or self.names.of(value.edge) or ""
+            value.name = held.get(value.edge) or kept.get(value.edge, ("",))[0]
             value.line = self.names.line(value.edge)
         values = [*made, *self.constants.values()]
         taken, seen = {value.name for value in values}, set[str]()

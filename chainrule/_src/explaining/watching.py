@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.watch import Watch
-from chainrule._src.explaining.diagnosis.names import place_of
-from chainrule._src.explaining.diagnosis.source import assigned_at
+from chainrule._src.explaining.calls import Frame, frames_of, target_of
+from chainrule._src.messages.places import program_frames
 
 
 class Seen(Watch):
@@ -17,7 +18,8 @@ class Seen(Watch):
 
     def __init__(self) -> None:
         self.known: dict[Any, Any] = {}
-        self.nodes: list[Any] = []
+        self.stacks: dict[Any, tuple[Frame, ...]] = {}  # the program's frames at each node, outermost first
+        self.first = sys._getframe(1)
         self.out: Any = None
 
     def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
@@ -28,21 +30,12 @@ class Seen(Watch):
         super().recorded(node)
         if type(self.out) is not tuple and "_outputs" not in node.params:
             self.known[node] = np.asarray(self.out)
-        self.nodes.append(node)
+        self.stacks[node] = tuple((f.f_code, f.f_lasti) for f in program_frames(self.first))[::-1]
 
     def name(self, called: dict[Any, str], results: Sequence[Any]) -> None:
-        """Name results after what the lines assign them to; what is returned without a name is y."""
-        last: dict[str, Any] = {}
-        for node in self.nodes:
-            target = assigned_at(place_of(node))
-            if target:
-                last[target] = node
-        for target, node in last.items():
-            if target not in called.values():
-                called.setdefault(node, target)
+        """Name results: after what their lines assign them to, else y."""
         for i, tensor in enumerate(results):
             if tensor._edge is not None and tensor._edge not in called:
-                name = "y" if len(results) == 1 else f"y{i}"
-                called[tensor._edge] = (
-                    name if name not in called.values() else "out" if len(results) == 1 else f"out{i}"
-                )
+                kept, many = target_of(frames_of(tensor._edge, self.stacks)), len(results) > 1
+                tries = (kept, f"y{i}", f"out{i}") if many else (kept, "y", "out")
+                called[tensor._edge] = next(n for n in tries if n and (n not in called.values() or n == tries[-1]))

@@ -218,6 +218,7 @@ class Recorder:
         ignored: the kinds of floating-point exceptions that a part of the function ignores.
         handled: those that a part of it has treated in another way than what is around it: it may look whether there are any.
         refusal: why the function cannot be recorded, once that is known; raised: what a call of NumPy's raised.
+        failed: the type of what the last such call raised, be it only because of the shapes.
         unviewed: a function whose result is a view in plain code, and here is none.
         narrow: whether there are numbers that floats of Python's are narrowed to.
         depth: how many transformations the code that runs is inside of, of those without a level.
@@ -251,6 +252,7 @@ class Recorder:
         self.handled: set[str] = set()
         self.refusal: Unrecordable | None = None
         self.raised: Exception | None = None
+        self.failed: type | None = None
         self.narrow = False
         self.unviewed = ""
         self._viewed: Any = None
@@ -534,9 +536,17 @@ class Recorder:
             function, method = np.matmul, "__call__"
         if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
             function, method = _scalar_square, ""
-        given = _arrays(_without_scalars(args) if function in _OF_ARRAYS and not _drops_axes(function, args) else args)
-        named = _arrays(kwargs) if kwargs else kwargs
-        out = self._called(getattr(function, method) if method else function, given, named)
+        if method == "__call__" and not kwargs and type(function) is np.ufunc:
+            given = tuple([x.var.array if type(x) is Traced and not x.scalar else _arrays(x) for x in args])
+            out = self._called(function, given, kwargs)
+            if type(out) is ndarray:
+                return self.note(function, method, args, kwargs, (out,), False, pure, row)
+        else:
+            given = _arrays(
+                _without_scalars(args) if function in _OF_ARRAYS and not _drops_axes(function, args) else args
+            )
+            named = _arrays(kwargs) if kwargs else kwargs
+            out = self._called(getattr(function, method) if method else function, given, named)
         several = type(out) is not ndarray and isinstance(out, (tuple, list))
         parts = tuple(out) if several else (out,)
         if type(out) is ndarray:
@@ -554,11 +564,14 @@ class Recorder:
         self._around.looked_at = False
         if self._around.changed():
             self._look_for_exceptions(function, args, kwargs)
+        self.failed = None
         try:
             return function(*args, **kwargs)
-        except (TypeError, np.exceptions.AxisError):  # follows from shapes and dtypes
+        except (TypeError, np.exceptions.AxisError) as error:  # follows from shapes and dtypes
+            self.failed = type(error)
             raise
         except Exception as error:
+            self.failed = type(error)
             if not isinstance(error, IndexError) or sum([type(x) is ndarray for x in _flat(args)]) > 1:
                 self.raised = self.raised or error  # one array has no element beyond its shape
             raise
@@ -579,6 +592,18 @@ class Recorder:
                 return
         if any(FLOATING_POINT[kind] in handled for kind in met):
             self.refuse_for_now("it handles a floating-point exception itself")
+
+    def handles(self, error: Any) -> None:
+        """Note that the program is about to handle an exception: one of ours may be another one in plain code."""
+        modules, trace = set(), error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code is Recorder._called.__code__:
+                return  # it is NumPy's
+            modules.add(trace.tb_frame.f_globals.get("__name__"))
+            trace = trace.tb_next
+        alike = isinstance(error, (TypeError, AttributeError)) if self.failed is None else type(error) is self.failed
+        if not alike and not modules.isdisjoint(_FACES):
+            self.raised = self.raised or error
 
     def refuse_for_now(self, reason: str) -> None:
         """Have the function not recorded this time."""
@@ -689,24 +714,26 @@ class Recorder:
         row: str = "",
     ) -> Any:
         """Note a call whose results are known."""
-        call = Call()
+        call = _new(Call)
         call.function = function
         call.method = method
-        call.args = tuple([x.var if type(x) is Traced else self._vars(x) for x in args])
+        call.args = tuple([x.var if type(x) is Traced else x if type(x) in _SIMPLE else self._vars(x) for x in args])
         call.kwargs = {name: self._vars(x) for name, x in kwargs.items()} if kwargs else kwargs
-        call.results = tuple([self.new(np.asarray(part)) for part in parts])
+        call.results = tuple([self.new(part if type(part) is ndarray else np.asarray(part)) for part in parts])
         call.row = row or self._row
         call.pure = pure
         note_frame(call, sys._getframe(1))
-        call.kept = self._around.looked_at or is_tried(call.code, call.lasti)
+        around = self._around.looked_at
+        call.kept = around or (call.code is not None and is_tried(call.code, call.lasti))
         self.calls.append(call)
-        plain = self.plain or self.are_plain((args, kwargs))
-        results = [Traced(var, self.level, plain) for var in call.results]
+        plain = self.plain
+        alike = plain or self.are_plain((args, kwargs))
+        results = [Traced(var, self.level, alike) for var in call.results]
         for result, part in zip(results, parts, strict=True):
             if result.shape:
                 continue
             result.scalar = isinstance(part, np.generic)
-            if self.plain and (result.scalar or function in _OF_ELEMENTS or type(function) is Whole):
+            if plain and (result.scalar or function in _OF_ELEMENTS or type(function) is Whole):
                 self.scalars.add(result.var.number)
         return tuple(results) if several else results[0]
 
@@ -829,7 +856,8 @@ class Recorder:
         if not other:
             return operation(self._plain_value(x))
         (y,) = other
-        if operation is operator.pow and self._is_weak(y) and type(x) is Traced and x.var.number not in self.scalars:
+        is_array = type(x) is ndarray or (type(x) is Traced and x.var.number not in self.scalars)
+        if operation is operator.pow and self._is_weak(y) and is_array:
             return self.call(_power_by_float, "", (x, y), {})
         x, y = self._as_strong((x, y))
         return operation(self._plain_value(x), self._plain_value(y))
@@ -1062,6 +1090,8 @@ _OF_ARRAYS = frozenset(
         operator.getitem, np.broadcast_to, np.reshape, np.ravel, np.expand_dims, np.atleast_1d, np.atleast_2d, np.atleast_3d,
     }
 )  # fmt: skip
+#: where Arrays do what plain arrays do
+_FACES = frozenset({"chainrule._src.api.array", "chainrule._src.ops.array"})
 #: functions that give another result for a scalar of NumPy's than for an array
 _TELL_SCALARS = frozenset({np.nanmax, np.nanmin})
 #: functions whose result follows from shapes and dtypes
@@ -1181,6 +1211,9 @@ def same_bits(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
 
 
 _NONE: Any = object()
+_new = object.__new__
+#: types of arguments that have no arrays in them
+_SIMPLE = frozenset({int, float, complex, bool, str, type(None), type(Ellipsis)})
 
 
 class Traced(ArrayLike):

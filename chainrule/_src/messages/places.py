@@ -189,6 +189,16 @@ def user_frame() -> Any:
     return first if frame is None else frame
 
 
+def program_frames(stop: Any) -> list[Any]:
+    """The frames of the program that somebody writes, innermost first, as far as a frame."""
+    frame, found = calling_frame(), []
+    while frame is not None and frame is not stop:
+        if not frame.f_code.co_filename.startswith(PACKAGE) and not _INSTALLED.match(frame.f_code.co_filename):
+            found.append(frame)
+        frame = frame.f_back
+    return found
+
+
 def raising_frame(error: BaseException) -> tuple[Any, int | None]:
     """The innermost frame, of the program that somebody writes, that an error passed, and the instruction it came from."""
     found: tuple[Any, int | None] = (user_frame(), None)

@@ -27,6 +27,7 @@ from chainrule._src.tape.eager import RECORDED
 from chainrule._src.tape.foreign import gpu_number
 from chainrule._src.tape.modes import LOCAL, recording
 from chainrule._src.tape.others import beside
+from chainrule._src.tape.overriding import operator_of, overridable, says
 from chainrule._src.tape.protocol import array_ufunc, as_array
 from chainrule._src.tape.tensor import Tensor, attach, wrap
 from chainrule._src.tape.versions import wrote
@@ -46,6 +47,9 @@ def _operator(function: Any, symbol: str) -> Any:
     """A binary operator: Python tries the other operand's side when this one is not an array or number."""
 
     def method(self: Any, other: Any) -> Any:
+        found = operator_of(symbol, self, other)
+        if found is not NotImplemented:
+            return found
         if type(other) is Tensor or _is_operand(other) or hasattr(other, "level"):
             return function(self, other)
         return beside(symbol, function, self, other)
@@ -59,6 +63,9 @@ def _reflected(function: Any, symbol: str) -> Any:
         return function(other, self)
 
     def method(self: Any, other: Any) -> Any:
+        found = operator_of("r" + symbol, self, other) if says(self) else NotImplemented
+        if found is not NotImplemented:
+            return found
         return function(other, self) if _is_operand(other) else beside("r" + symbol, exchanged, self, other)
 
     return method
@@ -91,8 +98,8 @@ attach(
     __neg__=ew.neg,
     __pos__=ew.positive,
     __abs__=ew.abs,
-    __getitem__=at_index(table.getitem, table.index, indexing.getitem),
-    __setitem__=indexing.setitem,
+    __getitem__=at_index(table.getitem, table.index, overridable(indexing.getitem, lambda: Tensor.__getitem__)),
+    __setitem__=overridable(indexing.setitem, lambda: Tensor.__setitem__),
     __hash__=object.__hash__,
 )
 for _symbol, _function in {
@@ -144,13 +151,18 @@ def _fill(part: Tensor, value: Any) -> None:
     part[...] = value
 
 
+def _asked(name: str, getter: Any, setter: Any = None) -> property:
+    """A property that a subclass hears of as ``Tensor.name.__get__``."""
+    return property(overridable(getter, lambda: getattr(Tensor, name).__get__), setter)
+
+
 attach(
-    T=property(remembering(shaping.T)),
-    mT=property(remembering(shaping.mT)),
-    H=property(shaping.adjoint),
-    mH=property(shaping.adjoint),
-    real=property(ew.real, lambda self, value: _fill(ew.real(self), value)),
-    imag=property(_imag, lambda self, value: _fill(ew.imag(self), value)),
+    T=_asked("T", remembering(shaping.T)),
+    mT=_asked("mT", remembering(shaping.mT)),
+    H=_asked("H", shaping.adjoint),
+    mH=_asked("mH", shaping.adjoint),
+    real=_asked("real", ew.real, lambda self, value: _fill(ew.real(self), value)),
+    imag=_asked("imag", _imag, lambda self, value: _fill(ew.imag(self), value)),
 )
 
 # -- in place --------------------------------------------------------------------------------------------------------
@@ -312,7 +324,7 @@ def _to_dtype(name: str, dtype: Any) -> Any:
 
     method.__name__ = name
     method.__doc__ = f"The tensor as {np.dtype(dtype)}; recorded."
-    return method
+    return overridable(method, lambda: getattr(Tensor, name))
 
 
 attach(

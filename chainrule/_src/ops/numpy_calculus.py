@@ -13,6 +13,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import AnyArray, is_array, is_recorded
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.ops.numpy_layout import laid_as
+from chainrule._src.ops.numpy_lists import arranged
 from chainrule._src.ops.numpy_reductions import checked_axes, sliced, without_nan
 from chainrule._src.table import indexing
 from chainrule._src.tape.dispatch import bind, cast
@@ -25,7 +26,7 @@ _FLOAT = np.dtype(np.float64)
 
 def arraylike(x: Any) -> Any:
     """Numbers and lists as an array; what has a dtype stays as it is."""
-    return x if isinstance(x, (Tensor, ArrayLike, ndarray)) else np.asarray(x)
+    return x if isinstance(x, (Tensor, ArrayLike, ndarray)) else arranged(x)
 
 
 def known(x: Any) -> Any:

@@ -169,12 +169,12 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
         return wrapped(condition).nonzero(as_tuple=True)
     if x is None or y is None:
         raise ValueError("either both or neither of x and y should be given")
-    return comparison.where(condition, x, y)
+    return comparison.where(condition, *operands(x, y))
 
 
 @implements(np.clip, by_shape=True)
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
-    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    low, high = operands(a_min if min is None else min, a_max if max is None else max)
     if rank(low) or rank(high) or isinstance(low, ndarray) or isinstance(high, ndarray):
         if low is None or high is None:
             return comparison.clamp_max(a, high) if low is None else comparison.clamp_min(a, low)
@@ -199,7 +199,8 @@ def _imag(val: Any) -> Any:
 
 @implements(np.angle)
 def _angle(z: Any, deg: bool = False) -> Any:
-    out = arithmetic.angle(wide(z))
+    dtype = np.result_type(dtype_of(z), np.int64) if dtype_of(z).kind == "b" else dtype_of(z)
+    out = arithmetic.angle(z if dtype.kind in "fc" else in_dtype(z, np.arctan2.resolve_dtypes((dtype, dtype, None))[2]))
     return out * (180 / np.pi) if deg else out
 
 
@@ -214,6 +215,8 @@ def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
 def _nan_to_num(x: AnyArray, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     if not copy:
         raise errors.numpy_keyword("nan_to_num", "copy=False")
+    if isinstance(nan, (Tensor, ArrayLike)):
+        return np.where(np.isnan(x), nan, _nan_to_num(x, posinf=posinf, neginf=neginf))
     return comparison.nan_to_num(copied(x, "K") if 0 in strides_of(x) else x, nan=nan, posinf=posinf, neginf=neginf)
 
 
@@ -266,6 +269,7 @@ def _fix(x: AnyArray, out: Any = None) -> Any:
 @implements(np.isclose)
 def _isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     a, b = operands(a, b)
+    b = in_dtype(b, np.float64) if getattr(b, "dtype", np.dtype(float)).kind == "b" else b
     near = (abs(a - b) <= atol + rtol * abs(b)) | (a == b)
     return near | (np.isnan(a) & np.isnan(b)) if equal_nan else near
 
@@ -324,12 +328,18 @@ def _inner(a: Any, b: Any) -> Any:
 
 @implements(np.outer, by_shape=True)
 def _outer_product(a: Any, b: Any, out: Any = None) -> Any:
+    a, b = operands(a, b)
     return np.multiply(np.reshape(a, (-1, 1)), np.reshape(b, (1, -1)))
+
+
+def _conj(x: Any) -> Any:
+    """The conjugate, in x's dtype: ``np.conjugate`` makes small integers of booleans."""
+    return x if dtype_of(x).kind == "b" else np.conjugate(x)
 
 
 @implements(np.vdot, by_shape=True)
 def _vdot(a: Any, b: Any) -> Any:
-    return np.dot(np.conjugate(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
+    return np.dot(_conj(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
 
 
 @implements(np.tensordot, by_shape=True)
@@ -366,7 +376,7 @@ def _vecdot(a: Any, b: Any) -> Any:
     m, n = np.shape(a)[-1:], np.shape(b)[-1:]
     if not m or m != n:
         raise ValueError(f"vecdot: the last axes of shapes {np.shape(a)} and {np.shape(b)} are summed, and differ")
-    return np.matmul(np.expand_dims(np.conjugate(a), -2), np.expand_dims(b, -1))[..., 0, 0]
+    return np.matmul(np.expand_dims(_conj(a), -2), np.expand_dims(b, -1))[..., 0, 0]
 
 
 if hasattr(np, "vecdot"):  # NumPy 2.0 has it
@@ -377,6 +387,7 @@ if hasattr(np, "vecdot"):  # NumPy 2.0 has it
 def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
     if axis is not None:
         axisa = axisb = axisc = axis
+    a, b = operands(a, b)
     a, b = promoted(np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1))
     if shape_of(a)[-1] != 3 or shape_of(b)[-1] != 3:
         raise ValueError(
@@ -427,7 +438,7 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
 
 @implements(np.correlate)
 def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    return _convolve(a, np.conjugate(np.flip(v)), mode)
+    return _convolve(a, _conj(np.flip(v)), mode)
 
 
 LATER["numpy"] = tuple(

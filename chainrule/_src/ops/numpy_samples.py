@@ -160,6 +160,9 @@ def _at_ranks(a: Any, q: Any, axis: Any, keepdims: Any) -> Any:
     shape = shape_of(a)
     axes = checked_axes(axis, len(shape))
     ordered, rest = in_order(a, axes)
+    if 0 in shape_of(ordered):
+        rest = tuple([1 if k in axes else shape[k] for k in range(-len(shape), 0)]) if keeps(keepdims) else rest
+        return boxed(np.full((*q.shape, *rest), np.nan, kind))
     count = np.count_nonzero(~np.isnan(ordered), axis=0)
     position = np.reshape(q, (-1, *(1,) * len(rest))) * (count - 1)
     low = np.maximum(np.floor(position), 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from chainrule._src.api.array import Array
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import dtypes
 from chainrule._src.ops.arguments import tensor_of
@@ -11,10 +12,10 @@ from chainrule._src.tape.foreign import gpu_number
 from chainrule._src.tape.tensor import Tensor
 
 
-@op()
+@op(arrays=False)  # a class with __torch_function__ is not asked this
 def is_tensor(obj: Any) -> bool:
     """Whether the object is a tensor."""
-    return isinstance(obj, Tensor)
+    return isinstance(obj, (Tensor, Array))
 
 
 @op()

@@ -113,6 +113,8 @@ class Methods:
         """A view with a size and strides (in elements) of the caller's; elements may show several times."""
     def as_strided_scatter(self, src: Tensor, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
         """A copy in which what :func:`as_strided` shows is ``src``."""
+    def as_subclass(self, cls: builtins.type[Tensor]) -> Tensor:
+        """The same elements and history in a tensor of a subclass."""
     def asin(self, *, out: Any = ...) -> Any:
         """Inverse sine, in radians."""
     def asin_(self, *, out: Any = ...) -> Any:

@@ -74,6 +74,7 @@ class _Local(threading.local):
     saved_disabled: str | None = None
     watch: Any = None  # see ``watch``
     sweep: Any = None  # the backward pass that is running, see ``engine``
+    overriding = True  # operands are asked for ``__torch_function__``, see ``overriding``
     recorder: Any = None  # what ``compile`` records this thread's operations with, see ``interpreters.traced``
 
     def __init__(self) -> None:

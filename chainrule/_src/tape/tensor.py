@@ -459,7 +459,7 @@ class Tensor(Methods):
         if type(self._raw) is not ndarray and not force:
             if _inside(self) is not None and cuts:
                 raise errors.numpy_requires_grad(self)
-            if getattr(self._raw, "tangent", None) is not None:
+            if getattr(self._raw, "change", None) is not None or (cuts and self._raw.moving):
                 raise errors.numpy_has_tangent(self)
         return self._raw.read() if type(self._raw) is Foreign else self._array()
 
@@ -656,8 +656,8 @@ def _lasting(tensor: Tensor) -> type[Tensor]:
 
 
 def _alias(tensor: Tensor, data: Any) -> Tensor:
-    """A tensor without history around a tensor's data, of inference if that is."""
-    out = _new(InferenceTensor if type(tensor) is InferenceTensor else Tensor)
+    """A tensor without history around a tensor's data, of its class."""
+    out = _new(type(tensor))
     hold(out, data)
     out._edge = None
     out._cut = None

@@ -5,6 +5,8 @@ from chainrule._src.arrays.dtype import dtype
 from chainrule._src.arrays.size import Size
 from chainrule._src.ops.random import Generator
 from chainrule._src.tape.levels import STACK
+from chainrule._src.tape.overriding import DisableTorchFunctionSubclass
+from chainrule._src.tape.overriding import refused as _disabled_torch_function_impl  # noqa: F401
 from chainrule._src.tape.tensor import Tensor
 from chainrule.compat.torch import _functorch
 from chainrule.linalg import LinAlgError
@@ -12,7 +14,17 @@ from chainrule.linalg import LinAlgError
 TensorBase = _TensorBase = Tensor
 _LinAlgError = LinAlgError
 
-__all__ = ["Generator", "LinAlgError", "Size", "Tensor", "TensorBase", "_functorch", "device", "dtype"]
+__all__ = [
+    "DisableTorchFunctionSubclass",
+    "Generator",
+    "LinAlgError",
+    "Size",
+    "Tensor",
+    "TensorBase",
+    "_functorch",
+    "device",
+    "dtype",
+]
 
 
 def _are_functorch_transforms_active() -> bool:

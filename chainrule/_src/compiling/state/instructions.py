@@ -15,10 +15,11 @@ from chainrule._src.compiling.state.calls import Calls
 from chainrule._src.compiling.state.frames import Instruction, Stack
 from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, Kind, cell_content
 from chainrule._src.compiling.state.known import CONSTANT, CONTAINERS, is_constant_module, is_lock, module_of_code
-from chainrule._src.compiling.state.objects import OURS, array_value, is_iterator, is_python, isa
+from chainrule._src.compiling.state.objects import OURS, are_plain, array_value, is_iterator, is_python, isa
 
 ndarray = np.ndarray
-Handler = Callable[[Calls, Stack, Instruction], None]
+#: looks at an instruction; whether it reads the same whenever the same function runs it, and so need not be looked at again
+Handler = Callable[[Calls, Stack, Instruction], Any]
 _ELEMENTS = 64  # of one array that are looked at one by one; beyond, all of it is
 
 
@@ -26,10 +27,11 @@ _SUBSCRIPT = 26  # of BINARY_OP, since Python 3.14
 _IN_PLACE = 13  # the first number of BINARY_OP that is an in-place operator
 
 
-def _global(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _global(reads: Calls, stack: Stack, i: Instruction) -> bool:
     names = stack.frame.f_globals
     if not is_constant_module(module_of_code(stack.frame.f_code, names)):
         reads.item(names, i.value)
+    return True
 
 
 def _name(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -45,10 +47,11 @@ def _free(stack: Stack, i: Instruction) -> Any:
     return stack.cell(code.co_freevars.index(i.value))
 
 
-def _deref(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _deref(reads: Calls, stack: Stack, i: Instruction) -> bool:
     cell = _free(stack, i)
     if cell is not None and not is_constant_module(module_of_code(stack.frame.f_code, stack.frame.f_globals)):
         reads.guard(Kind.CELL, cell, None, cell_content(cell))
+    return True
 
 
 def _attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -57,6 +60,8 @@ def _attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
     x, key = stack.top(2), stack.top()
+    if are_plain((x, key)):
+        return
     if type(x) is ndarray:
         if not isa(key, OURS):
             _array_element(reads, stack, x, key)
@@ -95,12 +100,18 @@ def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
     if i.arg == _SUBSCRIPT:
         _reads_element(reads, stack, i)
         return
+    if are_plain((x, y)):
+        return
     writes = i.arg >= _IN_PLACE and (
         isa(x, (list, set, dict, collections.deque)) or (isa(x, ndarray) and not isa(y, OURS))
     )
     if writes and not isa(x, OURS):
         reads.changed_container(x)
     reads.computes(stack, [x, y])
+
+
+def _handles(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.recorder.handles(stack.top())
 
 
 def _truth(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -217,7 +228,7 @@ _HARMLESS = """
     RETURN_VALUE RETURN_CONST RETURN_GENERATOR YIELD_VALUE GEN_START SEND END_SEND ASYNC_GEN_WRAP
     JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT JUMP POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE
     POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE
-    PUSH_EXC_INFO POP_EXCEPT RERAISE RAISE_VARARGS CHECK_EXC_MATCH WITH_EXCEPT_START LOAD_ASSERTION_ERROR CLEANUP_THROW
+    POP_EXCEPT RERAISE RAISE_VARARGS CHECK_EXC_MATCH WITH_EXCEPT_START LOAD_ASSERTION_ERROR CLEANUP_THROW
     LOAD_BUILD_CLASS LOAD_LOCALS SETUP_ANNOTATIONS CALL_INTRINSIC_1 CALL_INTRINSIC_2 MATCH_SEQUENCE MATCH_MAPPING
     NOT_TAKEN EXIT_INIT_CHECK INTERPRETER_EXIT
 """
@@ -240,7 +251,7 @@ HANDLERS: dict[str, Handler | None] = {
     "UNARY_POSITIVE": _operands(1), "GET_ITER": _goes_through,
     "GET_YIELD_FROM_ITER": _goes_through, "UNPACK_SEQUENCE": _goes_through, "UNPACK_EX": _goes_through,
     "LIST_EXTEND": _goes_through, "SET_UPDATE": _goes_through, "DICT_UPDATE": _goes_through, "DICT_MERGE": _goes_through,
-    "GET_LEN": _truth, "MATCH_KEYS": _operands(2), "MATCH_CLASS": _operands(3), "STORE_ATTR": _stores_attribute,
+    "PUSH_EXC_INFO": _handles, "GET_LEN": _truth, "MATCH_KEYS": _operands(2), "MATCH_CLASS": _operands(3), "STORE_ATTR": _stores_attribute,
     "DELETE_ATTR": _stores_attribute, "STORE_SUBSCR": _stores_item(2), "DELETE_SUBSCR": _stores_item(2),
     "STORE_SLICE": _stores_item(3), "STORE_GLOBAL": _stores_global, "STORE_NAME": _stores_global, "DELETE_GLOBAL": _stores_global,
     "DELETE_NAME": _stores_global, "STORE_DEREF": _stores_free, "DELETE_DEREF": _stores_free, "PRECALL": _call, "CALL": _call,

@@ -21,7 +21,7 @@
     if (!Number.isFinite(item)) return item > 0 ? "inf" : "−inf";
     const size = Math.abs(item);
     const known = single ? Math.min(places, Math.max(8 - String(Math.trunc(size)).length, 0)) : places;
-    let text = size >= 1e9 || (size > 0 && size < 0.5 * 10 ** -places)
+    let text = size >= 1e9 || (size < 1e-3 && Math.abs(Number(item.toFixed(known)) - item) > 0.01 * size)
       ? item.toExponential(3).replace("e+", "e")
       : item.toFixed(known) + "\u2007".repeat(places - known) + (places > known && !known ? "\u2008" : "");
     if (Number(text) === 0) text = text.replace("-", "");
@@ -133,6 +133,7 @@
     for (const key of new Set($("[data-key]").map((place) => place.dataset.key))) show(key);
     $("[data-one]").forEach(one);
     $("[data-picker]").forEach(slice);
+    $("[data-norm]").forEach(norm);
     $("[data-check]").forEach(check);
     const reset = document.getElementById("reset");
     if (reset) reset.disabled = !edited();
@@ -145,6 +146,16 @@
     const numbers = now[`g.${key}`], { bar, shape } = plan.values[key];
     const some = Array.from(numbers.slice(0, 6), (n, k) => `${bar}${index(k, shape)} = ${short(n)}`).join("; ");
     document.getElementById("said").textContent = `Computed again. ${some}${numbers.length > 6 ? " and so on" : ""}`;
+  }
+
+  /** The norm of what arrives at a step. */
+  function norm(place) {
+    const numbers = now[place.dataset.norm], before = first[place.dataset.norm];
+    if (!numbers) return;
+    const changed = numbers.some((item, k) => !Object.is(item, before[k]));
+    if (place.dataset.first === undefined) place.dataset.first = place.textContent;
+    place.textContent = changed ? Number(Math.hypot(...numbers).toPrecision(3)).toString() : place.dataset.first;
+    place.classList.toggle("changed", changed);
   }
 
   function check(mark) {
@@ -291,6 +302,40 @@
     target.scrollIntoView();
   }
 
+  // -- a graph that is larger than its box -----------------------------------------------------------------------------
+  function addZoom() {
+    const box = document.querySelector(".graph-box"), svg = box && box.querySelector("svg");
+    if (!svg) return;
+    const [width, height] = ["width", "height"].map((name) => Number(svg.getAttribute(name)));
+    if (width <= box.clientWidth && height <= 0.8 * innerHeight) return;
+    const fit = () => Math.min(1, box.clientWidth / width, (0.8 * innerHeight) / height);
+    let scale = 1;
+    const zoom = (to) => {
+      const middle = [box.scrollLeft + box.clientWidth / 2, box.scrollTop + box.clientHeight / 2].map((at) => at / scale);
+      scale = Math.min(3, Math.max(0.1, to));
+      svg.setAttribute("width", width * scale);
+      svg.setAttribute("height", height * scale);
+      box.scrollTo(middle[0] * scale - box.clientWidth / 2, middle[1] * scale - box.clientHeight / 2);
+      tabStops();
+    };
+    const tools = document.createElement("p");
+    tools.className = "zoom";
+    const ways = [["−", "Smaller", () => zoom(scale / 1.25)], ["+", "Larger", () => zoom(scale * 1.25)],
+      ["Fit", "The whole graph", () => zoom(fit())], ["100 %", "Its own size", () => zoom(1)]];
+    for (const [text, label, click] of ways) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = text;
+      button.setAttribute("aria-label", label);
+      button.addEventListener("click", click);
+      tools.append(button, " ");
+    }
+    box.before(tools);
+    box.classList.add("bounded");
+    zoom(Math.max(fit(), 0.55));
+    if (height > width) box.scrollTo((box.scrollWidth - box.clientWidth) / 2, 0);
+  }
+
   // -- light and dark ----------------------------------------------------------------------------------------------------
   function addToggle() {
     const root = document.documentElement, button = document.createElement("button");
@@ -313,6 +358,7 @@
     addChoices();
     recompute(false);
   }
+  addZoom();
   tabStops();
   addEventListener("resize", tabStops);
   addEventListener("hashchange", opened);

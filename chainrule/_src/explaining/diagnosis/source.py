@@ -210,6 +210,17 @@ def appended(scope: Scope, name: str) -> Iterator[tuple[ast.Call, SourceLine]]:
             yield node, line_at(scope.file, node.lineno)
 
 
+def result_at(where: Where | None) -> str | None:
+    """The one variable that the statement at a place gives the value of the very expression there; '' if it returns that; else None."""
+    statement: Any = None if where is None else statement_at(where)
+    value = getattr(statement, "value", None)
+    if where is None or not isinstance(value, ast.expr):
+        return None
+    if where.span != (value.lineno, value.end_lineno, value.col_offset, value.end_col_offset):
+        return None
+    return "" if isinstance(statement, ast.Return) else assigned_at(where) or None
+
+
 def assigned_at(where: Where | None) -> str:
     """The one variable that the statement at a place gives a value."""
     statement = None if where is None else statement_at(where)
