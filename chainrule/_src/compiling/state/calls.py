@@ -39,6 +39,7 @@ from chainrule._src.compiling.state.log import INSTEAD
 from chainrule._src.compiling.state.objects import (
     OURS,
     VALUES,
+    are_plain,
     called_again,
     context_value,
     flat,
@@ -101,6 +102,8 @@ class Calls(Reads):
     def calls(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
         """A call is about to happen."""
         kind = type(function)
+        if kind is np.ufunc and not keywords and len(args) == function.nin and are_plain(args):
+            return
         if kind is MethodType:
             self.calls(stack, function.__func__, [function.__self__, *args], keywords)
         elif kind is FunctionType:

@@ -9,6 +9,7 @@ import array
 import collections
 import datetime
 import decimal
+import functools
 import sys
 import types
 import weakref
@@ -112,6 +113,7 @@ def module_of_code(code: types.CodeType, names: dict[str, Any]) -> str:
     return "" if code.co_filename.startswith("<doctest ") or not isinstance(module, str) else module
 
 
+@functools.lru_cache(maxsize=4096)
 def is_library(module: str) -> bool:
     """Whether the code of a module is not looked into."""
     return module.partition(".")[0] in _LIBRARIES and not f"{module}.".startswith(_OPEN)
