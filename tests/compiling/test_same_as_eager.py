@@ -487,3 +487,11 @@ def test_loops_that_are_wrong_where_results_do_not_lie_side_by_side(function):
     b = a * 1
     b[5, 2] = np.nan
     held(lambda a: function(a), (a,), (np.flip(np.flip(b, 0).copy(), 0),))
+
+
+def test_each_of_many_branches_has_its_own_arrays():
+    def function(a):
+        read = np.array(a)
+        return np.matmul(a, read.T)
+
+    held(function, *[(R.standard_normal(8)[::2],) for _ in range(4)])
