@@ -9,7 +9,7 @@ import importlib
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from chainrule._src.api.grad_mode import no_grad
 from chainrule._src.tape.node import RemovableHandle
@@ -54,6 +54,7 @@ class Module:
 
     training: bool
     _compiled_call: Any = None  # what calls go to after `compile`
+    _of_compiled: ClassVar[Any]  # what `compile` makes of a compiled one
     call_super_init = False  # whether arguments go on to the next class, for a module that is something else as well
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -370,3 +371,58 @@ class Module:
             return f"{type(self).__name__}({''.join(lines)})"
         text = "\n".join([*lines, *below]).replace("\n", "\n  ")
         return f"{type(self).__name__}(\n  {text}\n)"
+
+
+class OptimizedModule(Module):
+    """A module that computes what another does, faster. It owns that one, and has its attributes.
+
+    Attributes:
+        _orig_mod: the module that was compiled.
+    """
+
+    def __init__(self, compiled: Any) -> None:
+        super().__init__()
+        self.__dict__["_compiled"] = compiled
+        self._orig_mod = compiled.function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._compiled(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module gives."""
+        return self._compiled(*args, **kwargs)
+
+    @property
+    def training(self) -> bool:  # type: ignore[override]
+        """As the module that was compiled."""
+        return self._orig_mod.training  # type: ignore[no-any-return]
+
+    @training.setter
+    def training(self, value: bool) -> None:
+        self._orig_mod.training = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_orig_mod" or name.startswith("__"):
+            return super().__getattr__(name)
+        module = self._orig_mod
+        return getattr(module if hasattr(module, name) else self._compiled, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_orig_mod":
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._orig_mod, name)
+
+    def __reduce__(self) -> Any:
+        return _compiled, (self._compiled,)
+
+
+def _compiled(compiled: Any) -> Any:
+    """The compiled module, if it is one that was compiled; else the compiled function."""
+    return OptimizedModule(compiled) if isinstance(compiled.function, Module) else compiled
+
+
+Module._of_compiled = _compiled

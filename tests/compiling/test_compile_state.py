@@ -668,3 +668,52 @@ def test_paths_that_read_different_names():
     assert f(np.ones(1)) == 1.0 and f(-np.ones(1)) == -5.0
     first[0] = 7.0
     assert f(-np.ones(1)) == -5.0 and f(np.ones(1)) == 7.0
+
+
+SCALES = {"of": 1.0}
+
+
+@pytest.mark.parametrize("in_python", [False, True])
+def test_functions_of_one_code_read_what_each_has(in_python, monkeypatch):
+    if in_python:
+        monkeypatch.setattr("chainrule._src.native.loops", lambda: None)
+
+    def scaled(name):
+        by = 1.0
+
+        def apply(x):
+            return x * by * SCALES["of"]
+
+        def change(to):
+            nonlocal by
+            by = to
+
+        apply.__name__ = name
+        return apply, change
+
+    pairs = [scaled(name) for name in ("first", "second")]
+    f = cr.compile(lambda x: sum(pairs[k % 2][0](x) for k in range(6)))
+    x = np.ones(1)
+    assert f(x) == 6.0
+    for k, (_, change) in enumerate(pairs):
+        change(2.0 + k)
+        assert f(x) == sum(pairs[k % 2][0](x) for k in range(6))
+    SCALES["of"] = 3.0
+    try:
+        assert f(x) == 45.0
+    finally:
+        SCALES["of"] = 1.0
+
+
+def test_what_a_function_reads_after_an_array_is_looked_at_whatever_the_instruction_is():
+    data = np.ones(2)
+
+    @cr.compile
+    def f(x):
+        for _ in range(3):
+            plain = data + 1.0  # what becomes of it is known at the next instruction, which stores
+        return x * plain.sum()
+
+    assert f(np.ones(1)) == 4.0
+    data[0] = 2.0
+    assert f(np.ones(1)) == 5.0

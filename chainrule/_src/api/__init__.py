@@ -1,1 +1,1 @@
-"""What users call: functions made from rows, declarations of operations, Array, tensors made from data."""
+"""From rows to what users call: declarations, functions, Array, tensors from data."""

@@ -1,1 +1,1 @@
-"""What tensors are made of, in PyTorch's words: dtypes and promotion, sizes, devices, and how values are printed."""
+"""Data: dtypes, promotion, sizes, devices, printing, other libraries' arrays, trees."""

@@ -601,9 +601,8 @@ def compile(function: Any = None, *, pure: bool = False, **options: Any) -> Any:
         )
     errors.check_function("compile", function)
     compiled = Compiled(function, getattr(function, "__name__", type(function).__name__), pure)
-    if hasattr(function, "named_parameters"):
-        return importlib.import_module("chainrule._src.compiling.modules").of_module(compiled)
-    return compiled
+    finish = getattr(type(function), "_of_compiled", None)  # of modules, which are above
+    return compiled if finish is None else finish(compiled)
 
 
 #: how plans run: "native", or "python" and why

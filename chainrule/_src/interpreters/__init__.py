@@ -1,0 +1,1 @@
+"""Array-likes that stand for data: dual numbers, batches, recordings, Jacobians."""

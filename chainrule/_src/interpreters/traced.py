@@ -536,9 +536,17 @@ class Recorder:
             function, method = np.matmul, "__call__"
         if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
             function, method = _scalar_square, ""
-        given = _arrays(_without_scalars(args) if function in _OF_ARRAYS and not _drops_axes(function, args) else args)
-        named = _arrays(kwargs) if kwargs else kwargs
-        out = self._called(getattr(function, method) if method else function, given, named)
+        if method == "__call__" and not kwargs and type(function) is np.ufunc:
+            given = tuple([x.var.array if type(x) is Traced and not x.scalar else _arrays(x) for x in args])
+            out = self._called(function, given, kwargs)
+            if type(out) is ndarray:
+                return self.note(function, method, args, kwargs, (out,), False, pure, row)
+        else:
+            given = _arrays(
+                _without_scalars(args) if function in _OF_ARRAYS and not _drops_axes(function, args) else args
+            )
+            named = _arrays(kwargs) if kwargs else kwargs
+            out = self._called(getattr(function, method) if method else function, given, named)
         several = type(out) is not ndarray and isinstance(out, (tuple, list))
         parts = tuple(out) if several else (out,)
         if type(out) is ndarray:
@@ -706,24 +714,26 @@ class Recorder:
         row: str = "",
     ) -> Any:
         """Note a call whose results are known."""
-        call = Call()
+        call = _new(Call)
         call.function = function
         call.method = method
-        call.args = tuple([x.var if type(x) is Traced else self._vars(x) for x in args])
+        call.args = tuple([x.var if type(x) is Traced else x if type(x) in _SIMPLE else self._vars(x) for x in args])
         call.kwargs = {name: self._vars(x) for name, x in kwargs.items()} if kwargs else kwargs
-        call.results = tuple([self.new(np.asarray(part)) for part in parts])
+        call.results = tuple([self.new(part if type(part) is ndarray else np.asarray(part)) for part in parts])
         call.row = row or self._row
         call.pure = pure
         note_frame(call, sys._getframe(1))
-        call.kept = self._around.looked_at or is_tried(call.code, call.lasti)
+        around = self._around.looked_at
+        call.kept = around or (call.code is not None and is_tried(call.code, call.lasti))
         self.calls.append(call)
-        plain = self.plain or self.are_plain((args, kwargs))
-        results = [Traced(var, self.level, plain) for var in call.results]
+        plain = self.plain
+        alike = plain or self.are_plain((args, kwargs))
+        results = [Traced(var, self.level, alike) for var in call.results]
         for result, part in zip(results, parts, strict=True):
             if result.shape:
                 continue
             result.scalar = isinstance(part, np.generic)
-            if self.plain and (result.scalar or function in _OF_ELEMENTS or type(function) is Whole):
+            if plain and (result.scalar or function in _OF_ELEMENTS or type(function) is Whole):
                 self.scalars.add(result.var.number)
         return tuple(results) if several else results[0]
 
@@ -1201,6 +1211,9 @@ def same_bits(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
 
 
 _NONE: Any = object()
+_new = object.__new__
+#: types of arguments that have no arrays in them
+_SIMPLE = frozenset({int, float, complex, bool, str, type(None), type(Ellipsis)})
 
 
 class Traced(ArrayLike):

@@ -1,1 +1,1 @@
-"""Structured Jacobians: with the entries that exist, at the cost of those entries."""
+"""Structured Jacobians: the entries that exist, at the cost of those entries."""

@@ -1,1 +1,1 @@
-"""What is said when something goes wrong: ``errors`` is the door."""
+"""What is said when something goes wrong, and where the user's program is."""

@@ -10,7 +10,7 @@
 typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 
 /* of the words and of what Python calls; native/code.py has the same number */
-#define VERSION 7
+#define VERSION 8
 
 #define MAX_ARGS 32
 #define MAX_OUTER 64
@@ -31,6 +31,7 @@ PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 /* quiet.c */
 PyObject *quieten(PyObject *self, PyObject *begin);
 PyObject *mark_quiet(PyObject *self, PyObject *code);
+PyObject *tell(PyObject *self, PyObject *begin);
 
 /* code.c */
 typedef struct {

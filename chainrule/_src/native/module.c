@@ -526,6 +526,7 @@ static PyMethodDef functions[] = {
     {"execute", (PyCFunction)(void (*)(void))execute, METH_FASTCALL, "execute(code, start, stop, bases): run a range of a program; floating-point exceptions found"},
     {"first_broken", (PyCFunction)(void (*)(void))first_broken, METH_FASTCALL, "first_broken(guards, begin, missing): the position of the first guard that is not seen to hold, or -1"},
     {"quieten", quieten, METH_O, "quieten(begin): have marked code of this thread run unwatched, or no longer; whether it can be done"},
+    {"tell", tell, METH_O, "tell(begin): have frames of this thread handed to a function when they begin; whether it can be done"},
     {"mark_quiet", mark_quiet, METH_O, "mark_quiet(code): it need not be watched"},
     {"get_threads", threads_used, METH_NOARGS, "how many threads share large steps"},
     {"set_threads", choose_threads, METH_O, "set_threads(count)"},

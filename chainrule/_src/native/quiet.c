@@ -65,7 +65,64 @@ PyObject *mark_quiet(PyObject *module, PyObject *code) {
     Py_RETURN_NONE;
 }
 
+/* ---- being told of instructions
+
+   A frame that is looked at has as its f_trace a tuple: a bytearray with a byte for each instruction of its code, zero for those
+   that need not be looked at; one with a single byte, which is set while the next instruction is to be looked at whatever it is;
+   and what is called with the offset of an instruction, or with -1 when the frame ends, and says whether the next one is. */
+
+static PyObject *name_of_trace = NULL;
+
+static int told(PyObject *begin, PyFrameObject *frame, int what, PyObject *arg) {
+    PyObject *found, *result = NULL, *offset;
+    int at;
+    (void)arg;
+    if (what == PyTrace_CALL) {
+        result = PyObject_CallOneArg(begin, (PyObject *)frame);
+        Py_XDECREF(result);
+        if (result == NULL) PyEval_SetTrace(NULL, NULL);
+        return result == NULL ? -1 : 0;
+    }
+    if (what != PyTrace_OPCODE && what != PyTrace_RETURN) return 0;
+    found = PyObject_GetAttr((PyObject *)frame, name_of_trace);
+    if (found == NULL) return -1;
+    if (!PyTuple_CheckExact(found) || PyTuple_GET_SIZE(found) != 3 || !PyByteArray_CheckExact(PyTuple_GET_ITEM(found, 0)) ||
+        !PyByteArray_CheckExact(PyTuple_GET_ITEM(found, 1)) || PyByteArray_GET_SIZE(PyTuple_GET_ITEM(found, 1)) != 1) {
+        Py_DECREF(found);
+        return 0;
+    }
+    at = what == PyTrace_RETURN ? -1 : PyFrame_GetLasti(frame);
+    if (at >= 0 && !PyByteArray_AS_STRING(PyTuple_GET_ITEM(found, 1))[0] && at / 2 < PyByteArray_GET_SIZE(PyTuple_GET_ITEM(found, 0)) &&
+        !PyByteArray_AS_STRING(PyTuple_GET_ITEM(found, 0))[at / 2]) {
+        Py_DECREF(found);
+        return 0;
+    }
+    offset = PyLong_FromLong(at);
+    if (offset != NULL) result = PyObject_CallOneArg(PyTuple_GET_ITEM(found, 2), offset);
+    Py_XDECREF(offset);
+    if (result != NULL) PyByteArray_AS_STRING(PyTuple_GET_ITEM(found, 1))[0] = result == Py_True;
+    Py_XDECREF(result);
+    Py_DECREF(found);
+    if (result == NULL) PyEval_SetTrace(NULL, NULL); /* as sys.settrace has it */
+    return result == NULL ? -1 : 0;
+}
+
+/* tell(begin): have this thread's frames handed to a function when they begin, until sys.settrace(None); whether it can be done here. */
+PyObject *tell(PyObject *module, PyObject *begin) {
+    (void)module;
+    if (name_of_trace == NULL && (name_of_trace = PyUnicode_InternFromString("f_trace")) == NULL) return NULL;
+    PyEval_SetTrace(told, begin);
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_TRUE;
+}
+
 #else
+
+PyObject *tell(PyObject *module, PyObject *begin) {
+    (void)module;
+    (void)begin;
+    Py_RETURN_FALSE;
+}
 
 PyObject *quieten(PyObject *module, PyObject *begin) {
     (void)module;

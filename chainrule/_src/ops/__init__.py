@@ -1,0 +1,1 @@
+"""PyTorch's and NumPy's functions: they check arguments and choose rows."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import operator
 import sys
 from collections.abc import Callable, Iterator
@@ -45,7 +46,7 @@ from chainrule._src.ops.numpy_layout import laid
 from chainrule._src.table import indexing as rows
 from chainrule._src.table import shape
 from chainrule._src.table.any_index import is_array, put_any, read_any
-from chainrule._src.tape import inplace
+from chainrule._src.tape import inplace, others
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
@@ -59,6 +60,14 @@ from chainrule._src.tape.view import Through, base_of, is_read_only, register_vi
 ndarray = np.ndarray
 new = object.__new__
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+def _beside_sparse(symbol: str, x: Any, A: Any) -> Any:
+    """See ``ops.sparse``, which loads when the first matrix of SciPy's comes by."""
+    return importlib.import_module("chainrule._src.ops.sparse").operator(symbol, x, A)
+
+
+others.SPARSE_OPERATOR = _beside_sparse
 
 
 # -- operators -------------------------------------------------------------------------------------------------------

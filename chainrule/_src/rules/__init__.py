@@ -1,1 +1,1 @@
-"""What a row of the table is: its columns, how each kind derives them, and what rules share. Nothing here knows tensors."""
+"""What a row is: its columns, and how each kind of Jacobian derives them."""

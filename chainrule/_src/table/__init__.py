@@ -1,0 +1,1 @@
+"""The table: a row for each operation, with its value and its rules."""

@@ -1,0 +1,1 @@
+"""Tensors and what they leave behind: nodes, versions, views, modes, the backward pass."""

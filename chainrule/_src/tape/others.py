@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,9 @@ ndarray = np.ndarray
 
 #: Higher than DataFrame's 4000: pandas leaves ``series * array`` to us.
 PANDAS_PRIORITY = 5000
+
+#: (symbol, x, matrix of SciPy's) -> what the operator gives; ``ops.array`` says, which is above
+SPARSE_OPERATOR: Callable[[str, Any, Any], Any] = lambda symbol, x, A: NotImplemented  # noqa: E731
 
 
 def beside(symbol: str, function: Callable[[Any, Any], Any], x: Any, other: Any) -> Any:
@@ -31,7 +33,7 @@ def beside(symbol: str, function: Callable[[Any, Any], Any], x: Any, other: Any)
     if numbers is not None:
         return function(x, numbers)
     if is_sparse(other) or is_linear_operator(other):
-        return importlib.import_module("chainrule._src.ops.sparse").operator(symbol, x, other)
+        return SPARSE_OPERATOR(symbol, x, other)
     kind: Any = type(other)
     alone = hasattr(kind, "__array__") and not hasattr(kind, _exchanged(symbol))
     if (hasattr(kind, "__dlpack__") or alone) and not hasattr(kind, "__array_ufunc__"):

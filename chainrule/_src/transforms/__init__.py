@@ -1,1 +1,1 @@
-"""What the transformations of functions and the Jacobians of tensors share: traces of one call, rows and columns."""
+"""Derivatives of functions and tensors: grad, vmap, Function, graphs of nodes."""

@@ -1,7 +1,7 @@
 """Reverse mode: the trace of one call of a function, and the sweep back to its arguments.
 
 No level is entered. The function's arguments get a fresh start on the tape, and the sweep goes from its results to these
-starts only; whatever else the function used is reached by other edges and is constant. See docs/architecture.md.
+starts only; whatever else the function used is reached by other edges and is constant. See docs/author/inside.md.
 """
 
 from __future__ import annotations

@@ -6,17 +6,12 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
+from chainrule.compat.autograd.test_util import check_grads
+from chainrule.compat.autograd.wrap_util import subvals
+
 
 def func(f: Any) -> Any:
     return f
-
-
-def subvals(x: Iterable[Any], pairs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
-    """A tuple with other values at some indices."""
-    changed = list(x)
-    for i, value in pairs:
-        changed[i] = value
-    return tuple(changed)
 
 
 def subval(x: Iterable[Any], i: int, value: Any) -> tuple[Any, ...]:
@@ -44,6 +39,4 @@ def toposort(end_node: Any, parents: Any = attrgetter("parents")) -> Iterator[An
 
 def quick_grad_check(fun: Any, arg0: Any, extra_args: Any = (), kwargs: Any = None, **ignored: Any) -> None:
     """The old name of a check of first derivatives."""
-    from chainrule.compat.autograd.test_util import check_grads
-
     check_grads(lambda x: fun(x, *extra_args, **(kwargs or {})), modes=["rev"], order=1)(arg0)

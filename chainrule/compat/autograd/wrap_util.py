@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from chainrule.compat.autograd.util import subvals
-
 Function = Callable[..., Any]
+
+
+def subvals(x: Iterable[Any], pairs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
+    """A tuple with other values at some indices."""
+    changed = list(x)
+    for i, value in pairs:
+        changed[i] = value
+    return tuple(changed)
 
 
 def get_name(f: Any) -> str:

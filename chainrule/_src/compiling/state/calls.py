@@ -39,6 +39,7 @@ from chainrule._src.compiling.state.log import INSTEAD
 from chainrule._src.compiling.state.objects import (
     OURS,
     VALUES,
+    are_plain,
     called_again,
     context_value,
     flat,
@@ -69,6 +70,16 @@ def _asked(holder: Any, function: Any, args: tuple[Any, ...]) -> Any:
     return function(holder, *args)
 
 
+def _parts(function: Any) -> tuple[Any, ...]:
+    """What a partial function is made of."""
+    return (function.func, *function.args, *[part for item in function.keywords.items() for part in item])
+
+
+def _consists_of(function: Any, parts: tuple[Any, ...]) -> bool:
+    now = _parts(function)
+    return len(now) == len(parts) and all([x is y for x, y in zip(now, parts, strict=True)])
+
+
 def _is_ours(stack: Stack) -> bool:
     """Whether code of ours runs, which tells parameters apart by ``id``: they are the same in each call."""
     return module_of_code(stack.frame.f_code, stack.frame.f_globals).startswith("chainrule.")
@@ -91,6 +102,8 @@ class Calls(Reads):
     def calls(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
         """A call is about to happen."""
         kind = type(function)
+        if kind is np.ufunc and not keywords and len(args) == function.nin and are_plain(args):
+            return
         if kind is MethodType:
             self.calls(stack, function.__func__, [function.__self__, *args], keywords)
         elif kind is FunctionType:
@@ -109,6 +122,7 @@ class Calls(Reads):
             else:
                 stack.pending = [], False, bool(function.__code__.co_flags & 0x20)
         elif isa(function, functools.partial):
+            self.looked_up(function, functools.partial(_consists_of, parts=_parts(function)), "parts")
             self.calls(stack, function.func, [*function.args, *args], {**function.keywords, **keywords})
         elif isa(function, type):
             self._make(stack, function, args, keywords)

@@ -24,13 +24,14 @@ try:
 except ImportError:  # a Python built without it
     ctypes = None  # type: ignore[assignment]
 
-#: called before an instruction: the frame, the stack, and the instruction
-Look = Callable[["Stack", "Instruction"], None]
+#: called before an instruction; whether it need not be looked at again where the same function runs
+Look = Callable[["Stack", "Instruction"], Any]
 
 _WORD = 8
 #: where a frame's function and its first local lie, in words from the beginning of its record
 LAYOUTS = {(3, 11): (0, 9), (3, 12): (2, 9), (3, 13): (2, 9), (3, 14): (2, 10)}
 _TAGS = 3 if sys.version_info >= (3, 14) else 0  # bits of a reference that are no part of the address
+COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})  # whose functions are made anew
 _NULL: Any = type("Null", (), {"__repr__": lambda self: "<NULL>"})()
 _ENDS = frozenset(
     {
@@ -177,7 +178,11 @@ def _heights(code: CodeType, found: list[dis.Instruction]) -> dict[int, int]:
 
 
 def watched(
-    call: Callable[[], Any], enter: Callable[[FrameType], Any], look: Look, leave: Callable[[Stack], None]
+    call: Callable[[], Any],
+    enter: Callable[[FrameType], Any],
+    look: Look,
+    leave: Callable[[Stack], None],
+    looked_at: Callable[[str], bool] = lambda name: True,
 ) -> Any:
     """Call something, and be told what this thread does meanwhile.
 
@@ -186,16 +191,24 @@ def watched(
             code never are.
         look: called before each instruction of such frames.
         leave: called when such a frame ends, or waits.
+        looked_at: whether instructions of a name are to be looked at; others may be left out, unless something is pending.
     """
-    return (_monitored if hasattr(sys, "monitoring") else _traced)(call, enter, look, leave)
+    if hasattr(sys, "monitoring"):
+        return _monitored(call, enter, look, leave)
+    return _traced(call, enter, look, leave, looked_at)
 
 
 def _traced(
-    call: Callable[[], Any], enter: Callable[[FrameType], Any], look: Look, leave: Callable[[Stack], None]
+    call: Callable[[], Any],
+    enter: Callable[[FrameType], Any],
+    look: Look,
+    leave: Callable[[Stack], None],
+    looked_at: Callable[[str], bool],
 ) -> Any:
     loops = native.loops()
+    tables: dict[tuple[CodeType, int], tuple[bytearray, Any]] = {}  # by function, which is kept
 
-    def begin(frame: FrameType, event: str, arg: Any) -> Any:
+    def begin(frame: FrameType, event: str = "call", arg: Any = None) -> Any:
         if event != "call":
             return None
         wanted = enter(frame)
@@ -203,13 +216,34 @@ def _traced(
             if wanted is None and loops is not None:
                 loops.mark_quiet(frame.f_code)
             return None
-        table = instructions(frame.f_code)
+        code = frame.f_code
+        found = instructions(code)
         stack = Stack(frame)
         frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        if told:
+            function = None if code.co_name in COMPREHENSIONS else function_of(frame)
+            table, _ = tables.get((code, id(function))) or (_to_look_at(code, looked_at), None)
+            if function is not None:
+                tables[code, id(function)] = table, function
+
+            def at(offset: int) -> bool:
+                if offset < 0:
+                    leave(stack)
+                    stack.end()
+                    return False
+                instruction = found[offset]
+                if instruction.height is not None:
+                    stack.height = instruction.height
+                    if look(stack, instruction):
+                        table[offset >> 1] = 0
+                return stack.pending is not None
+
+            frame.f_trace = table, bytearray(1), at  # type: ignore[assignment]
+            return None
 
         def inside(frame: FrameType, event: str, arg: Any) -> Any:
             if event == "opcode":
-                instruction = table[frame.f_lasti]
+                instruction = found[frame.f_lasti]
                 if instruction.height is not None:
                     stack.height = instruction.height
                     look(stack, instruction)
@@ -220,14 +254,25 @@ def _traced(
 
         return inside
 
-    sys.settrace(begin)
+    told = loops is not None and loops.tell(begin)
+    if not told:
+        sys.settrace(begin)
     quieter = loops is not None and loops.quieten(True)
     try:
         return call()
     finally:
         sys.settrace(None)
+        tables.clear()
         if quieter:
             loops.quieten(False)
+
+
+def _to_look_at(code: CodeType, looked_at: Callable[[str], bool]) -> bytearray:
+    """For each instruction of a code object whether it is to be looked at."""
+    table = bytearray(len(code.co_code) >> 1)
+    for offset, instruction in instructions(code).items():
+        table[offset >> 1] = instruction.height is not None and looked_at(instruction.name)
+    return table
 
 
 def _monitored(

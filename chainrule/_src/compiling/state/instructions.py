@@ -15,10 +15,11 @@ from chainrule._src.compiling.state.calls import Calls
 from chainrule._src.compiling.state.frames import Instruction, Stack
 from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, Kind, cell_content
 from chainrule._src.compiling.state.known import CONSTANT, CONTAINERS, is_constant_module, is_lock, module_of_code
-from chainrule._src.compiling.state.objects import OURS, array_value, is_iterator, is_python, isa
+from chainrule._src.compiling.state.objects import OURS, are_plain, array_value, is_iterator, is_python, isa
 
 ndarray = np.ndarray
-Handler = Callable[[Calls, Stack, Instruction], None]
+#: looks at an instruction; whether it reads the same whenever the same function runs it, and so need not be looked at again
+Handler = Callable[[Calls, Stack, Instruction], Any]
 _ELEMENTS = 64  # of one array that are looked at one by one; beyond, all of it is
 
 
@@ -26,10 +27,11 @@ _SUBSCRIPT = 26  # of BINARY_OP, since Python 3.14
 _IN_PLACE = 13  # the first number of BINARY_OP that is an in-place operator
 
 
-def _global(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _global(reads: Calls, stack: Stack, i: Instruction) -> bool:
     names = stack.frame.f_globals
     if not is_constant_module(module_of_code(stack.frame.f_code, names)):
         reads.item(names, i.value)
+    return True
 
 
 def _name(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -45,10 +47,11 @@ def _free(stack: Stack, i: Instruction) -> Any:
     return stack.cell(code.co_freevars.index(i.value))
 
 
-def _deref(reads: Calls, stack: Stack, i: Instruction) -> None:
+def _deref(reads: Calls, stack: Stack, i: Instruction) -> bool:
     cell = _free(stack, i)
     if cell is not None and not is_constant_module(module_of_code(stack.frame.f_code, stack.frame.f_globals)):
         reads.guard(Kind.CELL, cell, None, cell_content(cell))
+    return True
 
 
 def _attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -57,6 +60,8 @@ def _attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
     x, key = stack.top(2), stack.top()
+    if are_plain((x, key)):
+        return
     if type(x) is ndarray:
         if not isa(key, OURS):
             _array_element(reads, stack, x, key)
@@ -65,13 +70,15 @@ def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
             reads.element(x, key)
         else:
             reads.computes(stack, [x, key])
+    elif isa(x, np.void):  # a row of a table, which lies in the table's memory
+        reads.looked_up(x, np.void.tobytes, "whole")
     elif not isa(x, (*CONSTANT, tuple)):
         reads.computes(stack, [x, key])
 
 
 def _array_element(reads: Calls, stack: Stack, x: Any, key: Any) -> None:
     whole = key if type(key) is tuple else (key,)
-    if x.ndim == len(whole) and all(type(k) is int for k in whole):
+    if x.dtype.names is None and x.ndim == len(whole) and all(type(k) is int for k in whole):
         guards = reads.thing_of(x).guards
         if sum(type(name) is tuple and name[0] == "element" for name in guards) < _ELEMENTS:
             at = functools.partial(array_value, key=whole)
@@ -94,6 +101,8 @@ def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
     x, y = stack.top(2), stack.top()
     if i.arg == _SUBSCRIPT:
         _reads_element(reads, stack, i)
+        return
+    if are_plain((x, y)):
         return
     writes = i.arg >= _IN_PLACE and (
         isa(x, (list, set, dict, collections.deque)) or (isa(x, ndarray) and not isa(y, OURS))

@@ -9,6 +9,7 @@ import array
 import collections
 import datetime
 import decimal
+import functools
 import sys
 import types
 import weakref
@@ -76,6 +77,7 @@ IMPURE = _words(
     "load save savez savez_compressed loadtxt savetxt genfromtxt fromfile fromregex memmap open_memmap tofile dump dumps tofile "
     "set_printoptions seterr seterrcall setbufsize set_string_function show_config show_runtime read_csv read_parquet read_pickle "
     "read_json read_excel read_sql to_csv to_pickle to_parquet to_json to_excel loadmat savemat loadarff mmread mmwrite "
+    "geterr geterrcall getbufsize get_printoptions array2string array_str array_repr "
     "set_num_threads set_default_device use_deterministic_algorithms"
 )
 #: functions of NumPy's that write into their first argument
@@ -111,6 +113,7 @@ def module_of_code(code: types.CodeType, names: dict[str, Any]) -> str:
     return "" if code.co_filename.startswith("<doctest ") or not isinstance(module, str) else module
 
 
+@functools.lru_cache(maxsize=4096)
 def is_library(module: str) -> bool:
     """Whether the code of a module is not looked into."""
     return module.partition(".")[0] in _LIBRARIES and not f"{module}.".startswith(_OPEN)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextvars
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import Any
 
 from chainrule._src.api.array import Array
-from chainrule._src.compiling.state.guards import MISSING, elements, lookup
+from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, elements, lookup
 from chainrule._src.compiling.state.known import CONTAINERS, has_numbers, is_library, module_of_code
 from chainrule._src.ops.random import Generator
 from chainrule._src.tape.node import Node
@@ -20,6 +20,15 @@ from chainrule._src.transforms.context import FunctionCtx
 
 VALUES = (Tensor, Array, ArrayLike)
 OURS = (*VALUES, Node, FunctionCtx, Generator)
+
+
+#: of which there is nothing to note where code computes with them
+_PLAIN = IMMUTABLE | {Tensor, Array, slice}
+
+
+def are_plain(operands: Iterable[Any]) -> bool:
+    """Whether there is nothing to note of operands: they are values of ours, numbers and slices."""
+    return _PLAIN.issuperset(map(type, operands))
 
 
 def isa(x: Any, kinds: Any) -> bool:

@@ -39,9 +39,6 @@ _ASIDE = frozenset(
 _STEPS = frozenset({Whole.__call__.__code__})
 
 
-_COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
-
-
 class Watch(Calls):
     """Sees what a function does with Python's objects, from its call on until it ends."""
 
@@ -52,7 +49,13 @@ class Watch(Calls):
     def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function, and see what it does."""
         self.given = {id(x) for x in containers_in((*args, kwargs))}
-        return frames.watched(functools.partial(function, *args, **kwargs), self._enter, self._look, self._leave)
+        return frames.watched(
+            functools.partial(function, *args, **kwargs), self._enter, self._look, self._leave, self._looks_at
+        )
+
+    @staticmethod
+    def _looks_at(name: str) -> bool:
+        return name not in _PASSED and HANDLERS.get(name, unknown) is not None
 
     def _enter(self, frame: FrameType) -> bool | None:
         code = frame.f_code
@@ -69,7 +72,7 @@ class Watch(Calls):
             return False
         if (is_constant_module(module) or module.startswith("namedtuple_")) and self._within_library(frame):
             return False
-        if code.co_name in _COMPREHENSIONS:
+        if code.co_name in frames.COMPREHENSIONS:
             return True
         function = frames.function_of(frame)
         if type(function) is FunctionType and not is_constant_module(module):
@@ -114,15 +117,14 @@ class Watch(Calls):
         self.settle(stack, None)
         self.now = None
 
-    def _look(self, stack: Stack, i: Instruction) -> None:
+    def _look(self, stack: Stack, i: Instruction) -> Any:
         if self.reason is not None:
-            return
+            return None
         self.now = stack
         if stack.pending is not None and not (CALLS_TWICE and i.name == "CALL"):
             self.settle(stack, stack.top() if i.height else None)
         handler = HANDLERS.get(i.name, unknown)
-        if handler is not None:
-            handler(self, stack, i)
+        return None if handler is None else handler(self, stack, i)
 
     def settle(self, stack: Stack, result: Any) -> None:
         """What became of the last instruction's plain arrays: what gave a view of them was not computed with."""
@@ -150,7 +152,11 @@ class TypeWatch(Watch):
             return None
         return not is_constant_module(module) and self.reason is None
 
-    def _look(self, stack: Stack, i: Instruction) -> None:
+    @staticmethod
+    def _looks_at(name: str) -> bool:
+        return name in _ASKING and name not in _PASSED
+
+    def _look(self, stack: Stack, i: Instruction) -> Any:
         if self.reason is None and i.name in _ASKING:
             self.now = stack
             HANDLERS[i.name](self, stack, i)  # type: ignore[misc]
@@ -168,4 +174,6 @@ class TypeWatch(Watch):
             super().attribute(x, name)
 
 
+#: what is looked at as another instruction
+_PASSED = frozenset({"CALL"} if CALLS_TWICE else ())
 _ASKING = frozenset({"PUSH_EXC_INFO", "PRECALL", "CALL", "CALL_KW", "LOAD_ATTR", "LOAD_METHOD"})

@@ -1,0 +1,191 @@
+"""The rooms of the package as its imports draw them: who uses whom, and whether there are circles of files.
+
+python tools/rooms.py            draw docs/assets/rooms.svg
+python tools/rooms.py --check    fail if that picture is not what the imports say
+python tools/rooms.py --circles  print the files that import each other, counting imports in functions
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PICTURE = ROOT / "docs" / "assets" / "rooms.svg"
+PRIVATE = "chainrule._src"
+Edges = dict[str, set[str]]
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package, by its name; the extension is what its stub says."""
+    found = {}
+    for path in (ROOT / "chainrule").rglob("*.py*"):
+        if path.suffix == ".py" or (path.suffix == ".pyi" and not path.with_suffix(".py").exists()):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            found[name.removesuffix(".__init__")] = path
+    return found
+
+
+class _Reader(ast.NodeVisitor):
+    """The imports of a file: when it is loaded, in functions, and for type checkers alone."""
+
+    def __init__(self, own: str, known: dict[str, Path]) -> None:
+        self.own, self.known, self.kind = own, known, "loading"
+        self.found: dict[str, set[str]] = {"loading": set(), "calling": set(), "typing": set()}
+
+    def add(self, name: str) -> None:
+        if name in self.known and name != self.own:
+            self.found[self.kind].add(name)
+
+    def within(self, kind: str, node: ast.AST) -> None:
+        before, self.kind = self.kind, kind
+        self.generic_visit(node)
+        self.kind = before
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self.add(alias.name)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        for alias in node.names:
+            full = f"{node.module}.{alias.name}"
+            self.add(full if full in self.known else str(node.module))
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if ast.unparse(node.func).endswith("import_module") and node.args and isinstance(node.args[0], ast.Constant):
+            self.add(str(node.args[0].value))
+        self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self.within("calling", node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        self.within("calling", node)
+
+    def visit_If(self, node: ast.If) -> None:
+        if "TYPE_CHECKING" in ast.unparse(node.test):
+            self.within("typing", node)
+        else:
+            self.generic_visit(node)
+
+
+def imports(*kinds: str) -> Edges:
+    """Module -> what it imports when it is loaded ("loading"), in functions ("calling"), for type checkers ("typing")."""
+    known = modules()
+    edges: Edges = {}
+    for name, path in known.items():
+        reader = _Reader(name, known)
+        if path.suffix == ".py":
+            reader.visit(ast.parse(path.read_text(encoding="utf-8")))
+        edges[name] = set().union(*(reader.found[kind] for kind in kinds))
+    return edges
+
+
+def circles(edges: Edges) -> list[set[str]]:
+    """The sets of modules that lead to each other."""
+
+    def reach(start: str) -> set[str]:
+        seen: set[str] = set()
+        waiting = [start]
+        while waiting:
+            for after in edges.get(waiting.pop(), ()):
+                if after not in seen:
+                    seen.add(after)
+                    waiting.append(after)
+        return seen
+
+    reached = {name: reach(name) for name in edges}
+    found = {frozenset(b for b in reached[a] if a in reached[b]) for a in edges if a in reached[a]}
+    return sorted(map(set, found), key=sorted)
+
+
+def floors() -> list[str]:
+    """The rooms, from the top: as import-linter's contract has them."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    layers = next(c["layers"] for c in contracts if c.get("containers") == [PRIVATE])
+    return [room.strip() for layer in layers for room in layer.split("|")]
+
+
+def uses() -> Edges:
+    """Room -> the rooms below that it imports from."""
+    found: Edges = defaultdict(set)
+    for name, others in imports("loading", "calling").items():
+        for other in others:
+            a, b = (
+                x.removeprefix(PRIVATE + ".").split(".")[0] if x.startswith(PRIVATE + ".") else ""
+                for x in (name, other)
+            )
+            if a and b and a != b:
+                found[a].add(b)
+    return found
+
+
+def upward() -> set[tuple[str, str]]:
+    """The pairs of rooms of which the lower one loads something of the higher one, in a function and by its name."""
+    rooms = floors()
+    return {(a, b) for a, others in uses().items() for b in others if rooms.index(b) < rooms.index(a)}
+
+
+def picture() -> str:
+    """A row for each room, the highest first, and a dot in the column of each room that it uses."""
+    rooms, used = floors(), uses()
+    left, cell, top, wide = 98, 22, 92, 470
+    columns = {room: left + wide + cell * i for i, room in enumerate(rooms)}
+    rows = {room: top + cell * i for i, room in enumerate(rooms)}
+    width, height = left + wide + cell * len(rooms) + 30, top + cell * len(rooms)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+        "<title>Which rooms of chainrule use which: every dot is right of the diagonal; a ring is loaded by name, later</title>",
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
+    ]
+    for room in rooms:
+        x, y = columns[room] + cell / 2, rows[room] + cell / 2
+        parts.append(f'<text transform="rotate(-60 {x:g} {top - 8})" x="{x:g}" y="{top - 8}" fill="#333">{room}</text>')
+        parts.append(f'<rect x="0" y="{rows[room] + 1}" width="{width}" height="{cell - 2}" fill="#f1f3f7"/>')
+        parts.append(f'<text x="6" y="{y + 4:g}" font-weight="bold" fill="#1f3a5f">{room}</text>')
+        parts.append(f'<text x="{left}" y="{y + 4:g}" fill="#333">{_about(room)}</text>')
+        parts.append(f'<rect x="{x - 8:g}" y="{y - 8:g}" width="16" height="16" fill="#c9d3e3"/>')
+    for room in rooms:
+        for other in rooms:
+            if other in used[room]:
+                below = rooms.index(other) > rooms.index(room)
+                look = 'fill="#1f3a5f"' if below else 'fill="none" stroke="#c00" stroke-width="2"'
+                x, y = columns[other] + cell / 2, rows[room] + cell / 2
+                parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="5" {look}/>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _about(room: str) -> str:
+    """The first sentence of a room's docstring."""
+    path = ROOT / "chainrule" / "_src" / room / "__init__.py"
+    doc = (
+        ast.get_docstring(
+            ast.parse((path if path.exists() else path.parent.with_suffix(".py")).read_text(encoding="utf-8"))
+        )
+        or ""
+    )
+    first = re.split(r"(?<=\.)\s", doc.replace("\n", " "))[0].rstrip(".")
+    return first.replace("`", "").replace("&", "&amp;").replace("<", "&lt;")
+
+
+def main(option: str = "") -> int:
+    if option == "--circles":
+        for circle in circles(imports("loading", "calling")):
+            print(*sorted(circle))
+    elif option == "--check":
+        if not PICTURE.exists() or PICTURE.read_text(encoding="utf-8") != picture():
+            print(f"{PICTURE.relative_to(ROOT)} is out of date: python tools/rooms.py")
+            return 1
+    else:
+        PICTURE.write_text(picture(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
