@@ -110,7 +110,7 @@ sanitize: build/backend | $(V)/bin/python
 build/backend: | $(V)/bin/python
 	@$(V)/bin/python -m pip install --quiet --target $@ "setuptools>=77" "numpy>=2.0"
 
-# the table of lines in docs/architecture.md
+# the table of lines in docs/architecture.md; budgets (tools/size.json) of what has shrunk become smaller
 size: | $(V)/bin/python
 	$(V)/bin/python tools/size.py --write
 
