@@ -33,7 +33,7 @@ bench: $(VB)/.has-bench
 
 # every row of the table with every other library's arrays; what came out goes to tools/foreign.json and docs/operators.md
 foreign: $(V)/.has-foreign
-	$(V)/bin/python -m chainrule.testing.foreign --write tools/foreign.json $(ARGS)
+	$(V)/bin/python -m tests.foreign.checking --write tools/foreign.json $(ARGS)
 	$(V)/bin/python tools/operators.py
 
 # fits on data larger than the memory of two processes, one of which is killed on the way; then the example
@@ -68,7 +68,7 @@ clients:
 
 # every rule of the table, spoilt on purpose: which of them no check finds wrong
 mutate: $(V)/.has-test
-	$(V)/bin/python -m chainrule.testing.mutate $(ARGS)
+	$(V)/bin/python -m tests.table.mutate $(ARGS)
 
 # on a computer with a GPU of NVIDIA's: the samples of all rows and operations on it, and how long gradients take
 cuda: $(V)/.has-cuda $(V)/.has-test
@@ -110,7 +110,7 @@ sanitize: build/backend | $(V)/bin/python
 build/backend: | $(V)/bin/python
 	@$(V)/bin/python -m pip install --quiet --target $@ "setuptools>=77" "numpy>=2.0"
 
-# the table of lines in docs/architecture.md
+# the table of lines in docs/architecture.md; budgets (tools/size.json) of what has shrunk become smaller
 size: | $(V)/bin/python
 	$(V)/bin/python tools/size.py --write
 

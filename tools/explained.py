@@ -26,6 +26,7 @@ from chainrule import nn
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "explained"
 SCREENS = {"wide": (1280, 860, "light"), "narrow": (400, 860, "dark")}
 rng = np.random.default_rng(0)
+cr.manual_seed(0)
 
 
 def seed() -> Any:

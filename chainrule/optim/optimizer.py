@@ -163,7 +163,7 @@ def penalized(grad: Tensor, p: Tensor, group: Group) -> Tensor:
 def move(mean: Tensor, grad: Tensor, beta: Any) -> Tensor:
     """Keep so much of a mean, and take the rest from a gradient."""
     if isinstance(beta, Tensor):
-        return mean.copy_(bind(arithmetic.lerp, (mean, grad, 1 - beta), {}))
+        return mean.copy_(bind(arithmetic.lerp, (mean, grad, cast(1 - beta, beside(mean))), {}))
     return mean.lerp_(grad, 1 - beta)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.testing.foreign import KINDS
+from tests.foreign.checking import KINDS
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install chainrule[dask]")
 

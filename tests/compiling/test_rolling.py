@@ -129,6 +129,22 @@ def test_a_plan_does_not_grow_with_its_loop(function):
     assert sizes[0] == sizes[1]
 
 
+def test_views_of_times_round_that_are_not_shown_are_not_shown():
+    def squares(a, x):  # the way back goes through the rows of what was stacked
+        path = []
+        for row in x:
+            a = np.tanh(a * row) + a
+            path.append(a)
+        return np.sum((np.stack(path) - x) ** 2)
+
+    sizes = []
+    for count in (20, 60):
+        compiled, x = cr.compile(cr.grad(squares)), np.resize(X, (count, 4))
+        compiled(A, x)
+        sizes.append(len(compiled.plan(A, x).steps))
+    assert sizes[1] - sizes[0] == 40  # what is stacked
+
+
 def test_what_nobody_needs_later_has_one_place():
     forward, backward = of(rows)[1], of(cr.grad(rows))[1]
     assert forward.memory < 20 * 64 < backward.memory

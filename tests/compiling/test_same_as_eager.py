@@ -477,3 +477,21 @@ def caught(attempt):
 )
 def test_exceptions_that_are_handled_are_those_of_plain_arrays(attempt):
     held(caught(attempt), (np.arange(4.0),), (np.arange(4.0) + 1,))
+
+
+@pytest.mark.parametrize(
+    "function", [np.isfinite, np.isnan, np.isinf, np.signbit, np.negative], ids=lambda f: f.__name__
+)
+def test_loops_that_are_wrong_where_results_do_not_lie_side_by_side(function):
+    a = np.arange(51, dtype="f4").reshape(17, 3)[::-1]
+    b = a * 1
+    b[5, 2] = np.nan
+    held(lambda a: function(a), (a,), (np.flip(np.flip(b, 0).copy(), 0),))
+
+
+def test_each_of_many_branches_has_its_own_arrays():
+    def function(a):
+        read = np.array(a)
+        return np.matmul(a, read.T)
+
+    held(function, *[(R.standard_normal(8)[::2],) for _ in range(4)])

@@ -552,6 +552,106 @@ kind(
 )
 
 
+# -- what stands behind objects ------------------------------------------------------------------------------------------
+
+
+class Meta(type):
+    k = 2.0
+
+
+class Two:
+    def k(self):
+        return 2.0
+
+
+class Five:
+    def k(self):
+        return 5.0
+
+
+class Grid(np.ndarray):
+    k = 2.0
+
+
+def referred(make):
+    thing = _with(Two(), v=2.0)
+    return [thing, make(thing)]
+
+
+def cell():
+    k = 2.0
+    return lambda: k
+
+
+def tried_and_ended(s):
+    try:
+        try:
+            raise KeyError
+        finally:
+            k = s[0]
+    except KeyError:
+        return k + s[0]
+
+
+def by_recursion(s, depth=3):
+    return s[0] if depth == 0 else by_recursion(s, depth - 1)
+
+
+def table():
+    return np.array([(2.0, 3)], dtype=[("k", "f8"), ("n", "i4")])
+
+
+class WithCompiled:
+    k = 2.0
+
+    @cr.compile
+    def method(self, x):
+        return x * self.k
+
+
+kind(
+    "attribute of a metaclass",
+    lambda: setattr(Meta, "k", 2.0) or Meta("C", (), {}),
+    lambda s: s.k,
+    lambda s: setattr(Meta, "k", 5.0),
+)
+kind("class of an object", lambda: Two(), lambda s: s.k(), attr("__class__", Five))
+kind("bases of a class", lambda: type("C", (Two,), {}), lambda s: s().k(), attr("__bases__", (Five,)))
+kind("cell", cell, lambda s: s(), lambda s: setattr(s.__closure__[0], "cell_contents", 5.0))
+kind(
+    "state of a partial",
+    lambda: functools.partial(operator.mul, 2.0),
+    lambda s: s(1.0),
+    lambda s: s.__setstate__((operator.mul, (5.0,), {}, {})),
+)
+kind(
+    "function of a module", lambda: _with(types.ModuleType("m"), k=lambda: 2.0), lambda s: s.k(), attr("k", lambda: 5.0)
+)
+kind("field of a row of a table", table, lambda s: s[0]["k"], lambda s: s["k"].__setitem__(0, 5.0))
+kind("row of a table", lambda: table()[0], lambda s: s["k"], put("k", 5.0))
+kind("attribute of a subclass of arrays", lambda: np.ones(1).view(Grid), lambda s: s.k, attr("k", 5.0))
+kind("memoryview", lambda: memoryview(bytearray(b"25")), lambda s: float(s[0]), put(0, 53))
+kind("recursion", lambda: [2.0], by_recursion, put(0, 5.0))
+kind("finally", lambda: [2.0], tried_and_ended, put(0, 5.0))
+kind("arguments of an exception", lambda: ValueError(2.0), lambda s: s.args[0], attr("args", (5.0,)))
+kind(
+    "MappingProxyType",
+    lambda: (lambda d: [d, types.MappingProxyType(d)])({"k": 2.0}),
+    lambda s: s[1]["k"],
+    lambda s: s[0].update(k=5.0),
+)
+kind("a compiled method", WithCompiled, lambda s: s.method(np.float64(1.0)), attr("k", 5.0))
+kind(
+    "np.geterr",
+    lambda: np.seterr(over="warn"),
+    lambda s: 2.0 + (np.geterr()["over"] == "warn"),
+    lambda s: np.seterr(over="ignore"),
+    EAGER,
+)
+kind("np.array2string", lambda: None, lambda s: 1.0 * len(np.array2string(X)), lambda s: None, EAGER)
+kind("weakref of an object", lambda: referred(weakref.ref), lambda s: s[1]().v, lambda s: setattr(s[0], "v", 5.0))
+
+
 # -- the world -----------------------------------------------------------------------------------------------------------
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default=2.0)

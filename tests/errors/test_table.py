@@ -19,7 +19,7 @@ PACKAGE = Path(cr.__file__).parent
 def test_a_row_reads_its_parameters_and_says_what_is_known(name):
     _, kind, text = rows()[name]
     assert kind == "warning" or issubclass(getattr(kinds, kind, None) or getattr(builtins, kind), Exception)
-    known = {*inspect.signature(message(name)).parameters, "here", "program", "step"}
+    known = {*inspect.signature(message(name)).parameters, "here", "program", "loop"}
     for field, shown in re.findall(r"(?<!\{)\{(\w+)[^:{}!]*(?:![rs])?(?::([^{}]*))?\}", text):
         assert field in known, (name, field)
         assert not shown or shown in SHOWN or shown[0] in "?+", (name, shown)

@@ -51,6 +51,22 @@ def test_backward_was_called_on_something_else():
     del c
 
 
+def test_the_first_use_is_named_and_what_exists_is_proposed():
+    w = cr.ones(2, requires_grad=True)
+    y = cr.exp(
+        w * 3  # first
+    ).tanh()
+    why = w.why()
+    assert "y = tanh uses it, through mul (test_why.py:" in why.reason and markers(why) == ["first"]
+    assert why.advice.startswith("Call y.sum().backward(), or")
+    loss = y.sum()
+    other = (w * 2).sum()
+    assert w.why().advice == "Call other.backward()."
+    del other
+    assert w.why().advice == "Call loss.backward()."
+    del loss
+
+
 def test_nothing_uses_it(x):
     assert x.why().reason == "x.grad is None: no backward() has reached x."
     assert "Nothing among your variables" in x.why().advice

@@ -10,7 +10,7 @@ import pytest
 
 from chainrule._src.rules.kinds import elementwise, linear
 from chainrule._src.rules.primitive import TABLE, call
-from chainrule.testing import foreign
+from tests.foreign import checking
 
 RESULTS = json.loads((Path(__file__).parents[2] / "tools" / "foreign.json").read_text())
 QUICK = ["cholesky", "cholesky_info", "det", "getitem", "median", "softmax"]
@@ -24,8 +24,8 @@ def test_no_row_has_a_defect() -> None:
 @pytest.mark.parametrize("kind", ["Dask", "unyt"])
 @pytest.mark.parametrize("name", QUICK)
 def test_row(name: str, kind: str) -> None:
-    pytest.importorskip(foreign.KINDS[kind].package)
-    result = foreign.row_on(TABLE[name], foreign.KINDS[kind])
+    pytest.importorskip(checking.KINDS[kind].package)
+    result = checking.row_on(TABLE[name], checking.KINDS[kind])
     assert result.word == RESULTS[name][kind], result.first("defect") or result.first("refuses")
 
 
@@ -37,7 +37,7 @@ def test_a_row_that_computes_is_found() -> None:
         """The elements, read on the way."""
         return x * float(np.sum(np.asarray(getattr(x, "payload", x))) != 0)
 
-    found = foreign.row_on(reads, foreign.KINDS["Dask"])
+    found = checking.row_on(reads, checking.KINDS["Dask"])
     assert found.word == "defect" and "Converted: a Dask array was computed" in found.first("defect")
 
 
@@ -49,7 +49,7 @@ def test_a_row_that_is_wrong_is_found() -> None:
         """The elements, with another derivative for other libraries' arrays."""
         return np.positive(x)
 
-    assert foreign.row_on(another, foreign.KINDS["unyt"]).word == "defect"
+    assert checking.row_on(another, checking.KINDS["unyt"]).word == "defect"
 
 
 def test_a_row_that_loses_units_is_found() -> None:
@@ -60,4 +60,4 @@ def test_a_row_that_loses_units_is_found() -> None:
         """One more, of whatever unit."""
         return x + getattr(x, "payload", x) / getattr(x, "payload", x) * getattr(getattr(x, "payload", 1), "units", 1)
 
-    assert "in metres" in foreign.row_on(more, foreign.KINDS["unyt"]).first("defect")
+    assert "in metres" in checking.row_on(more, checking.KINDS["unyt"]).first("defect")

@@ -17,8 +17,8 @@ import numpy as np
 
 import chainrule as cr
 from chainrule._src.rules.primitive import TABLE
-from chainrule.testing import foreign
 from chainrule.testing.rulecheck import every_sample
+from tests.foreign import checking
 
 from . import making
 from .judging import Failure, Outcome, close
@@ -101,13 +101,13 @@ def _row(statement: Statement) -> Outcome:
         return Outcome([], [])
     prim, rng = TABLE[name], random.Random(int(seed))
     sample = every_sample(prim)[int(at)]
-    kind = foreign.KINDS["Dask"]
-    positions = foreign.positions(sample, kind)
+    kind = checking.KINDS["Dask"]
+    positions = checking.positions(sample, kind)
     if not positions:
         return Outcome([], [])
     operands = rng.choice(positions)
     make = kind.makes[0] if name in SIGNS else functools.partial(_cut, rng)
-    outcome = foreign.check(prim, sample, kind, operands, make)
+    outcome = checking.check(prim, sample, kind, operands, make)
     if outcome.result == "refuses" or (outcome.result == "defect" and "compute_chunk_sizes" in outcome.said):
         return Outcome([], [statement])
     if outcome.result == "defect":
@@ -136,7 +136,7 @@ def _function(program: list[Statement]) -> Outcome:
     lazy = _cut(rng, env["x"])
     about = f"{program[-2].text}\n# in chunks {lazy.chunks}"
     try:
-        with foreign.KINDS["Dask"].guard():
+        with checking.KINDS["Dask"].guard():
             got = cr.value_and_grad(env["f"])(lazy)
         found = list(_computed(got))
     except Exception as error:

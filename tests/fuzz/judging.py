@@ -136,7 +136,7 @@ OF_NUMPY = [
     ("value", "setting an array element with a sequence|'(float|int)' object has no attribute '\\w+'", _ELEMENTS),
     ("value", "float\\(\\) of an array that carries a derivative", _ELEMENTS),
     ("value", r"np\.asarray\(\) would drop the derivative", "`np.array([a, b])` of arrays that carry derivatives"),
-    ("value", "reduction operation '\\w+' does not have an identity", _ELEMENTS),
+    ("value", "reduction operation '\\w+' does not have an identity|float division by zero", _ELEMENTS),
 ]
 
 

@@ -91,6 +91,10 @@ CASES = {
         "x = torch.vmap(lambda a: torch.zeros_like(a))(torch.ones(3, 2))\nx[0] += 1\nresult = x",
         [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]],
     ),
+    "so can what they share that has a history": (
+        "c = torch.ones(2, requires_grad=True) * 2\nx = torch.vmap(lambda a: c * 1)(torch.ones(1))\nx[x > 0] = 3.0\nresult = x",
+        [[3.0, 3.0]],
+    ),
     "inner promotes numbers": (
         "result = str(torch.inner(torch.tensor(1.), torch.tensor([2.], dtype=torch.float64)).dtype).split('.')[-1]",
         "float64",

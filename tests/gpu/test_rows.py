@@ -12,8 +12,8 @@ import pytest
 import chainrule as cr
 from chainrule._src.ops import scipy_special
 from chainrule._src.rules.primitive import TABLE, Primitive
-from chainrule.testing import foreign
 from chainrule.testing.rulecheck import every_sample
+from tests.foreign import checking
 
 #: rows of the table that CuPy has nothing for: they say so
 REFUSED = {
@@ -48,10 +48,10 @@ LACKING = BESSEL | {
 }  # fmt: skip
 
 
-def outcomes(prim: Primitive, most: int | None) -> list[foreign.Outcome]:
-    kind = foreign.KINDS["CuPy"]
+def outcomes(prim: Primitive, most: int | None) -> list[checking.Outcome]:
+    kind = checking.KINDS["CuPy"]
     samples = list(every_sample(prim))[:most]
-    return [foreign.check(prim, sample, kind, at) for sample in samples for at in foreign.positions(sample, kind)]
+    return [checking.check(prim, sample, kind, at) for sample in samples for at in checking.positions(sample, kind)]
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))

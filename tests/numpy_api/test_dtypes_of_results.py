@@ -70,3 +70,23 @@ def test_whole_units_of_time_have_no_derivative(transform):
             transform(f, np.array([1.0, 2.0]))
     value = transform(lambda x: x * (dt / np.timedelta64(1, "h")), np.array([1.0, 2.0]))[0]
     assert value.tolist() == [36.0, 72.0]
+
+
+SMALL = [np.array([[2, 1], [3, 1]], dtype) for dtype in (np.int8, np.uint8, np.int32, bool)]
+OF_INTEGERS = {
+    "angle": np.angle,
+    "matrix_power": lambda x: np.linalg.matrix_power(x, 3),
+    "vdot": lambda x: np.vdot(x, x),
+    "vecdot": lambda x: np.vecdot(x, x),
+    "correlate": lambda x: np.correlate(x[0], x[1], "same"),
+    "isclose": lambda x: np.isclose(x, x[::-1]),
+    "modf": lambda x: np.modf(x)[0],
+}
+
+
+@pytest.mark.parametrize("x", SMALL, ids=lambda x: x.dtype.name)
+@pytest.mark.parametrize("name", OF_INTEGERS)
+def test_integers_and_booleans(name, x):
+    wanted, found = OF_INTEGERS[name](x), OF_INTEGERS[name](cr.Array(x))
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(np.asarray(found), wanted)

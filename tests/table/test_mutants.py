@@ -2,7 +2,7 @@
 
 from chainrule._src.rules import kinds
 from chainrule.testing import rulecheck
-from chainrule.testing.mutate import every_mutant, main, mutants
+from tests.table.mutate import every_mutant, main, mutants
 
 
 def test_every_wrong_rule_is_found():

@@ -377,7 +377,18 @@ class Native:
                 shown += steps[at : last + 1]
                 loops.append((steps[first], steps[last], count))
                 at = end + 1
-        return shown + steps[at:], loops
+        shown += steps[at:]
+        return (self._without_views_of_others(shown) if loops else shown), loops
+
+    def _without_views_of_others(self, shown: list[Step]) -> list[Step]:
+        """The steps without views that no other one of them takes: those of times round that are not shown."""
+        needed = set(self._lowering.outputs)
+        kept = []
+        for step in reversed(shown):
+            if not step.view or not needed.isdisjoint(step.writes):
+                needed.update(step.reads)
+                kept.append(step)
+        return kept[::-1]
 
     # -- one call ----------------------------------------------------------------------------------------------------
 

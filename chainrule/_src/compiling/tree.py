@@ -281,7 +281,9 @@ def _number_alike(recording: Recording, sources: dict[int, Any]) -> None:
     every = [*recording.sources, *recording.constants, *[var for call in recording.calls for var in call.results]]
     numbered = {var.number: var for var in every}
     wanted = {
-        var: next((-number for number, known in sources.items() if _same_source(known, source)), var.number + _APART)
+        var: next(
+            (-number for number, known in sources.items() if _same_source(known, source)), _unused(var.number, sources)
+        )
         for var, source in recording.sources.items()
         if not _same_source(sources.get(-var.number), source)
     }
@@ -290,6 +292,14 @@ def _number_alike(recording: Recording, sources: dict[int, Any]) -> None:
         if other is not None and other not in wanted:
             other.number += _APART
         var.number = number
+
+
+def _unused(number: int, sources: dict[int, Any]) -> int:
+    """Another number, that no array has which any recording of the tree starts from."""
+    number += _APART
+    while -number in sources:
+        number += _APART
+    return number
 
 
 def _same_source(x: Any, y: Any) -> bool:

@@ -94,27 +94,23 @@ def _inside(selectors: str) -> str:
 
 
 def _answer(plan: dict[str, Any], flow: Flow) -> str:
-    gradients = "".join(_gradient(plan, key) for key in plan["gradients"])
-    if plan["folds"] is not None:
-        return _long_answer(plan, flow, gradients)
-    derived = "".join(f"<li>{line}</li>" for line in _derivation(plan))
-    return (
-        f"<h1>{_question(plan)}</h1>{_lede(plan)}"
-        f"<div class='hero'><div class='given'><h2>You supplied</h2>{_given(plan, flow)}</div>"
-        f"<div class='derived'><h2>The chain rule, back from the output</h2><ol>{derived}</ol>{_check(plan, flow)}{_elements(plan)}</div>"
-        f"<div class='got'><h2>You get</h2>{gradients}</div></div>{_made_of(plan)}"
-    )
-
-
-def _long_answer(plan: dict[str, Any], flow: Flow, gradients: str) -> str:
-    """Of a long pass: what the gradients are made of."""
-    got = f"<div class='several'>{gradients}</div>"
-    if len(plan["gradients"]) > GRADIENTS:
+    """What was given, the equations (of a long pass what the gradients are made of), and the gradients; many of those have less room."""
+    long, many = plan["folds"] is not None, len(plan["gradients"]) > GRADIENTS
+    got, made = "".join(_gradient(plan, key) for key in plan["gradients"]), _made_of(plan)
+    if long or many:
+        got = f"<div class='several'>{got}</div>"
+    if many:
         got = f"<details><summary>{len(plan['gradients'])} gradients</summary>{got}</details>"
+    check, derived = _check(plan, flow), made
+    if long:
+        got, made = got + check, ""
+    else:
+        equations = "".join(f"<li>{line}</li>" for line in _derivation(plan))
+        derived = f"<h2>The chain rule, back from the output</h2><ol>{equations}</ol>{check}{_elements(plan)}"
     return (
         f"<h1>{_question(plan)}</h1>{_lede(plan)}"
-        f"<div class='hero long'><div class='given'><h2>You supplied</h2>{_given(plan, flow)}</div>"
-        f"<div class='got'><h2>You get</h2>{got}{_check(plan, flow)}</div><div class='derived'>{_made_of(plan)}</div></div>"
+        f"<div class='hero{' long' * (long or many)}'><div class='given'><h2>You supplied</h2>{_given(plan, flow)}</div>"
+        f"<div class='derived'>{derived}</div><div class='got'><h2>You get</h2>{got}</div></div>{made}"
     )
 
 

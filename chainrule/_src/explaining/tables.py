@@ -11,6 +11,7 @@ import numpy as np
 from chainrule._src.explaining.markup import escape
 
 MOST_DECIMALS = 4
+SMALL = 1e-3  # below it a number is written in powers of ten, where decimals would change it by more than a hundredth
 FIGURE, POINT = "\u2007", "\u2008"  # spaces as wide as a digit, as a point
 TALL, SHOWN = 16, 8  # rows: of a table that is shown whole, and of others
 
@@ -57,11 +58,11 @@ def written(item: Any, places: int, *, single: bool = False) -> str:
     if math.isinf(item):
         return "inf" if item > 0 else "−inf"
     size = abs(item)
-    if size >= 1e9 or (0 < size < 0.5 * 10.0**-places):
+    known = min(places, max(8 - len(str(int(size))), 0)) if single else places
+    if size >= 1e9 or (size < SMALL and abs(round(item, known) - item) > 0.01 * size):
         mantissa, exponent = f"{item:.3e}".split("e")
         text = f"{mantissa}e{int(exponent)}"
     else:
-        known = min(places, max(8 - len(str(int(size))), 0)) if single else places
         text = f"{item:.{known}f}" + FIGURE * (places - known) + POINT * (places > known == 0)
     if not float(text):
         text = text.lstrip("-")

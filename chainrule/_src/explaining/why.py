@@ -104,7 +104,7 @@ class _Answer:
     def _leaf(self) -> Why:
         name, leaf = self.name, self.tensor._edge
         users = self._users(leaf)
-        said = [f"{f.name} = {_op_of(f.thing)} uses it{self._at(self.names.line(f.thing))}" for f in users[:_SHOWN]]
+        said = [self._use(f, reader) for f, reader in users[:_SHOWN]]
         cuts = [f for f in self.names.found if self._cut_off(f)]
         if leaf.added:
             times = _times(leaf.added)
@@ -113,32 +113,48 @@ class _Answer:
             reason = f"no backward() has reached {name}."
         if said:
             reason += " " + "; ".join(said) + "."
-            last = users[0].name
-            call = f"{last}.sum().backward()" if users[0].thing.shape else f"{last}.backward()"
-            advice = f"Call {call}, or backward() on a number that is computed from {last}."
-            return self._none(reason, self._backward_elsewhere(users) or advice)
+            first = users[0][0].name
+            advice = f"Call {first}.sum().backward(), or backward() on a number that is computed from {first}."
+            number = self._number(leaf)
+            if number:
+                advice = f"Call {number}.backward()."
+            return self._none(reason, self._backward_elsewhere([f for f, _ in users]) or advice)
         if cuts:
             cut = cuts[0]
             return self._none(f"{reason} {cut.name} was computed from it, but {cut.thing._cut}.")
         advice = "Nothing among your variables was computed from it."
         return self._none(reason, self._backward_elsewhere([]) or advice)
 
-    def _users(self, leaf: Any) -> list[Found]:
-        """The variables that were computed from a leaf, with no other variable between."""
-        named = [(getattr(f.thing, "_edge", None), f) for f in self.names.found]
-        made = [(edge.seq, f) for edge, f in named if edge is not None and type(edge) is not Leaf]
+    def _use(self, found: Found, reader: Any) -> str:
+        """Which operation reads it, on the way to a variable."""
+        by = "" if reader is found.thing._edge else f", through {_op_name(reader)}"
+        return f"{found.name} = {_op_of(found.thing)} uses it{by}{self._at(self.names.line(reader))}"
+
+    def _computed(self) -> list[Found]:
+        """The variables that operations made, oldest first."""
+        made = [f for f in self.names.found if type(getattr(f.thing, "_edge", None)) not in (type(None), Leaf)]
+        return sorted(made, key=lambda f: int(f.thing._edge.seq))
+
+    def _number(self, leaf: Any) -> str:
+        """The variable that holds the last number that depends on a leaf."""
+        numbers = (f for f in reversed(self._computed()) if f.thing.shape == ())
+        return next((f.name for f in numbers if leaf in reachable([f.thing._edge])), "")
+
+    def _users(self, leaf: Any) -> list[tuple[Found, Any]]:
+        """The variables that were computed from a leaf, with no other variable between; each with the operation that reads it first."""
         users = []
-        for _, found in sorted(made, key=lambda pair: pair[0]):
-            seen, stack = set(), list(found.thing._edge.edges)
+        for found in self._computed():
+            seen, stack, readers = set[Any](), [found.thing._edge], []
             while stack:
                 edge = stack.pop()
-                if edge is leaf:
-                    users.append(found)
-                    break
-                if edge is None or edge in seen or self.names.of(edge) is not None:
-                    continue
-                seen.add(edge)
-                stack.extend(edge.edges)
+                if leaf in edge.edges:
+                    readers.append(edge)
+                for below in edge.edges:
+                    if below not in seen and below is not None and self.names.of(below) is None:
+                        seen.add(below)
+                        stack.append(below)
+            if readers:
+                users.append((found, min(readers, key=lambda edge: int(edge.seq))))
         return users
 
     def _cut_off(self, found: Found) -> bool:
@@ -294,8 +310,11 @@ def _times(n: int) -> str:
 
 
 def _op_of(tensor: Any) -> str:
-    node = tensor.grad_fn
-    return "" if node is None else str(getattr(node.prim, "name", "") or node.name())
+    return "" if tensor.grad_fn is None else _op_name(tensor.grad_fn)
+
+
+def _op_name(node: Any) -> str:
+    return str(getattr(node.prim, "name", "") or node.name())
 
 
 _OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.MatMult: "matmul"}

@@ -435,12 +435,12 @@ jacobian_not_square(J) -> LinAlgError
     or np.linalg.lstsq.
 singular_inverse(element, k) -> LinAlgError
     linalg.inv: {element}The diagonal element {k} is zero, the inversion could not be completed because the input matrix is
-    singular{here}{step}. pinv gives the pseudoinverse.
+    singular{here}{loop}. pinv gives the pseudoinverse.
 not_positive_definite(element, k) -> LinAlgError
     linalg.cholesky: {element}The factorization could not be completed because the input is not positive-definite (the leading
-    minor of order {k} is not positive-definite){here}{step}.
+    minor of order {k} is not positive-definite){here}{loop}.
 singular_system(name) -> LinAlgError
-    {name}: The solver failed because the input matrix is singular{here}{step}. lstsq gives the least-squares solution.
+    {name}: The solver failed because the input matrix is singular{here}{loop}. lstsq gives the least-squares solution.
 jacobian_singular(J, why) -> LinAlgError
     J.solve(b): the Jacobian, of shape {J.out_shape} by {J.in_shape}, is singular: {why}
 jacobian_spy() -> ImportError

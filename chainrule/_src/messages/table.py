@@ -1,7 +1,7 @@
 """Making errors from the table of messages (``messages.py``): a row has a name, parameters, an error type, and a text.
 
 A field of the text is a parameter, or an attribute or item of one, and may say after a colon how it is shown (``SHOWN``).
-``{here}`` is the user's line in brackets, ``{program}`` that of the program that somebody writes, ``{step}`` the first argument of its
+``{here}`` is the user's line in brackets, ``{program}`` that of the program that somebody writes, ``{loop}`` the first argument of its
 call and where its loops are. The lines of a text are one
 paragraph; ``|`` begins a new line of the message.
 """
@@ -101,8 +101,8 @@ def message(name: str) -> Callable[..., Any] | None:
         given.apply_defaults()
         places = {"here": user_line, "program": program_line}
         shown = {key: bracketed(place()) for key, place in places.items() if f"{{{key}}}" in text}
-        if "{step}" in text:
-            shown["step"] = step_of_loop()
+        if "{loop}" in text:
+            shown["loop"] = step_of_loop()
         said = _FIELDS.vformat(text, (), {**given.arguments, **shown})
         if kind == "warning":
             return warn(said)

@@ -49,17 +49,14 @@ def written_to_buffer(array: Any) -> str:
     now = running(frame)
     if frame is None or now.instruction not in STORES:
         return ""
-    buffer = now.text.split("[")[0].strip()
+    buffer = now.text.split("[")[0].strip() or "buf"
     held = frame.f_locals.get(buffer, frame.f_globals.get(buffer))
-    made = (
-        f"{buffer} = np.zeros({held.shape}, like=x), where x is an argument"
-        if isinstance(held, np.ndarray)
-        else "it of x"
-    )
+    shape = held.shape if isinstance(held, np.ndarray) else "shape"
     return (
-        f"`{now.text}` ({program_line()}) belongs to a plain NumPy array, which holds numbers only: the derivative of what is "
-        f"written would be lost.\nMake {made} of the function: it may be written into. Or collect the parts in a list, and "
-        "np.stack() them."
+        f"`{now.text or 'buf[i] = x'}` ({program_line()}) belongs to a plain NumPy array, which holds numbers only: the "
+        "derivative of what is written would be lost.\n"
+        f"Make {buffer} = np.zeros({shape}, like=x), where x is an argument of the function: it may be written into. Or collect "
+        "the parts in a list, and np.stack() them."
     )
 
 

@@ -57,7 +57,7 @@ import numpy as np
 Words = list[int]
 
 #: of the words and of what the extension offers: it has the same number, or it was built from other sources
-VERSION = 8
+VERSION = 9
 
 LOOP, GROUP, ROLLED = 0, 1, 2
 ARENA, SCRATCH, FIRST_INPUT = 0, 1, 2

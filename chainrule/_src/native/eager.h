@@ -163,7 +163,7 @@ typedef struct {
     int nin, nsaves, what[MOST_SAVED], users[MOST_SAVED];      /* what: an operand, -1 the result; users: bits of the operands whose rules read it */
     int records, elementwise, variadic, needs_avals, view; /* records: 0 where results never have a derivative */
     int along;                                             /* one operand, and an axis: its programs go along the last */
-    int reduction, product, joins;                        /* 1 a sum, 2 a mean; a product of matrices; 1 along an axis, 2 along a new one */
+    int reduction, product, joins;                        /* 1 a sum, 2 a mean; 10 times the axes of the first of two that are multiplied, and those of the other; 1 along an axis, 2 along a new one */
     Variant **variants;
     int nvariants;
 } Row;

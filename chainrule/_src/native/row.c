@@ -81,12 +81,10 @@ static PyObject *made(PyObject *array) {
     return array;
 }
 
-/* x @ y as rows.contract has it, for matrices or stacks of as many */
+/* x @ y as rows.contract has it, for matrices, vectors, or stacks of as many */
 static PyObject *product(Row *row, PyObject *x, PyObject *y) {
     PyObject *both[] = {x, y}, *token, *result;
-    int ndim = PyArray_NDIM((PyArrayObject *)x);
-    (void)row;
-    if (ndim != PyArray_NDIM((PyArrayObject *)y) || ndim != 2) return as_array(call_located(row->value.value, both, 2, NULL));
+    if (PyArray_NDIM((PyArrayObject *)x) != row->product / 10 || PyArray_NDIM((PyArrayObject *)y) != row->product % 10) return as_array(call_located(row->value.value, both, 2, NULL));
     if (in_sweep()) return enter_lazily() < 0 ? NULL : as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
     if (enter_located(&token) < 0) return NULL; /* a function of ours may have called */
     result = as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
@@ -491,7 +489,7 @@ int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyOb
         if (done != 1) drop(grads, n);
         return done;
     }
-    if (row->reduction || row->product) {
+    if (row->reduction || row->product == 22) {
         done = row->reduction ? (PyTuple_GET_ITEM(edges, 0) == Py_None ? 1 : PyArray_NDIM((PyArrayObject *)g) ? axes_rule(row, node, g, grads) : total_rule(row, node, g, grads)) : avals != Py_None ? 0 : product_rule(row, g, saved, edges, grads);
         if (done != 1) drop(grads, n);
         return done;

@@ -199,7 +199,8 @@ def _imag(val: Any) -> Any:
 
 @implements(np.angle)
 def _angle(z: Any, deg: bool = False) -> Any:
-    out = arithmetic.angle(wide(z))
+    dtype = np.result_type(dtype_of(z), np.int64) if dtype_of(z).kind == "b" else dtype_of(z)
+    out = arithmetic.angle(z if dtype.kind in "fc" else in_dtype(z, np.arctan2.resolve_dtypes((dtype, dtype, None))[2]))
     return out * (180 / np.pi) if deg else out
 
 
@@ -268,6 +269,7 @@ def _fix(x: AnyArray, out: Any = None) -> Any:
 @implements(np.isclose)
 def _isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     a, b = operands(a, b)
+    b = in_dtype(b, np.float64) if getattr(b, "dtype", np.dtype(float)).kind == "b" else b
     near = (abs(a - b) <= atol + rtol * abs(b)) | (a == b)
     return near | (np.isnan(a) & np.isnan(b)) if equal_nan else near
 
@@ -330,9 +332,14 @@ def _outer_product(a: Any, b: Any, out: Any = None) -> Any:
     return np.multiply(np.reshape(a, (-1, 1)), np.reshape(b, (1, -1)))
 
 
+def _conj(x: Any) -> Any:
+    """The conjugate, in x's dtype: ``np.conjugate`` makes small integers of booleans."""
+    return x if dtype_of(x).kind == "b" else np.conjugate(x)
+
+
 @implements(np.vdot, by_shape=True)
 def _vdot(a: Any, b: Any) -> Any:
-    return np.dot(np.conjugate(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
+    return np.dot(_conj(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
 
 
 @implements(np.tensordot, by_shape=True)
@@ -369,7 +376,7 @@ def _vecdot(a: Any, b: Any) -> Any:
     m, n = np.shape(a)[-1:], np.shape(b)[-1:]
     if not m or m != n:
         raise ValueError(f"vecdot: the last axes of shapes {np.shape(a)} and {np.shape(b)} are summed, and differ")
-    return np.matmul(np.expand_dims(np.conjugate(a), -2), np.expand_dims(b, -1))[..., 0, 0]
+    return np.matmul(np.expand_dims(_conj(a), -2), np.expand_dims(b, -1))[..., 0, 0]
 
 
 if hasattr(np, "vecdot"):  # NumPy 2.0 has it
@@ -431,7 +438,7 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
 
 @implements(np.correlate)
 def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    return _convolve(a, np.conjugate(np.flip(v)), mode)
+    return _convolve(a, _conj(np.flip(v)), mode)
 
 
 LATER["numpy"] = tuple(

@@ -29,6 +29,8 @@ from chainrule._src.tape.view import View, viewed
 NO_PARAMS: dict[str, Any] = {}
 #: (ufunc, whether a number comes first) -> the operation that computes and records it; with a number first, on the others and the number
 RECORDED: dict[tuple[np.ufunc, bool], Any] = {}
+#: what ``ndarray.dot`` computes: ten times the axes of the first operand, and those of the second
+_PRODUCTS = {"ik,kj->ij": 22, "ik,k->i": 21, "k,kj->j": 12, "i,i->": 11}
 _VALUES: dict[Primitive, Any] = {}  # what is called in place of a row's value for large arrays
 
 
@@ -61,7 +63,7 @@ def make_row(prim: Primitive) -> Any:
         prim.needs_avals,
         prim.view,
         {"sum": 1, "mean": 2}.get(prim.structure, 0) if prim.kind == "linear" and type(prim.structure) is str else 0,
-        int(prim.kind == "contraction" and prim.structure == "ik,kj->ij"),
+        _PRODUCTS.get(prim.structure, 0) if prim.kind == "contraction" else 0,
         prim.kind == "opaque" and prim.structure == "axis" and len(operands) == 1 and set(prim.parameters) == {"axis"},
         _joins(prim),
     )

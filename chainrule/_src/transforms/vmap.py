@@ -24,6 +24,7 @@ from chainrule._src.messages import errors
 from chainrule._src.ops.random import default_generator
 from chainrule._src.tape.levels import Level, open_level, within
 from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.tape.view import is_read_only
 from chainrule._src.transforms.arguments import (
     as_caller_type,
     check_randomness,
@@ -165,7 +166,7 @@ def _mapped_output(func: Any, y: Any, dim: int, level: Level, tensors: bool) -> 
     if is_objects(y):
         raise errors.array_of_objects(y, f"vmap({_name(func)}, ...): expected arrays of numbers to be returned, got")
     payload = exit_level(y, level)
-    if isinstance(payload, Tensor) and payload._view is not None and not tensors:
+    if isinstance(payload, Tensor) and payload._view is not None and (not tensors or is_read_only(payload)):
         payload = np.copy(payload)  # each example its own, as in a loop
     if dim:
         ndim = len(shape_of(payload))

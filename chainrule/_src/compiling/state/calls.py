@@ -70,6 +70,16 @@ def _asked(holder: Any, function: Any, args: tuple[Any, ...]) -> Any:
     return function(holder, *args)
 
 
+def _parts(function: Any) -> tuple[Any, ...]:
+    """What a partial function is made of."""
+    return (function.func, *function.args, *[part for item in function.keywords.items() for part in item])
+
+
+def _consists_of(function: Any, parts: tuple[Any, ...]) -> bool:
+    now = _parts(function)
+    return len(now) == len(parts) and all([x is y for x, y in zip(now, parts, strict=True)])
+
+
 def _is_ours(stack: Stack) -> bool:
     """Whether code of ours runs, which tells parameters apart by ``id``: they are the same in each call."""
     return module_of_code(stack.frame.f_code, stack.frame.f_globals).startswith("chainrule.")
@@ -112,6 +122,7 @@ class Calls(Reads):
             else:
                 stack.pending = [], False, bool(function.__code__.co_flags & 0x20)
         elif isa(function, functools.partial):
+            self.looked_up(function, functools.partial(_consists_of, parts=_parts(function)), "parts")
             self.calls(stack, function.func, [*function.args, *args], {**function.keywords, **keywords})
         elif isa(function, type):
             self._make(stack, function, args, keywords)

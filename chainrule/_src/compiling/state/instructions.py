@@ -70,13 +70,15 @@ def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
             reads.element(x, key)
         else:
             reads.computes(stack, [x, key])
+    elif isa(x, np.void):  # a row of a table, which lies in the table's memory
+        reads.looked_up(x, np.void.tobytes, "whole")
     elif not isa(x, (*CONSTANT, tuple)):
         reads.computes(stack, [x, key])
 
 
 def _array_element(reads: Calls, stack: Stack, x: Any, key: Any) -> None:
     whole = key if type(key) is tuple else (key,)
-    if x.ndim == len(whole) and all(type(k) is int for k in whole):
+    if x.dtype.names is None and x.ndim == len(whole) and all(type(k) is int for k in whole):
         guards = reads.thing_of(x).guards
         if sum(type(name) is tuple and name[0] == "element" for name in guards) < _ELEMENTS:
             at = functools.partial(array_value, key=whole)

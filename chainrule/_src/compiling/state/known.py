@@ -77,6 +77,7 @@ IMPURE = _words(
     "load save savez savez_compressed loadtxt savetxt genfromtxt fromfile fromregex memmap open_memmap tofile dump dumps tofile "
     "set_printoptions seterr seterrcall setbufsize set_string_function show_config show_runtime read_csv read_parquet read_pickle "
     "read_json read_excel read_sql to_csv to_pickle to_parquet to_json to_excel loadmat savemat loadarff mmread mmwrite "
+    "geterr geterrcall getbufsize get_printoptions array2string array_str array_repr "
     "set_num_threads set_default_device use_deterministic_algorithms"
 )
 #: functions of NumPy's that write into their first argument

@@ -99,6 +99,8 @@ class Reads(Log):
                 self.check_holder(x, "asks how numbers are kept in")
             if name in ("shape", "size", "ndim", "dtype", "strides", "flags", "nbytes", "itemsize"):
                 self.looked_up(x, layout, "layout")
+            if not is_library_class(kind):
+                self._of_instance(x, kind, name)
         elif not isa(x, OURS) and not (isa(x, CONSTANT) and kind.__dictoffset__ == 0):
             self._of_instance(x, kind, name)
 

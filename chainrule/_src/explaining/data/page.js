@@ -21,7 +21,7 @@
     if (!Number.isFinite(item)) return item > 0 ? "inf" : "−inf";
     const size = Math.abs(item);
     const known = single ? Math.min(places, Math.max(8 - String(Math.trunc(size)).length, 0)) : places;
-    let text = size >= 1e9 || (size > 0 && size < 0.5 * 10 ** -places)
+    let text = size >= 1e9 || (size < 1e-3 && Math.abs(Number(item.toFixed(known)) - item) > 0.01 * size)
       ? item.toExponential(3).replace("e+", "e")
       : item.toFixed(known) + "\u2007".repeat(places - known) + (places > known && !known ? "\u2008" : "");
     if (Number(text) === 0) text = text.replace("-", "");

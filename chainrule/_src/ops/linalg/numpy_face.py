@@ -225,6 +225,8 @@ def _for_each_matrix(tolerance: Any) -> Any:
 
 @implements(raw.matrix_power)
 def _matrix_power(a: Any, n: int) -> Any:
+    if n >= 0 and a.dtype.kind in "biu":
+        return wrapped(on_numbers(a, lambda x: raw.matrix_power(x, n)))
     a = _matrices("matrix_power", a, True)
     return a if n == 1 else power(a, int(n))  # NumPy's first power is the array itself
 

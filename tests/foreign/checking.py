@@ -1,4 +1,4 @@
-"""Which rows of the table work on which libraries' arrays: ``python -m chainrule.testing.foreign`` (``make foreign``).
+"""Which rows of the table work on which libraries' arrays: ``python -m tests.foreign.checking`` (``make foreign``).
 
 Every sample of a row runs with arrays of each library that is installed, in every operand that may be one: its value, VJP,
 JVP and second derivatives must be the ndarray's, of the library's type, and nothing may have been converted on the way. What
@@ -381,7 +381,7 @@ def row_on(prim: Primitive, kind: Kind) -> Result:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m chainrule.testing.foreign", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.foreign.checking", description=__doc__)
     parser.add_argument("rows", nargs="*", help="names of rows; without any, all of them")
     parser.add_argument("--kind", action="append", help="one library's arrays only")
     parser.add_argument(

@@ -1,6 +1,6 @@
 """Does ``rulecheck`` notice a wrong rule? Each rule of each row, spoilt on purpose, must make it fail.
 
-``python -m chainrule.testing.mutate [row ...]`` (``make mutate``) prints the rules that could be multiplied by 3 without
+``python -m tests.table.mutate [row ...]`` (``make mutate``) prints the rules that could be multiplied by 3 without
 anybody noticing: rules that nothing calls, or that no sample of the row puts to the test.
 """
 
