@@ -88,7 +88,7 @@ def order_of(pivots: Any, rows: int) -> Any:
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.tile(np.arange(rows), (flat.shape[0], 1))
     if len(flat) < flat.shape[1]:  # few long ones: one after the other
-        for i, exchanges in enumerate(flat.tolist()):
+        for i, exchanges in enumerate(np.asarray(flat).tolist()):  # of arrays elsewhere: an error, not a copy
             row = order[i].tolist()
             for k, other in enumerate(exchanges):
                 row[k], row[other] = row[other], row[k]
