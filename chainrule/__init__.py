@@ -84,8 +84,8 @@ _PRIVATE = {"TYPE_CHECKING", "annotations", "keep_freed_memory"}
 _LAZY = {
     name: module
     for module, names in {
-        "": "accelerator array_api compat compiler cuda fft func implicit jit masked nn optim primitive scipy signal sparse "
-        "stats testing utils",
+        "": "accelerator array_api backends compat compiler cuda explaining fft func implicit jacobians jit masked nn optim primitive "
+        "scipy serialization signal sparse stats testing utils",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "_src.compiling": "compile",
         "_src.compiling.control_flow": "fori_loop scan while_loop",

@@ -4,12 +4,15 @@ from typing import Any
 from chainrule import accelerator as accelerator
 from chainrule import array_api as array_api
 from chainrule import autograd as autograd
+from chainrule import backends as backends
 from chainrule import compat as compat
 from chainrule import compiler as compiler
 from chainrule import cuda as cuda
+from chainrule import explaining as explaining
 from chainrule import fft as fft
 from chainrule import func as func
 from chainrule import implicit as implicit
+from chainrule import jacobians as jacobians
 from chainrule import jit as jit
 from chainrule import linalg as linalg
 from chainrule import masked as masked
@@ -18,6 +21,7 @@ from chainrule import optim as optim
 from chainrule import primitive as primitive
 from chainrule import random as random
 from chainrule import scipy as scipy
+from chainrule import serialization as serialization
 from chainrule import signal as signal
 from chainrule import sparse as sparse
 from chainrule import special as special

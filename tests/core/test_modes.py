@@ -16,7 +16,7 @@ from chainrule._src.api.watch import Watch
 from chainrule._src.tape import accumulate, node, versions
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL, MODES, SPECIAL, WATCHES
-from chainrule.autograd import graph
+from chainrule._src.transforms import graph
 from chainrule.utils import randomness
 from chainrule.utils.checkpoint import checkpoint
 

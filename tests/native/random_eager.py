@@ -7,9 +7,9 @@ import sys
 from tests.fuzz import judging, making, native
 
 
-def main(count: int) -> int:
+def main(count: int, first: int = 0) -> int:
     judging.quiet()
-    for seed in range(count):
+    for seed in range(first, first + count):
         program = native.program(seed)
         failure = native.against_python(program).failure
         if failure:
@@ -20,4 +20,4 @@ def main(count: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))
+    sys.exit(main(*map(int, sys.argv[1:])))

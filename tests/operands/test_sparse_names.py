@@ -139,7 +139,7 @@ def test_what_is_refused():
         (lambda: cr.sparse.csr_array(A, shape=(5, 4)), ValueError, r"shape is \(5, 4\)"),
         (lambda: cr.sparse.diags([np.ones(2), np.ones(3)], [0, 1]), ValueError, "offset 1 has 1 elements"),
         (lambda: cr.sparse.diags([np.ones(2)], [0, 1]), ValueError, "one of its own"),
-        (lambda: scipys.spsolve(S[:4, :4], np.ones(4)), ValueError, "SparseArray"),
+        (lambda: scipys.spsolve(S[:4, :4], np.ones(4)), TypeError, r"chainrule\.scipy\.sparse\.linalg has spsolve"),
         (
             lambda: cr.grad(lambda d: sparse.coo_matrix((d, COORDS)).sum())(A.data),
             RuntimeError,
@@ -148,9 +148,8 @@ def test_what_is_refused():
     ):
         with pytest.raises(error, match=message):
             make()
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(TypeError, match=r"chainrule\.scipy\.sparse\.linalg has spsolve, splu"):
         scipys.splu(S[:4, :4])
-    assert "chainrule.scipy.sparse.linalg has" in str(caught.value.__cause__)
 
 
 # -- eigenvalues -------------------------------------------------------------------------------------------------------

@@ -11,13 +11,16 @@ import chainrule as cr
 MODULES = [
     "accelerator",
     "array_api",
+    "backends",
     "compat",
     "compiler",
     "autograd",
     "cuda",
+    "explaining",
     "fft",
     "func",
     "implicit",
+    "jacobians",
     "jit",
     "linalg",
     "masked",
@@ -26,6 +29,7 @@ MODULES = [
     "primitive",
     "random",
     "scipy",
+    "serialization",
     "signal",
     "sparse",
     "special",
@@ -50,7 +54,7 @@ def test_all_lists_what_is_there() -> None:
     assert public - set(cr.__all__) == set()
 
 
-_INTERNAL = {"annotations", "TYPE_CHECKING", "keep_freed_memory"}
+_INTERNAL = {"annotations", "TYPE_CHECKING", "keep_freed_memory", "load_ipython_extension"}
 
 
 def test_every_function_has_a_docstring() -> None:

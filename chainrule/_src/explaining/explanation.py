@@ -198,8 +198,8 @@ class Explanation:
         >>> fit, size = (w - 1).square().sum(), w.square().sum()
         >>> for row in cr.explain(fit + 0.5 * size).contributions("term").rows("w"):
         ...     print(f"{row.part}: norm {row.norm:.2f}, share {row.share:.1%}, cosine {row.cosine:.3f}")
-        fit: norm 7.21, share 58.9%, cosine 0.998
-        0.5 * size: norm 5.00, share 41.1%, cosine 0.996
+        fit: norm 7.21, share 59.1%, cosine 1.000
+        0.5 * size: norm 5.00, share 40.9%, cosine 0.999
         """
         return contributions(self, by)
 
