@@ -48,8 +48,8 @@ newaxis = None
 
 if TYPE_CHECKING:
     from chainrule import (
-        accelerator, array_api, compat, compiler, cuda, fft, func, implicit, jit, masked, nn, optim, primitive, scipy, signal,
-        sparse, stats, testing, utils,
+        accelerator, array_api, backends, compat, compiler, cuda, explaining, fft, func, implicit, jacobians, jit, masked, nn, optim,
+        primitive, scipy, serialization, signal, sparse, stats, testing, utils,
     )
     from chainrule._src.jacobians.api import hessian, jacobian, jacobian_plan
     from chainrule._src.jacobians.prepared import prepare_jacobian
