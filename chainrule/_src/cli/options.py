@@ -59,10 +59,13 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=28)
 
 
-def _version() -> str:
-    """The version, where eager operations run, and whose products of matrices NumPy calls."""
-    where = f"in Python ({native.why_not})" if native.why_not else "in C"
-    return f"chainrule {chainrule.__version__}, operations {where}; products of matrices: {blas_name()}"
+class _Version(argparse.Action):
+    """Prints the version, where eager operations run, and whose products of matrices NumPy calls, which only this asks for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: object) -> None:
+        where = f"in Python ({native.why_not})" if native.why_not else "in C"
+        print(f"chainrule {chainrule.__version__}, operations {where}; products of matrices: {blas_name()}")
+        parser.exit()
 
 
 def parser() -> argparse.ArgumentParser:
@@ -71,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
         prog="chainrule", description=chainrule.__doc__ and chainrule.__doc__.splitlines()[0], epilog=_CODES,
         formatter_class=_Help, allow_abbrev=False,
     )  # fmt: skip
-    top.add_argument("--version", action="version", version=_version())
+    top.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = top.add_subparsers(dest="command", required=True, metavar="command")
 
     def command(name: str, summary: str, examples: str, usage: str | None = None) -> argparse.ArgumentParser:
