@@ -38,6 +38,12 @@ def test_a_write_into_a_plain_buffer_ends_with_the_buffer_to_make(derivative, fu
     assert said.endswith("np.stack() them.")
 
 
+def test_nested_derivatives_say_it_once():
+    with pytest.raises(ValueError) as caught:
+        cr.grad(lambda x: cr.grad(fill)(x).sum())(np.ones(3))
+    assert len(caught.value.__notes__) == 1
+
+
 def test_the_buffer_that_is_proposed_works():
     def filled(x):
         b = np.zeros((2, 3), like=x)

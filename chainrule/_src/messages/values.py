@@ -20,18 +20,22 @@ from chainrule._src.messages.words import shape_of
 _NOT_OF_OBJECTS = re.compile(r"dtype\('O'\)|not supported for the input types")
 
 
-def noted(error: Exception) -> None:
-    """Say of an error of NumPy's what may have made it: an array of objects, or a write that ours refused first."""
+def noted(error: BaseException) -> None:
+    """Say of an error of NumPy's, once, what may have made it: an array of objects, or a write that ours refused first."""
+    if not isinstance(error, (TypeError, AttributeError, ValueError)):
+        return
     refused = error.__cause__
     if isinstance(error, ValueError) and refused is not None and _raised_by(refused, "chainrule."):
-        error.add_note(str(refused))
+        note = str(refused)
+    elif _NOT_OF_OBJECTS.search(str(error)) or (isinstance(error, AttributeError) and _raised_by(error, "numpy.")):
+        note = (
+            "np.array([...]) of values that carry a derivative is an array of objects, which NumPy's compiled functions don't "
+            "take. Write np.array([...], like=x), where x is an argument of your function, or chainrule.Array([...]), or "
+            "np.stack([...])."
+        )
+    else:
         return
-    note = (
-        "np.array([...]) of values that carry a derivative is an array of objects, which NumPy's compiled functions don't take. "
-        "Write np.array([...], like=x), where x is an argument of your function, or chainrule.Array([...]), or np.stack([...])."
-    )
-    found = _NOT_OF_OBJECTS.search(str(error)) or (isinstance(error, AttributeError) and _raised_by(error, "numpy."))
-    if found and note not in getattr(error, "__notes__", ()):
+    if note not in getattr(error, "__notes__", ()):
         error.add_note(note)
 
 

@@ -91,7 +91,9 @@ def open_level(
 
 
 def within(function: F) -> F:
-    """A function that leaves this thread's levels as they were if it raises, also if Ctrl-C comes as one is to be left."""
+    """A function that calls the user's: if it raises, this thread's levels are as they were, also if Ctrl-C comes as one is to be
+    left, and errors of NumPy's say what made them.
+    """
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -100,8 +102,7 @@ def within(function: F) -> F:
             return function(*args, **kwargs)
         except BaseException as error:
             STACK.levels = levels
-            if isinstance(error, (TypeError, AttributeError, ValueError)):
-                errors.noted(error)
+            errors.noted(error)
             raise
 
     return called  # type: ignore[return-value]

@@ -14,6 +14,7 @@ from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
 from chainrule._src.messages import errors
 from chainrule._src.tape import engine
+from chainrule._src.tape.levels import within
 from chainrule._src.tape.modes import SPECIAL, recording
 from chainrule._src.tape.node import Node, next_seq
 from chainrule._src.tape.protocol import ArrayLike, as_is
@@ -69,6 +70,7 @@ def _of_tensors(y: Any, x: Any, create_graph: bool, limits: Limits) -> Any:
     return tree_unflatten([tree_unflatten(_reverse(t, xs, create_graph, limits), inner) for t in ys], outer)
 
 
+@within
 def _of_function(function: Callable[..., Any], x: Any, mode: str, create_graph: bool | None, limits: Limits) -> Any:
     points, inner = tree_flatten(x)
     if not points:
@@ -84,11 +86,7 @@ def _of_function(function: Callable[..., Any], x: Any, mode: str, create_graph: 
     def flat(*args: Tensor) -> list[Any]:
         nonlocal outer
         tree = tree_unflatten([faced(arg, leaf) for arg, leaf in zip(args, points, strict=True)], inner)
-        try:
-            result = function(*tree) if type(x) is tuple else function(tree)
-        except (TypeError, AttributeError, ValueError) as error:
-            errors.noted(error)
-            raise
+        result = function(*tree) if type(x) is tuple else function(tree)
         outputs, outer = tree_flatten(result)
         if not outputs:
             raise errors.jacobian_no_result(function, result)

@@ -143,7 +143,7 @@ class Trace:
         try:
             result = func(*inner, **kwargs)
             return result if type(result) is Tensor else without_objects(result)
-        except (TypeError, AttributeError, ValueError) as error:
+        except Exception as error:
             errors.noted(error)
             raise
 
