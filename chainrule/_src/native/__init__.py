@@ -2,29 +2,21 @@
 
 The extension is there if a compiler was when the package was built; if not, ``AVAILABLE`` is False and ``why_not`` says
 why. It does three things: it runs the plans of ``compile`` (``Runner``), shares large ufuncs among threads (``SharedUfunc``), and does
-ordinary eager operations and backward passes (``tape.eager`` connects it).
+ordinary eager operations and backward passes (``tape.eager`` connects it). It is tried against NumPy before anything relies on it.
 """
 
-from typing import Any
+from __future__ import annotations
 
-from chainrule._src.native import extension
-from chainrule._src.native.extension import (
-    AVAILABLE,
-    OWN,
-    Runner,
-    SharedUfunc,
-    execute,
-    first_broken,
-    get_threads,
-    loop,
-    orders,
-    set_threads,
-    use_lapack,
-    why_not,
-)
+from typing import Any, NoReturn
+
+import numpy as np
+
+from chainrule._src import config
+from chainrule._src.native.code import FIRST_INPUT, VERSION, loop_step, program
 
 __all__ = [
     "AVAILABLE",
+    "LOOPS",
     "OWN",
     "Runner",
     "SharedUfunc",
@@ -32,7 +24,6 @@ __all__ = [
     "first_broken",
     "get_threads",
     "loop",
-    "loops",
     "orders",
     "refuse",
     "set_threads",
@@ -41,9 +32,67 @@ __all__ = [
 ]
 
 
-def loops() -> Any:
-    """The extension itself, for eager operations; None where it is not available."""
-    return extension.LOOPS
+def _unavailable(*args: Any) -> NoReturn:
+    raise RuntimeError(f"chainrule._src.native is not available: {why_not}")
+
+
+why_not = ""
+LOOPS: Any = None  # the extension itself, for eager operations; None where it is not available
+try:
+    if not config.NATIVE:
+        raise ImportError("CHAINRULE_NATIVE=0 in the environment")
+    from chainrule._src.native._loops import VERSION as BUILT
+
+    if BUILT != VERSION:
+        raise ImportError("it was built from other sources: `make native`, or install chainrule again")
+    from chainrule._src.native import _loops
+    from chainrule._src.native._loops import (
+        OWN,
+        Runner,
+        SharedUfunc,
+        execute,
+        first_broken,
+        get_threads,
+        loop,
+        orders,
+        set_threads,
+        use_lapack,
+    )
+except ModuleNotFoundError:
+    why_not = "the extension was not built: there was no C compiler when chainrule was installed"
+except (ImportError, AttributeError, RuntimeError) as problem:  # the latter from a NumPy of another binary interface
+    why_not = f"the extension is not loaded: {problem}"
+
+
+def _difference(ufunc: np.ufunc, types: str) -> str:
+    """What a loop does otherwise than NumPy, "" if nothing."""
+    if len(ufunc.types) != ufunc.ntypes or types not in ufunc.types:
+        return f"{ufunc.__name__} of NumPy {np.__version__} has no loop {types}"
+    address = loop(ufunc, ufunc.types.index(types))
+    if address is None:
+        return f"{ufunc.__name__} of NumPy {np.__version__} does not say where its loop {types} is"
+    fn, data = address
+    x = np.linspace(-2, 2, 7, dtype=types[0])
+    arrays = [x] * ufunc.nin + [np.zeros_like(x)]
+    args = [(FIRST_INPUT + k, 0) for k in range(len(arrays))]
+    code = program([loop_step(fn, data, x.size, args, [a.itemsize for a in arrays])])
+    execute(code, 0, code.size, np.array([0, 0, *(a.ctypes.data for a in arrays)], np.intp))
+    if arrays[-1].tobytes() != ufunc(*arrays[:-1]).tobytes():
+        return f"loop {types} of {ufunc.__name__} gives other values than NumPy {np.__version__}"
+    return ""
+
+
+if not why_not:
+    why_not = _difference(np.add, "dd->d") or _difference(np.multiply, "ff->f") or _difference(np.tanh, "d->d")
+
+AVAILABLE = not why_not
+if AVAILABLE:
+    LOOPS = _loops
+    config.THREADS.follow(set_threads)
+else:
+    OWN = {}
+    Runner = SharedUfunc = execute = first_broken = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
+    orders = use_lapack = _unavailable
 
 
 def refuse(reason: str) -> None:

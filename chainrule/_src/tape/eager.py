@@ -94,7 +94,7 @@ def share(prim: Primitive, value: Any) -> None:
 
 def _connected() -> Any:
     """The extension, told where things are."""
-    loops = native.loops()
+    loops = native.LOOPS
     if loops is None:
         return None
     names = {

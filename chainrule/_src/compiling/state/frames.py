@@ -205,7 +205,7 @@ def _traced(
     leave: Callable[[Stack], None],
     looked_at: Callable[[str], bool],
 ) -> Any:
-    loops = native.loops()
+    loops = native.LOOPS
     tables: dict[tuple[CodeType, int], tuple[bytearray, Any]] = {}  # by function, which is kept
 
     def begin(frame: FrameType, event: str = "call", arg: Any = None) -> Any:
