@@ -82,8 +82,7 @@ class Contributions:
     def __init__(self, by: str, title: str, parts: Sequence[Part], gradients: dict[str, Any]) -> None:
         self.by, self.title, self.gradients = by, title, gradients
         self.parts = [*parts, *_rest(parts, gradients)]
-        everywhere = [(part, _contribution("", part, part.gradients, gradients)) for part in self.parts]
-        self.table = [row for _, row in everywhere]
+        self.table = [_contribution("", part, part.gradients, gradients) for part in self.parts]
         for leaf, g in gradients.items():
             for part in self.parts:
                 if leaf in part.gradients:
@@ -95,7 +94,7 @@ class Contributions:
 
     def norm(self, leaf: str = "") -> float:
         """The norm of a leaf's gradient, or of all together."""
-        return _norm(self.gradients.values() if not leaf else [self.gradients[leaf]])
+        return norm(self.gradients.values() if not leaf else [self.gradients[leaf]])
 
     def to_dict(self) -> dict[str, Any]:
         """Names and numbers as plain values, for JSON; what JSON has no number for is None."""
@@ -106,9 +105,9 @@ class Contributions:
                 {"name": p.name, "count": p.count, "line": None if p.line is None else p.line._asdict()}
                 for p in self.parts
             ],
-            "norms": {leaf: _finite(self.norm(leaf)) for leaf in ["", *self.gradients]},
+            "norms": {leaf: finite(self.norm(leaf)) for leaf in ["", *self.gradients]},
             "table": [
-                {"leaf": r.leaf, "part": r.part, **{k: _finite(getattr(r, k)) for k in ("norm", "share", "cosine")}}
+                {"leaf": r.leaf, "part": r.part, **{k: finite(getattr(r, k)) for k in ("norm", "share", "cosine")}}
                 for r in self.table
             ],
         }
@@ -124,24 +123,27 @@ class Contributions:
 
 
 def _contribution(leaf: str, part: Part, parts: dict[str, Any], wholes: dict[str, Any]) -> Contribution:
-    size, whole = _norm(parts.values()), _norm(wholes.values())
-    dot = sum(_inner(parts[name], g) for name, g in wholes.items() if name in parts)
+    size, whole = norm(parts.values()), norm(wholes.values())
+    dot = sum(inner(parts[name], g) for name, g in wholes.items() if name in parts)
     with np.errstate(all="ignore"):
         return Contribution(
             leaf, part.name, size, float(np.divide(dot, whole * whole)), float(np.divide(dot, size * whole))
         )
 
 
-def _inner(x: Any, y: Any) -> float:
+def inner(x: Any, y: Any) -> float:
+    """The real part of ⟨x, y⟩."""
     with np.errstate(all="ignore"):
         return float(np.real(np.vdot(x, y)).astype(float))
 
 
-def _norm(arrays: Iterable[Any]) -> float:
-    return math.sqrt(sum(_inner(x, x) for x in arrays))
+def norm(arrays: Iterable[Any]) -> float:
+    """The norm of several arrays together."""
+    return math.sqrt(sum(inner(x, x) for x in arrays))
 
 
-def _finite(x: float) -> float | None:
+def finite(x: float) -> float | None:
+    """A number as JSON has it: None where it has none."""
     return x if math.isfinite(x) else None
 
 
@@ -152,8 +154,8 @@ def _rest(parts: Sequence[Part], gradients: dict[str, Any]) -> Iterator[Part]:
         pieces = [part.gradients[leaf] for part in parts if leaf in part.gradients]
         with np.errstate(all="ignore"):
             rest = g - sum(pieces)
-        scale = max([_norm([p]) for p in [g, *pieces]])
-        if _norm([rest]) > 100 * np.finfo(g.dtype).eps * scale:
+        scale = max([norm([p]) for p in [g, *pieces]])
+        if norm([rest]) > 100 * np.finfo(g.dtype).eps * scale:
             found[leaf] = rest
     if found:
         yield Part("changed by hooks", found)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.explaining.calls import frames_of
-from chainrule._src.explaining.contributions import Contributions, grouped_terms
+from chainrule._src.explaining.contributions import Contributions, finite, grouped_terms, inner, norm
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of
 from chainrule._src.explaining.folding import fold
 from chainrule._src.messages.places import Where
@@ -34,9 +34,10 @@ class _Folding:
     def __init__(self, e: Any, by_term: Contributions) -> None:
         self.e = e
         self.sent = _sent(e)
-        self.squares = {v.name: _inner(v.gradient, v.gradient) for v in e.wrt if v.gradient is not None}
-        masks = _masks(e)
-        names = [part.name for part in by_term.parts if part.name != "changed by hooks"]
+        self.squares = {v.name: inner(v.gradient, v.gradient) for v in e.wrt if v.gradient is not None}
+        terms = [group for *_, group in grouped_terms(e)]
+        masks = _masks(e, terms)
+        names = [part.name for part in by_term.parts[: len(terms)]]
         paths = [[_term(masks[step.index], names), *_frames(e, step)][len(names) < 2 :] for step in e.steps]
         self.found = list(self._grouped([*range(len(e.steps))], paths, 0))
 
@@ -89,22 +90,11 @@ class _Folding:
             "steps": len(group),
             "first": first.index,
             "shape": list(first.output.shape),
-            "norm": norm(first.upstream),
+            "norm": finite(norm([first.upstream])),
             "share": sum(sent.values()) / total if 0 < total < np.inf else None,
             "shares": {leaf: sent[leaf] / x for leaf, x in self.squares.items() if leaf in sent and 0 < x < np.inf},
             "inside": inside,
         }
-
-
-def _inner(x: Any, y: Any) -> float:
-    with np.errstate(all="ignore"):
-        return float(np.real(np.vdot(x, y)))
-
-
-def norm(x: Any) -> float | None:
-    """The norm of an array; None where it is no number."""
-    found = _inner(x, x) ** 0.5
-    return found if np.isfinite(found) else None
 
 
 def _sent(e: Any) -> dict[int, dict[str, float]]:
@@ -113,14 +103,14 @@ def _sent(e: Any) -> dict[int, dict[str, float]]:
     for value in e.wrt:
         for index, _, g in e.terms_of(value) if value.gradient is not None else ():
             by_leaf = found.setdefault(index, {})
-            by_leaf[value.name] = by_leaf.get(value.name, 0.0) + _inner(g, value.gradient)
+            by_leaf[value.name] = by_leaf.get(value.name, 0.0) + inner(g, value.gradient)
     return found
 
 
-def _masks(e: Any) -> dict[int, frozenset[int]]:
+def _masks(e: Any, terms: Sequence[Sequence[tuple[Any, Any]]]) -> dict[int, frozenset[int]]:
     """For each step the terms that it belongs to, by their places among all."""
     reached: dict[Any, frozenset[int]] = {}
-    for k, (*_, group) in enumerate(grouped_terms(e)):
+    for k, group in enumerate(terms):
         for edge, _ in group:
             reached[edge] = reached.get(edge, frozenset()) | {k}
     found = {}

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.explaining.contributions import contributions
-from chainrule._src.explaining.folds import folds_of, norm
+from chainrule._src.explaining.contributions import contributions, finite, norm
+from chainrule._src.explaining.folds import folds_of
 from chainrule._src.explaining.jacobian import Walk
 
 SEVERAL, LONG = 8, 60  # steps, from which on it is said what gradients are made of; and the steps are folded
@@ -95,7 +95,7 @@ def _step(step: Any, budget: list[int], walk: Walk | None) -> dict[str, Any]:
         "output": step.output.id,
         "outputs": [v.id for v in step.outputs],
         "upstream": array(step.upstream),
-        "norm": norm(step.upstream),
+        "norm": finite(norm([step.upstream])),
         "upstreams": [array(g) for g in step.upstreams],
         "terms": [{"from": index, "operand": operand, "array": array(g)} for index, operand, g in step.terms],
         "arrows": [_arrow(arrow, budget, walk) for arrow in step.arrows],
