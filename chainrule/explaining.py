@@ -1,29 +1,23 @@
 """Explanations: what a backward pass computes, as text, picture and page. Loaded when first asked for."""
 
-from __future__ import annotations
+from chainrule._src.explaining.contributions import Contribution, Contributions
+from chainrule._src.explaining.entry import explain
+from chainrule._src.explaining.explanation import Explanation
+from chainrule._src.explaining.graph import Graph
+from chainrule._src.explaining.jacobian_terms import JacobianExplanation
+from chainrule._src.explaining.lines import record_lines
+from chainrule._src.explaining.steps import Arrow, Step
+from chainrule._src.explaining.values import Value
 
-import importlib
-from typing import Any
-
-_WHERE = {
-    "Arrow": "steps",
-    "Contribution": "contributions",
-    "Contributions": "contributions",
-    "Explanation": "explanation",
-    "Graph": "graph",
-    "JacobianExplanation": "jacobian_terms",
-    "Step": "steps",
-    "Value": "steps",
-    "explain": "entry",
-    "record_lines": "lines",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"chainrule._src.explaining.{_WHERE[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE})
+__all__ = [
+    "Arrow",
+    "Contribution",
+    "Contributions",
+    "Explanation",
+    "Graph",
+    "JacobianExplanation",
+    "Step",
+    "Value",
+    "explain",
+    "record_lines",
+]

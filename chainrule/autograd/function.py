@@ -5,13 +5,8 @@
 vmap and jvp is in ``function_transforms``.
 """
 
-from chainrule._src.transforms.function import (
-    Function,
-    FunctionCtx,
-    InplaceFunction,
-    NestedIOFunction,
-    once_differentiable,
-)
+from chainrule._src.transforms.context import FunctionCtx, once_differentiable
+from chainrule._src.transforms.function import Function, InplaceFunction, NestedIOFunction
 
 __all__ = [
     "Function",

@@ -4,8 +4,8 @@ A pair of hooks decides how saved values are kept: ``saved_tensors_hooks`` takes
 files, ``allow_mutation_on_saved_tensors`` copies them when they are about to be overwritten.
 """
 
+from chainrule._src.transforms.backward import GradientEdge
 from chainrule._src.transforms.graph import (
-    GradientEdge,
     Node,
     allow_mutation_on_saved_tensors,
     disable_saved_tensors_hooks,

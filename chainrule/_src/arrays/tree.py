@@ -12,17 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-__all__ = [
-    "TreeSpec",
-    "register_pytree_node",
-    "tree_flatten",
-    "tree_leaves",
-    "tree_map",
-    "tree_map_with_path",
-    "tree_structure",
-    "tree_unflatten",
-]
-
 
 class _Container(NamedTuple):
     """How one class of containers is taken apart and put together."""

@@ -18,15 +18,6 @@ from chainrule._src.messages import errors
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.tensor import Tensor
 
-__all__ = [
-    "detect_anomaly",
-    "is_anomaly_check_nan_enabled",
-    "is_anomaly_enabled",
-    "set_anomaly_enabled",
-    "set_detect_anomaly",
-]
-
-
 _INFINITY = "the first infinite gradient"  # a note of the sweep
 
 

@@ -18,8 +18,6 @@ from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 from chainrule._src.transforms.arguments import inside
 
-__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
-
 
 def enter_dual_level() -> int:
     """Open the level of forward mode, which is 0; :class:`dual_level` does it and closes it again.

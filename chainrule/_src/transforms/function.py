@@ -24,10 +24,8 @@ from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.versions import owner, wrote
 from chainrule._src.tape.view import register_view
 from chainrule._src.transforms import function_transforms
-from chainrule._src.transforms.context import FunctionCtx, once_differentiable
+from chainrule._src.transforms.context import FunctionCtx
 from chainrule._src.transforms.function_rule import SETUP_CONTEXT, FunctionMethods, FunctionRow, row_of, run_forward
-
-__all__ = ["Function", "FunctionCtx", "InplaceFunction", "NestedIOFunction", "once_differentiable"]
 
 ndarray = np.ndarray
 new = object.__new__

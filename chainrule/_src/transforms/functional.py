@@ -24,8 +24,6 @@ from chainrule._src.transforms.jacobian import forward, reverse
 from chainrule._src.transforms.pushforward import JvpRun
 from chainrule._src.transforms.trace import fresh_leaf
 
-__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
-
 _ONE_OUTPUT = "the user-provided function returns"
 _ONE_INPUT = "the input to the user-provided function is"
 

@@ -26,21 +26,6 @@ from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.versions import BEFORE_WRITE, owner, writes_of, wrote
 from chainrule._src.transforms.backward import GradientEdge, Origin
 
-__all__ = [
-    "GradientEdge",
-    "Node",
-    "allow_mutation_on_saved_tensors",
-    "disable_saved_tensors_hooks",
-    "get_gradient_edge",
-    "increment_version",
-    "register_multi_grad_hook",
-    "save_on_cpu",
-    "save_to_disk",
-    "saved_tensors_hooks",
-    "set_copy_on_write",
-]
-
-
 # -- nodes and edges -------------------------------------------------------------------------------------------------
 
 
