@@ -1,8 +1,7 @@
 """Custom derivative rules: ``autograd.Function``.
 
-``MyFunction.apply(*args)`` runs ``forward`` unrecorded and puts one node on the tape, whose rule calls ``backward`` (see
-``function_rule``). With ``create_graph`` what backward computes is recorded, as any other rule is. What happens inside
-vmap and jvp is in ``function_transforms``.
+``MyFunction.apply(*args)`` runs ``forward`` unrecorded and puts one node on the tape, whose rule calls ``backward``. With
+``create_graph`` what backward computes is recorded, as any other rule is.
 """
 
 from chainrule._src.transforms.context import FunctionCtx, once_differentiable

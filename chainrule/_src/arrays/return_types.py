@@ -1,12 +1,4 @@
-"""The types of results that have several named parts: ``x.max(0).values``. They are tuples, too.
-
->>> import chainrule as cr
->>> cr.tensor([1., 3., 2.]).max(0)
-torch.return_types.max(
-values=tensor(3.),
-indices=tensor(1))
->>> values, indices = cr.tensor([1., 3., 2.]).max(0)
-"""
+"""The types of results that have several named parts: ``x.max(0).values``. They are tuples, too."""
 
 from __future__ import annotations
 

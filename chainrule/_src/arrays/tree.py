@@ -1,9 +1,4 @@
-"""Trees: containers nested in one another, with arrays (or anything else) at the leaves.
-
-A transformation takes its arguments apart into a flat list of leaves and a :class:`TreeSpec`, the containers with the
-leaves taken out, and puts its results back together. Dictionaries, lists, tuples, named tuples, dataclasses, deques and
-registered classes are containers; None is a container of nothing; whatever else there is is a leaf.
-"""
+"""Trees: containers nested in one another, with arrays (or anything else) at the leaves."""
 
 from __future__ import annotations
 

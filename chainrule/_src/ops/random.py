@@ -1,7 +1,4 @@
-"""Random tensors, from one generator, ``default_generator``, that ``manual_seed`` resets.
-
-Inside ``vmap`` the numbers are drawn anew for each example or once for all, as its ``randomness`` says.
-"""
+"""Random tensors, from one generator, ``default_generator``, that ``manual_seed`` resets."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""``torch.special``: error, gamma and Bessel functions, and the special names of functions that are elsewhere, too.
-
-Error functions, products with a logarithm, I₀ and I₁ need NumPy alone. SciPy computes the others, and is loaded when one
-of them is first called; without it they raise an ImportError that says what to install.
-"""
+"""``torch.special``: error, gamma and Bessel functions, and the special names of functions that are elsewhere, too."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Forward mode on tensors, with the names of ``torch.autograd.forward_ad``.
-
-Inside ``dual_level`` a tensor can be given a tangent; operations carry it along, and what they return has the
-directional derivative as its tangent. A dual tensor's data is a :class:`~chainrule._src.interpreters.dual.Dual`. Where primal
-or tangent are on the tape they are tensors inside it, so that both can be differentiated backward, too.
-"""
+"""Forward mode on tensors, with the names of ``torch.autograd.forward_ad``."""
 
 from __future__ import annotations
 

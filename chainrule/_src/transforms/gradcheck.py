@@ -1,8 +1,4 @@
-"""``gradcheck`` and ``gradgradcheck``: is the gradient of a function what its values say?
-
-A central difference with ε = 10⁻⁶ in float64 is good to about nine digits; in float32 it is good to none, which is why
-inputs of other dtypes are warned about.
-"""
+"""``gradcheck`` and ``gradgradcheck``: is the gradient of a function what its values say?"""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The graph itself: its nodes and edges, and what happens to the values it saves for the backward pass.
-
-A pair of hooks decides how saved values are kept: ``saved_tensors_hooks`` takes yours, ``save_to_disk`` writes them to
-files, ``allow_mutation_on_saved_tensors`` copies them when they are about to be overwritten.
-"""
+"""The graph itself: its nodes and edges, and what happens to the values it saves for the backward pass."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""``torch.fft``: discrete Fourier transforms.
-
-In every function ``norm`` says where the scale is: "backward" (the default) scales the inverse transforms by 1/n,
-"forward" the others, "ortho" both by 1/√n, where n is the number of points. The result has the precision of the input;
-integers become the default dtype.
-
-The gradient of a complex tensor is PyTorch's, ∂L/∂Re + i·∂L/∂Im, that of a real tensor is real.
-"""
+"""``torch.fft``: discrete Fourier transforms."""
 
 from __future__ import annotations
 
