@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chainrule._src.interpreters.traced import Call, Var
+from chainrule._src.interpreters.traced import TracedCall, Var
 
 
 class Written:
@@ -21,7 +21,7 @@ class Written:
         return Var(self.count, array)
 
     def __call__(self, function, *args, method=None, pure=True, **kwargs):
-        call = Call()
+        call = TracedCall()
         call.function = function
         call.method = method or ("__call__" if isinstance(function, np.ufunc) else "")
         call.args, call.kwargs, call.pure = args, kwargs, pure

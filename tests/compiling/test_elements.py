@@ -9,8 +9,8 @@ import pytest
 from compiling.recording import Written
 
 import chainrule as cr
-from chainrule._src.compiling.plan import Plan
-from chainrule._src.interpreters.traced import Whole
+from chainrule._src.compiling.plan import ExecutionPlan
+from chainrule._src.interpreters.traced import RowCallable
 from chainrule._src.native import AVAILABLE
 from chainrule._src.rules.primitive import TABLE
 
@@ -19,7 +19,7 @@ R = np.random.default_rng(0)
 
 def check(program, *others):
     """Plans of both kinds give the bits of NumPy, at the recorded inputs and at others."""
-    plans = [Plan(program), Plan(program, native=False)]
+    plans = [ExecutionPlan(program), ExecutionPlan(program, native=False)]
     recorded = [var.array for var in program.inputs]
     for inputs in (recorded, *others, recorded):
         want = program.eager(*inputs)
@@ -82,7 +82,7 @@ def test_an_element_of_memory_that_is_written_afterwards():
     p.outputs = [element]
     p.writes = [(p.inputs[0], p(np.multiply, p.inputs[0], element))]
     for native in (True, False):
-        plan = Plan(p, native=native and AVAILABLE)
+        plan = ExecutionPlan(p, native=native and AVAILABLE)
         y = np.array([1.0, 2.0, 3.0])
         (got,) = plan.run([y])
         assert got == 2.0
@@ -108,7 +108,7 @@ def test_arrays_that_are_zero_but_for_a_part(shape, part, index, dtype):
     def array():
         return normal(part, dtype)
 
-    embed = Whole(TABLE["embed"], {"shape": shape, "index": index})
+    embed = RowCallable(TABLE["embed"], {"shape": shape, "index": index})
     p = Written(array(), array())
     x, y = p.inputs
     first, second = p(embed, p(np.multiply, x, y)), p(embed, x)
@@ -123,14 +123,14 @@ def test_parts_of_one_shape_at_other_places():
     """Calls that differ in their parameters alone are not taken for one another."""
     p = Written(np.array(3.0))
     (x,) = p.inputs
-    parts = [p(Whole(TABLE["embed"], {"shape": (3,), "index": (k,)}), x) for k in (0, 1, 2, -1)]
-    longer = p(Whole(TABLE["embed"], {"shape": (4,), "index": (0,)}), x)
+    parts = [p(RowCallable(TABLE["embed"], {"shape": (3,), "index": (k,)}), x) for k in (0, 1, 2, -1)]
+    longer = p(RowCallable(TABLE["embed"], {"shape": (4,), "index": (0,)}), x)
     p.outputs = [*parts, longer]
     check(p, [np.array(-1.0)])
 
 
 def whole(name, **params):
-    return Whole(TABLE[name], params)
+    return RowCallable(TABLE[name], params)
 
 
 STEPS = [

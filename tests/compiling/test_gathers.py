@@ -7,7 +7,7 @@ import pytest
 from compiling.recording import Written
 
 import chainrule as cr
-from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.native import AVAILABLE, OWN
 
 pytestmark = pytest.mark.skipif("gather8" not in OWN, reason="the extension is not built")
@@ -42,7 +42,7 @@ def test_same_bits(form, dtype):
         for positions in POSITIONS.values():
             p = Written(draws[0], constants=[positions])
             p.outputs = [p(function, p.inputs[0], *arguments(p.constants[0]))]
-            plan = Plan(p)
+            plan = ExecutionPlan(p)
             assert plan.executor == ("native" if order != "F" or form != "take all" else "mixed")
             for x in draws:
                 (found,), (wanted,) = plan.run([x]), p.eager(x)
@@ -55,7 +55,7 @@ def test_positions_that_count_from_the_end(positions):
     x, i = np.arange(6.0), np.array(positions)
     p = Written(x, constants=[i])
     p.outputs = [p(operator.getitem, p.inputs[0], p.constants[0])]
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     assert plan.run([x + 1])[0].tolist() == (x + 1)[i].tolist()
     assert plan.executor == "native"
     assert plan.may_fail is (positions[0] < 0)
@@ -67,7 +67,7 @@ def test_long_runs_are_taken_in_blocks():
         i = np.arange(length) * 7 % 1000
         p = Written(x, constants=[i])
         p.outputs = [p(np.take, p.inputs[0], p.constants[0])]
-        assert np.array_equal(Plan(p).run([-x])[0], -x[i])
+        assert np.array_equal(ExecutionPlan(p).run([-x])[0], -x[i])
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -81,7 +81,7 @@ def test_sums_of_segments(dtype):
         draws = [x, np.where(r.random(x.shape) < 0.99, -0.0, x), np.where(r.random(x.shape) < 0.99, x, np.inf)]
         p = Written(x.astype(dtype), constants=[positions])
         p.outputs = [p(np.add, p.inputs[0], p.constants[0], method="reduceat")]
-        plan = Plan(p)
+        plan = ExecutionPlan(p)
         assert plan.executor == "native"
         with np.errstate(all="ignore"):
             for x in draws:
@@ -95,7 +95,7 @@ def test_many_segments():
     for step in (2, 3):
         p = Written(x, constants=[np.arange(0, len(x), step)])
         p.outputs = [p(np.add, p.inputs[0], p.constants[0], method="reduceat")]
-        assert np.array_equal(Plan(p).run([-x])[0], np.add.reduceat(-x, np.arange(0, len(x), step)))
+        assert np.array_equal(ExecutionPlan(p).run([-x])[0], np.add.reduceat(-x, np.arange(0, len(x), step)))
 
 
 @pytest.mark.parametrize("positions", [[0, 2, 2, 5], [3, 1, 4], [2, 0]])
@@ -103,7 +103,7 @@ def test_segments_that_do_not_ascend(positions):
     x = np.random.default_rng(0).standard_normal(6)
     p = Written(x, constants=[np.array(positions)])
     p.outputs = [p(np.add, p.inputs[0], p.constants[0], method="reduceat")]
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     assert plan.executor in ("mixed", "python")
     assert np.array_equal(plan.run([-x])[0], np.add.reduceat(-x, positions))
 
@@ -134,7 +134,7 @@ def test_rolls(shift, axis):
     for turn in (lambda x: x, lambda x: x.T, lambda x: x[::2, ::-1], lambda x: x[:0]):
         p = Written(turn(draws[0]))
         p.outputs = [p(np.roll, p.inputs[0], shift, axis)]
-        plan = Plan(p)
+        plan = ExecutionPlan(p)
         assert plan.executor == "native"
         for x in draws:
             assert np.array_equal(plan.run([turn(x)])[0], np.roll(turn(x), shift, axis))
@@ -143,4 +143,11 @@ def test_rolls(shift, axis):
 def test_rolls_of_a_line():
     p = Written(np.arange(6.0))
     p.outputs = [p(np.roll, p.inputs[0], -2)]
-    assert Plan(p).executor == "native" and Plan(p).run([np.arange(6.0)])[0].tolist() == [2, 3, 4, 5, 0, 1]
+    assert ExecutionPlan(p).executor == "native" and ExecutionPlan(p).run([np.arange(6.0)])[0].tolist() == [
+        2,
+        3,
+        4,
+        5,
+        0,
+        1,
+    ]

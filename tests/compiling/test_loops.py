@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.native import AVAILABLE
 from tests.compiling.recording import Written
 
@@ -54,7 +54,7 @@ def same_bits(function, inputs, others=None, **parameters) -> str:
     program = Written(*inputs)
     results = program(function, *program.inputs, **parameters)
     program.outputs = list(results) if isinstance(results, tuple) else [results]
-    plan = Plan(program)
+    plan = ExecutionPlan(program)
     others = inputs if others is None else others
     for got, wanted in zip(plan.run(list(others)), program.eager(*others), strict=True):
         assert got.tobytes() == wanted.tobytes(), (
@@ -130,7 +130,7 @@ def test_matmul_of_a_matrix_and_its_transpose_is_another_routine():
     (x,) = program.inputs
     program.outputs = [program(np.matmul, x, program(np.transpose, x)), program(np.matmul, program(np.transpose, x), x)]
     inputs = [values(np.random.default_rng(10), (30, 40), "d")]
-    for got, wanted in zip(Plan(program).run(inputs), program.eager(*inputs), strict=True):
+    for got, wanted in zip(ExecutionPlan(program).run(inputs), program.eager(*inputs), strict=True):
         assert got.tobytes() == wanted.tobytes()
 
 
@@ -139,5 +139,5 @@ def test_a_view_of_a_constant_that_is_kept_stays_one():
     constant = program(np.negative, program.constants[0])
     product = program(np.matmul, constant, program(np.swapaxes, constant, 0, 1))
     program.outputs = [program(np.multiply, product, program.inputs[0])]
-    (got,), (wanted,) = Plan(program).run([np.ones(())]), program.eager(np.ones(()))
+    (got,), (wanted,) = ExecutionPlan(program).run([np.ones(())]), program.eager(np.ones(()))
     assert got.tobytes() == wanted.tobytes()

@@ -10,7 +10,7 @@ import pytest
 from compiling.recording import Written
 
 from chainrule._src.compiling.layout import ARENA, Buffer, arrange
-from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.python_executor import Changed
 from chainrule._src.native import AVAILABLE
 
@@ -30,7 +30,7 @@ def same(got, want):
 
 def check(program, *others):
     """Run a plan at the recorded and at other inputs, which are lists of arrays."""
-    plan = Plan(program)
+    plan = ExecutionPlan(program)
     recorded = [var.array for var in program.inputs]
     for inputs in (recorded, *others, recorded):
         held = [x.copy() for x in inputs]
@@ -186,7 +186,7 @@ def test_effects_are_neither_merged_nor_dropped():
     a, b = p(draw, 3, pure=False), p(draw, 3, pure=False)
     p(draw, 2, pure=False)
     p.outputs = [p(np.add, p(np.add, a, p.inputs[0]), p(np.multiply, b, 10.0))]
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     del drawn[:]
     (got,) = plan.run([np.zeros(3)])
     assert drawn == [3, 3, 2]
@@ -203,7 +203,7 @@ def test_what_a_function_keeps_is_copied():
     p = Written(np.ones(2))
     a, b = p(count, p.inputs[0], pure=False), p(count, p.inputs[0], pure=False)
     p.outputs = [a, b]
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     kept[...] = 0
     a, b = plan.run([np.ones(2)])
     assert (a.tolist(), b.tolist()) == ([1.0, 1.0], [2.0, 2.0])
@@ -214,7 +214,7 @@ def test_writes_come_last():
     x, y = p.inputs
     p.writes = [(x, p(np.add, x, y)), (y, p(operator.getitem, x, slice(None, None, -1)))]
     p.outputs = [p(np.multiply, x, 3.0)]
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     a, b = np.arange(3.0), np.ones(3)
     (got,) = plan.run([a, b])
     assert got.tolist() == [0.0, 3.0, 6.0]
@@ -224,7 +224,7 @@ def test_writes_come_last():
 def test_swapping_inputs():
     p = Written(np.ones(3), np.full(3, 2.0))
     p.writes = [(p.inputs[0], p.inputs[1]), (p.inputs[1], p.inputs[0])]
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     a, b = np.arange(3.0), np.ones(3)
     plan.run([a, b])
     assert (a.tolist(), b.tolist()) == ([1.0] * 3, [0.0, 1.0, 2.0])
@@ -233,7 +233,7 @@ def test_swapping_inputs():
 def test_a_result_of_another_shape_is_an_error():
     p = Written(np.array([1.0, 0.0, 2.0]))
     p.outputs = [p(np.multiply, p(operator.getitem, p.inputs[0], p(np.greater, p.inputs[0], 0.0)), 2.0)]
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     same(plan.run([np.array([0.0, 4.0, 5.0])]), [np.array([8.0, 10.0])])
     with pytest.raises(Changed, match=r"shape \(3,\).*when it was recorded, \(2,\)"):
         plan.run([np.ones(3)])
@@ -244,7 +244,7 @@ def test_floating_point_exceptions_are_reported_once():
     p = Written(np.ones(3))
     x = p.inputs[0]
     p.outputs = [p(np.add, p(np.log, x), p(np.divide, 1.0, x))]
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     found = []
     plan.run([np.ones(3)], found.append)
     assert found == []
@@ -257,10 +257,10 @@ def test_floating_point_exceptions_are_reported_once():
 
 def test_threads_and_calls_within_calls():
     p = chain(normal(1000), 20)
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     inner = Written(np.ones(1000))
     inner.outputs = [inner(lambda x: plan.run([x])[0] if inner.outputs else x, inner.inputs[0], pure=False)]
-    outer = Plan(inner)
+    outer = ExecutionPlan(inner)
     inputs = [normal(1000) for _ in range(8)]
     want = [p.eager(x)[0] for x in inputs]
     wrong = []
@@ -280,7 +280,7 @@ def test_threads_and_calls_within_calls():
 
 def test_a_plan_keeps_no_array_of_a_call():
     p = chain(normal(10))
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     x = normal(10)
     ref = weakref.ref(x)
     (out,) = plan.run([x])
@@ -298,7 +298,7 @@ def test_a_read_only_input_is_not_written(native, python_too):
     p = Written(np.ones(3), np.eye(3))
     x, y = p.inputs
     p.writes = [(x, p(np.add, x, p(np.linalg.det, y) if python_too else 1.0))]
-    plan = Plan(p, native and AVAILABLE)
+    plan = ExecutionPlan(p, native and AVAILABLE)
     a = np.zeros(3)
     a.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
@@ -341,7 +341,7 @@ def test_objects_among_the_inputs():
     p = Written(np.ones(3), np.array([None, 1], object))
     x, y = p.inputs
     p.outputs = [p(np.exp, x), y]
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     got = plan.run([np.zeros(3), np.array([2, "a"], object)])
     assert got[0].tolist() == [1.0] * 3 and got[1].tolist() == [2, "a"]
 
@@ -366,7 +366,7 @@ def test_a_plan_goes_when_the_last_reference_to_it_goes(native):
     p = chain(normal(10))
     y = p(np.linalg.norm, p.outputs[0])
     p.outputs = [p(np.add, p(np.add, y, 1.0), p.inputs[0])]
-    plan = Plan(p, native)
+    plan = ExecutionPlan(p, native)
     plan.run([normal(10)], lambda kinds: None)
     ref = weakref.ref(plan)
     space = [weakref.ref(x) for x in plan._run.__self__._idle]

@@ -7,7 +7,7 @@ import pytest
 from compiling.recording import Written
 
 from chainrule._src.compiling import grouping, native_executor
-from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.native import AVAILABLE
 
 UNARY = [
@@ -179,7 +179,7 @@ def same(x, y):
 
 
 def check(maker):
-    plan = Plan(maker.p)
+    plan = ExecutionPlan(maker.p)
     for inputs in ([var.array for var in maker.p.inputs], maker.others(), maker.others()):
         held = [x.copy() for x in inputs]
         want = maker.p.eager(*inputs)

@@ -5,7 +5,7 @@ import pytest
 from compiling.recording import Written
 
 from chainrule._src.compiling.native_executor import Native, Words, rows_of_block
-from chainrule._src.compiling.plan import _LOWERER, Plan
+from chainrule._src.compiling.plan import _LOWERER, ExecutionPlan
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering
 from chainrule._src.native import AVAILABLE
@@ -30,13 +30,13 @@ def normalized(rows, row):
 )
 def test_rows(shape):
     p = normalized(*shape)
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     for x, y in zip(plan.run([v.array for v in p.inputs]), p.eager(*[v.array for v in p.inputs]), strict=True):
         assert x.tobytes() == y.tobytes()
 
 
 def test_what_waits_for_nothing_is_in_one_group():
-    plan = Plan(normalized(400, 64))
+    plan = ExecutionPlan(normalized(400, 64))
     (group,) = plan.groups
     assert [work.loop.name for work in group.works] == ["multiply", "add", "subtract", "tanh", "multiply"]
     assert plan.memory == 400 * 64 * 8  # of what is summed; the rest is in blocks

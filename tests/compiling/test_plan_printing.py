@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from compiling.recording import Written
 
-from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.native import AVAILABLE
 
 
@@ -30,7 +30,7 @@ def lines(plan):
 
 
 def test_calls_by_python():
-    text = lines(Plan(program(5), native=False))
+    text = lines(ExecutionPlan(program(5), native=False))
     assert text[0] == "inputs: %1 f8[5], %2 f4[3, 3]; constants: %8 f8[3]"
     assert text[1].split() == ["operation", "operands", "result", "memory", "line"]
     assert text[2].split() == ["%3", "exp", "%1", "f8[5]", "40", "at", "0"]
@@ -43,7 +43,7 @@ def test_calls_by_python():
 
 @pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
 def test_native_loops_and_blocks():
-    plan = Plan(program(100_000))
+    plan = ExecutionPlan(program(100_000))
     text = lines(plan)
     assert text[2].split() == ["%3", "exp", "%1", "f8[100000]", "block", "1"]
     assert text[5].split()[-4:] == ["output", "0,", "block", "1"]
@@ -60,6 +60,6 @@ def test_constants_of_one_kind_are_counted(count):
     for constant in p.constants:
         total = p(np.add, total, constant)
     p.outputs = [total]
-    text = lines(Plan(p, native=False))[0]
+    text = lines(ExecutionPlan(p, native=False))[0]
     assert len(text) < 120 and text.count("f8[2]") == 1 + (count if count < 5 else 1)
     assert (" × 3,004" in text) == (count == 3004) and text.endswith("f8[2, 1]")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from compiling.recording import Written
 
-from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.native import AVAILABLE
 from chainrule._src.native.blas import blas_function
 
@@ -40,7 +40,7 @@ def test_rows_and_columns(shapes):
         draws = [[np.asfortranarray(x) if turn else x for x, turn in zip(xs, turned)] for xs in draws]
         p = Written(*draws[0])
         p.outputs = [p(np.dot, *p.inputs)]
-        plan = Plan(p)
+        plan = ExecutionPlan(p)
         for inputs in draws:
             assert plan.run(inputs)[0].tobytes() == p.eager(*inputs)[0].tobytes()
         executors.append(plan.executor)

@@ -14,7 +14,7 @@ from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.compiling import rolling
 from chainrule._src.compiling.grouping import Work
 from chainrule._src.compiling.layout import Arena, padded
-from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.native import AVAILABLE, Runner, code
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
@@ -183,14 +183,14 @@ def repeated(count, irregular=None):
 @pytest.mark.parametrize("irregular", [None, *range(0, 30, 3)])
 def test_one_time_round_is_irregular(irregular):
     p = repeated(30, irregular)
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     assert plan.loops
     given = [np.flip(var.array).copy() for var in p.inputs]
     assert [x.tobytes() for x in plan.run(given)] == [x.tobytes() for x in p.eager(*given)]
 
 
 def test_few_or_short_ones_stay():
-    assert not Plan(repeated(7)).loops and Plan(repeated(12)).loops
+    assert not ExecutionPlan(repeated(7)).loops and ExecutionPlan(repeated(12)).loops
 
 
 def test_elementwise_loops_of_large_arrays_stay_one_group():
@@ -199,7 +199,7 @@ def test_elementwise_loops_of_large_arrays_stay_one_group():
     for _ in range(30):
         a = p(np.multiply, p(np.tanh, a), 0.5)
     p.outputs = [a]
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     assert not plan.loops and len(plan.groups) == 1
 
 
@@ -209,7 +209,7 @@ def test_places_are_used_again_where_only_the_last_rounds_are_read():
     for _ in range(40):
         older, a = a, p(np.add, p(np.tanh, older), a)
     p.outputs = [p(np.add, a, older)]
-    plan = Plan(p)
+    plan = ExecutionPlan(p)
     assert plan.loops and plan.memory <= 8 * 64
     assert plan.run([A, A])[0].tobytes() == p.eager(A, A)[0].tobytes()
 
@@ -222,7 +222,7 @@ def test_random_loops(first):
             p = maker.make()
             given = [maker.rng.standard_normal(var.shape).astype(var.dtype) for var in p.inputs]
             given = [with_strides(x, var.array.strides) for x, var in zip(given, p.inputs)]
-            made = Plan(p).run(given)
+            made = ExecutionPlan(p).run(given)
             assert [x.tobytes() for x in made] == [x.tobytes() for x in p.eager(*given)], seed
 
 
@@ -274,8 +274,8 @@ def test_equal_constants_are_one():
         p.constants.append(p.var(X[0].copy()))
         a = p(np.multiply, p(np.add, a, p.constants[-1]), 0.5)
     p.outputs = [a]
-    assert Plan(p).loops
-    assert str(Plan(p)).count("f8[4]") < 20
+    assert ExecutionPlan(p).loops
+    assert str(ExecutionPlan(p)).count("f8[4]") < 20
 
 
 def test_what_is_found_is_the_same_loops():

@@ -16,7 +16,7 @@ from compiling.test_compile import assert_same
 
 import chainrule as cr
 from chainrule._src.arrays.any_array import with_strides
-from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.interpreters.traced import Program
 from chainrule._src.native import AVAILABLE
 
@@ -414,7 +414,7 @@ def test_a_plan_that_would_hand_other_arrays_to_python_is_not_taken():
     written.outputs.append(written(np.partition, turned, 1))
 
     def planned():
-        return Plan(Program(written.inputs, [], written.calls, written.outputs, []))
+        return ExecutionPlan(Program(written.inputs, [], written.calls, written.outputs, []))
 
     assert planned().executor == ("mixed" if AVAILABLE else "python")
     turned.array = turned.array + 1.0

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.explaining.diagnosis.names import Found, Names
+from chainrule._src.explaining.diagnosis.names import NamedArray, Names
 from chainrule._src.explaining.folding import Stretch, fold
 from chainrule._src.explaining.graph import graph_of
 
@@ -379,7 +379,7 @@ def test_names_are_the_callers(seed):
     class Fake(Names):
         def find(self, thing):
             found = super().find(thing)
-            return found and Found("renamed", found.thing, found.scope)
+            return found and NamedArray("renamed", found.thing, found.scope)
 
     Y = cr.exp(X)
     assert labels(graph_of(Y, names=Fake())) == ["renamed", "renamed"]

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import chainrule as cr
-from chainrule._src.explaining.diagnosis.names import Found, Names
+from chainrule._src.explaining.diagnosis.names import NamedArray, Names
 from chainrule._src.explaining.graph import Graph, graph_of
 from chainrule._src.explaining.layout import text_width
 from chainrule._src.explaining.parts import GraphNode
@@ -81,7 +81,7 @@ def test_markup_in_names_is_text():
     class Named(Names):
         def find(self, thing):
             found = super().find(thing)
-            return found and Found(MARKUP, found.thing, found.scope)
+            return found and NamedArray(MARKUP, found.thing, found.scope)
 
     x = cr.ones(4, requires_grad=True)
     y = x * 2

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from random_terms import assert_adds_up, matrix_of, random_case, random_terms
 
 import chainrule as cr
-from chainrule._src.jacobians.assemble import Pattern, add_into, dense
+from chainrule._src.jacobians.assemble import EntryPattern, add_into, dense
 from chainrule._src.jacobians.terms import Term, Variable
 
 seeds = st.integers(0, 2**32)
@@ -37,7 +37,7 @@ def test_dense(seed, dtype):
 @given(seeds, st.sampled_from([np.float64, np.float32, np.complex128]))
 def test_sparse(seed, dtype):
     _, terms, out_shape, variable = random_case(seed, dtype)
-    pattern = Pattern.of(terms, out_shape, variable.size)
+    pattern = EntryPattern.of(terms, out_shape, variable.size)
     A = pattern.matrix(terms, dtype)
     assert A.data.dtype == dtype and A.data.shape == (pattern.nnz,)
     assert_adds_up(A.dense(), terms, out_shape, variable)
@@ -56,7 +56,7 @@ def test_sparse(seed, dtype):
 def test_other_numbers(seed):
     """A pattern serves all terms with the same indices."""
     rng, terms, out_shape, variable = random_case(seed)
-    pattern = Pattern.of(terms, out_shape, variable.size)
+    pattern = EntryPattern.of(terms, out_shape, variable.size)
     others = [Term(t.source, t.cols, t.vals * rng.standard_normal(np.shape(t.vals)), t.rows) for t in terms]
     expected = matrix_of(others, out_shape, variable)
     np.testing.assert_allclose(pattern.matrix(others).dense(), expected, rtol=1e-13, atol=1e-15)
@@ -81,7 +81,7 @@ def test_blocks_of_a_larger_matrix(seed):
         sparse.append((terms, m, i, j))
         add_into(J, sparse[-1])
     np.testing.assert_allclose(J, expected, rtol=1e-13)
-    pattern = Pattern(sparse, expected.shape)
+    pattern = EntryPattern(sparse, expected.shape)
     A = pattern.matrix([term for terms, *_ in sparse for term in terms], np.float64)
     np.testing.assert_allclose(A.dense(), expected, rtol=1e-13, atol=1e-15)
 
@@ -91,7 +91,7 @@ def test_blocks_of_a_larger_matrix(seed):
 def test_symmetrized(seed):
     rng, _, _, variable = random_case(seed)
     terms = random_terms(rng, variable.shape, variable, 3)
-    A = Pattern.of(terms, variable.shape, variable.size).matrix(terms, np.float64)
+    A = EntryPattern.of(terms, variable.shape, variable.size).matrix(terms, np.float64)
     found = A.symmetrized()
     np.testing.assert_array_equal(found.dense(), found.dense().T)
     np.testing.assert_allclose(found.dense(), (A.dense() + A.dense().T) / 2, rtol=1e-13, atol=1e-15)
@@ -116,7 +116,7 @@ def brusselator_like(n, vals):
 def test_grid():
     vals = np.arange(1.0, 33.0).reshape(2, 16)
     variable, terms = brusselator_like(4, vals)
-    pattern = Pattern.of(terms, variable.shape, variable.size)
+    pattern = EntryPattern.of(terms, variable.shape, variable.size)
     assert pattern.nnz == 6 * 32 and pattern.pool == 8 + 64
     assert (np.diff(pattern.indptr) == 6).all() and pattern.starts is None
     np.testing.assert_array_equal(pattern.matrix(terms).dense(), matrix_of(terms, variable.shape, variable))
@@ -126,11 +126,11 @@ def test_what_lies_in_order_is_not_moved():
     variable = Variable((3, 4), np.dtype(np.float64))
     W = np.arange(8.0).reshape(4, 1, 2)
     cols = np.broadcast_to(variable.seed.T[:, :, None], (4, 3, 2))
-    pattern = Pattern.of([Term(variable, cols, W)], (3, 2), variable.size)
+    pattern = EntryPattern.of([Term(variable, cols, W)], (3, 2), variable.size)
     assert pattern.pool == 8 and pattern.order is not None  # shared by the rows of x
     full = np.arange(12.0).reshape(1, 3, 4)
     term = Term(variable, variable.seed[None], full)
-    pattern = Pattern.of([term], (3, 4), variable.size)
+    pattern = EntryPattern.of([term], (3, 4), variable.size)
     data = pattern.data([term])
     assert pattern.order is None and not np.shares_memory(data, full)
 
@@ -138,7 +138,7 @@ def test_what_lies_in_order_is_not_moved():
 def test_explicit_zeros_are_entries():
     variable = Variable((3,), np.dtype(np.float64))
     terms = [Term(variable, variable.seed[None], np.array([[0.0, 1.0, 0.0]]))]
-    assert Pattern.of(terms, (3,), 3).nnz == 3
+    assert EntryPattern.of(terms, (3,), 3).nnz == 3
 
 
 def test_complex_numbers_do_not_become_real_ones():
@@ -148,13 +148,13 @@ def test_complex_numbers_do_not_become_real_ones():
         with pytest.raises(TypeError, match="a Jacobian of float64 cannot hold derivatives of complex128"):
             dense(terms, (2,), (2,), np.float64)
         with pytest.raises(TypeError, match="complex128"):
-            Pattern.of(terms, (2,), 2).data(terms, np.float64)
+            EntryPattern.of(terms, (2,), 2).data(terms, np.float64)
         assert dense(terms, (2,), (2,)).dtype == np.complex128
 
 
 def test_terms_that_are_not_those_of_the_pattern():
     variable = Variable((2,), np.dtype(np.float64))
-    pattern = Pattern.of([Term(variable, variable.seed[None], 1)], (2,), 2)
+    pattern = EntryPattern.of([Term(variable, variable.seed[None], 1)], (2,), 2)
     with pytest.raises(ValueError, match="the pattern is one of 1 numbers, and these terms have 2"):
         pattern.data([Term(variable, variable.seed[None], np.ones((1, 2)))])
 
@@ -184,7 +184,7 @@ cases_with_numbers = [seed for seed in range(60) if numbers_of(random_case(seed)
 @pytest.mark.parametrize("make", ["dense", "data"])
 def test_differentiable(seed, make):
     rng, terms, out_shape, variable = random_case(seed)
-    pattern = Pattern.of(terms, out_shape, variable.size)
+    pattern = EntryPattern.of(terms, out_shape, variable.size)
 
     def assembled(numbers):
         own = with_numbers(terms, numbers)
@@ -212,7 +212,7 @@ def test_differentiable(seed, make):
 @pytest.mark.parametrize("seed", cases_with_numbers[:6])
 def test_compiled(seed):
     rng, terms, out_shape, variable = random_case(seed)
-    pattern = Pattern.of(terms, out_shape, variable.size)
+    pattern = EntryPattern.of(terms, out_shape, variable.size)
 
     def assembled(numbers):
         own = with_numbers(terms, numbers)

@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule._src import native
 from chainrule._src.arrays.any_array import with_strides
-from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.interpreters.rebuilt import Place, Rebuilt
 from tests.compiling.recording import Written
 from tests.native.random_loops import LoopMaker
@@ -146,7 +146,7 @@ def check(seed: int) -> str:
 
 
 def compare(program: Written, rng: np.random.Generator, seed: int) -> str:
-    plan = Plan(program)
+    plan = ExecutionPlan(program)
     inputs = [with_strides(x.array, x.array.strides) for x in program.inputs]
     for x in inputs:
         x[...] = (3 * rng.standard_normal(x.shape)).astype(x.dtype)

@@ -27,7 +27,7 @@ except ImportError:  # another version of Dask: its own fusion has to do
 Graph = dict[Any, Any]
 
 
-class Group:
+class TaskGroup:
     """Tasks that are run one after the other, in one task.
 
     Args:
@@ -165,7 +165,7 @@ def _condensed(graph: Graph, members: dict[Hashable, list[Any]], users: Any, wan
         keys = members[group]
         needed = dict.fromkeys([home[d] for key in keys for d in graph[key].dependencies if home[d] != group])
         sources = [(len(outputs[other]) > 1, outputs[other]) for other in needed]
-        run = Group([graph[key] for key in keys], outputs[group], sources)
+        run = TaskGroup([graph[key] for key in keys], outputs[group], sources)
         condensed[names[group]] = Task(names[group], run, *[TaskRef(names[other]) for other in needed])
         for i, key in enumerate(outputs[group]):
             if key in wanted:

@@ -12,7 +12,7 @@ from chainrule._src.cli.inputs import inputs_for
 from chainrule._src.cli.operations import names_of, row_named, without_module
 from chainrule._src.cli.outcome import CHECK_FAILED, OK, BadUsage, ScriptRaised, did_you_mean
 from chainrule._src.cli.script import importing, look_up, traceback_of
-from chainrule._src.cli.show import Printer
+from chainrule._src.cli.show import Console
 from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.transforms.grad_checks import recorded
 from chainrule.testing import CHECKS, GradcheckError, gradcheck, gradgradcheck, rulecheck
@@ -58,7 +58,7 @@ def _row(row: Primitive, options: Any) -> int:
         raise BadUsage(
             f"{row.name} is a row, which is checked on its own samples: leave out --input, --shape and --set"
         )
-    show = Printer()
+    show = Console()
     try:
         samples = every_sample(row)
     except ValueError as error:
@@ -83,7 +83,7 @@ def _row(row: Primitive, options: Any) -> int:
 
 
 def _function(called: str, function: Function, options: Any) -> int:
-    show = Printer()
+    show = Console()
     given = inputs_for(function, options)
     show.heading(f"gradcheck of {called}")
     show.pairs((name, _described(x)) for name, x in given.named())
@@ -103,7 +103,7 @@ def _function(called: str, function: Function, options: Any) -> int:
     return _verdict(show, failed, len(checks), called)
 
 
-def _one(show: Printer, what: str, outputs: list[str], inputs: list[str], check: Function) -> bool:
+def _one(show: Console, what: str, outputs: list[str], inputs: list[str], check: Function) -> bool:
     """Run a check and print a line about it: whether it failed."""
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -154,11 +154,11 @@ def _described(x: Any) -> str:
     return f"{array.dtype} {tuple(array.shape)}\n{text}" if array.ndim else f"{array.dtype} {text}"
 
 
-def _line(show: Printer, good: bool, what: str, text: str) -> None:
+def _line(show: Console, good: bool, what: str, text: str) -> None:
     show.pairs([(f"{'✓' if good else '✗'} {what}", text)], width=_WIDTH, style="" if good else "red")
 
 
-def _verdict(show: Printer, failed: int, count: int, what: str) -> int:
+def _verdict(show: Console, failed: int, count: int, what: str) -> int:
     if failed:
         show.line(f"{failed} of {count} checks of {what} failed", "bold red")
         return CHECK_FAILED

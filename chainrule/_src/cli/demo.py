@@ -7,7 +7,7 @@ import linecache
 from typing import Any
 
 from chainrule._src.cli.outcome import OK
-from chainrule._src.cli.show import Printer
+from chainrule._src.cli.show import Console
 
 #: The tour: what each part shows, and its program. What the last line of a part is worth is printed.
 TOUR = (
@@ -59,7 +59,7 @@ p
 
 def run(options: Any) -> int:
     """Show and run the tour."""
-    show = Printer()
+    show = Console()
     names: dict[str, Any] = {"__name__": "__demo__"}
     for number, (title, source) in enumerate(TOUR, 1):
         show.heading(("" if number == 1 else "\n") + f"{number}. {title}")
@@ -87,7 +87,7 @@ def _run(source: str, file: str, names: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(last.value), file, "eval"), names)  # type: ignore[attr-defined]
 
 
-def _show(show: Printer, value: Any) -> None:
+def _show(show: Console, value: Any) -> None:
     if hasattr(value, "__rich_console__"):
         show.rich(value)
     else:

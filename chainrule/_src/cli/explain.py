@@ -19,7 +19,7 @@ from chainrule import explaining
 from chainrule._src.cli.options import FILES
 from chainrule._src.cli.outcome import CHECK_FAILED, OK, BadUsage
 from chainrule._src.cli.script import as_main, execute, exit_text, is_path, literal, look_up, read, root_of
-from chainrule._src.cli.show import Printer, note
+from chainrule._src.cli.show import Console, note
 from chainrule._src.cli.watches import AtBackward, KeptGraphs, Pass, Stopped
 from chainrule._src.tape.node import grad_fn_of
 from chainrule._src.tape.tensor import Tensor
@@ -37,7 +37,7 @@ def run(options: Any) -> int:
     with redirect_stdout(sys.stderr) if piped else nullcontext():  # what the script prints is not what was asked for
         explanation = _ran(options)
     if not piped:
-        Printer().rich(explanation)
+        Console().rich(explanation)
     for kind, path in files.items():
         _write(kind, path, here, explanation)
     if options.open:

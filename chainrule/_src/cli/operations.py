@@ -102,7 +102,7 @@ _OTHERS = {
 }  # fmt: skip
 
 
-class Part(NamedTuple):
+class RowCall(NamedTuple):
     """A row that ran: its name, the shapes of its operands, and those of what it computed."""
 
     name: str
@@ -113,17 +113,17 @@ class Part(NamedTuple):
         return f"{', '.join(map(str, self.operands))} → {', '.join(map(str, self.outputs))}"
 
 
-class _Parts(Watch):
+class _RowWatch(Watch):
     """Notes what runs."""
 
     def __init__(self) -> None:
-        self.found: list[Part] = []
+        self.found: list[RowCall] = []
 
     def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
         out = super().forward(prim, datas, params)
         outs = out if isinstance(out, tuple) else (out,)
         shapes = [x.shape for x in _flat(datas) if hasattr(x, "shape")]
-        self.found.append(Part(prim.name, tuple(shapes), tuple(np.shape(x) for x in outs)))
+        self.found.append(RowCall(prim.name, tuple(shapes), tuple(np.shape(x) for x in outs)))
         return out
 
 
@@ -132,7 +132,7 @@ def _flat(values: Any) -> Iterator[Any]:
         yield from value if isinstance(value, (tuple, list)) else (value,)
 
 
-def parts_of(operation: Operation) -> tuple[str, list[Part]] | None:
+def parts_of(operation: Operation) -> tuple[str, list[RowCall]] | None:
     """Run an operation on a sample: the arguments as text, and what ran. None: no sample is known to fit it.
 
     >>> from chainrule._src.cli.operations import operations, parts_of
@@ -141,7 +141,7 @@ def parts_of(operation: Operation) -> tuple[str, list[Part]] | None:
     ('rand(3), rand(3)', ['unsqueeze', 'mul'])
     """
     for arguments in [operation.sample] if operation.sample else _guesses(operation):
-        with warnings.catch_warnings(), np.errstate(all="ignore"), _Parts() as watch:
+        with warnings.catch_warnings(), np.errstate(all="ignore"), _RowWatch() as watch:
             warnings.simplefilter("ignore")
             try:
                 eval(f"function({arguments})", {"function": operation.public, **_vocabulary()})

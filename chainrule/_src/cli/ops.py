@@ -20,7 +20,7 @@ from chainrule._src.cli.operations import (
     without_module,
 )
 from chainrule._src.cli.outcome import OK, BadUsage, did_you_mean
-from chainrule._src.cli.show import Printer
+from chainrule._src.cli.show import Console
 from chainrule._src.rules.primitive import TABLE, Primitive, unsupported
 from chainrule.testing.case import Case, as_tuple
 from chainrule.testing.samples import samples_of
@@ -39,7 +39,7 @@ _DTYPES = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 def run(options: Any) -> int:
     """List operations, or describe some."""
-    show = Printer()
+    show = Console()
     if options.names:
         if options.like is not None or options.kind is not None:
             raise BadUsage("name operations, or list them with --like and --kind; not both")
@@ -57,7 +57,7 @@ def run(options: Any) -> int:
 # -- lists --------------------------------------------------------------------------------------------------------------
 
 
-def _list(show: Printer, like: str | None, kind: str | None) -> None:
+def _list(show: Console, like: str | None, kind: str | None) -> None:
     if kind is not None and kind not in KINDS:
         raise BadUsage(f"there is no kind {kind!r}.{did_you_mean(kind, KINDS)} There are {', '.join(KINDS)}.")
     found = _by_kind(like, KINDS if kind is None else [kind])
@@ -102,7 +102,7 @@ def _first_line(doc: str) -> str:
 # -- one operation --------------------------------------------------------------------------------------------------------
 
 
-def _describe(show: Printer, given: str, formula: bool) -> None:
+def _describe(show: Console, given: str, formula: bool) -> None:
     name = without_module(given)
     row, names = row_named(name), names_of(name)
     if row is None and not names:
@@ -121,7 +121,7 @@ def _describe(show: Printer, given: str, formula: bool) -> None:
             show.line(f"{operand}: {text}")
 
 
-def _describe_composite(show: Printer, names: list[str], operation: Operation) -> None:
+def _describe_composite(show: Console, names: list[str], operation: Operation) -> None:
     show.heading(f"{names[0]}  (composite)")
     show.text(_first_line(operation.public.__doc__ or ""))
     show.line()
@@ -143,7 +143,7 @@ def _describe_composite(show: Printer, names: list[str], operation: Operation) -
     show.text(f"Each of these has its rule: `chainrule ops {' '.join(few)}`.")
 
 
-def _describe_row(show: Printer, row: Primitive) -> None:
+def _describe_row(show: Console, row: Primitive) -> None:
     names = names_of(row.name)
     show.heading(f"{row.name}  ({row.kind})")
     show.text(inspect.cleandoc(row.doc).replace("``", "`"))
@@ -203,7 +203,7 @@ def _refuses(column: Callable[..., Any]) -> bool:
     return getattr(column, "__name__", "") == "raise_unsupported"
 
 
-def _gradients(show: Printer, row: Primitive) -> None:
+def _gradients(show: Console, row: Primitive) -> None:
     if not row.vjps:
         return
     show.line()
@@ -219,7 +219,7 @@ def _gradients(show: Printer, row: Primitive) -> None:
 # -- a sample -------------------------------------------------------------------------------------------------------------
 
 
-def _sample(show: Printer, row: Primitive) -> None:
+def _sample(show: Console, row: Primitive) -> None:
     """The row on numbers: operands, result, and the gradients for a cotangent of ones."""
     case = _small_case(row)
     if case is None:

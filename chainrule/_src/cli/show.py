@@ -33,7 +33,7 @@ def clean(text: str) -> str:
     return text.translate(_CONTROL)
 
 
-class Printer:
+class Console:
     """Where a command's output goes."""
 
     def __init__(self) -> None:

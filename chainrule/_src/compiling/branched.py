@@ -12,7 +12,7 @@ from chainrule._src.compiling.recording import Argument, Recording
 from chainrule._src.compiling.tree import Segment, Tree
 
 
-class Node:
+class BranchNode:
     """A segment of a tree: native code, and what follows it.
 
     Attributes:
@@ -30,7 +30,7 @@ class Node:
         self.inner = segment.takes[count:]
         self.makes, self.strides = segment.makes, segment.strides
         self.read = -1 if segment.guard is None else segment.guard.var.number
-        self.branches: dict[bytes, Node] = {}
+        self.branches: dict[bytes, BranchNode] = {}
         self.recording = segment.recording
 
 
@@ -45,7 +45,7 @@ class Branched:
 
     __slots__ = ("_count", "_numbers", "_root", "_tree", "spec")
 
-    def __init__(self, tree: Tree, root: Node, count: int, numbers: list[tuple[int, type]]) -> None:
+    def __init__(self, tree: Tree, root: BranchNode, count: int, numbers: list[tuple[int, type]]) -> None:
         self.spec = None  # results have the structure of the recording that served
         self._tree = tree
         self._root = root
@@ -58,7 +58,7 @@ class Branched:
         values = None if arrays is None else self._tree.start(arrays, arrays)
         if arrays is None or values is None:
             return None
-        node: Node | None = self._root
+        node: BranchNode | None = self._root
         while node is not None:
             made = node.code((*arrays, *[values[number] for number in node.inner]), node.reporting)
             if made is None:
@@ -91,14 +91,14 @@ def branched_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[st
     arguments = [source.at for source in tree.sources.values() if type(source) is Argument]
     if arguments != list(range(count)):
         return None
-    nodes: dict[Segment, Node] = {}
+    nodes: dict[Segment, BranchNode] = {}
     for segment in tree.segments():
         recording = segment.recording
         if recording is not None and not (recording.results and only_computes(recording)):
             continue  # such an end is left to the long way
         entry = segment.plan.entry(report)
         if entry is not None:
-            nodes[segment] = Node(segment, entry, count)
+            nodes[segment] = BranchNode(segment, entry, count)
     for segment, node in nodes.items():
         node.branches = {key: nodes[after] for key, after in segment.branches.items() if after in nodes}
     return Branched(tree, nodes[tree.root], count, numbers) if tree.root in nodes else None

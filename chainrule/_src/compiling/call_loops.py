@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.compiling.iteration import (
+    ArrayLayout,
     Axis,
-    Layout,
     Shape,
     broadcast_strides,
     dense_strides,
@@ -18,7 +18,7 @@ from chainrule._src.compiling.iteration import (
     size,
     sorted_axes,
 )
-from chainrule._src.compiling.layout import Value
+from chainrule._src.compiling.layout import BufferView
 from chainrule._src.compiling.loops import READ, WRITE, Loop, Operand, Template, Unlowered, own_loop
 from chainrule._src.interpreters.traced import Var
 
@@ -36,7 +36,7 @@ class CallLoops:
         template: the loops; reads, writes: the arrays as operands of loops.
     """
 
-    def __init__(self, given: list[Value], made: list[Value]) -> None:
+    def __init__(self, given: list[BufferView], made: list[BufferView]) -> None:
         self.template = Template()
         self.reads = [Operand((READ, i), v.shape, v.strides, v.dtype) for i, v in enumerate(given)]
         self.writes = [Operand((WRITE, i), v.shape, v.strides, v.dtype) for i, v in enumerate(made)]
@@ -131,7 +131,7 @@ def _with_longer_rows(axes: list[Axis]) -> list[Axis]:
     return [axes[k], *axes[:k], *axes[k + 1 :]]
 
 
-def iteration(deciding: list[Layout], every: list[Layout], shape: Shape) -> tuple[list[Axis], list[int]]:
+def iteration(deciding: list[ArrayLayout], every: list[ArrayLayout], shape: Shape) -> tuple[list[Axis], list[int]]:
     """The merged axes of an iteration, and the order of those of the shape."""
     strides = [broadcast_strides(layout, shape) for layout in every]
     order = sorted_axes(strides[: len(deciding)], len(shape))

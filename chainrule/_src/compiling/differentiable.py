@@ -10,7 +10,7 @@ from chainrule._src.api.grad_mode import enable_grad
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.tree import tree_leaves
 from chainrule._src.compiling.iteration import Shape
-from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.recording import LOCK, Backward, Recording
 from chainrule._src.interpreters.traced import Program
 from chainrule._src.table.shape import alias
@@ -77,12 +77,14 @@ def _is_repeated(array: Any) -> bool:
     return bool(part.flags.c_contiguous)
 
 
-def plan_of(recording: Recording) -> Plan:
+def plan_of(recording: Recording) -> ExecutionPlan:
     """The plan of a backward computation: of cotangents, then residuals."""
     backward = recording.backward
     assert backward is not None
     made = [var for var in backward.grads if var is not None]
-    return Plan(Program([*backward.cotangents, *backward.residuals], recording.constants, backward.calls, made, []))
+    return ExecutionPlan(
+        Program([*backward.cotangents, *backward.residuals], recording.constants, backward.calls, made, [])
+    )
 
 
 def start_of(x: Tensor) -> Tensor:

@@ -15,10 +15,10 @@ import numpy as np
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.grouping import Argument, Work
 from chainrule._src.compiling.iteration import Axis
-from chainrule._src.compiling.layout import ARENA, Buffer, Value
+from chainrule._src.compiling.layout import ARENA, Buffer, BufferView
 from chainrule._src.compiling.loops import MEMORY, READ, Loop, Operand, own_loop
 from chainrule._src.compiling.products import along_cores
-from chainrule._src.compiling.steps import Step
+from chainrule._src.compiling.steps import PlanStep
 from chainrule._src.interpreters.traced import same_bits
 from chainrule._src.native import OWN, execute, use_lapack
 from chainrule._src.native.blas import blas_function
@@ -75,12 +75,12 @@ class Memories:
         steps: those of the plan.
     """
 
-    def __init__(self, steps: list[Step]) -> None:
+    def __init__(self, steps: list[PlanStep]) -> None:
         self._buffers: dict[int, Buffer] = {}
         read = Counter([place for step in steps if step.template for place in _matrices(step)])
         self._several = {place for place, count in read.items() if count > 1}
 
-    def chosen(self, loop: Loop, reads: list[Value], works: list[Work]) -> Loop:
+    def chosen(self, loop: Loop, reads: list[BufferView], works: list[Work]) -> Loop:
         """The loop of a step that is to be run; the memory that it uses first is cleared by another one."""
         if loop.shared is None or _matrix(loop, reads) not in self._several:
             return loop
@@ -96,11 +96,11 @@ class Memories:
         return self._buffers[n]
 
 
-def _matrices(step: Step) -> list[Any]:
+def _matrices(step: PlanStep) -> list[Any]:
     return [_matrix(loop, step.reads) for loop in step.template.loops if loop.shared is not None]
 
 
-def _matrix(loop: Loop, reads: list[Value]) -> tuple[Any, int]:
+def _matrix(loop: Loop, reads: list[BufferView]) -> tuple[Any, int]:
     """Where the matrix is that a loop factors; its transpose is there, too."""
     (kind, i), offset = loop.args[0]
     value = reads[i] if kind == READ else None

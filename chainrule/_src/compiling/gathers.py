@@ -14,10 +14,10 @@ import numpy as np
 
 from chainrule._src.compiling import indexed
 from chainrule._src.compiling.call_loops import CallLoops
-from chainrule._src.compiling.iteration import Axis, Layout, Shape, is_run, merged_axes, sorted_axes
-from chainrule._src.compiling.layout import Value
+from chainrule._src.compiling.iteration import ArrayLayout, Axis, Shape, is_run, merged_axes, sorted_axes
+from chainrule._src.compiling.layout import BufferView
 from chainrule._src.compiling.loops import Loop, Operand, Unlowered, own_loop
-from chainrule._src.interpreters.traced import Call, Var
+from chainrule._src.interpreters.traced import TracedCall, Var
 
 BLOCK = 16384  # elements
 FUNCTIONS: frozenset[Any] = frozenset({np.take, operator.getitem})
@@ -25,12 +25,12 @@ FUNCTIONS: frozenset[Any] = frozenset({np.take, operator.getitem})
 _BEGINS_WITH_NOTHING = bool(np.signbit(np.add.reduceat(np.array([-0.0, -0.0]), np.array([0])))[0])
 
 
-def reads_positions(call: Call) -> bool:
+def reads_positions(call: TracedCall) -> bool:
     """Whether what a call comes to depends on the content of an array of positions."""
     return call.function in FUNCTIONS or (call.method == "reduceat" and call.function is np.add)
 
 
-def by_positions(loops: CallLoops, call: Call, reads: list[Value]) -> None:
+def by_positions(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> None:
     """The loops of such a call."""
     if call.method == "reduceat":
         segments(loops, call, reads)
@@ -44,11 +44,11 @@ def by_positions(loops: CallLoops, call: Call, reads: list[Value]) -> None:
 class Gather(NamedTuple):
     """``x[..., positions, ...]``, with the positions along an axis of an array of this layout."""
 
-    layout: Layout
+    layout: ArrayLayout
     axis: int
 
 
-def gathered(loops: CallLoops, call: Call, reads: list[Value]) -> None:
+def gathered(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> None:
     """A loop over the elements of the result, each at its position."""
     if len(loops.reads) != 2 or loops.reads[1].dtype != np.intp:
         raise Unlowered
@@ -84,7 +84,7 @@ def _in_blocks(axes: list[Axis]) -> list[tuple[list[Axis], Shape]]:
     return parts
 
 
-def segments(loops: CallLoops, call: Call, reads: list[Value]) -> None:
+def segments(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> None:
     """Sums of stretches of an array, each from its position to the next."""
     if len(loops.reads) != 2 or call.kwargs or len(call.args) != 2 or not _BEGINS_WITH_NOTHING:
         raise Unlowered
@@ -113,7 +113,7 @@ def _is_line(x: Operand) -> bool:
     return len(x.layout.shape) == 1 and is_run(x.layout, (0,))
 
 
-def _taken(call: Call, x: Layout) -> Gather:
+def _taken(call: TracedCall, x: ArrayLayout) -> Gather:
     """The arguments of ``np.take``."""
     given = dict(zip(("a", "indices", "axis"), call.args, strict=False)) | call.kwargs
     if len(call.args) > 3 or not set(given) <= {"a", "indices", "axis"}:
@@ -125,10 +125,10 @@ def _taken(call: Call, x: Layout) -> Gather:
         return Gather(x, axis % len(x.shape))
     if axis is not None or not is_run(x, reversed(range(len(x.shape)))):
         raise Unlowered
-    return Gather(Layout((math.prod(x.shape),), (x.itemsize,), x.itemsize), 0)
+    return Gather(ArrayLayout((math.prod(x.shape),), (x.itemsize,), x.itemsize), 0)
 
 
-def _indexed(call: Call, x: Layout) -> Gather:
+def _indexed(call: TracedCall, x: ArrayLayout) -> Gather:
     """``x[index]`` with one array, and besides it an ellipsis and whole axes alone."""
     index = call.args[1] if type(call.args[1]) is tuple else (call.args[1],)
     places = [i for i, item in enumerate(index) if type(item) is Var]

@@ -55,7 +55,7 @@ class Work:
         return self.args[k][1], stride, axes[1].strides[k], axes[0].length
 
 
-class Group:
+class LoopGroup:
     """Loops over the same elements, done block by block.
 
     Attributes:
@@ -135,13 +135,13 @@ class _Waiting:
         )
 
 
-def grouped(works: list[Work]) -> list[Work | Group]:
+def grouped(works: list[Work]) -> list[Work | LoopGroup]:
     """The loops in an order that gives the same results, with groups of large ones."""
     if not any([work.loop.total >= LARGE for work in works]):
         return list(works)
-    done: list[Work | Group] = []
+    done: list[Work | LoopGroup] = []
     pending = works[::-1]
-    group: Group | None = None
+    group: LoopGroup | None = None
     waiting = _Waiting()
     while pending or group is not None:
         if not pending or len(waiting.works) >= WAITING:
@@ -154,7 +154,7 @@ def grouped(works: list[Work]) -> list[Work | Group]:
         work = pending.pop()
         if group is None:
             if work.loop.total >= LARGE:
-                group = Group(work.loop.total)
+                group = LoopGroup(work.loop.total)
                 group.add(work)
             else:
                 done.append(work)

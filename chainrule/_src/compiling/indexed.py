@@ -17,7 +17,7 @@ from chainrule._src.compiling.call_loops import CallLoops, in_one_line
 from chainrule._src.compiling.iteration import Shape, broadcast_strides, is_run, merged_axes, sorted_axes
 from chainrule._src.compiling.loops import Loop, Operand, Unlowered, own_loop
 from chainrule._src.interpreters.rebuilt import Place, Rebuilt
-from chainrule._src.interpreters.traced import Call, Var
+from chainrule._src.interpreters.traced import TracedCall, Var
 
 ndarray = np.ndarray
 INTEGER = np.dtype(np.intp)
@@ -25,7 +25,7 @@ INTEGER = np.dtype(np.intp)
 MOST = 30
 
 
-class Region(NamedTuple):
+class IndexedRegion(NamedTuple):
     """The elements of an array at an index, as axes of the result.
 
     Attributes:
@@ -42,7 +42,7 @@ class Region(NamedTuple):
     steps: Shape
 
 
-def region(loops: CallLoops, x: Operand, index: tuple[Any, ...]) -> Region:
+def region(loops: CallLoops, x: Operand, index: tuple[Any, ...]) -> IndexedRegion:
     """What an index of integers, slices, None, Ellipsis and arrays (Operands, or plain ones) names."""
     items = _for_every_axis(loops, index, len(x.layout.shape))
     among = [k for k, item in enumerate(items) if type(item) is int or isinstance(item, Operand)]
@@ -78,7 +78,7 @@ def region(loops: CallLoops, x: Operand, index: tuple[Any, ...]) -> Region:
     strides = [*[step for _, step in axes[:place]], *[0] * len(common), *[step for _, step in axes[place:]]]
     after = len(axes) - place
     positions = [(item, [0] * place + broadcast_strides(item.layout, common) + [0] * after) for item in arrays]
-    return Region(offset, shape, strides, positions, tuple(lengths), tuple(steps))
+    return IndexedRegion(offset, shape, strides, positions, tuple(lengths), tuple(steps))
 
 
 def _for_every_axis(loops: CallLoops, index: tuple[Any, ...], ndim: int) -> list[Any]:
@@ -118,7 +118,9 @@ def _positions(loops: CallLoops, item: Any) -> Operand:
     return Operand(loops.template.number(array), array.shape, array.strides, INTEGER)
 
 
-def _run(loops: CallLoops, name: str, of: Region, array: Operand, other: Operand, first: bool, in_order: bool) -> None:
+def _run(
+    loops: CallLoops, name: str, of: IndexedRegion, array: Operand, other: Operand, first: bool, in_order: bool
+) -> None:
     """Go through the elements of a region: ``array`` has them, ``other`` has one for each.
 
     Args:
@@ -190,7 +192,7 @@ def _zeros(loops: CallLoops, out: Operand) -> None:
 # -- calls -----------------------------------------------------------------------------------------------------------
 
 
-def element_of(loops: CallLoops, call: Call) -> None:
+def element_of(loops: CallLoops, call: TracedCall) -> None:
     """``np.take`` and ``x[index]``."""
     given = dict(zip(("a", "indices", "axis"), call.args, strict=False)) | call.kwargs
     if call.function is np.take:
@@ -217,7 +219,7 @@ def taken_along(loops: CallLoops, x: Operand, positions: Operand, axis: Any, out
     read(loops, x, (*[slice(None)] * (axis % max(len(x.layout.shape), 1)), positions), out)
 
 
-def along_axis(loops: CallLoops, call: Call) -> None:
+def along_axis(loops: CallLoops, call: TracedCall) -> None:
     """``np.take_along_axis``."""
     given = dict(zip(("arr", "indices", "axis"), call.args, strict=False)) | call.kwargs
     if len(loops.reads) != 2 or type(given.get("axis")) is not int or type(given["arr"]) is not Var:
@@ -233,7 +235,7 @@ def gather(loops: CallLoops, axis: int) -> None:
     _run(loops, f"elements{out.dtype.itemsize}", of, x, out, True, False)
 
 
-def _grid(loops: CallLoops, x: Operand, positions: Operand, axis: int) -> Region:
+def _grid(loops: CallLoops, x: Operand, positions: Operand, axis: int) -> IndexedRegion:
     """One element of x for each position, along an axis."""
     positions = _positions(loops, positions)
     (lengths, strides, _), (shape, _, _) = x.layout, positions.layout
@@ -246,7 +248,7 @@ def _grid(loops: CallLoops, x: Operand, positions: Operand, axis: int) -> Region
     if any([n == 1 < m for k, (n, m) in enumerate(zip(shape, lengths, strict=True)) if k != axis]):
         raise Unlowered  # which is all along that axis, or its beginning
     pairs = [(positions, broadcast_strides(positions.layout, shape))]
-    return Region(x.offset, shape, along, pairs, (lengths[axis],), (strides[axis],))
+    return IndexedRegion(x.offset, shape, along, pairs, (lengths[axis],), (strides[axis],))
 
 
 def scattered(loops: CallLoops, axis: int, accumulate: bool) -> None:

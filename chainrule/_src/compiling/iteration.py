@@ -12,7 +12,7 @@ from typing import NamedTuple
 Shape = tuple[int, ...]
 
 
-class Layout(NamedTuple):
+class ArrayLayout(NamedTuple):
     """Shape, strides and size of an element."""
 
     shape: Shape
@@ -34,7 +34,7 @@ def size(shape: Shape) -> int:
     return product
 
 
-def broadcast_strides(layout: Layout, shape: Shape) -> list[int]:
+def broadcast_strides(layout: ArrayLayout, shape: Shape) -> list[int]:
     """An operand's strides along the axes of the shape it is broadcast to: 0 where it repeats."""
     strides = [0] * (len(shape) - len(layout.shape))
     for length, stride in zip(layout.shape, layout.strides, strict=True):
@@ -42,7 +42,7 @@ def broadcast_strides(layout: Layout, shape: Shape) -> list[int]:
     return strides
 
 
-def one_run(operands: list[Layout], inputs: int, shape: Shape) -> Axis | None:
+def one_run(operands: list[ArrayLayout], inputs: int, shape: Shape) -> Axis | None:
     """The iteration as one run that needs no iterator, in NumPy's terms a trivial loop; None if it is not.
 
     It is one for arrays of one dimension and for those that are all in C or all in Fortran order; single numbers among the
@@ -66,12 +66,12 @@ def one_run(operands: list[Layout], inputs: int, shape: Shape) -> Axis | None:
     return Axis(size(shape), tuple(strides))
 
 
-def contiguity(operand: Layout) -> int:
+def contiguity(operand: ArrayLayout) -> int:
     """1: in C order, 2: in Fortran order, 3: both, 0: neither."""
     return is_run(operand, reversed(range(len(operand.shape)))) + 2 * is_run(operand, range(len(operand.shape)))
 
 
-def is_run(operand: Layout, axes: object) -> bool:
+def is_run(operand: ArrayLayout, axes: object) -> bool:
     """Whether elements lie side by side, the first axis varying fastest."""
     expected = operand.itemsize
     if 0 in operand.shape:

@@ -33,7 +33,7 @@ class Buffer:
 
     __slots__ = ("at", "first", "index", "kind", "last", "nbytes", "offset", "root", "stack")
 
-    root: Value
+    root: BufferView
 
     def __init__(self, kind: str, nbytes: int, index: int = 0) -> None:
         self.kind = kind
@@ -71,7 +71,7 @@ def in_stack(buffer: Buffer) -> tuple[Buffer, int]:
     return buffer, at
 
 
-class Value:
+class BufferView:
     """One array: a view of a buffer.
 
     Attributes:

@@ -16,7 +16,7 @@ from chainrule._src.compiling.factors import add_shared
 from chainrule._src.compiling.iteration import dense_strides, size
 from chainrule._src.compiling.loops import Operand, Unlowered, loop_of, own_loop
 from chainrule._src.compiling.products import along_cores, core_names
-from chainrule._src.interpreters.traced import Call, Var
+from chainrule._src.interpreters.traced import TracedCall, Var
 
 DOUBLE, COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
 _GUFUNCS: Any = getattr(np.linalg, "_umath_linalg", None)
@@ -36,7 +36,7 @@ def _gufunc(name: str, operands: list[Operand]) -> tuple[np.ufunc, tuple[np.dtyp
 
 
 def _run(loops: CallLoops, name: str, reads: list[Operand], writes: list[Operand], checked: bool) -> None:
-    """Call a gufunc in the dtype that NumPy computes in."""
+    """TracedCall a gufunc in the dtype that NumPy computes in."""
     ufunc, dtypes, found = _gufunc(name, reads)
     given = [loops.converted(x, dtype) for x, dtype in zip(reads, dtypes, strict=False)]
     made = [_like(loops, out, dtype) for out, dtype in zip(writes, dtypes[ufunc.nin :], strict=True)]
@@ -58,7 +58,7 @@ def _memory(loops: CallLoops, shape: tuple[int, ...], dtype: np.dtype[Any]) -> O
     return Operand(loops.template.temporary(size(shape) * dtype.itemsize), shape, strides, dtype)
 
 
-def _arguments(loops: CallLoops, call: Call, count: int, options: dict[str, Any]) -> dict[str, Any]:
+def _arguments(loops: CallLoops, call: TracedCall, count: int, options: dict[str, Any]) -> dict[str, Any]:
     """The options of a call whose first ``count`` arguments are its only arrays."""
     given = options | dict(zip(options, call.args[count:], strict=False)) | call.kwargs
     if len(loops.reads) != count or len(given) != len(options) or len(call.args) > count + len(options):
@@ -68,43 +68,43 @@ def _arguments(loops: CallLoops, call: Call, count: int, options: dict[str, Any]
     return given
 
 
-def solve(loops: CallLoops, call: Call) -> None:
+def solve(loops: CallLoops, call: TracedCall) -> None:
     _arguments(loops, call, 2, {})
     name = "solve1" if len(loops.reads[1].layout.shape) == 1 else "solve"
     _run(loops, name, loops.reads, loops.writes, True)
 
 
-def inv(loops: CallLoops, call: Call) -> None:
+def inv(loops: CallLoops, call: TracedCall) -> None:
     _arguments(loops, call, 1, {})
     _run(loops, "inv", loops.reads, loops.writes, True)
 
 
-def det(loops: CallLoops, call: Call) -> None:
+def det(loops: CallLoops, call: TracedCall) -> None:
     _arguments(loops, call, 1, {})
     _run(loops, "det", loops.reads, loops.writes, False)
 
 
-def slogdet(loops: CallLoops, call: Call) -> None:
+def slogdet(loops: CallLoops, call: TracedCall) -> None:
     _arguments(loops, call, 1, {})
     _run(loops, "slogdet", loops.reads, loops.writes, False)
 
 
-def cholesky(loops: CallLoops, call: Call) -> None:
+def cholesky(loops: CallLoops, call: TracedCall) -> None:
     upper = _arguments(loops, call, 1, {"upper": False})["upper"]
     _run(loops, "cholesky_up" if upper else "cholesky_lo", loops.reads, loops.writes, True)
 
 
-def eigh(loops: CallLoops, call: Call) -> None:
+def eigh(loops: CallLoops, call: TracedCall) -> None:
     triangle = _arguments(loops, call, 1, {"UPLO": "L"})["UPLO"]
     _run(loops, "eigh_lo" if triangle in ("L", "l") else "eigh_up", loops.reads, loops.writes, True)
 
 
-def eigvalsh(loops: CallLoops, call: Call) -> None:
+def eigvalsh(loops: CallLoops, call: TracedCall) -> None:
     triangle = _arguments(loops, call, 1, {"UPLO": "L"})["UPLO"]
     _run(loops, "eigvalsh_lo" if triangle in ("L", "l") else "eigvalsh_up", loops.reads, loops.writes, True)
 
 
-def svd(loops: CallLoops, call: Call) -> None:
+def svd(loops: CallLoops, call: TracedCall) -> None:
     given = _arguments(loops, call, 1, {"full_matrices": True, "compute_uv": True, "hermitian": False})
     if given["hermitian"]:
         raise Unlowered
@@ -112,7 +112,7 @@ def svd(loops: CallLoops, call: Call) -> None:
     _run(loops, name, loops.reads, loops.writes, True)
 
 
-def qr(loops: CallLoops, call: Call) -> None:
+def qr(loops: CallLoops, call: TracedCall) -> None:
     """Householder's vectors take the place of a copy of the matrix; the triangle above them is R."""
     mode = _arguments(loops, call, 1, {"mode": "reduced"})["mode"]
     if mode not in ("reduced", "complete", "r"):
@@ -151,7 +151,7 @@ def triangle(loops: CallLoops, x: Operand, out: Operand, k: int, upper: bool) ->
     along_cores(loops, "triu" if upper else "tril", [["m", "n"], ["m", "n"]], (address, 2 * k + upper), [x], [out])
 
 
-def _triangle(loops: CallLoops, call: Call) -> None:
+def _triangle(loops: CallLoops, call: TracedCall) -> None:
     given = dict(zip(("m", "k"), call.args, strict=False)) | call.kwargs
     if len(loops.reads) != 1 or len(loops.reads[0].layout.shape) < 2 or type(given.get("k", 0)) is not int:
         raise Unlowered
@@ -159,7 +159,7 @@ def _triangle(loops: CallLoops, call: Call) -> None:
 
 
 #: NumPy's functions, and what finds their loops
-FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
+FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
     np.linalg.solve: solve,
     np.linalg.inv: inv,
     np.linalg.det: det,

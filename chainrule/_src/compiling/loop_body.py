@@ -20,7 +20,7 @@ from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.compiling.differentiable import plan_of, start_of, starting_at
 from chainrule._src.compiling.floating_point import reporter
 from chainrule._src.compiling.iteration import Shape
-from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.recording import Argument, GradOf, Recording, record, rewind
 from chainrule._src.interpreters.traced import Lifted, Program, Recorder, Traced, Unrecordable, Var
 from chainrule._src.rules.batching import each_example
@@ -119,7 +119,7 @@ class Body:
         self._constants: list[Any] = [None if r.var is not None else np.asarray(r.content) for r in recording.results]
         self._plan_way_back(recording)
         outputs = self._made + self._kept
-        self._plan = Plan(Program(self._operands, recording.constants, recording.calls, outputs, []))
+        self._plan = ExecutionPlan(Program(self._operands, recording.constants, recording.calls, outputs, []))
         like = [var if var is not None else constant for var, constant in zip(made, self._constants, strict=True)]
         self.iteration = [(x.shape, x.dtype) for x in like]
         for var in (*self._operands, *[var for call in recording.calls for var in call.results]):
@@ -147,7 +147,7 @@ class Body:
             program = Program(
                 [*backward.cotangents, *needed], recording.constants, [*recording.calls, *backward.calls], grads, []
             )
-            self._back = Plan(program)
+            self._back = ExecutionPlan(program)
         else:
             needed = backward.residuals
             self._kept = [var for var in needed if var not in position]

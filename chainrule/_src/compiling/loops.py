@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.compiling.iteration import Axis, Layout, Shape, size
+from chainrule._src.compiling.iteration import ArrayLayout, Axis, Shape, size
 from chainrule._src.native import OWN, loop
 from chainrule._src.native.code import loop_step
 
@@ -131,7 +131,7 @@ class Operand:
 
     def __init__(self, slot: Slot, shape: Shape, strides: Shape, dtype: np.dtype[Any], offset: int = 0) -> None:
         self.slot = slot
-        self.layout = Layout(shape, strides, dtype.itemsize)
+        self.layout = ArrayLayout(shape, strides, dtype.itemsize)
         self.dtype = dtype
         self.offset = offset
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.recording import Argument, Recording
 from chainrule._src.compiling.tree import Tree
 from chainrule._src.messages import errors
@@ -49,7 +49,7 @@ def low_level_callable(name: str, tree: Tree, arguments: tuple[np.ndarray[Any, A
     return LowLevelCallable(entry[0].low_level(kind, len(arguments), given))
 
 
-def _why_not(recording: Recording, plan: Plan) -> str:
+def _why_not(recording: Recording, plan: ExecutionPlan) -> str:
     """Why a recording can't be a C function; "" if it can."""
     if recording.drawn:
         return "it draws random numbers"

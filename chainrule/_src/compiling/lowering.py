@@ -16,12 +16,12 @@ import numpy as np
 
 from chainrule._src.compiling import gathers, indexed, linear_algebra, moves, ordering, products, reductions
 from chainrule._src.compiling.call_loops import CallLoops
-from chainrule._src.compiling.layout import ARENA, Buffer, Value
+from chainrule._src.compiling.layout import ARENA, Buffer, BufferView
 from chainrule._src.compiling.loops import KINDS, Operand, Template, Unlowered, is_exact, type_of, ufunc_loop
 from chainrule._src.compiling.steps import Made
 from chainrule._src.compiling.trials import power
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.traced import Call, Var, Whole, scalar_pow
+from chainrule._src.interpreters.traced import RowCallable, TracedCall, Var, scalar_pow
 
 #: calls that are remembered
 MOST = 20_000
@@ -35,7 +35,7 @@ class LoopLowerer:
         self._layouts: dict[Any, int] = {}
         self._numbers = itertools.count(1)
 
-    def known(self, call: Call, reads: list[Value]) -> tuple[Template, list[Made]] | None:
+    def known(self, call: TracedCall, reads: list[BufferView]) -> tuple[Template, list[Made]] | None:
         """The loops of a call, and what its results are like; None if it has no loops.
 
         Args:
@@ -46,7 +46,7 @@ class LoopLowerer:
             return self._lower(call, reads)  # what it comes to depends on the content of an array, too
         if type(function) is Rebuilt:
             return self._lower(call, reads)
-        if not (isinstance(function, np.ufunc) or function in FUNCTIONS or type(function) is Whole):
+        if not (isinstance(function, np.ufunc) or function in FUNCTIONS or type(function) is RowCallable):
             return None  # nor is it remembered, and so kept
         values = iter(reads)
         try:
@@ -69,7 +69,7 @@ class LoopLowerer:
             found = self._known[key] = self._lower(call, reads)
         return found  # type: ignore[return-value]
 
-    def copy(self, value: Value, target: Value) -> Template | None:
+    def copy(self, value: BufferView, target: BufferView) -> Template | None:
         """The loops that copy a value to another one; None for what is no number."""
         if not _is_number(value.dtype) or not _is_number(target.dtype):
             return None
@@ -85,7 +85,7 @@ class LoopLowerer:
             self._known[key] = found
         return found  # type: ignore[return-value]
 
-    def _part(self, x: Any, values: Iterator[Value]) -> Any:
+    def _part(self, x: Any, values: Iterator[BufferView]) -> Any:
         """An argument as a part of a key: of an array the layout alone."""
         kind = type(x)
         if kind is Var:
@@ -103,23 +103,23 @@ class LoopLowerer:
 
     def _function(self, function: Any) -> Any:
         """A function as a part of a key: of a row its parameters, too."""
-        if type(function) is not Whole:
+        if type(function) is not RowCallable:
             return function
         return (function.prim, *[(name, self._part(x, iter(()))) for name, x in function.params.items()])
 
-    def _layout(self, value: Value) -> int:
+    def _layout(self, value: BufferView) -> int:
         if not value.layout:
             key = value.shape, value.strides, value.dtype
             value.layout = self._layouts.setdefault(key, next(self._numbers))
         return value.layout
 
-    def _lower(self, call: Call, reads: list[Value]) -> tuple[Template, list[Made]] | None:
+    def _lower(self, call: TracedCall, reads: list[BufferView]) -> tuple[Template, list[Made]] | None:
         if not all([_is_number(value.dtype) for value in reads]) or not all(
             [_is_number(v.dtype) for v in call.results]
         ):
             return None
         arrays = [var.array for var in call.results]
-        made = [Value(0, Buffer(ARENA, 0), 0, x.shape, x.strides, x.dtype) for x in arrays]
+        made = [BufferView(0, Buffer(ARENA, 0), 0, x.shape, x.strides, x.dtype) for x in arrays]
         loops = CallLoops(reads, made)
         try:
             if gathers.reads_positions(call):
@@ -135,14 +135,14 @@ def _is_number(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in KINDS and dtype.isnative
 
 
-def add(loops: CallLoops, call: Call) -> None:
+def add(loops: CallLoops, call: TracedCall) -> None:
     """Find the loops of a call."""
     function = call.function
     if isinstance(function, np.ufunc):
         _ufunc(loops, call, function)
     elif function in FUNCTIONS:
         FUNCTIONS[function](loops, call)
-    elif type(function) is Whole and function.prim.name in moves.ROWS:
+    elif type(function) is RowCallable and function.prim.name in moves.ROWS:
         moves.ROWS[function.prim.name](loops, **function.params)
     elif type(function) is Rebuilt:
         indexed.written(loops, function)
@@ -150,7 +150,7 @@ def add(loops: CallLoops, call: Call) -> None:
         raise Unlowered
 
 
-def _ufunc(loops: CallLoops, call: Call, function: np.ufunc) -> None:
+def _ufunc(loops: CallLoops, call: TracedCall, function: np.ufunc) -> None:
     if call.method == "reduce":
         names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
         reductions.reduction(loops, function, dict(zip(names, call.args, strict=False)) | call.kwargs, 0)
@@ -166,7 +166,7 @@ def _ufunc(loops: CallLoops, call: Call, function: np.ufunc) -> None:
         _elementwise(loops, call, function)
 
 
-def _elementwise(loops: CallLoops, call: Call, function: np.ufunc) -> None:
+def _elementwise(loops: CallLoops, call: TracedCall, function: np.ufunc) -> None:
     arguments = loops.arguments(call.args)
     dtypes, found = ufunc_loop(function, [type_of(x) for x in arguments])
     inputs = [loops.converted(x, dtype) for x, dtype in zip(arguments, dtypes, strict=False)]
@@ -175,7 +175,7 @@ def _elementwise(loops: CallLoops, call: Call, function: np.ufunc) -> None:
     loops.elementwise(function.__name__, found, inputs, loops.writes, is_exact(function, dtypes[0]))
 
 
-def _clip(loops: CallLoops, call: Call) -> None:
+def _clip(loops: CallLoops, call: TracedCall) -> None:
     """``np.clip`` with both bounds is a ufunc that has no name among NumPy's functions."""
     ufunc = getattr(getattr(getattr(np, "_core", None), "umath", None), "clip", None)
     if not isinstance(ufunc, np.ufunc) or len(call.args) != 3 or call.kwargs or any(x is None for x in call.args):
@@ -183,7 +183,7 @@ def _clip(loops: CallLoops, call: Call) -> None:
     _elementwise(loops, call, ufunc)
 
 
-def _power(loops: CallLoops, call: Call) -> None:
+def _power(loops: CallLoops, call: TracedCall) -> None:
     """``x ** n``: NumPy has other functions for a few n, and `power` for the others."""
     x, n = loops.arguments(call.args)
     if not isinstance(x, Operand) or x.dtype.kind not in "fc" or call.kwargs:
@@ -198,7 +198,7 @@ def _power(loops: CallLoops, call: Call) -> None:
     )
 
 
-def _scalar_power(loops: CallLoops, call: Call) -> None:
+def _scalar_power(loops: CallLoops, call: TracedCall) -> None:
     """``x ** y`` of NumPy's scalars."""
     (out,) = loops.writes
     arguments = loops.arguments(call.args)
@@ -211,7 +211,7 @@ def _scalar_power(loops: CallLoops, call: Call) -> None:
 
 
 #: NumPy's functions, and what finds their loops
-FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
+FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
     operator.pow: _power,
     scalar_pow: _scalar_power,
     np.clip: _clip,

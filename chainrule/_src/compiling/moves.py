@@ -24,12 +24,12 @@ from chainrule._src.compiling.loops import (
     own_loop,
 )
 from chainrule._src.compiling.steps import element
-from chainrule._src.interpreters.traced import Call, Var
+from chainrule._src.interpreters.traced import TracedCall, Var
 
 ndarray = np.ndarray
 
 
-def where(loops: CallLoops, call: Call) -> None:
+def where(loops: CallLoops, call: TracedCall) -> None:
     if len(call.args) != 3 or call.kwargs:
         raise Unlowered
     condition, x, y = loops.arguments(call.args)
@@ -43,18 +43,18 @@ def where(loops: CallLoops, call: Call) -> None:
     loops.elementwise("where", own_loop(name), inputs, [out], exact=True)
 
 
-def cast(loops: CallLoops, call: Call) -> None:
+def cast(loops: CallLoops, call: TracedCall) -> None:
     if len(loops.reads) != 1 or type(call.args[0]) is not Var or not set(call.kwargs) <= {"copy", "order"}:
         raise Unlowered
     loops.copy(loops.reads[0], loops.writes[0])
 
 
-def laid(loops: CallLoops, call: Call) -> None:
+def laid(loops: CallLoops, call: TracedCall) -> None:
     """A copy with other strides."""
     loops.copy(loops.reads[0], loops.writes[0])
 
 
-def reshaped(loops: CallLoops, call: Call) -> None:
+def reshaped(loops: CallLoops, call: TracedCall) -> None:
     """A reshape that copies: elements in C order."""
     orders = call.args[1 if call.function is np.ravel else 2 :]
     if len(loops.reads) != 1 or any([order != "C" for order in (*orders, call.kwargs.get("order", "C"))]):
@@ -67,7 +67,7 @@ def reshaped(loops: CallLoops, call: Call) -> None:
     loops.copy(x, Operand(out.slot, shape, dense_strides(shape, order, itemsize), x.dtype))
 
 
-def joined(loops: CallLoops, call: Call) -> None:
+def joined(loops: CallLoops, call: TracedCall) -> None:
     """Concatenation and stacking: every array is copied to its place."""
     arrays, axis = _two(call, ("arrays", "axis"), 0)
     (out,) = loops.writes
@@ -90,7 +90,7 @@ def joined(loops: CallLoops, call: Call) -> None:
         offset += shape[axis] * out.layout.strides[axis]
 
 
-def rolled(loops: CallLoops, call: Call) -> None:
+def rolled(loops: CallLoops, call: TracedCall) -> None:
     """Elements go along their axes, and from the ends to the beginnings: every part is copied to its place."""
     given = dict(zip(("a", "shift", "axis"), call.args, strict=False)) | call.kwargs
     (x,), (out,) = loops.reads, loops.writes
@@ -121,7 +121,7 @@ def _rolled_parts(length: int, shift: int) -> list[tuple[int, int, int]]:
     return [part for part in ((0, shift, length - shift), (length - shift, 0, shift)) if part[2] or not length]
 
 
-def filled(loops: CallLoops, call: Call) -> None:
+def filled(loops: CallLoops, call: TracedCall) -> None:
     """An array of one number."""
     (out,) = loops.writes
     if call.function in (np.full, np.full_like):
@@ -191,7 +191,7 @@ def _example(x: Any) -> Any:
     return x.dtype if isinstance(x, Operand) else x
 
 
-def _two(call: Call, names: tuple[str, str], default: Any) -> tuple[Any, Any]:
+def _two(call: TracedCall, names: tuple[str, str], default: Any) -> tuple[Any, Any]:
     """The two arguments of a function."""
     given = dict(zip(names, call.args, strict=False)) | call.kwargs
     if len(call.args) > 2 or not set(given) <= set(names):
@@ -200,7 +200,7 @@ def _two(call: Call, names: tuple[str, str], default: Any) -> tuple[Any, Any]:
 
 
 #: NumPy's functions, and what finds their loops
-FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
+FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
     np.zeros: filled,
     np.zeros_like: filled,
     np.ones: filled,

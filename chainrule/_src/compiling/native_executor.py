@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.compiling.factors import Memories
-from chainrule._src.compiling.grouping import Argument, Group, Work
+from chainrule._src.compiling.grouping import Argument, LoopGroup, Work
 from chainrule._src.compiling.layout import (
     ALIGNMENT,
     ARENA,
@@ -25,9 +25,9 @@ from chainrule._src.compiling.layout import (
     LOOSE,
     OUTPUT,
     Buffer,
+    BufferView,
     Move,
     Moving,
-    Value,
     address,
     arrange,
     in_stack,
@@ -36,7 +36,7 @@ from chainrule._src.compiling.layout import (
 from chainrule._src.compiling.loops import MEMORY, READ, ROUND, TEMPORARY, WRITE
 from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, named
 from chainrule._src.compiling.rolling import Item, Rolled, rolled_up
-from chainrule._src.compiling.steps import Lowering, Step
+from chainrule._src.compiling.steps import Lowering, PlanStep
 from chainrule._src.native import Runner
 from chainrule._src.native import code as words
 
@@ -49,7 +49,7 @@ SHORTEST, LONGEST = 1024, 8192
 UNFIT = "an array of a plan has not the layout that it was planned for, or is read-only and to be written"
 
 
-class Segment:
+class NativeSegment:
     """Steps that run one after the other without Python.
 
     Attributes:
@@ -58,7 +58,7 @@ class Segment:
         loops: of those that are rolled up, the first and last step of the body, and the last one of all times round.
     """
 
-    def __init__(self, numbers: list[int], steps: list[Step], memories: Memories) -> None:
+    def __init__(self, numbers: list[int], steps: list[PlanStep], memories: Memories) -> None:
         self.steps = numbers
         self.works: list[Work] = []
         self._origins: list[int] = []  # the steps that they are of
@@ -83,7 +83,7 @@ class Segment:
         return list(dict.fromkeys([buffer for item in self.items for buffer in item.touched]))
 
 
-def _add_works(works: list[Work], step: Step, memories: Memories) -> None:
+def _add_works(works: list[Work], step: PlanStep, memories: Memories) -> None:
     """The loops of a step, with its arrays as their arguments."""
     template = step.template
     reads, writes = step.reads, step.writes
@@ -112,7 +112,7 @@ class Block:
         width: bytes for each element of a block that all of them need.
     """
 
-    def __init__(self, group: Group, private: set[Buffer]) -> None:
+    def __init__(self, group: LoopGroup, private: set[Buffer]) -> None:
         self.offsets: dict[Buffer, int] = {}
         self.width = 0
         self._free: dict[int, list[int]] = {}
@@ -188,7 +188,7 @@ class Words:
 
     def __init__(
         self,
-        segments: list[Segment],
+        segments: list[NativeSegment],
         given: list[Buffer],
         constants: list[Buffer],
         made: list[Buffer],
@@ -232,7 +232,7 @@ class Words:
 
     def _write(self, code: list[int], item: Item) -> None:
         """Add the words of a loop, a group, or a loop that is rolled up to the code."""
-        if type(item) is Group:
+        if type(item) is LoopGroup:
             code += self._group(item)
             return
         if type(item) is Rolled:
@@ -274,7 +274,7 @@ class Words:
             del self._moving[known]
         return words.rolled([code], item.count, moves, first)
 
-    def _group(self, group: Group) -> list[int]:
+    def _group(self, group: LoopGroup) -> list[int]:
         block = Block(group, self._private)
         row = group.row or 1
         rows = rows_of_block(group, block.width)
@@ -298,7 +298,7 @@ class Words:
         return words.group_step(work.loop.address, work.loop.data, args, strides, flat=flat)
 
 
-def rows_of_block(group: Group, width: int) -> int:
+def rows_of_block(group: LoopGroup, width: int) -> int:
     """How many rows of a group are done at once: so many that what they hand to each other stays in cache."""
     row = group.row or 1
     elements = min(max(CACHED // max(width, 16), SHORTEST), LONGEST)
@@ -324,11 +324,11 @@ class Native:
         memories = Memories(steps)
         self.units = _units(steps, range(main), memories)
         self._commits = _units(steps, range(main, len(steps)), memories)
-        self.segments = [unit for unit in self.units + self._commits if isinstance(unit, Segment)]
+        self.segments = [unit for unit in self.units + self._commits if isinstance(unit, NativeSegment)]
         self._arrange_segments()
         objects = any(value.dtype.hasobject for value in lowering.inputs)
-        self.whole = not objects and all(isinstance(unit, Segment) for unit in self.units + self._commits)
-        self.groups: list[Group] = []
+        self.whole = not objects and all(isinstance(unit, NativeSegment) for unit in self.units + self._commits)
+        self.groups: list[LoopGroup] = []
         self.private: set[Buffer] = set()
         self.memory = arrange(self._placed())
         for buffer, place, at in self._together:
@@ -341,22 +341,22 @@ class Native:
         for unit in units if len(units) > 1 else ():
             touched.append(
                 {buffer for work in unit.works for buffer in work.touched}
-                if isinstance(unit, Segment)
+                if isinstance(unit, NativeSegment)
                 else self._lowering.steps[unit].touched
             )
         count = Counter(buffer for buffers in touched for buffer in buffers)
         several = frozenset([buffer for buffer, units in count.items() if units > 1])
         for unit in self.units:
-            if isinstance(unit, Segment):
+            if isinstance(unit, NativeSegment):
                 unit.arrange(several)
 
     def _placed(self) -> list[Buffer]:
         """Note when buffers are used; those that need a place in the arena. The others are in places of these."""
         uses = _Uses()
         for unit in self.units + self._commits:
-            for item in unit.items if isinstance(unit, Segment) else [self._lowering.steps[unit]]:
+            for item in unit.items if isinstance(unit, NativeSegment) else [self._lowering.steps[unit]]:
                 uses.add(item)
-        self.groups = [item for item, _ in uses.items if type(item) is Group]
+        self.groups = [item for item, _ in uses.items if type(item) is LoopGroup]
         for group in self.groups:
             self.private |= {buffer for buffer in group.written if _is_private(buffer, group)}
         together: dict[Buffer, Buffer] = {}
@@ -368,7 +368,7 @@ class Native:
         left_out = self.private | together.keys()
         return [buffer for buffer in uses.buffers if buffer.kind == ARENA and buffer not in left_out]
 
-    def shown(self) -> tuple[list[Step], list[tuple[Step, Step, int]]]:
+    def shown(self) -> tuple[list[PlanStep], list[tuple[PlanStep, PlanStep, int]]]:
         """The steps, of what is rolled up once; the first and last step of such a body, and how often it is done."""
         steps, loops, shown, at = self._lowering.steps, [], [], 0
         for segment in self.segments:
@@ -380,7 +380,7 @@ class Native:
         shown += steps[at:]
         return (self._without_views_of_others(shown) if loops else shown), loops
 
-    def _without_views_of_others(self, shown: list[Step]) -> list[Step]:
+    def _without_views_of_others(self, shown: list[PlanStep]) -> list[PlanStep]:
         """The steps without views that no other one of them takes: those of times round that are not shown."""
         needed = set(self._lowering.outputs)
         kept = []
@@ -425,11 +425,15 @@ class Native:
     def executor(self) -> Executor:
         """The plan as Python's steps, some of which are segments."""
         lowering = self._lowering
-        steps = [self._segment(unit) if isinstance(unit, Segment) else lowering.steps[unit] for unit in self.units]
-        commits = [self._segment(unit) if isinstance(unit, Segment) else lowering.steps[unit] for unit in self._commits]
+        steps = [
+            self._segment(unit) if isinstance(unit, NativeSegment) else lowering.steps[unit] for unit in self.units
+        ]
+        commits = [
+            self._segment(unit) if isinstance(unit, NativeSegment) else lowering.steps[unit] for unit in self._commits
+        ]
         return Executor(lowering, self.memory, _with_views(lowering, self.units, steps), commits)
 
-    def _segment(self, segment: Segment) -> Step:
+    def _segment(self, segment: NativeSegment) -> PlanStep:
         buffers = segment.buffers()
         given = [buffer for buffer in buffers if buffer.kind in (INPUT, OUTPUT, LOOSE)]
         constants = [buffer for buffer in buffers if buffer.kind == CONSTANT]
@@ -440,7 +444,7 @@ class Native:
         writes = [1 + i for i, buffer in enumerate(given) if buffer in targets]
         runner = Runner(np.array(written.code, np.intp), 0, layouts, written.constants(), [], writes)
         roots = [buffer.root for buffer in given]
-        return Step(None, SegmentCall(runner), ([ARENA_OF_CALL, *roots], NOTE), {}, roots, [])
+        return PlanStep(None, SegmentCall(runner), ([ARENA_OF_CALL, *roots], NOTE), {}, roots, [])
 
 
 class _Uses:
@@ -483,7 +487,7 @@ class _Uses:
                 self.buffers.append(buffer)
 
 
-def _is_private(buffer: Any, group: Group) -> bool:
+def _is_private(buffer: Any, group: LoopGroup) -> bool:
     """Whether nothing but a group uses a buffer, all of it in the order of its elements."""
     if group.places[buffer] is not buffer or buffer.stack is not None:
         return False
@@ -511,7 +515,7 @@ def _take_place(work: Work, time: int, together: dict[Buffer, Buffer]) -> None:
             return
 
 
-class Whole:
+class NativePlan:
     """A plan that is one call of native code."""
 
     def __init__(self, native: Native, lowering: Lowering) -> None:
@@ -568,13 +572,13 @@ class SegmentCall:
             raise ValueError(UNFIT)
 
 
-def _layout(value: Value) -> tuple[Any, Any, Any]:
+def _layout(value: BufferView) -> tuple[Any, Any, Any]:
     return value.shape, value.dtype, value.strides
 
 
-def _units(steps: list[Step], numbers: range, memories: Memories) -> list[Segment | int]:
+def _units(steps: list[PlanStep], numbers: range, memories: Memories) -> list[NativeSegment | int]:
     """Steps as segments and numbers of steps that Python runs."""
-    units: list[Segment | int] = []
+    units: list[NativeSegment | int] = []
     together: list[int] = []
     for number in numbers:
         step = steps[number]
@@ -584,21 +588,21 @@ def _units(steps: list[Step], numbers: range, memories: Memories) -> list[Segmen
             together.append(number)
             continue
         if together:
-            units.append(Segment(together, steps, memories))
+            units.append(NativeSegment(together, steps, memories))
             together = []
         units.append(number)
     if together:
-        units.append(Segment(together, steps, memories))
+        units.append(NativeSegment(together, steps, memories))
     return units
 
 
-def _with_views(lowering: Lowering, units: list[Segment | int], steps: list[Step]) -> list[Step]:
+def _with_views(lowering: Lowering, units: list[NativeSegment | int], steps: list[PlanStep]) -> list[PlanStep]:
     """Python's steps with those that give views of arrays of the call, each as soon as it can be."""
-    placed: list[Step] = []
+    placed: list[PlanStep] = []
     views = [(number, step) for number, step in enumerate(lowering.steps) if step.view]
     k = 0
     for unit, step in zip(units, steps, strict=True):
-        upto = unit.steps[-1] if isinstance(unit, Segment) else unit
+        upto = unit.steps[-1] if isinstance(unit, NativeSegment) else unit
         while k < len(views) and views[k][0] < upto:
             placed.append(views[k][1])
             k += 1

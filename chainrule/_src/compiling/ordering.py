@@ -11,13 +11,13 @@ from chainrule._src.compiling.call_loops import CallLoops, in_one_line
 from chainrule._src.compiling.iteration import dense_strides, is_run, size
 from chainrule._src.compiling.loops import Operand, Unlowered, own_loop
 from chainrule._src.compiling.products import along_cores
-from chainrule._src.interpreters.traced import Call, Var
+from chainrule._src.interpreters.traced import TracedCall, Var
 from chainrule._src.native import orders
 
 _KINDS = {None: 0, "quicksort": 0, "stable": 2, "mergesort": 2}
 
 
-def sort(loops: CallLoops, call: Call) -> None:
+def sort(loops: CallLoops, call: TracedCall) -> None:
     axis, kind = _options(loops, call)
     x, out, given = _along(loops, axis)
     address = _of(x.dtype)[0][kind]
@@ -27,7 +27,7 @@ def sort(loops: CallLoops, call: Call) -> None:
         loops.copy(given, out)
 
 
-def argsort(loops: CallLoops, call: Call) -> None:
+def argsort(loops: CallLoops, call: TracedCall) -> None:
     axis, kind = _options(loops, call)
     x, out, given = _along(loops, axis)
     address = _of(x.dtype)[1][kind]
@@ -36,7 +36,7 @@ def argsort(loops: CallLoops, call: Call) -> None:
         loops.copy(given, out)
 
 
-def _options(loops: CallLoops, call: Call) -> tuple[int, int]:
+def _options(loops: CallLoops, call: TracedCall) -> tuple[int, int]:
     """The axis, and which of NumPy's ways to sort."""
     given = dict(zip(("a", "axis", "kind", "order"), call.args, strict=False)) | call.kwargs
     axis, kind = given.get("axis", -1), given.get("kind")
@@ -77,7 +77,7 @@ def _dense(loops: CallLoops, x: Operand) -> Operand:
     return copy
 
 
-def best(loops: CallLoops, call: Call) -> None:
+def best(loops: CallLoops, call: TracedCall) -> None:
     """The position of the largest or smallest element."""
     given = dict(zip(("a", "axis"), call.args, strict=False)) | call.kwargs
     axis = given.get("axis")
@@ -98,7 +98,7 @@ def best(loops: CallLoops, call: Call) -> None:
     along_cores(loops, call.function.__name__, [["n"], []], (own_loop("argbest")[0], _there(address)), [x], [out], True)
 
 
-def searchsorted(loops: CallLoops, call: Call) -> None:
+def searchsorted(loops: CallLoops, call: TracedCall) -> None:
     """Where each number would go in a sorted array."""
     given = dict(zip(("a", "v", "side"), call.args, strict=False)) | call.kwargs
     if len(loops.reads) != 2 or not set(given) <= {"a", "v", "side"} or type(given["a"]) is not Var:
@@ -131,7 +131,7 @@ def _there(address: int) -> int:
 
 
 #: NumPy's functions, and what finds their loops
-FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
+FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
     np.sort: sort,
     np.argsort: argsort,
     np.argmax: best,

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.compiling.grouping import Group
-from chainrule._src.compiling.layout import ARENA, Buffer, Value, arrange
+from chainrule._src.compiling.grouping import LoopGroup
+from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, arrange
 from chainrule._src.compiling.lowering import LoopLowerer
-from chainrule._src.compiling.native_executor import Native, Whole
+from chainrule._src.compiling.native_executor import Native, NativePlan
 from chainrule._src.compiling.printing import table
 from chainrule._src.compiling.python_executor import Executor, Failed, Report
 from chainrule._src.compiling.simplify import Simplified
-from chainrule._src.compiling.steps import Lowering, Step, note_uses
+from chainrule._src.compiling.steps import Lowering, PlanStep, note_uses
 from chainrule._src.interpreters.traced import Program, Var, same_bits
 from chainrule._src.native import AVAILABLE
 
@@ -28,7 +28,7 @@ Arrays = list[np.ndarray[Any, Any]]
 _LOWERER = LoopLowerer()
 
 
-class Plan:
+class ExecutionPlan:
     """What computes the outputs of a recorded program from its inputs, with the same bits as the recorded calls.
 
     Args:
@@ -47,11 +47,11 @@ class Plan:
 
     def __init__(self, program: Program, native: bool = AVAILABLE) -> None:
         simplified = Simplified(program)
-        self._whole: Whole | None = None
-        self.steps: list[Step] = []
-        self.groups: list[Group] = []
+        self._whole: NativePlan | None = None
+        self.steps: list[PlanStep] = []
+        self.groups: list[LoopGroup] = []
         self.private: set[Buffer] = set()
-        self.loops: list[tuple[Step, Step, int]] = []
+        self.loops: list[tuple[PlanStep, PlanStep, int]] = []
         self.dropped, self.merged, self.folded = simplified.dropped, simplified.merged, simplified.folded
         try:
             made = native and self._make_native(program, simplified)
@@ -102,7 +102,7 @@ class Plan:
             return False
         self.memory, self.groups, self.private = native.memory, native.groups, native.private
         if native.whole:
-            self.executor, whole = "native", Whole(native, lowering)
+            self.executor, whole = "native", NativePlan(native, lowering)
             self._run = whole.run
             self._whole = whole
             found = whole.replay(program)
@@ -141,7 +141,7 @@ def _arrays(variables: list[Var]) -> Arrays:
     return [var.array for var in variables]
 
 
-def _recorded(lowering: Lowering) -> dict[Value, np.ndarray[Any, Any]]:
+def _recorded(lowering: Lowering) -> dict[BufferView, np.ndarray[Any, Any]]:
     return {value: var.array for var, value in lowering.values.items()}
 
 

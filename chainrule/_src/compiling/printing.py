@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.compiling.grouping import Group
-from chainrule._src.compiling.layout import ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, Value, in_stack
-from chainrule._src.compiling.steps import Step
+from chainrule._src.compiling.grouping import LoopGroup
+from chainrule._src.compiling.layout import ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, BufferView, in_stack
+from chainrule._src.compiling.steps import PlanStep
 from chainrule._src.interpreters.traced import Var
 from chainrule._src.messages.places import Where
 
@@ -29,7 +29,7 @@ def table(plan: Any) -> str:
     return "\n".join([_inputs(plan), *lines, _footer(plan)])
 
 
-def _row(step: Step, groups: dict[Buffer, int], plan: Any) -> tuple[str, ...]:
+def _row(step: PlanStep, groups: dict[Buffer, int], plan: Any) -> tuple[str, ...]:
     numbers = ", ".join(map(str, step.writes))
     kinds = " ".join(_kind(value) for value in step.writes)
     group = next((groups[value.buffer] for value in step.writes if value.buffer in groups), None)
@@ -41,18 +41,18 @@ def _row(step: Step, groups: dict[Buffer, int], plan: Any) -> tuple[str, ...]:
     return numbers, _operation(step), _arguments(step), kinds, memory, _line(step)
 
 
-def _operation(step: Step) -> str:
+def _operation(step: PlanStep) -> str:
     """The row's name, and NumPy's where it is another one."""
     row = "" if step.call is None else step.call.row
     return step.name if row in ("", step.name) else f"{row}: {step.name}"
 
 
-def _kind(value: Value) -> str:
+def _kind(value: BufferView) -> str:
     """A dtype and shape: ``f4[8, 16]``."""
     return f"{value.dtype.str.lstrip('<>=|')}{list(value.shape)}"
 
 
-def _memory(value: Value, plan: Any) -> str:
+def _memory(value: BufferView, plan: Any) -> str:
     """Where a value lies, and how many bytes it has there."""
     buffer = value.buffer
     if buffer.kind == ARENA:
@@ -69,7 +69,7 @@ def _memory(value: Value, plan: Any) -> str:
     return "an array of its own" if buffer.kind == LOOSE else "constant"
 
 
-def _arguments(step: Step) -> str:
+def _arguments(step: PlanStep) -> str:
     if step.call is None:
         return str(step.reads[0])
     values = iter(step.reads)
@@ -79,7 +79,7 @@ def _arguments(step: Step) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def _quoted(x: Any, values: Iterator[Value]) -> str:
+def _quoted(x: Any, values: Iterator[BufferView]) -> str:
     """An argument in few words, with the numbers of arrays."""
     kind = type(x)
     if kind is Var:
@@ -97,7 +97,7 @@ def _quoted(x: Any, values: Iterator[Value]) -> str:
     return getattr(x, "__name__", None) or repr(x)
 
 
-def _line(step: Step) -> str:
+def _line(step: PlanStep) -> str:
     call = step.call
     return str(Where(call.code, call.lasti)) if call is not None and call.code is not None else ""
 
@@ -106,14 +106,14 @@ def _inputs(plan: Any) -> str:
     """What is given, and the constants that are used."""
     constants = {value for step in plan.steps for value in step.reads if value.buffer.kind == CONSTANT}
     given = ", ".join(f"{value} {_kind(value)}" for value in plan.inputs) or "none"
-    kinds: dict[str, list[Value]] = {}
+    kinds: dict[str, list[BufferView]] = {}
     for value in sorted(constants, key=lambda value: value.number):
         kinds.setdefault(_kind(value), []).append(value)
     fixed = ", ".join(_constants(kind, values) for kind, values in kinds.items())
     return f"inputs: {given}" + (f"; constants: {fixed}" if fixed else "")
 
 
-def _constants(kind: str, values: list[Value]) -> str:
+def _constants(kind: str, values: list[BufferView]) -> str:
     """Constants of one kind; many are counted."""
     if len(values) <= CONSTANTS:
         return ", ".join(f"{value} {kind}" for value in values)
@@ -140,12 +140,12 @@ def _footer(plan: Any) -> str:
     return "\n".join(lines)
 
 
-def _loop(k: int, first: Step, last: Step, count: int) -> str:
+def _loop(k: int, first: PlanStep, last: PlanStep, count: int) -> str:
     begin, end = (next(iter(map(str, step.writes)), "") for step in (first, last))
     return f"loop {k}: {begin} to {end}, {count:,} times"
 
 
-def _group(group: Group) -> str:
+def _group(group: LoopGroup) -> str:
     rows = f"{group.total // group.row:,} rows of {group.row:,}" if group.row else f"{group.total:,}"
     count = len(group.works)
     return f"{count} loop{'s' * (count > 1)} over {rows} elements, block by block"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.traced import AsArray, Call, Var, Whole
+from chainrule._src.interpreters.traced import AsArray, RowCallable, TracedCall, Var
 
 ndarray = np.ndarray
 
@@ -24,7 +24,7 @@ class Prints:
 
     __slots__ = ("_alive", "_numbers")
 
-    def __init__(self, calls: list[Call]) -> None:
+    def __init__(self, calls: list[TracedCall]) -> None:
         self._alive: dict[int, Any] = {}  # what is told by where it is
         self._numbers = np.array([self._of_call(call) for call in calls], np.int64)
 
@@ -36,7 +36,7 @@ class Prints:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _of_call(self, call: Call) -> int:
+    def _of_call(self, call: TracedCall) -> int:
         numbers = tuple([var.number for var in call.results])
         kwargs = self._of(call.kwargs) if call.kwargs else None
         return hash((self._of_function(call.function), call.method, numbers, self._of(call.args), kwargs))
@@ -45,7 +45,7 @@ class Prints:
         kind = type(function)
         if kind is AsArray:
             return "array", self._of_function(function.function)
-        if kind is Whole:
+        if kind is RowCallable:
             return self._held(function.prim), self._of(function.params)
         if kind is Rebuilt:
             parts = function.args, function.kwargs, function.floats, function.scalars, function.written

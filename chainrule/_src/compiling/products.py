@@ -10,8 +10,8 @@ import numpy as np
 
 from chainrule._src.compiling.call_loops import CallLoops, iteration
 from chainrule._src.compiling.iteration import (
+    ArrayLayout,
     Axis,
-    Layout,
     contiguity,
     size,
 )
@@ -24,12 +24,12 @@ from chainrule._src.compiling.loops import (
     ufunc_loop,
 )
 from chainrule._src.compiling.trials import multiple
-from chainrule._src.interpreters.traced import Call
+from chainrule._src.interpreters.traced import TracedCall
 
 ndarray = np.ndarray
 
 
-def generalized(loops: CallLoops, call: Call, ufunc: np.ufunc) -> None:
+def generalized(loops: CallLoops, call: TracedCall, ufunc: np.ufunc) -> None:
     """A gufunc: the iterator goes through the leading axes, the loop through the core axes."""
     if ufunc not in GENERALIZED or len(loops.reads) != ufunc.nin:
         raise Unlowered
@@ -49,7 +49,7 @@ def along_cores(
     checked: bool = False,
     outputs: int = 0,
 ) -> None:
-    """Call a loop that goes through the core axes of operands, which have its dtypes, for each index of the leading ones.
+    """TracedCall a loop that goes through the core axes of operands, which have its dtypes, for each index of the leading ones.
 
     Args:
         cores: the names of each operand's core axes.
@@ -78,7 +78,7 @@ def along_cores(
                 raise Unlowered
             core_strides.append(0 if shape[axis] == 1 else strides[axis])
             axis += 1
-        leading.append(Layout(shape[:ndim], strides[:ndim], itemsize))
+        leading.append(ArrayLayout(shape[:ndim], strides[:ndim], itemsize))
     shape = np.broadcast_shapes(*[layout.shape for layout in leading])
     if size(shape) == 0:
         return
@@ -103,7 +103,7 @@ def core_names(ufunc: np.ufunc) -> list[list[str]]:
     return [part.split(",") if part else [] for part in parts]
 
 
-def dot(loops: CallLoops, call: Call) -> None:
+def dot(loops: CallLoops, call: TracedCall) -> None:
     """``np.dot`` where one of the lengths is 1: it calls the functions of BLAS that `matmul` calls, or has one product.
 
     Of numbers that are not complex, so that the one product has one rounding.
@@ -125,7 +125,7 @@ def dot(loops: CallLoops, call: Call) -> None:
     generalized(loops, call, np.matmul)
 
 
-def inner(loops: CallLoops, call: Call) -> None:
+def inner(loops: CallLoops, call: TracedCall) -> None:
     """``np.inner`` of vectors is their ``np.dot``."""
     if any(len(x.layout.shape) != 1 for x in loops.reads):
         raise Unlowered
@@ -150,7 +150,7 @@ def _scaled(loops: CallLoops) -> None:
     loops.template.loops.append(Loop("dot", found, [Axis(n, (step, 0, itemsize))], args, [itemsize] * 3))
 
 
-def outer(loops: CallLoops, call: Call) -> None:
+def outer(loops: CallLoops, call: TracedCall) -> None:
     """``np.outer`` is the product of a column and a row."""
     if call.kwargs or len(loops.reads) != 2 or any(len(x.layout.shape) != 1 for x in loops.reads):
         raise Unlowered
@@ -163,4 +163,4 @@ def outer(loops: CallLoops, call: Call) -> None:
 
 
 #: NumPy's functions, and what finds their loops
-FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {np.dot: dot, np.inner: inner, np.outer: outer}
+FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {np.dot: dot, np.inner: inner, np.outer: outer}

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
-from chainrule._src.compiling.layout import ALIGNMENT, ARENA, CONSTANT, Value, address
-from chainrule._src.compiling.steps import Lowering, Step
+from chainrule._src.compiling.layout import ALIGNMENT, ARENA, CONSTANT, BufferView, address
+from chainrule._src.compiling.steps import Lowering, PlanStep
 from chainrule._src.interpreters.traced import FLOATING_POINT, same_bits
 
 ndarray = np.ndarray
@@ -41,7 +41,7 @@ class Executor:
         steps, commits: what is run, and then what writes to inputs.
     """
 
-    def __init__(self, lowering: Lowering, memory: int, steps: list[Step], commits: list[Step]) -> None:
+    def __init__(self, lowering: Lowering, memory: int, steps: list[PlanStep], commits: list[PlanStep]) -> None:
         self.inputs = lowering.inputs
         self.outputs = lowering.outputs
         self.owners = [value.buffer.root for value in lowering.owners]
@@ -85,7 +85,7 @@ class Executor:
             report(found)
 
     def replay(
-        self, arrays: list[np.ndarray[Any, Any]], recorded: dict[Value, np.ndarray[Any, Any]]
+        self, arrays: list[np.ndarray[Any, Any]], recorded: dict[BufferView, np.ndarray[Any, Any]]
     ) -> list[np.ndarray[Any, Any]]:
         """The outputs, where functions that return arrays are not called, but returned what was recorded.
 
@@ -130,7 +130,7 @@ ARENA_OF_CALL: Any = _Standin()
 NOTE: Any = _Standin()
 
 
-class _Noted:
+class _RaisedFlags:
     """The floating-point exceptions that were met: it is called with what NumPy calls them, or with native code's bits."""
 
     def __init__(self) -> None:
@@ -146,16 +146,16 @@ class _Noted:
 class Workspace:
     """The arena and the arguments of all steps, for one call at a time."""
 
-    def __init__(self, executor: Executor, recorded: dict[Value, np.ndarray[Any, Any]] | None = None) -> None:
+    def __init__(self, executor: Executor, recorded: dict[BufferView, np.ndarray[Any, Any]] | None = None) -> None:
         memory = np.empty(executor.memory + ALIGNMENT, np.uint8)
         start = -address(memory) % ALIGNMENT
         self._memory = memory
         self._start = start
         self._arena = memory[start : start + executor.memory]
         self._recorded = recorded
-        self._arrays: dict[Value, np.ndarray[Any, Any]] = {}
-        self._places: dict[Value, list[Place]] = {}
-        self.noted = _Noted()
+        self._arrays: dict[BufferView, np.ndarray[Any, Any]] = {}
+        self._places: dict[BufferView, list[Place]] = {}
+        self.noted = _RaisedFlags()
         self.faithful = True
         self.results: list[Any] = [None] * len(executor.outputs)
         uses = _uses(executor)
@@ -188,7 +188,7 @@ class Workspace:
         for container, key in self._changing:
             container[key] = None
 
-    def _call(self, step: Step) -> tuple[Any, list[Any], Any, Any]:
+    def _call(self, step: PlanStep) -> tuple[Any, list[Any], Any, Any]:
         function = step.function
         if step.call is not None and not step.call.pure:
             function = _Unwatched(function)
@@ -211,7 +211,7 @@ class Workspace:
             sink = _Sink(step, [self._places.setdefault(value, []) for value in step.writes], self._memory)
         return function, args, kwargs, sink
 
-    def _returns(self, known: list[np.ndarray[Any, Any]], reads: list[Value]) -> Callable[..., Any]:
+    def _returns(self, known: list[np.ndarray[Any, Any]], reads: list[BufferView]) -> Callable[..., Any]:
         """What stands for a function that was called: it looks at what it is given, and returns what was returned."""
         assert self._recorded is not None
         wanted = [self._recorded.get(value) for value in reads]
@@ -226,7 +226,7 @@ class Workspace:
     def _put(self, container: Any, key: Any, x: Any) -> bool:
         """Put an argument into its place, or remember the place; whether a tuple or slice was put there as a list."""
         kind = type(x)
-        if kind is Value:
+        if kind is BufferView:
             array = self._known(x)
             container[key] = array
             if array is None:
@@ -255,7 +255,7 @@ class Workspace:
         container[key] = x
         return False
 
-    def _known(self, value: Value) -> np.ndarray[Any, Any] | None:
+    def _known(self, value: BufferView) -> np.ndarray[Any, Any] | None:
         """The array of a value that is the same in each call; None for others."""
         kind = value.buffer.kind
         if kind == CONSTANT:
@@ -270,12 +270,12 @@ class Workspace:
         return array
 
 
-def _is_needed(step: Step, uses: set[Value]) -> bool:
+def _is_needed(step: PlanStep, uses: set[BufferView]) -> bool:
     """Whether a step is more than a view that is known, or that nobody uses."""
     return not step.view or not (step.writes[0].buffer.kind == ARENA or uses.isdisjoint(step.writes))
 
 
-def _uses(executor: Executor) -> set[Value]:
+def _uses(executor: Executor) -> set[BufferView]:
     """The values that steps and outputs need as arrays."""
     found = set(executor.outputs)
     for step in executor.steps + executor.commits:
@@ -285,7 +285,7 @@ def _uses(executor: Executor) -> set[Value]:
     return found
 
 
-def maker(value: Value) -> Callable[[], np.ndarray[Any, Any]]:
+def maker(value: BufferView) -> Callable[[], np.ndarray[Any, Any]]:
     """What makes a new array with the layout of a value."""
     shape, dtype, strides = value.shape, value.dtype, value.strides
     if 0 in shape or strides == np.empty(shape, dtype).strides:
@@ -298,7 +298,7 @@ class _Sink:
 
     __slots__ = ("_memory", "_places", "_step")
 
-    def __init__(self, step: Step, places: list[list[Place]], memory: np.ndarray[Any, Any]) -> None:
+    def __init__(self, step: PlanStep, places: list[list[Place]], memory: np.ndarray[Any, Any]) -> None:
         self._step = step
         self._places = places
         self._memory = memory
@@ -315,7 +315,7 @@ class _Sink:
             for container, key in places:
                 container[key] = array
 
-    def _kept(self, result: Any, value: Value) -> np.ndarray[Any, Any]:
+    def _kept(self, result: Any, value: BufferView) -> np.ndarray[Any, Any]:
         """A result as an array with the layout that was recorded, which nothing writes until the call ends."""
         array = np.asarray(result)
         if array.shape != value.shape or array.dtype != value.dtype:
@@ -381,4 +381,4 @@ def _has_values(x: Any) -> bool:
         return _has_values((x.start, x.stop, x.step))
     if kind is dict:
         return any([_has_values(item) for item in x.values()])
-    return kind is Value
+    return kind is BufferView

@@ -18,14 +18,14 @@ from chainrule._src.compiling.simplify import operands
 from chainrule._src.compiling.state import frames
 from chainrule._src.compiling.state.guards import References
 from chainrule._src.compiling.state.log import Refused
-from chainrule._src.compiling.state.watch import TypeWatch, Watch
+from chainrule._src.compiling.state.watch import StateWatch, TypeWatch
 from chainrule._src.interpreters.traced import (
-    Call,
-    Guard,
     Lifted,
     Recorder,
     Traced,
+    TracedCall,
     Unrecordable,
+    ValueRead,
     Var,
     drop_hooks,
     hooks_of,
@@ -105,7 +105,7 @@ class Leafed(NamedTuple):
         return leaf._tensor if type(leaf) is Array else leaf
 
 
-class Result(NamedTuple):
+class RecordedOutput(NamedTuple):
     """An output: an array of the program in a face ("tensor", "array", "scalar", "float"), or an object that is what it is."""
 
     face: str
@@ -170,7 +170,7 @@ class Backward:
         self, results: list[int], cotangents: list[Var], leaves: list[Leafed], grads: list[Var | None]
     ) -> None:
         self.results, self.cotangents, self.leaves, self.grads = results, cotangents, leaves, grads
-        self.calls: list[Call] = []
+        self.calls: list[TracedCall] = []
         self.residuals: list[Var] = []
         self.plan: Any = None
         self.takes_repeated = True
@@ -201,12 +201,12 @@ class Recording:
     """
 
     def __init__(self) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[TracedCall] = []
         self.count = 0
-        self.guards: list[Guard] = []
+        self.guards: list[ValueRead] = []
         self.sources: dict[Var, Any] = {}
         self.constants: list[Var] = []
-        self.results: list[Result] = []
+        self.results: list[RecordedOutput] = []
         self.spec: TreeSpec = None  # type: ignore[assignment]
         self.writes: list[tuple[Var, Var]] = []
         self.effects: list[NewGrad | NewData] = []
@@ -269,7 +269,7 @@ def record(
     """
     recorder = Recorder() if recorder is None else recorder
     unwatched = frames.why_not()
-    reads = TypeWatch(recorder) if pure else Watch(recorder)
+    reads = TypeWatch(recorder) if pure else StateWatch(recorder)
     if not pure and unwatched:
         raise Unrecordable(
             f"what it reads of Python's state cannot be seen here: {unwatched}. `compile(f, pure=True)` is your word that it "
@@ -311,7 +311,7 @@ def _run(
     spec: TreeSpec,
     arrays: list[Any],
     name: str,
-    reads: Watch | None,
+    reads: StateWatch | None,
 ) -> Recording:
     found = Recording()
     with LOCK, open_level("compile", Traced) as level:
@@ -424,7 +424,7 @@ class _Arguments:
         self.stand_ins.clear()
 
 
-def _result(recorder: Recorder, x: Any, name: str) -> Result:
+def _result(recorder: Recorder, x: Any, name: str) -> RecordedOutput:
     """A leaf of what the function returned."""
     if type(x) is ndarray:  # np.array([x[0], x[1]]) holds the elements themselves
         x = as_arrays(plain_or_stacked(x))
@@ -438,9 +438,9 @@ def _result(recorder: Recorder, x: Any, name: str) -> Result:
             face = "float"
         else:
             face = "scalar" if var.number in recorder.scalars else "array"
-        return Result(face, var, None)
+        return RecordedOutput(face, var, None)
     if x is None or isinstance(x, (ndarray, np.generic, bool, int, float, complex, str, bytes)):
-        return Result("object", None, x)
+        return RecordedOutput("object", None, x)
     raise BadResult(
         f"compile: {name} returned {type(x).__name__}; a compiled function returns arrays, tensors or numbers, or "
         "containers of them"
@@ -524,7 +524,7 @@ def _used_up(edge: Any) -> bool:
     return any(type(getattr(each, "saved", None)) is Freed for each in reachable([edge]))
 
 
-def _takes_repeated(call: Call) -> bool:
+def _takes_repeated(call: TracedCall) -> bool:
     """Whether a call gives the same bits for arrays that are broadcast and for copies of them.
 
     Loops and sums go through both in one order. Products of two matrices are ``np.dot``'s, which copies what is broadcast;
@@ -536,7 +536,7 @@ def _takes_repeated(call: Call) -> bool:
     return function is np.matmul and all([len(var.shape) == 2 for var in operands(call)])
 
 
-def _find_residuals(found: Recording, backward: Backward, calls: list[Call]) -> None:
+def _find_residuals(found: Recording, backward: Backward, calls: list[TracedCall]) -> None:
     """What the backward computation needs of the forward one."""
     backward.calls = calls
     backward.takes_repeated = all(map(_takes_repeated, calls))
@@ -582,7 +582,7 @@ def _find_sources(
             found.sources[var] = Captured(var.array)
 
 
-def _references(calls: list[Call], recorder: Recorder, logged: list[np.ndarray[Any, Any]]) -> Counter[int]:
+def _references(calls: list[TracedCall], recorder: Recorder, logged: list[np.ndarray[Any, Any]]) -> Counter[int]:
     """How often the recording itself refers to an array: as the content of a Var, in the log, or as the memory of one."""
     counts: Counter[int] = Counter()
     seen: set[int] = set()

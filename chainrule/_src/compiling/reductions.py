@@ -9,8 +9,8 @@ import numpy as np
 
 from chainrule._src.compiling.call_loops import CallLoops, in_one_line
 from chainrule._src.compiling.iteration import (
+    ArrayLayout,
     Axis,
-    Layout,
     broadcast_strides,
     merged_axes,
     size,
@@ -27,13 +27,13 @@ from chainrule._src.compiling.loops import (
     ufunc_loop,
 )
 from chainrule._src.compiling.steps import REDUCTIONS
-from chainrule._src.interpreters.traced import Call
+from chainrule._src.interpreters.traced import TracedCall
 
 ndarray = np.ndarray
 SUMS_IN_PIECES = np.lib.NumpyVersion(np.__version__) < "2.3.0"
 
 
-def named_reduction(loops: CallLoops, call: Call) -> None:
+def named_reduction(loops: CallLoops, call: TracedCall) -> None:
     """``np.sum`` and its like."""
     ufunc = REDUCTIONS[call.function]
     names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
@@ -81,7 +81,7 @@ def _reduce_to(
     _reduce(loops, ufunc, loop_of(ufunc, dtypes), x, out, steps, initial)
 
 
-def mean(loops: CallLoops, call: Call) -> None:
+def mean(loops: CallLoops, call: TracedCall) -> None:
     """A sum, which is divided by a NumPy integer, and converted back."""
     given = dict(zip(("a", "axis"), call.args, strict=False)) | call.kwargs
     if len(loops.reads) != 1 or len(call.args) > 2 or not set(given) <= {"a", "axis", "keepdims"}:
@@ -137,7 +137,7 @@ def accumulation(loops: CallLoops, ufunc: np.ufunc, given: dict[str, Any]) -> No
     loops.template.loops.append(Loop(f"{ufunc.__name__}.accumulate", found, [along, *others], args, itemsizes))
 
 
-def cumulative(loops: CallLoops, call: Call) -> None:
+def cumulative(loops: CallLoops, call: TracedCall) -> None:
     given = dict(zip(("array", "axis", "dtype"), call.args, strict=False)) | call.kwargs
     given = {"array" if name == "a" else name: x for name, x in given.items()}
     if "dtype" in given and given["dtype"] is loops.reads[0].dtype:
@@ -223,7 +223,7 @@ def _normal_axes(axis: Any, ndim: int) -> tuple[int, ...] | None:
     return tuple([k % ndim for k in axes]) if ndim else ()
 
 
-def _steps_of_result(out: Layout, reduced: tuple[int, ...], ndim: int, keepdims: bool) -> list[int]:
+def _steps_of_result(out: ArrayLayout, reduced: tuple[int, ...], ndim: int, keepdims: bool) -> list[int]:
     """The strides of a reduction's result along the axes of what is reduced."""
     strides = iter(out.strides)
     steps = []
@@ -238,7 +238,7 @@ def _steps_of_result(out: Layout, reduced: tuple[int, ...], ndim: int, keepdims:
 
 
 #: NumPy's functions, and what finds their loops
-FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
+FUNCTIONS: dict[Any, Callable[[CallLoops, TracedCall], None]] = {
     **dict.fromkeys(REDUCTIONS, named_reduction),
     np.mean: mean,
     np.cumsum: cumulative,

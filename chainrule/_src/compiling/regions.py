@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.functions import call_instead
-from chainrule._src.compiling.grouping import Group, Work
+from chainrule._src.compiling.grouping import LoopGroup, Work
 from chainrule._src.compiling.layout import CONSTANT
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.native_executor import Native
@@ -130,7 +130,9 @@ def _compiled(recorded: Program) -> RegionProgram | None:
     if native.memory or len(segments) != 1 or len(native.units) != 1 or len(segments[0].items) != 1:
         return None
     (group,) = segments[0].items
-    if type(group) is not Group or not all([_is_plain(work, k) for work in group.works for k in range(len(work.args))]):
+    if type(group) is not LoopGroup or not all(
+        [_is_plain(work, k) for work in group.works for k in range(len(work.args))]
+    ):
         return None
     return RegionProgram(native, lowering)
 

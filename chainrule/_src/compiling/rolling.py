@@ -20,15 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.compiling.grouping import LARGE, Argument, Group, Work, grouped
+from chainrule._src.compiling.grouping import LARGE, Argument, LoopGroup, Work, grouped
 from chainrule._src.compiling.layout import (
     ALIGNMENT,
     ARENA,
     CONSTANT,
     Buffer,
+    BufferView,
     Move,
     Moving,
-    Value,
     address,
     packed,
     root_of,
@@ -55,7 +55,7 @@ class Rolled:
         moving: the places that move, as its operands have them.
     """
 
-    def __init__(self, run: _Run, depth: int) -> None:
+    def __init__(self, run: _Repeat, depth: int) -> None:
         works = run.body(depth)
         self.start, self.period, self.count = run.start, run.period, run.count
         self.depth = depth
@@ -79,7 +79,7 @@ class Rolled:
         return self._writes
 
 
-Item = Work | Group | Rolled
+Item = Work | LoopGroup | Rolled
 
 
 def rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int = 0) -> list[Item]:
@@ -91,7 +91,7 @@ def rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int = 0) -
     """
     items: list[Item] = []
     at = 0
-    for run in _Finder(works, elsewhere).runs() if len(works) >= SHORTEST else ():
+    for run in _RepeatFinder(works, elsewhere).runs() if len(works) >= SHORTEST else ():
         items += grouped(works[at : run.start])
         items.append(Rolled(run, depth))
         at = run.stop
@@ -117,7 +117,7 @@ _NUMBER, _CONSTANT = "number", "constant"  # it is another one, of the same kind
 Relation = _Fixed | _Own | str
 
 
-class _Finder:
+class _RepeatFinder:
     """Finds what repeats in a list of loops."""
 
     def __init__(self, works: list[Work], elsewhere: frozenset[Buffer]) -> None:
@@ -192,9 +192,9 @@ class _Finder:
         same = (self._places_now[x] == self._places_now[y]) | (self._own[x] == self._own[y])
         return (self._keys[x] == self._keys[y]) & same.all(-1)
 
-    def runs(self, at: int = 0, end: int | None = None) -> list[_Run]:
+    def runs(self, at: int = 0, end: int | None = None) -> list[_Repeat]:
         """What repeats from one loop to another, in order, with places for what it writes."""
-        found: list[_Run] = []
+        found: list[_Repeat] = []
         end = len(self.works) if end is None else end
         while at < min(end, len(self._grams)):
             run = self._best(at, end)
@@ -221,7 +221,7 @@ class _Finder:
             grams.append(same)
         return grams
 
-    def _best(self, at: int, end: int) -> _Run | None:
+    def _best(self, at: int, end: int) -> _Repeat | None:
         """The repetition from here on that covers most; one around others rather than these, though it may begin later."""
         places = self._grams[at]
         best = self._first(at, end, places)
@@ -232,7 +232,7 @@ class _Finder:
             best = around
         return None
 
-    def _first(self, at: int, end: int, places: list[int]) -> _Run | None:
+    def _first(self, at: int, end: int, places: list[int]) -> _Repeat | None:
         k = bisect_left(places, at + 1)
         tried = np.array(places[k : k + TRIED], np.intp)
         tried = tried[at + FEWEST * (tried - at) <= end]
@@ -242,16 +242,16 @@ class _Finder:
                 return run
         return None
 
-    def _tried(self, at: int, end: int, period: int) -> _Run | None:
+    def _tried(self, at: int, end: int, period: int) -> _Repeat | None:
         if self._bad.get(period, -1) >= at:
             return None
-        run = _Run(self, at, period, min(self._alike(at, period), end - period - at))
+        run = _Repeat(self, at, period, min(self._alike(at, period), end - period - at))
         if run.count >= FEWEST and run.count * period >= SHORTEST:
             return run
         self._bad[period] = at + run.alike
         return None
 
-    def _around(self, inner: _Run, end: int, places: list[int]) -> _Run | None:
+    def _around(self, inner: _Repeat, end: int, places: list[int]) -> _Repeat | None:
         """A repetition of which another one is a part. It may take its first time round to come into step."""
         k = bisect_left(places, inner.stop)
         for again in places[k : k + AROUND]:
@@ -332,7 +332,7 @@ class _Slot:
         self.stride = self.ring = 0
 
 
-class _Run:
+class _Repeat:
     """A body and how often it is repeated.
 
     Args:
@@ -344,7 +344,7 @@ class _Run:
         alike: how many loops have operands in the same relation to those a period later.
     """
 
-    def __init__(self, finder: _Finder, start: int, period: int, alike: int) -> None:
+    def __init__(self, finder: _RepeatFinder, start: int, period: int, alike: int) -> None:
         self._finder = finder
         self.start, self.period = start, period
         self._relations: list[list[Relation]] = []
@@ -483,7 +483,7 @@ def _moved(root: Buffer, moves: tuple[Move | None, ...], move: Move | None, dept
     return Moving(root, moves) if moves else root
 
 
-def _same_layout(x: Value, y: Value) -> bool:
+def _same_layout(x: BufferView, y: BufferView) -> bool:
     both = x.array, y.array
     if any([array is None or not (array.flags.c_contiguous or array.flags.f_contiguous) for array in both]):
         return False
@@ -499,7 +499,7 @@ def _table(arrays: list[np.ndarray[Any, Any]]) -> tuple[Buffer, int]:
     for k, array in enumerate(arrays):
         memory[k * stride : k * stride + array.nbytes] = np.frombuffer(array.tobytes("A"), np.uint8)
     buffer = Buffer(CONSTANT, memory.nbytes)
-    buffer.root = Value(0, buffer, 0, memory.shape, memory.strides, memory.dtype)
+    buffer.root = BufferView(0, buffer, 0, memory.shape, memory.strides, memory.dtype)
     buffer.root.array = memory
     return buffer, stride
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.compiling.layout import same_memory
-from chainrule._src.interpreters.traced import Call, Var
+from chainrule._src.interpreters.traced import TracedCall, Var
 
 ndarray = np.ndarray
 
@@ -38,13 +38,13 @@ class Simplified:
         self.merged = self.folded = 0
         live = _live(program)
         self.dropped = len(program.calls) - len(live)
-        self.calls: list[tuple[Call, list[Var]]] = []
+        self.calls: list[tuple[TracedCall, list[Var]]] = []
         seen: dict[Any, tuple[Var, ...]] = {}
         for call, used in live:
             if not call.pure or not (self._fold(call, used) or self._merge(call, seen)):
                 self.calls.append((call, used))
 
-    def _fold(self, call: Call, used: list[Var]) -> bool:
+    def _fold(self, call: TracedCall, used: list[Var]) -> bool:
         """Make the results of a call on constants alone constants."""
         constants = self.constants
         for var in used:
@@ -68,7 +68,7 @@ class Simplified:
         self.folded += 1
         return True
 
-    def _merge(self, call: Call, seen: dict[Any, tuple[Var, ...]]) -> bool:
+    def _merge(self, call: TracedCall, seen: dict[Any, tuple[Var, ...]]) -> bool:
         """Have the results of an equal call stand for those of this one."""
         try:
             key = (
@@ -111,7 +111,7 @@ class Simplified:
         return self.same.get(var, var)
 
 
-def operands(call: Call) -> list[Var]:
+def operands(call: TracedCall) -> list[Var]:
     """The Vars among the arguments of a call, as often as they are there."""
     found: list[Var] = []
     for x in call.args:
@@ -141,7 +141,7 @@ def _collect(x: Any, found: list[Var]) -> None:
         _collect((x.start, x.stop, x.step), found)
 
 
-def _live(program: Any) -> list[tuple[Call, list[Var]]]:
+def _live(program: Any) -> list[tuple[TracedCall, list[Var]]]:
     """The calls that outputs, writes or effects need, with the Vars among their arguments."""
     needed: set[Var] = set(program.outputs)
     needed.update(value for _, value in program.writes)
@@ -155,7 +155,7 @@ def _live(program: Any) -> list[tuple[Call, list[Var]]]:
     return live
 
 
-def _needs_shape_only(call: Call) -> bool:
+def _needs_shape_only(call: TracedCall) -> bool:
     """Whether a call makes a small array of one number that is as large as another array."""
     if call.function not in LIKE or sum(var.array.nbytes for var in call.results) > FOLDED:
         return False

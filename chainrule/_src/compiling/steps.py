@@ -21,21 +21,21 @@ from chainrule._src.compiling.layout import (
     LOOSE,
     OUTPUT,
     Buffer,
-    Value,
+    BufferView,
     address,
     is_dense,
     same_memory,
     span,
 )
 from chainrule._src.compiling.simplify import Simplified
-from chainrule._src.interpreters.traced import Call, Program, Var
+from chainrule._src.interpreters.traced import Program, TracedCall, Var
 
 ndarray = np.ndarray
 #: bytes up to which constants are compared
 SAME = 1 << 12
 
 
-class Step:
+class PlanStep:
     """A call of a plan.
 
     Attributes:
@@ -51,12 +51,12 @@ class Step:
 
     def __init__(
         self,
-        call: Call | None,
+        call: TracedCall | None,
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        reads: list[Value],
-        writes: list[Value],
+        reads: list[BufferView],
+        writes: list[BufferView],
         loose: bool = False,
         view: bool = False,
         template: Any = None,
@@ -101,10 +101,10 @@ class Made(NamedTuple):
 class Lowerer(Protocol):
     """What knows the inner loops of calls and of copies."""
 
-    def known(self, call: Call, reads: list[Value]) -> tuple[Any, list[Made]] | None:
+    def known(self, call: TracedCall, reads: list[BufferView]) -> tuple[Any, list[Made]] | None:
         """The loops of a call, and what its results are like."""
 
-    def copy(self, value: Value, target: Value) -> Any:
+    def copy(self, value: BufferView, target: BufferView) -> Any:
         """The loops of a copy; None if there are none."""
 
 
@@ -113,7 +113,7 @@ class Lowering:
 
     Attributes:
         steps: the steps, in order.
-        values: Var -> Value.
+        values: Var -> BufferView.
         inputs, outputs: the Values that are given, and those that are returned.
         buffers: all buffers of the arena, of outputs and of loose arrays.
         owners: the outputs, each once: what is made for each call, in order of their buffers.
@@ -123,15 +123,15 @@ class Lowering:
     """
 
     def __init__(self, program: Program, simplified: Simplified, lowerer: Lowerer | None = None) -> None:
-        self.steps: list[Step] = []
-        self.values: dict[Var, Value] = {}
+        self.steps: list[PlanStep] = []
+        self.values: dict[Var, BufferView] = {}
         self.buffers: list[Buffer] = []
-        self.owners: list[Value] = []
-        self.constants: list[Value] = []
+        self.owners: list[BufferView] = []
+        self.constants: list[BufferView] = []
         self._simplified = simplified
         self._lowerer = lowerer
         self._count = 0
-        self._known: dict[Any, Value] = {}  # constants by their content
+        self._known: dict[Any, BufferView] = {}  # constants by their content
         self.repeated = 0
         self.inputs = [self._root(var, INPUT, i) for i, var in enumerate(program.inputs)]
         for call, used in simplified.calls:
@@ -144,27 +144,29 @@ class Lowering:
 
     # -- values ------------------------------------------------------------------------------------------------------
 
-    def _new(self, kind: str, shape: Shape, strides: Shape, dtype: np.dtype[Any], layout: int = 0) -> Value:
+    def _new(self, kind: str, shape: Shape, strides: Shape, dtype: np.dtype[Any], layout: int = 0) -> BufferView:
         """A value in a buffer of its own."""
         start, nbytes = span(shape, strides, dtype.itemsize)
         buffer = Buffer(kind, nbytes)
         self._count += 1
-        value = buffer.root = Value(self._count, buffer, start if kind == ARENA else 0, shape, strides, dtype, layout)
+        value = buffer.root = BufferView(
+            self._count, buffer, start if kind == ARENA else 0, shape, strides, dtype, layout
+        )
         return value
 
-    def _root(self, var: Var, kind: str, index: int = 0) -> Value:
+    def _root(self, var: Var, kind: str, index: int = 0) -> BufferView:
         """The value of a Var that has a buffer of its own."""
         array = var.array
         value = self.values[var] = self._new(kind, array.shape, array.strides, array.dtype)
         value.buffer.index = index
         return value
 
-    def _view(self, buffer: Buffer, offset: int, like: Value | np.ndarray[Any, Any]) -> Value:
+    def _view(self, buffer: Buffer, offset: int, like: BufferView | np.ndarray[Any, Any]) -> BufferView:
         """A value that lies in a buffer."""
         self._count += 1
-        return Value(self._count, buffer, offset, like.shape, like.strides, like.dtype)
+        return BufferView(self._count, buffer, offset, like.shape, like.strides, like.dtype)
 
-    def _value(self, var: Var) -> Value:
+    def _value(self, var: Var) -> BufferView:
         value = self.values.get(var)
         if value is None:
             known = self._simplified.same.get(var, var)
@@ -174,7 +176,7 @@ class Lowering:
             self.values[var] = value
         return value
 
-    def _constant(self, var: Var) -> Value:
+    def _constant(self, var: Var) -> BufferView:
         """The value of a constant; small ones of the same content are one."""
         array = self._simplified.constants[var]
         key = None
@@ -206,7 +208,7 @@ class Lowering:
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
-    def _add(self, call: Call, used: list[Var]) -> None:
+    def _add(self, call: TracedCall, used: list[Var]) -> None:
         values = self.values
         reads = [values.get(var) or self._value(var) for var in used]
         if len(used) > 1 and (self._simplified.merged or self.repeated) and not is_elementwise(call):
@@ -220,9 +222,9 @@ class Lowering:
         template, made = known
         writes = [self._new(ARENA, x.shape, x.strides, x.dtype, x.layout) for x in made]
         values.update(zip(call.results, writes, strict=True))
-        self.steps.append(Step(call, _in_loops, (), {}, reads, writes, template=template))
+        self.steps.append(PlanStep(call, _in_loops, (), {}, reads, writes, template=template))
 
-    def _add_call(self, call: Call, reads: list[Value]) -> None:
+    def _add_call(self, call: TracedCall, reads: list[BufferView]) -> None:
         """A step that Python runs."""
         args, kwargs = self._resolved(call.args), self._resolved(call.kwargs)
         form = written_form(call, args, kwargs)
@@ -230,11 +232,11 @@ class Lowering:
         self.buffers.extend([value.buffer for value in writes])
         if form is not None:
             function, args, kwargs = form
-            self.steps.append(Step(call, function, (*args, *writes), kwargs, reads, writes))
+            self.steps.append(PlanStep(call, function, (*args, *writes), kwargs, reads, writes))
             return
-        self.steps.append(Step(call, called(call), args, kwargs, reads, writes, loose=True))
+        self.steps.append(PlanStep(call, called(call), args, kwargs, reads, writes, loose=True))
 
-    def _keep_apart(self, used: list[Var], reads: list[Value]) -> None:
+    def _keep_apart(self, used: list[Var], reads: list[BufferView]) -> None:
         """Copy operands that were separate arrays before equal calls were merged.
 
         A function may do something else where two arguments are one array: BLAS has another routine for ``A @ A.T``.
@@ -254,7 +256,7 @@ class Lowering:
             self.buffers.append(reads[i].buffer)
             self.values[used[i]] = reads[i]
 
-    def _add_view(self, call: Call, given: np.ndarray[Any, Any], reads: list[Value]) -> bool:
+    def _add_view(self, call: TracedCall, given: np.ndarray[Any, Any], reads: list[BufferView]) -> bool:
         """Have the results of a call be views of its argument's memory, if they are."""
         (viewed,) = reads
         function, arrays = called(call), [var.array for var in call.results]
@@ -268,14 +270,14 @@ class Lowering:
             self.values[var] = self._view(viewed.buffer, offset, array)
         writes = [self.values[var] for var in call.results]
         args, kwargs = self._resolved(call.args), self._resolved(call.kwargs)
-        self.steps.append(Step(call, function, args, kwargs, reads, writes, view=True))
+        self.steps.append(PlanStep(call, function, args, kwargs, reads, writes, view=True))
         return True
 
     # -- results -----------------------------------------------------------------------------------------------------
 
-    def _take_outputs(self, values: list[Value]) -> list[Value]:
+    def _take_outputs(self, values: list[BufferView]) -> list[BufferView]:
         """For each output a value that is the caller's own: a buffer that becomes an output, or a copy."""
-        taken: dict[Value, Value] = {}
+        taken: dict[BufferView, BufferView] = {}
         buffers: set[Buffer] = set()
         for value in values:
             if value in taken:
@@ -299,13 +301,13 @@ class Lowering:
             buffers.add(buffer)
         return [taken[value] for value in values]
 
-    def _own(self, value: Value) -> None:
+    def _own(self, value: BufferView) -> None:
         """Have the buffer of a value be made for each call."""
         value.buffer.kind = OUTPUT
         value.buffer.index = len(self.owners)
         self.owners.append(value)
 
-    def _settled(self, value: Value) -> Value:
+    def _settled(self, value: BufferView) -> BufferView:
         """A value that is to be written to an input, as one that no such write changes."""
         if value.buffer.kind not in (INPUT, LOOSE):
             return value
@@ -313,7 +315,7 @@ class Lowering:
         self._copy(value, settled)
         return settled
 
-    def _fresh(self, value: Value, kind: str) -> Value:
+    def _fresh(self, value: BufferView, kind: str) -> BufferView:
         """A value with the shape of another one, dense in its order or in C's, in a buffer of its own."""
         strides = value.strides
         if not is_dense(value.shape, strides, value.dtype.itemsize):
@@ -323,13 +325,13 @@ class Lowering:
         self.buffers.append(fresh.buffer)
         return fresh
 
-    def _copy(self, value: Value, target: Value) -> None:
+    def _copy(self, value: BufferView, target: BufferView) -> None:
         """A step that copies a value."""
         template = None if self._lowerer is None else self._lowerer.copy(value, target)
-        self.steps.append(Step(None, copied, (value, target), {}, [value], [target], template=template))
+        self.steps.append(PlanStep(None, copied, (value, target), {}, [value], [target], template=template))
 
 
-def note_uses(steps: list[Step]) -> None:
+def note_uses(steps: list[PlanStep]) -> None:
     """Note for each buffer when it is used."""
     for time, step in enumerate(steps):
         if not step.view:
@@ -340,7 +342,7 @@ def note_uses(steps: list[Step]) -> None:
                     buffer.first = time
 
 
-def called(call: Call) -> Callable[..., Any]:
+def called(call: TracedCall) -> Callable[..., Any]:
     """What a call calls."""
     return getattr(call.function, call.method) if call.method else call.function
 
@@ -355,7 +357,7 @@ def _in_loops(*args: Any) -> Any:
     raise AssertionError("a step that is native loops was called by Python")
 
 
-def is_elementwise(call: Call) -> bool:
+def is_elementwise(call: TracedCall) -> bool:
     """Whether the elements of a call's results do not depend on where its arguments are."""
     function = call.function
     return isinstance(function, np.ufunc) and function.signature is None and call.method == "__call__"
@@ -382,7 +384,7 @@ _WRITING: dict[np.ufunc, Callable[..., Any]] = {np.maximum: _maximum, np.minimum
 
 
 def written_form(
-    call: Call, args: Any, kwargs: Any
+    call: TracedCall, args: Any, kwargs: Any
 ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None:
     """A call as one that takes its results' arrays as its last arguments; None if its function can't write them."""
     function, method = call.function, call.method

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
-from chainrule._src.compiling.plan import Plan
+from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.prints import Prints
 from chainrule._src.compiling.recording import Argument, Leafed, Recording, same_leaf
 from chainrule._src.compiling.simplify import operands
-from chainrule._src.interpreters.traced import Call, Guard, Program, Var, same_bits
+from chainrule._src.interpreters.traced import Program, TracedCall, ValueRead, Var, same_bits
 from chainrule._src.messages.places import Where
 
 ndarray = np.ndarray
@@ -49,7 +49,7 @@ class Segment:
 
     __slots__ = ("branches", "calls", "guard", "makes", "needs", "plan", "prints", "recording", "strides", "takes")
 
-    def __init__(self, calls: list[Call], guard: Guard | None) -> None:
+    def __init__(self, calls: list[TracedCall], guard: ValueRead | None) -> None:
         self.calls = calls
         self.prints = Prints(calls)
         self.guard = guard
@@ -321,7 +321,7 @@ def _equal(old: Segment, new: Segment) -> bool:
 
 
 def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> None:
-    """Plan the segments along a path, last first: each makes what is read at its end, and what those behind it need.
+    """ExecutionPlan the segments along a path, last first: each makes what is read at its end, and what those behind it need.
 
     Args:
         pairs: each segment of the tree, and the one of the recording, which has the recorded values.
@@ -355,7 +355,7 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
             segment.makes = makes
             if new.guard is not None:
                 segment.strides = [(n, known[n].array.strides) for n in makes if known[n].shape]
-            segment.plan = Plan(
+            segment.plan = ExecutionPlan(
                 Program(
                     [known[n] for n in taken],
                     [constants[n] for n in sorted(used & constants.keys())],
@@ -368,12 +368,12 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
         segment.calls = new.calls = []
 
 
-def _is_view(call: Call, var: Var) -> bool:
+def _is_view(call: TracedCall, var: Var) -> bool:
     """Whether an array of a call is memory of one that it was given."""
     return len(call.results) == 1 and any(np.may_share_memory(var.array, x.array) for x in operands(call))
 
 
-def _with_views(segment: Segment, views: dict[int, Call]) -> list[Call]:
+def _with_views(segment: Segment, views: dict[int, TracedCall]) -> list[TracedCall]:
     """The calls of a segment, after those that gave views of what was computed before: these are taken again.
 
     What one segment hands to another has a layout of its own; a view has that of what it shows.
@@ -382,7 +382,7 @@ def _with_views(segment: Segment, views: dict[int, Call]) -> list[Call]:
     missing = [var.number for call in segment.calls for var in operands(call) if var.number not in own]
     if segment.recording is not None:
         missing += [var.number for var in segment.recording.outputs() if var.number not in own]
-    taken: dict[int, Call] = {}
+    taken: dict[int, TracedCall] = {}
     for number in missing:
         if number in views and number not in taken:
             taken[number] = views[number]

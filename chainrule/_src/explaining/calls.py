@@ -19,7 +19,7 @@ from chainrule._src.messages.places import Where
 from chainrule._src.messages.reading import called, expression_of
 
 
-class Call(NamedTuple):
+class CallSpan(NamedTuple):
     """Operations ``start`` to ``stop``; ``name`` is that of the function where they are the parts of a call, else ''."""
 
     start: int
@@ -27,7 +27,7 @@ class Call(NamedTuple):
     name: str = ""
 
 
-def calls_of(nodes: Sequence[Any]) -> list[Call]:
+def calls_of(nodes: Sequence[Any]) -> list[CallSpan]:
     """Divide nodes, in the order they ran, into calls."""
     calls, start = [], 0
     for (code, at), group in itertools.groupby(nodes, key=lambda node: (node.code, node.lasti)):
@@ -36,7 +36,7 @@ def calls_of(nodes: Sequence[Any]) -> list[Call]:
         name = called(tree) if isinstance(tree, ast.Call) else ""
         each = _period(ops) if name else 1
         name = name if each > 1 else ""
-        calls += [Call(i, i + each, name) for i in range(start, start + len(ops), each)]
+        calls += [CallSpan(i, i + each, name) for i in range(start, start + len(ops), each)]
         start += len(ops)
     return calls
 

@@ -33,7 +33,7 @@ _NAME = 30  # characters of a part's name
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class GradientPart:
     """A part of a gradient.
 
     Attributes:
@@ -74,12 +74,12 @@ class Contributions:
     Attributes:
         by: "term", "line" or "module".
         title: what is differentiated.
-        parts: a :class:`Part` for each.
+        parts: a :class:`GradientPart` for each.
         gradients: by the leaf's name, the whole gradient.
         table: a :class:`Contribution` for each part, first of all leaves together (""), then of each leaf that it reaches.
     """
 
-    def __init__(self, by: str, title: str, parts: Sequence[Part], gradients: dict[str, Any]) -> None:
+    def __init__(self, by: str, title: str, parts: Sequence[GradientPart], gradients: dict[str, Any]) -> None:
         self.by, self.title, self.gradients = by, title, gradients
         self.parts = [*parts, *_rest(parts, gradients)]
         self.table = [_contribution("", part, part.gradients, gradients) for part in self.parts]
@@ -122,7 +122,7 @@ class Contributions:
         return table_html(self.to_dict(), style=True)
 
 
-def _contribution(leaf: str, part: Part, parts: dict[str, Any], wholes: dict[str, Any]) -> Contribution:
+def _contribution(leaf: str, part: GradientPart, parts: dict[str, Any], wholes: dict[str, Any]) -> Contribution:
     size, whole = norm(parts.values()), norm(wholes.values())
     dot = sum(inner(parts[name], g) for name, g in wholes.items() if name in parts)
     with np.errstate(all="ignore"):
@@ -147,7 +147,7 @@ def finite(x: float) -> float | None:
     return x if math.isfinite(x) else None
 
 
-def _rest(parts: Sequence[Part], gradients: dict[str, Any]) -> Iterator[Part]:
+def _rest(parts: Sequence[GradientPart], gradients: dict[str, Any]) -> Iterator[GradientPart]:
     """What hooks made of the sums: the difference, where there is more of it than rounding."""
     found = {}
     for leaf, g in gradients.items():
@@ -158,7 +158,7 @@ def _rest(parts: Sequence[Part], gradients: dict[str, Any]) -> Iterator[Part]:
         if norm([rest]) > 100 * np.finfo(g.dtype).eps * scale:
             found[leaf] = rest
     if found:
-        yield Part("changed by hooks", found)
+        yield GradientPart("changed by hooks", found)
 
 
 # -- dividing ----------------------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def contributions(e: Any, by: str) -> Contributions:
     return Contributions(by, ", ".join(v.name for v in e.outputs), parts, gradients)
 
 
-def _by_line(e: Any) -> list[Part]:
+def _by_line(e: Any) -> list[GradientPart]:
     """By the line of the operation that read the leaf: what each sent to it."""
     found: dict[Any, dict[str, Any]] = {}
     for value in e.wrt:
@@ -181,17 +181,17 @@ def _by_line(e: Any) -> list[Part]:
             gradients = found.setdefault(e.steps[index - 1].source_line if index else None, {})
             gradients[value.name] = gradients[value.name] + g if value.name in gradients else g
     order = sorted(found, key=lambda line: (line is None, line or ("", 0)))
-    return [Part("elsewhere" if line is None else str(line), found[line], line) for line in order]
+    return [GradientPart("elsewhere" if line is None else str(line), found[line], line) for line in order]
 
 
-def _by_module(e: Any) -> list[Part]:
+def _by_module(e: Any) -> list[GradientPart]:
     """By the module that a leaf is a parameter of; other leaves are parts of their own."""
     found: dict[str, dict[str, Any]] = {}
     for tensor, value in zip(e._wanted, e.wrt):
         if value.gradient is not None:
             owner = value.name.rpartition(".")[0] if isinstance(tensor, Parameter) else ""
             found.setdefault(owner or value.name, {})[value.name] = value.gradient
-    return [Part(name, gradients) for name, gradients in found.items()]
+    return [GradientPart(name, gradients) for name, gradients in found.items()]
 
 
 def grouped_terms(e: Any) -> list[tuple[str, SourceLine | None, list[tuple[Any, Any]]]]:
@@ -208,12 +208,12 @@ def grouped_terms(e: Any) -> list[tuple[str, SourceLine | None, list[tuple[Any, 
     return found
 
 
-def _by_term(e: Any) -> list[Part]:
+def _by_term(e: Any) -> list[GradientPart]:
     """By those terms: a pass from each."""
-    parts: dict[str, Part] = {}
+    parts: dict[str, GradientPart] = {}
     for name, line, group in grouped_terms(e):
         name = next(n for k in itertools.count(1) if (n := f"{name} ({k})" if k > 1 else name) not in parts)
-        parts[name] = Part(name, pulled(e, group), line, len(group))
+        parts[name] = GradientPart(name, pulled(e, group), line, len(group))
     return list(parts.values())
 
 

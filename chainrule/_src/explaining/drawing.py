@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chainrule._src.explaining.calls import Call, calls_of, operands_at
+from chainrule._src.explaining.calls import CallSpan, calls_of, operands_at
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.folding import Stretch, fold
 from chainrule._src.explaining.parts import GraphEdge, GraphNode
@@ -47,7 +47,7 @@ class Drawing:
         self.tensors, self.names, self.given, self.every = tensors, names, labels, every
         behind = [source for t in tensors if t._edge is None for source in _sources(t, names)]
         self.tape = Tape([*tensors, *behind], names)
-        every_op = [Call(i, i + 1) for i in range(len(self.tape.ops))]
+        every_op = [CallSpan(i, i + 1) for i in range(len(self.tape.ops))]
         self.calls = calls_of(self.tape.ops) if composites else every_op
         self.roots = {t._edge if t._edge is not None else id(t): t for t in tensors}
         self.labels = self._labelled()

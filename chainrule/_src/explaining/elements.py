@@ -61,7 +61,7 @@ def rounded(x: Any) -> ast.expr:
     return constant(float(f"{x:.4g}") if isinstance(x, float) else x)
 
 
-class Element:
+class ElementReader:
     """Reads elements of a formula.
 
     Args:

@@ -14,12 +14,12 @@ from chainrule._src.explaining.check import Check, checked
 from chainrule._src.explaining.contributions import Contributions, contributions
 from chainrule._src.explaining.exports import mimebundle
 from chainrule._src.explaining.graph import MOST_CARDS, graph_of
-from chainrule._src.explaining.jacobian import Jacobian, jacobians_of
+from chainrule._src.explaining.jacobian import IndexForm, jacobians_of
 from chainrule._src.explaining.lessons import Lesson, lessons_of
 from chainrule._src.explaining.page import fragment, to_html
 from chainrule._src.explaining.picture import numbers_of
 from chainrule._src.explaining.steps import Arrow, Step
-from chainrule._src.explaining.sweep import Record
+from chainrule._src.explaining.sweep import RuleRecord
 from chainrule._src.explaining.text import rich_console, text
 from chainrule._src.explaining.to_dict import to_dict, value_dict
 from chainrule._src.explaining.values import Value, Values, outputs_of
@@ -47,7 +47,7 @@ class Explanation:
         seeds: Sequence[Any],
         wanted: Sequence[Tensor],
         values: Values,
-        records: Sequence[Record],
+        records: Sequence[RuleRecord],
         found: Sequence[Any],
         default_seed: bool,
         given: Sequence[Any],
@@ -82,7 +82,7 @@ class Explanation:
         self._note_hooks()
         self.lessons: list[Lesson] = list(lessons_of(self, given))
 
-    def _add(self, record: Record) -> None:
+    def _add(self, record: RuleRecord) -> None:
         """A step for a rule that ran."""
         step = Step(len(self.steps) + 1, record, self._values)
         node, values = record.node, self._values
@@ -159,8 +159,8 @@ class Explanation:
         return checked(self)
 
     @functools.cached_property
-    def jacobians(self) -> list[Jacobian]:
-        """The whole Jacobian of every output with respect to every value in ``wrt``, in index form where it has one."""
+    def jacobians(self) -> list[IndexForm]:
+        """The whole IndexForm of every output with respect to every value in ``wrt``, in index form where it has one."""
         return jacobians_of(self)
 
     @property
@@ -204,10 +204,10 @@ class Explanation:
         return contributions(self, by)
 
     def check(self) -> Check:
-        """Build the whole Jacobian of every output, contract it with the given gradient, and compare with the gradients.
+        """Build the whole IndexForm of every output, contract it with the given gradient, and compare with the gradients.
 
         Returns:
-            A :class:`Check`: true if they agree (or if the Jacobian is too large to build, which it then says).
+            A :class:`Check`: true if they agree (or if the IndexForm is too large to build, which it then says).
         """
         return self._checked
 

@@ -15,9 +15,9 @@ from chainrule._src.explaining import exports
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.drawing import Drawing
-from chainrule._src.explaining.layout import Layout
+from chainrule._src.explaining.layout import GraphLayout
 from chainrule._src.explaining.parts import GraphEdge, GraphNode
-from chainrule._src.explaining.picture import WIDE, Card, Numbers, card, draw, placed
+from chainrule._src.explaining.picture import WIDE, Card, CardArray, card, draw, placed
 from chainrule._src.explaining.tape import saved_bytes
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
@@ -50,8 +50,8 @@ class Graph:
     collapsed: bool = False
     text: str = ""
     sideways: bool = False
-    _numbers: Mapping[str, Sequence[Numbers]] | None = field(default=None, repr=False)
-    _cache: tuple[dict[str, Card], Layout] | None = field(default=None, repr=False)
+    _numbers: Mapping[str, Sequence[CardArray]] | None = field(default=None, repr=False)
+    _cache: tuple[dict[str, Card], GraphLayout] | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return self.text
@@ -60,7 +60,7 @@ class Graph:
         return self.text
 
     @property
-    def drawing(self) -> tuple[dict[str, Card], Layout]:
+    def drawing(self) -> tuple[dict[str, Card], GraphLayout]:
         """The cards of its nodes, and where everything is drawn."""
         if self._cache is None:
             numbers = self._numbers or {}

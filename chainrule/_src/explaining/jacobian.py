@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.explaining.elements import LETTERS, Element, axes_of, broadcast_index, places
+from chainrule._src.explaining.elements import LETTERS, ElementReader, axes_of, broadcast_index, places
 from chainrule._src.explaining.notation import LATEX, MATHML, TEXT, Alphabet, print_tree
 from chainrule._src.explaining.simplify import partial
-from chainrule._src.explaining.terms import Bound, Product, Term, combine, delta_term, expression
+from chainrule._src.explaining.terms import Bound, DeltaTerm, Product, combine, delta_term, expression
 from chainrule._src.explaining.tree import Entry, Index, NoForm
 from chainrule._src.explaining.values import Value
 from chainrule._src.rules.structure import structure_of
@@ -29,12 +29,12 @@ _FACTORS = 12  # in one of them
 Path = tuple[Index, Product]  # where it leads, and the product of the local partials on it
 
 
-class Jacobian:
+class IndexForm:
     """∂output/∂input in index form.
 
     Attributes:
         output, input: the values.
-        paths: how many paths of operations lead from one to the other; the Jacobian is the sum over them.
+        paths: how many paths of operations lead from one to the other; the IndexForm is the sum over them.
     """
 
     def __init__(self, output: Value, value: Value, paths: int, walked: Callable[[Index], Iterable[Path]]) -> None:
@@ -60,7 +60,7 @@ class Jacobian:
         return (second, first) if turned else (first, second)
 
     @functools.cached_property
-    def _terms(self) -> list[Term] | None:
+    def _terms(self) -> list[DeltaTerm] | None:
         if self.paths > _PATHS or len(self.shape) > len(LETTERS) // 2:
             return None
         out, own = self._letters
@@ -99,7 +99,7 @@ class Jacobian:
         return f"<Jacobian {self.index or f'∂{self.output.name}/∂{self.input.name}'}, shape {self.shape}>"
 
 
-def jacobians_of(explanation: Any) -> list[Jacobian]:
+def jacobians_of(explanation: Any) -> list[IndexForm]:
     """The whole one of every output and every input that was asked for."""
     walk = Walk(explanation)
     found = []
@@ -111,7 +111,7 @@ def jacobians_of(explanation: Any) -> list[Jacobian]:
                 counts[arrow.input.edge] = counts.get(arrow.input.edge, 0) + arriving
         for value in explanation.wrt:
             walked = functools.partial(walk.paths, output, value)
-            found.append(Jacobian(output, value, counts.get(value.edge, 0), walked))
+            found.append(IndexForm(output, value, counts.get(value.edge, 0), walked))
     return found
 
 
@@ -122,9 +122,9 @@ class Walk:
         self.steps = {value.edge: step for step in explanation.steps for value in step.outputs}
         self.is_named = explanation.is_named
 
-    def jacobian(self, arrow: Any) -> Jacobian:
+    def jacobian(self, arrow: Any) -> IndexForm:
         """The local one of an arrow."""
-        return Jacobian(arrow.step.output, arrow.input, 1, lambda index: [self.local(arrow, index)])
+        return IndexForm(arrow.step.output, arrow.input, 1, lambda index: [self.local(arrow, index)])
 
     def paths(self, start: Value, end: Value, index: Index) -> Iterator[Path]:
         """All paths from one value to another."""
@@ -230,10 +230,10 @@ def _partial(arrow: Any, index: Index, entry: Callable[[str, Index], Entry]) -> 
     formula = arrow._rule.formula
     if formula is None or not arrow._rule.holds:
         raise NoForm
-    return _product(partial(formula.tree), Element(formula, entry=entry), index)
+    return _product(partial(formula.tree), ElementReader(formula, entry=entry), index)
 
 
-def _product(node: ast.expr, element: Element, index: Index) -> Product:
+def _product(node: ast.expr, element: ElementReader, index: Index) -> Product:
     """An expression, taken apart into numbers and factors."""
     read = functools.partial(_product, element=element, index=index)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):

@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.interpreters.jac import Jac, Step
+from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.accumulate import Accumulation, steps_of
 from chainrule._src.jacobians.moves import Moves, Terms
 from chainrule._src.jacobians.reverse import backward_of
@@ -37,36 +37,36 @@ class Told(Moves):
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
-        self.records: list[Record] = []
+        self.records: list[TermRecord] = []
 
-    def through(self, step: Step, operands: Sequence[Terms]) -> list[Terms]:
+    def through(self, step: JacStep, operands: Sequence[Terms]) -> list[Terms]:
         outs = super().through(step, operands)
-        came: list[list[list[Origin]]] = [[[] for _ in out] for out in outs]
+        came: list[list[list[OperandTerm]]] = [[[] for _ in out] for out in outs]
         for i, terms in enumerate(operands):
             for j, term in enumerate(terms):
                 alone: list[Terms] = [[] for _ in operands]
                 alone[i] = [term]
                 for out, found, origins in zip(outs, super().through(step, alone), came, strict=True):
                     for part in found:
-                        origins[_place(part, out)].append(Origin(i, j))
-        self.records.append(Record(step, [list(terms) for terms in operands], outs, came))
+                        origins[_place(part, out)].append(OperandTerm(i, j))
+        self.records.append(TermRecord(step, [list(terms) for terms in operands], outs, came))
         return outs
 
 
-class Origin(NamedTuple):
+class OperandTerm(NamedTuple):
     """A term of an operand: which operand, and which of its terms."""
 
     operand: int
     term: int
 
 
-class Record(NamedTuple):
+class TermRecord(NamedTuple):
     """What one step did to terms: those of its operands, those of its outputs, and where each of the latter came from."""
 
-    step: Step
+    step: JacStep
     operands: list[Terms]
     outs: list[Terms]
-    came: list[list[list[Origin]]]
+    came: list[list[list[OperandTerm]]]
 
 
 def _place(part: Term, terms: Terms) -> int:
@@ -89,10 +89,10 @@ def _equal(a: Any, b: Any) -> bool:
 # -- which operations a term went through ------------------------------------------------------------------------------
 
 
-class Line(NamedTuple):
+class OutputTerms(NamedTuple):
     """A step's output, and its terms with respect to what matters."""
 
-    step: Step
+    step: JacStep
     output: int
     operands: list[Terms]
     terms: Terms
@@ -119,11 +119,11 @@ class Story:
         settled: the terms of the result as they went on: those, or fewer ones that they were put together to.
     """
 
-    def __init__(self, records: Sequence[Record], result: Any, variable: Variable, final: Terms) -> None:
+    def __init__(self, records: Sequence[TermRecord], result: Any, variable: Variable, final: Terms) -> None:
         self.relevant = {variable, *parts_of(variable)}
         self.cuts: dict[Variable, Any] = {}
         self.merged: set[Any] = set()
-        self.lines: list[Line] = []
+        self.lines: list[OutputTerms] = []
         self.values: dict[Any, tuple[Terms, list[frozenset[int]]]] = {}
         for record in records:
             self._add(record)
@@ -142,10 +142,10 @@ class Story:
             if not on_the_way.isdisjoint(step.origins):
                 on_the_way |= {(step, k) for k in range(len(step.outs))}
                 reached = [[variable.identity()] if origin in on_the_way else [] for origin in step.origins]
-                story.lines.append(Line(step, 0, reached, []))
+                story.lines.append(OutputTerms(step, 0, reached, []))
         return story
 
-    def _add(self, record: Record) -> None:
+    def _add(self, record: TermRecord) -> None:
         step = record.step
         before = [self._lineage(o, terms) for o, terms in zip(step.origins, record.operands, strict=True)]
         operands = [[t for t in terms if t.source in self.relevant] for terms in record.operands]
@@ -153,7 +153,7 @@ class Story:
             shown = [t for t in terms if t.source in self.relevant]
             own = set()
             if shown or any(operands):
-                self.lines.append(Line(step, k, operands, shown))
+                self.lines.append(OutputTerms(step, k, operands, shown))
                 own = {len(self.lines)}
             lineage = [frozenset(own.union(*[before[o.operand][o.term] for o in origins])) for origins in came]
             self.values[step, k] = (terms, lineage)
@@ -190,7 +190,7 @@ def _meet(a: Term, b: Term) -> bool:
 # -- the run -----------------------------------------------------------------------------------------------------------
 
 
-class Run(NamedTuple):
+class JacobianRun(NamedTuple):
     """A run of the function.
 
     Attributes:
@@ -209,15 +209,15 @@ class Run(NamedTuple):
     story: Story
     with_terms: bool
     backward: bool
-    nodes: dict[Step, Any]
+    nodes: dict[JacStep, Any]
 
-    def place(self, step: Step) -> Where:
+    def place(self, step: JacStep) -> Where:
         """Where in the program a step comes from: one of a backward pass, from the operation that it goes back through."""
         node = self.nodes.get(step, step)
         return Where(node.code, node.lasti)
 
 
-def run(recipe: Recipe) -> Run:
+def run(recipe: Recipe) -> JacobianRun:
     """The run that a recipe tells."""
     with Rules() as rules:
         trace = JacobianTrace(recipe.function, recipe.x, False)
@@ -226,8 +226,10 @@ def run(recipe: Recipe) -> Run:
     result, variable = trace.results[recipe.output], trace.variables[recipe.input]
     nodes = rules.nodes_of(steps_of([result]))
     if recipe.strategy == FORWARD:
-        return Run(trace, result, variable, _story(result, variable, recipe.memory // ITEMSIZE), True, False, nodes)
-    return Run(trace, result, variable, Story.without_terms(result, variable), False, False, nodes)
+        return JacobianRun(
+            trace, result, variable, _story(result, variable, recipe.memory // ITEMSIZE), True, False, nodes
+        )
+    return JacobianRun(trace, result, variable, Story.without_terms(result, variable), False, False, nodes)
 
 
 def _story(result: Jac, variable: Variable, limit: int) -> Story:
@@ -236,7 +238,7 @@ def _story(result: Jac, variable: Variable, limit: int) -> Story:
     return Story(told.records, result.origin, variable, final)
 
 
-def _backward(recipe: Recipe, forward: JacobianTrace) -> Run:
+def _backward(recipe: Recipe, forward: JacobianTrace) -> JacobianRun:
     """The backward pass, on a cotangent that notes where its Jacobian comes from."""
     args = recipe.x if type(recipe.x) is tuple else (recipe.x,)
     trace = Trace("jacobian", recipe.function, range(len(args)), args, {})
@@ -246,9 +248,9 @@ def _backward(recipe: Recipe, forward: JacobianTrace) -> Run:
     gradient = gradients[recipe.input]
     if type(gradient) is not Jac:  # nothing leads there
         nothing = Jac(np.zeros(forward.variables[recipe.input].shape), None, 0)
-        return Run(forward, nothing, cotangent, Story([], None, cotangent, []), True, True, {})
+        return JacobianRun(forward, nothing, cotangent, Story([], None, cotangent, []), True, True, {})
     story = _story(gradient, cotangent, recipe.memory // ITEMSIZE)
-    return Run(forward, gradient, cotangent, story, True, True, rules.nodes_of(steps_of([gradient])))
+    return JacobianRun(forward, gradient, cotangent, story, True, True, rules.nodes_of(steps_of([gradient])))
 
 
 class Rules(Watch):
@@ -263,6 +265,6 @@ class Rules(Watch):
         self.ran.append((began, next_seq(), node))
         return grads
 
-    def nodes_of(self, steps: Sequence[Step]) -> dict[Step, Any]:
+    def nodes_of(self, steps: Sequence[JacStep]) -> dict[JacStep, Any]:
         """The nodes whose rules took the steps."""
         return {step: node for step in steps for began, ended, node in self.ran if began < step.seq < ended}

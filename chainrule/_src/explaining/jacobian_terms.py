@@ -22,11 +22,11 @@ from chainrule._src.explaining.check import Check
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import SourceLine, assigned_at, line_of, statement_at
 from chainrule._src.explaining.exports import mimebundle
-from chainrule._src.explaining.jacobian_run import Line, Run, Story, parts_of, run
+from chainrule._src.explaining.jacobian_run import JacobianRun, OutputTerms, Story, parts_of, run
 from chainrule._src.explaining.notation import BAR
-from chainrule._src.interpreters.jac import Jac, Step
+from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians import spy
-from chainrule._src.jacobians.assemble import Pattern, is_plain
+from chainrule._src.jacobians.assemble import EntryPattern, is_plain
 from chainrule._src.jacobians.products import resolve
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.terms import Term
@@ -101,7 +101,7 @@ class JacobianStep(NamedTuple):
     of: str
 
 
-class Factor(NamedTuple):
+class CutJacobian(NamedTuple):
     """The Jacobian of a value that was cut, or of the result, with respect to an earlier one.
 
     Attributes:
@@ -160,7 +160,7 @@ class JacobianExplanation:
         self.factors = _factors(story, called, result)
         if made.with_terms:
             whole = of_input(resolve(story.settled, result.shape), variable, result.dtype.kind == "c")
-            pattern = Pattern.of(whole, result.shape, variable.size)
+            pattern = EntryPattern.of(whole, result.shape, variable.size)
             rows, cols = pattern.row_numbers(), pattern.indices
             if made.backward:
                 rows, cols = cols, rows
@@ -225,7 +225,7 @@ def _off_tape(jacobian: Jacobian) -> list[Term]:
 def _entries(jacobian: Jacobian) -> tuple[Any, Any, Any]:
     """Rows, columns and numbers of a Jacobian, row by row."""
     terms = _off_tape(jacobian)
-    pattern = Pattern.of(terms, jacobian.out_shape, jacobian.matrix_shape[1])
+    pattern = EntryPattern.of(terms, jacobian.out_shape, jacobian.matrix_shape[1])
     return pattern.row_numbers(), pattern.indices, pattern.data(terms)
 
 
@@ -276,7 +276,7 @@ def _terms(story: Story, called: Called, shape: Shape) -> list[JacobianTerm]:
     ]
 
 
-def _steps(made: Run, called: Called, names: Names, terms: Sequence[JacobianTerm]) -> list[JacobianStep]:
+def _steps(made: JacobianRun, called: Called, names: Names, terms: Sequence[JacobianTerm]) -> list[JacobianStep]:
     story = made.story
     alone = _alone([line.step for line in story.lines])
     return [
@@ -305,7 +305,7 @@ def _line(where: Where, names: Names) -> SourceLine | None:
     return None if line is None or (here is not None and line[:2] == here[:2]) else line
 
 
-def _factors(story: Story, called: Called, result: Jac) -> list[Factor]:
+def _factors(story: Story, called: Called, result: Jac) -> list[CutJacobian]:
     """Of the result by the values that were cut, and of these by earlier ones; newest first."""
     found = []
     values = [(called[result.origin], result.shape, story.final)]
@@ -313,12 +313,12 @@ def _factors(story: Story, called: Called, result: Jac) -> list[Factor]:
     for name, shape, terms in values if story.cuts else ():
         for source in dict.fromkeys([term.source for term in terms if term.source in story.relevant]):
             own = [term for term in terms if term.source is source]
-            pattern = Pattern.of(own, shape, source.size)
-            found.append(Factor(name, called[source], pattern.shape, pattern.nnz))
+            pattern = EntryPattern.of(own, shape, source.size)
+            found.append(CutJacobian(name, called[source], pattern.shape, pattern.nnz))
     return found
 
 
-def _term_of_each(story: Story, pattern: Pattern) -> Any:
+def _term_of_each(story: Story, pattern: EntryPattern) -> Any:
     """For each entry of the whole the number of its term; -1 for zeros that came in later, and where it is a product."""
     numbers = np.full(pattern.nnz, -1)
     if not story.cuts:
@@ -331,7 +331,7 @@ def _term_of_each(story: Story, pattern: Pattern) -> Any:
 # -- names and words ---------------------------------------------------------------------------------------------------
 
 
-def _called(recipe: Recipe, made: Run, names: Names) -> Called:
+def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Called:
     """What values are called: inputs as the function's parameters, others as the variables they are assigned to."""
     story, result = made.story, made.result
     called: Called = {None: "a constant"}
@@ -382,7 +382,7 @@ def _inputs(recipe: Recipe) -> list[str]:
     return inputs
 
 
-def _assigned(made: Run, names: Names) -> list[str]:
+def _assigned(made: JacobianRun, names: Names) -> list[str]:
     """For each step the variable that its result is assigned to; '' if it is an intermediate one."""
     steps = [line.step for line in made.story.lines]
     found = [""] * len(steps)
@@ -405,12 +405,12 @@ def _assigned(made: Run, names: Names) -> list[str]:
     return found
 
 
-def _alone(steps: Sequence[Step]) -> set[Step]:
+def _alone(steps: Sequence[JacStep]) -> set[JacStep]:
     """The steps that are all of what the program calls at their place."""
     return {steps[call.start] for call in calls_of(steps) if call.stop == call.start + 1}
 
 
-def _text(step: Step, alone: bool, called: Called, names: Names) -> str:
+def _text(step: JacStep, alone: bool, called: Called, names: Names) -> str:
     """An operation as the program has it, if that is short and names all that it reads; else by its operands."""
     source = Where(step.code, step.lasti).expression if alone else ""
     tree = expression_of(source)
@@ -425,7 +425,7 @@ def _is_flat(tree: ast.expr) -> bool:
     return len(parts) == 1
 
 
-def _operand(step: Step, i: int, called: Called, names: Names) -> str:
+def _operand(step: JacStep, i: int, called: Called, names: Names) -> str:
     if step.origins[i] is not None:
         return called.get(step.origins[i], "…")
     x = step.operands[i]
@@ -434,7 +434,7 @@ def _operand(step: Step, i: int, called: Called, names: Names) -> str:
     return names.of(x) or _written(step, i) or "…"
 
 
-def _written(step: Step, i: int) -> str:
+def _written(step: JacStep, i: int) -> str:
     """The source of an operand, if it is short."""
     tree = expression_of(Where(step.code, step.lasti).expression)
     parts = [tree.left, tree.right] if isinstance(tree, ast.BinOp) else tree.args if isinstance(tree, ast.Call) else []
@@ -449,7 +449,7 @@ class _Value(NamedTuple):
     shape: Shape
 
 
-class _Arrow(NamedTuple):
+class _StepOperand(NamedTuple):
     """A step's result and one operand, as ``structure.of`` asks for them; the first also stands for the step."""
 
     prim: Any
@@ -459,7 +459,7 @@ class _Arrow(NamedTuple):
     position: int
 
     @property
-    def step(self) -> _Arrow:
+    def step(self) -> _StepOperand:
         return self
 
     @property
@@ -467,10 +467,12 @@ class _Arrow(NamedTuple):
         return self.operand_values[self.position]
 
 
-def _local(line: Line, called: Called, names: Names) -> tuple[str, ...]:
+def _local(line: OutputTerms, called: Called, names: Names) -> tuple[str, ...]:
     """The structures of a step's local Jacobians, each once."""
     step = line.step
     output = _Value(called[step, line.output], line.shape)
     operands = {i: _Value(_operand(step, i, called, names), tuple(shape_of(x))) for i, x in enumerate(step.operands)}
-    arrows = [_Arrow(step.prim, step.params, output, operands, i) for i, terms in enumerate(line.operands) if terms]
+    arrows = [
+        _StepOperand(step.prim, step.params, output, operands, i) for i, terms in enumerate(line.operands) if terms
+    ]
     return tuple(dict.fromkeys([structure.of(arrow)[0] for arrow in arrows]))

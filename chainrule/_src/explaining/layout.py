@@ -27,7 +27,7 @@ _MARGIN = 12.0
 
 
 @dataclass(slots=True)
-class Layout:
+class GraphLayout:
     """Boxes (left, top, width, height) by id; for each arrow its points and the box of its label; the whole size."""
 
     boxes: dict[str, Box]
@@ -63,7 +63,7 @@ def text_width(text: str, size: float) -> float:
 
 def lay_out(
     sizes: dict[str, tuple[float, float]], arrows: Sequence[tuple[str, str, str]], *, sideways: bool = False
-) -> Layout:
+) -> GraphLayout:
     """Place nodes of these sizes, which are joined by arrows (source, target, label). The arrows form no cycle."""
     index = {name: i for i, name in enumerate(sizes)}
     ends = [(index[source], index[target]) for source, target, _ in arrows]
@@ -78,7 +78,7 @@ def lay_out(
     _across(rows)
     width, height = _down(rows)
     ports = _ports(chains)
-    laid_out = Layout(
+    laid_out = GraphLayout(
         {name: items[i].box for name, i in index.items()},
         [_route(chain, *port) for chain, port in zip(chains, ports)],
         [None if carrier is None else carrier.box for carrier in carriers],
@@ -88,11 +88,11 @@ def lay_out(
     return _transposed(laid_out) if sideways else laid_out
 
 
-def _transposed(layout: Layout) -> Layout:
+def _transposed(layout: GraphLayout) -> GraphLayout:
     def turn(box: Box) -> Box:
         return (box[1], box[0], box[3], box[2])
 
-    return Layout(
+    return GraphLayout(
         {name: turn(box) for name, box in layout.boxes.items()},
         [[(y, x) for x, y in route] for route in layout.routes],
         [None if box is None else turn(box) for box in layout.labels],

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from chainrule._src.explaining.exports import bytes_text, one_line, place_text, short
-from chainrule._src.explaining.layout import Layout, Point, lay_out, text_width
+from chainrule._src.explaining.layout import GraphLayout, Point, lay_out, text_width
 from chainrule._src.explaining.markup import colours, data, escape
 from chainrule._src.explaining.tables import flat, is_real, shape_text, text_rows
 
@@ -23,7 +23,7 @@ _CELLS, _COLUMNS = 24, 6  # of an array whose numbers stand in a card
 _SERIAL = itertools.count(1)
 
 
-class Numbers(NamedTuple):
+class CardArray(NamedTuple):
     """An array in a card: "forward" or "cotangent", the name under a bar before it, its key, its rows, if it is float32."""
 
     kind: str
@@ -41,7 +41,7 @@ class Card(NamedTuple):
     markup: str
 
 
-def card(node: Any, numbers: Sequence[Numbers] = (), *, memory: bool = True) -> Card:
+def card(node: Any, numbers: Sequence[CardArray] = (), *, memory: bool = True) -> Card:
     """A node's name and shape, what there is to say of it (and how much memory it keeps), and its numbers."""
     value = node.kind == "value"
     name, shape = short(node.label, _MOST) or "?", shape_text(node.shape) if value and node.shape is not None else ""
@@ -71,7 +71,7 @@ def card(node: Any, numbers: Sequence[Numbers] = (), *, memory: bool = True) -> 
     return Card(w, h, f"{second}<rect {outline}{''.join(parts)}")
 
 
-def placed(nodes: Sequence[Any], edges: Sequence[Any], cards: Mapping[str, Card], *, sideways: bool) -> Layout:
+def placed(nodes: Sequence[Any], edges: Sequence[Any], cards: Mapping[str, Card], *, sideways: bool) -> GraphLayout:
     """Where everything is drawn."""
     sizes = {node.id: cards[node.id][:2] for node in nodes}
     return lay_out(sizes, [(e.source, e.target, short(e.label, 32)) for e in edges], sideways=sideways)
@@ -164,16 +164,16 @@ def _curve(points: Sequence[Point], sideways: bool) -> str:
     return "".join(path)
 
 
-def numbers_of(nodes: Sequence[Any], values: Mapping[str, Any]) -> dict[str, list[Numbers]]:
+def numbers_of(nodes: Sequence[Any], values: Mapping[str, Any]) -> dict[str, list[CardArray]]:
     """What stands in the cards of values, by node: their numbers and their cotangents', where there are few."""
-    found: dict[str, list[Numbers]] = {}
+    found: dict[str, list[CardArray]] = {}
     for node in nodes:
         value = values.get(node.value) if node.kind == "value" else None
         if value is not None:
             name = value["name"] if len(value["name"]) <= 7 else "…"
             parts = (("forward", "", "", value["data"]), ("cotangent", name, f"g.{node.value}", value["gradient"]))
             found[node.id] = [
-                Numbers(k, sign, key, text_rows(a), a["dtype"] == "float32")
+                CardArray(k, sign, key, text_rows(a), a["dtype"] == "float32")
                 for k, sign, key, a in parts
                 if a and _fits(a)
             ]

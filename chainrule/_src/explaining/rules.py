@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.explaining.elements import Element, letters_of, rounded
+from chainrule._src.explaining.elements import ElementReader, letters_of, rounded
 from chainrule._src.explaining.formula import Formula, formula_text, helper
 from chainrule._src.explaining.notation import LATEX, MATHML, NUMBERS, TEXT, Alphabet, bar, bracket, print_tree
 from chainrule._src.explaining.simplify import cotangent_name, parse, simplify
@@ -234,7 +234,7 @@ class Rule:
             return None
         try:
             index = self._letters
-            right = print_tree(Element(self._indexed, used=index).result(index), TEXT)
+            right = print_tree(ElementReader(self._indexed, used=index).result(index), TEXT)
             return None if len(right) > _LONG else f"{self.left}{bracket(index)} {self.arrow.sign} {right}"
         except NoForm:
             return self._moved()
@@ -289,7 +289,7 @@ class Rule:
         at = (0,) * down.ndim
         left, right = f"{self.left}{bracket(at)}", _four_digits(down[at])
         try:
-            text = print_tree(Element(self._indexed, True).result(at), NUMBERS)
+            text = print_tree(ElementReader(self._indexed, True).result(at), NUMBERS)
         except NoForm:
             return self._moved_numbers()
         if len(text) > _LONG:

@@ -223,13 +223,13 @@ def _flattened(rows: list[list[float]], output: dict[str, Any], value: dict[str,
 
 def _folded_steps(plan: dict[str, Any], flow: Flow) -> str:
     """Many steps, folded as the program is written; each of them can be opened, but for those that only repeat others."""
-    rows = _Rows(plan, flow)
+    rows = _SectionRows(plan, flow)
     count = f"All {len(plan['steps'])} steps, in the order of the pass, folded as the program is written. "
     said = "A fold has the shape and the norm of the gradient that arrives at it, and its share of the gradients of all leaves."
     return f"<p class='note'>{count}{said}</p><div class='folds'>{rows.of(plan['folds'], True)}</div>"
 
 
-class _Rows:
+class _SectionRows:
     """The rows of a page's folds."""
 
     def __init__(self, plan: dict[str, Any], flow: Flow) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from chainrule._src.explaining import rules, structure
 from chainrule._src.explaining.diagnosis.source import SourceLine
-from chainrule._src.explaining.sweep import Record
+from chainrule._src.explaining.sweep import RuleRecord
 from chainrule._src.explaining.values import Value, Values
 
 _MARKS = re.compile(r":\w+:`~?([^`]*)`|``?([^`]*)``?")  # of reStructuredText
@@ -142,7 +142,7 @@ class Step:
         notes: what else there is to say.
     """
 
-    def __init__(self, index: int, record: Record, values: Values) -> None:
+    def __init__(self, index: int, record: RuleRecord, values: Values) -> None:
         node = record.node
         self.index = index
         self.record = record

@@ -16,7 +16,7 @@ from chainrule._src.tape.saved import Packed, unpack
 ndarray = np.ndarray
 
 
-class Record(NamedTuple):
+class RuleRecord(NamedTuple):
     """One rule that ran.
 
     Attributes:
@@ -34,17 +34,17 @@ class Record(NamedTuple):
     grads: tuple[Any, ...]
 
 
-class Recorder(Watch):
+class RuleRecorder(Watch):
     """Keeps a record of every rule."""
 
     def __init__(self) -> None:
-        self.records: list[Record] = []
+        self.records: list[RuleRecord] = []
 
     def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         saved = unpack(saved) if type(saved) is Packed else saved
         grads = super().backward(node, g, saved, edges)
         self.records.append(
-            Record(node, _arrays(g) if type(g) is tuple else np.asarray(g), saved, edges, _arrays(grads))
+            RuleRecord(node, _arrays(g) if type(g) is tuple else np.asarray(g), saved, edges, _arrays(grads))
         )
         return grads
 
@@ -53,9 +53,9 @@ def _arrays(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(None if part is None else np.asarray(part) for part in parts)
 
 
-def swept(roots: Sequence[Any], starts: Sequence[Any], targets: Sequence[Any]) -> tuple[list[Record], list[Any]]:
+def swept(roots: Sequence[Any], starts: Sequence[Any], targets: Sequence[Any]) -> tuple[list[RuleRecord], list[Any]]:
     """The records of a sweep, in its order, and the targets' cotangents (None where no path leads to one)."""
-    recorder = Recorder()
+    recorder = RuleRecorder()
     with no_grad(), recorder:
         found = engine.sweep(
             roots, starts, targets, retain_graph=True, create_graph=False, accumulate=False, retain_grads=False

@@ -60,7 +60,7 @@ class Product(NamedTuple):
         return found._replace(number=self.number * math.prod(idle), bound=kept)
 
 
-class Term(NamedTuple):
+class DeltaTerm(NamedTuple):
     """A product with δ's before it, summed over letters."""
 
     deltas: tuple[tuple[Any, Any], ...]
@@ -68,7 +68,7 @@ class Term(NamedTuple):
     product: Product
 
 
-def delta_term(product: Product, place: Index, own: Index, shape: Sequence[int]) -> Term:
+def delta_term(product: Product, place: Index, own: Index, shape: Sequence[int]) -> DeltaTerm:
     """The product times δ's that say: the operand's index ``own`` is ``place``. An index that is summed over goes with its δ."""
     letters: dict[Any, Any] = {}
     deltas = []
@@ -80,12 +80,12 @@ def delta_term(product: Product, place: Index, own: Index, shape: Sequence[int])
         elif n != 1:
             deltas.append((p, i))
     found = [tuple(sorted((letters.get(p, p), i), key=lambda k: (isinstance(k, int), k))) for p, i in deltas]
-    return Term(tuple(sorted(set(found), key=str)), (), product.at(letters))
+    return DeltaTerm(tuple(sorted(set(found), key=str)), (), product.at(letters))
 
 
-def combine(terms: Sequence[Term], free: Sequence[str]) -> list[Term]:
+def combine(terms: Sequence[DeltaTerm], free: Sequence[str]) -> list[DeltaTerm]:
     """Terms with letters for what they sum over, those that differ by a number only made one."""
-    found: dict[Any, Term] = {}
+    found: dict[Any, DeltaTerm] = {}
     for term in terms:
         term = _name_bounds(term, free)
         factors = (sorted(print_tree(f, TEXT) for f in part) for part in (term.product.above, term.product.below))
@@ -97,7 +97,7 @@ def combine(terms: Sequence[Term], free: Sequence[str]) -> list[Term]:
     return [term for term in found.values() if term.product.number]
 
 
-def _name_bounds(term: Term, free: Sequence[str]) -> Term:
+def _name_bounds(term: DeltaTerm, free: Sequence[str]) -> DeltaTerm:
     bound = dict.fromkeys(i for i in term.product.indices if isinstance(i, Bound))
     if len(bound) > len(free):
         raise NoForm
@@ -105,7 +105,7 @@ def _name_bounds(term: Term, free: Sequence[str]) -> Term:
     return term._replace(sums=tuple(letters.values()), product=term.product.at(letters))
 
 
-def expression(terms: Sequence[Term]) -> ast.expr:
+def expression(terms: Sequence[DeltaTerm]) -> ast.expr:
     """The sum of terms as a tree."""
     total: ast.expr | None = None
     for term in terms:
@@ -117,7 +117,7 @@ def expression(terms: Sequence[Term]) -> ast.expr:
     return ast.Constant(0) if total is None else total
 
 
-def _term(term: Term) -> ast.expr:
+def _term(term: DeltaTerm) -> ast.expr:
     """A term without its sign: δ's, a number, a fraction with what it is summed over before it."""
     top, bottom = _number(abs(term.product.number))
     above, below = _powers(term.product.above), [*bottom, *_powers(term.product.below)]

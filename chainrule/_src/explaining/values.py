@@ -18,7 +18,7 @@ from chainrule._src.explaining.calls import remembered
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.notation import bar
-from chainrule._src.explaining.sweep import Record
+from chainrule._src.explaining.sweep import RuleRecord
 from chainrule._src.tape.node import Leaf, Node
 
 ndarray = np.ndarray
@@ -116,7 +116,7 @@ class Values:
             kept = self.copies[id(data)] = (data, data.copy())
         return kept[1]
 
-    def finish(self, records: Sequence[Record]) -> None:
+    def finish(self, records: Sequence[RuleRecord]) -> None:
         """Find the data, and give every value its id, name and line."""
         self._recall(records)
         made = sorted(self.by_edge.values(), key=lambda v: (v.edge.seq, getattr(v.edge, "index", 0)))
@@ -140,7 +140,7 @@ class Values:
             value.identifier = identifier(value.name)
             seen.add(value.name)
 
-    def _recall(self, records: Sequence[Record]) -> None:
+    def _recall(self, records: Sequence[RuleRecord]) -> None:
         """What the values are: from the user's variables, from what nodes saved, or computed again."""
         known = self.known
         for edge in self.by_edge:
@@ -213,7 +213,7 @@ def computed(node: Node, operands: Sequence[Any]) -> Any:
         return None
 
 
-def operands_of(record: Record, known: dict[Any, Any]) -> list[Any]:
+def operands_of(record: RuleRecord, known: dict[Any, Any]) -> list[Any]:
     """A node's operands, None for what is not known."""
     kept = saved_operands(record.node, record.saved)
     known_ = (None if edge is None else known.get(edge) for edge in record.node.edges)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.explaining.diagnosis.names import Found, Names, place_of
+from chainrule._src.explaining.diagnosis.names import NamedArray, Names, place_of
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of, loop_around
 from chainrule._src.explaining.diagnosis.tape import Rebound, rebound
 from chainrule._src.messages import errors
@@ -125,12 +125,12 @@ class _Answer:
         advice = "Nothing among your variables was computed from it."
         return self._none(reason, self._backward_elsewhere([]) or advice)
 
-    def _use(self, found: Found, reader: Any) -> str:
+    def _use(self, found: NamedArray, reader: Any) -> str:
         """Which operation reads it, on the way to a variable."""
         by = "" if reader is found.thing._edge else f", through {_op_name(reader)}"
         return f"{found.name} = {_op_of(found.thing)} uses it{by}{self._at(self.names.line(reader))}"
 
-    def _computed(self) -> list[Found]:
+    def _computed(self) -> list[NamedArray]:
         """The variables that operations made, oldest first."""
         made = [f for f in self.names.found if type(getattr(f.thing, "_edge", None)) not in (type(None), Leaf)]
         return sorted(made, key=lambda f: int(f.thing._edge.seq))
@@ -140,7 +140,7 @@ class _Answer:
         numbers = (f for f in reversed(self._computed()) if f.thing.shape == ())
         return next((f.name for f in numbers if leaf in reachable([f.thing._edge])), "")
 
-    def _users(self, leaf: Any) -> list[tuple[Found, Any]]:
+    def _users(self, leaf: Any) -> list[tuple[NamedArray, Any]]:
         """The variables that were computed from a leaf, with no other variable between; each with the operation that reads it first."""
         users = []
         for found in self._computed():
@@ -157,12 +157,12 @@ class _Answer:
                 users.append((found, min(readers, key=lambda edge: int(edge.seq))))
         return users
 
-    def _cut_off(self, found: Found) -> bool:
+    def _cut_off(self, found: NamedArray) -> bool:
         cut = getattr(found.thing, "_cut", None)
         sources = [source() for source in getattr(cut, "sources", ()) if callable(source)]
         return found.thing is not self.tensor and any(source is self.tensor for source in sources)
 
-    def _backward_elsewhere(self, users: list[Found]) -> str:
+    def _backward_elsewhere(self, users: list[NamedArray]) -> str:
         """A backward() that ran on something else, where that is one of the variables still."""
         for on, _, where in self._calls():
             found = next((f for f in self.names.found if f.name == on and isinstance(f.thing, Tensor)), None)

@@ -1,7 +1,7 @@
 """Structured Jacobians: a value together with where its Jacobian comes from.
 
 ``Jac(primal, origin, level)`` is a Dual whose tangent is every direction at once, and not computed yet: each operation on it
-computes its value and leaves a :class:`Step`. ``chainrule.jacobians`` walks the steps afterwards, when it is known what is
+computes its value and leaves a :class:`JacStep`. ``chainrule.jacobians`` walks the steps afterwards, when it is known what is
 made of each value, and carries the Jacobian's terms along.
 """
 
@@ -29,7 +29,7 @@ from chainrule._src.tape.versions import CLOCK, protected, writes_of
 ndarray = np.ndarray
 
 
-class Step:
+class JacStep:
     """One operation on values that have a Jacobian.
 
     Attributes:
@@ -141,10 +141,10 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
     if not isinstance(out, tuple):
         if type(out) is not ndarray:
             out = unscalar(out)
-        step = Step(prim, primals, origins, (out,), params) if moves and dtype_of(out).kind in "fc" else None
+        step = JacStep(prim, primals, origins, (out,), params) if moves and dtype_of(out).kind in "fc" else None
         return Jac(out, None if step is None else (step, 0), own)
     outs = tuple([x if type(x) is ndarray else unscalar(x) for x in out])
-    step = Step(prim, primals, origins, outs, params) if moves else None
+    step = JacStep(prim, primals, origins, outs, params) if moves else None
     return tuple(
         [Jac(x, None if step is None or dtype_of(x).kind not in "fc" else (step, i), own) for i, x in enumerate(outs)]
     )

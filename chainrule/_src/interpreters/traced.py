@@ -5,7 +5,7 @@ would, and every NumPy call on it is noted with that value as its result: NumPy'
 the same bits. Rows of the table are recorded as the NumPy calls that their ``value`` makes, wherever that comes to the same;
 otherwise as one call of ``value``.
 
-What Python reads of a value (``if x > 0``, ``float(x)``) is a :class:`Guard`: the recording holds for as long as it reads the
+What Python reads of a value (``if x > 0``, ``float(x)``) is a :class:`ValueRead`: the recording holds for as long as it reads the
 same. Tensors of the surrounding program that the recorded function meets are brought to the level, so that operations on them
 are recorded, too; when the recording ends they have their arrays again.
 """
@@ -64,7 +64,7 @@ class Var:
         return f"%{self.number}"
 
 
-class Call:
+class TracedCall:
     """One NumPy call of a recorded program.
 
     Attributes:
@@ -108,12 +108,12 @@ class Program(NamedTuple):
 
     inputs: list[Var]
     constants: list[Var]
-    calls: list[Call]
+    calls: list[TracedCall]
     outputs: list[Var]
     writes: list[tuple[Var, Var]]
 
 
-class Guard:
+class ValueRead:
     """What Python read of a value, and so what a recording relies on.
 
     Attributes:
@@ -231,8 +231,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self.level: Any = None
-        self.calls: list[Call] = []
-        self.guards: list[Guard] = []
+        self.calls: list[TracedCall] = []
+        self.guards: list[ValueRead] = []
         self.arrays: dict[int, Var] = {}
         self.views: dict[Any, Var] = {}  # of these, by how they lie in memory
         self.bases: dict[int, Var] = {}
@@ -526,7 +526,7 @@ class Recorder:
         pure: bool = True,
         row: str = "",
     ) -> Any:
-        """Call a function of NumPy's arrays, and note it. Results that are arrays are values of this level."""
+        """TracedCall a function of NumPy's arrays, and note it. Results that are arrays are values of this level."""
         strong = not (self.weak and self.narrow) or function in _OF_FLOATS or type(function) is Rebuilt
         if not strong and any(map(self._is_weak, _flat(args))):
             raise ByValue("a float of Python's takes part in what is not NumPy's")
@@ -582,7 +582,7 @@ class Recorder:
         self.ignored |= ignored
         self.handled |= handled
         self._around.looked_at = bool(handled)
-        if not handled or self._drawing or (type(function) is Whole and not function.prim.listed):
+        if not handled or self._drawing or (type(function) is RowCallable and not function.prim.listed):
             return
         met: list[str] = []
         with np.errstate(all="call", call=lambda kind, flag: met.append(kind)):
@@ -714,7 +714,7 @@ class Recorder:
         row: str = "",
     ) -> Any:
         """Note a call whose results are known."""
-        call = _new(Call)
+        call = _new(TracedCall)
         call.function = function
         call.method = method
         call.args = tuple([x.var if type(x) is Traced else x if type(x) in _SIMPLE else self._vars(x) for x in args])
@@ -733,7 +733,7 @@ class Recorder:
             if result.shape:
                 continue
             result.scalar = isinstance(part, np.generic)
-            if plain and (result.scalar or function in _OF_ELEMENTS or type(function) is Whole):
+            if plain and (result.scalar or function in _OF_ELEMENTS or type(function) is RowCallable):
                 self.scalars.add(result.var.number)
         return tuple(results) if several else results[0]
 
@@ -943,7 +943,7 @@ class Recorder:
         return out, begin
 
     def _whole(self, prim: Primitive, operands: Any, params: dict[str, Any], pure: bool = True) -> Any:
-        return self.call(Whole(prim, params), "", tuple(operands), {}, pure, row=prim.name)
+        return self.call(RowCallable(prim, params), "", tuple(operands), {}, pure, row=prim.name)
 
     # -- reading, drawing --------------------------------------------------------------------------------------------
 
@@ -954,7 +954,7 @@ class Recorder:
         var = traced.var
         if var.number not in self._read:
             self._read.add(var.number)
-            guard = Guard(len(self.calls), var)
+            guard = ValueRead(len(self.calls), var)
             note_frame(guard, sys._getframe(1))
             self.guards.append(guard)
         values = with_strides(var.array, var.array.strides)  # a sum of them depends on it
@@ -1001,7 +1001,7 @@ class AsArray:
         return np.asarray(self.function(*args, **kwargs))
 
 
-class Whole:
+class RowCallable:
     """A row's value with its parameters, as a function of the operands."""
 
     __slots__ = ("__name__", "params", "prim")

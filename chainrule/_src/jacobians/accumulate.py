@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.interpreters.jac import Jac, Step
+from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.compaction import (
     FEW_SLOTS,
     MOST_TERMS,
@@ -34,9 +34,9 @@ from chainrule._src.rules.structure import structure_of
 MOST_SLOTS = 64
 
 
-def steps_of(results: Sequence[Any]) -> list[Step]:
+def steps_of(results: Sequence[Any]) -> list[JacStep]:
     """The steps that results came from, oldest first."""
-    found: dict[int, Step] = {}
+    found: dict[int, JacStep] = {}
     todo = [x.origin[0] for x in results if type(x) is Jac and type(x.origin) is tuple]
     while todo:
         step = todo.pop()
@@ -57,7 +57,7 @@ class Accumulation:
     """
 
     def __init__(
-        self, results: Sequence[Any], limit: int, moves: Moves | None = None, steps: list[Step] | None = None
+        self, results: Sequence[Any], limit: int, moves: Moves | None = None, steps: list[JacStep] | None = None
     ) -> None:
         self.moves = Moves(limit) if moves is None else moves
         self.steps = steps_of(results) if steps is None else steps
@@ -76,7 +76,7 @@ class Accumulation:
         """The terms of a result."""
         return self.known[result.origin]
 
-    def _walk(self, step: Step) -> None:
+    def _walk(self, step: JacStep) -> None:
         """Carry the terms of a step's operands to its outputs, and let go of what nothing else needs."""
         step.check_unwritten()
         known, uses = self.known, self.uses
@@ -96,7 +96,7 @@ class Accumulation:
             if count is not None:
                 known[origin] = _settled(terms, step.outs[index], count)
 
-    def _mixable(self, step: Step, i: int, terms: Terms) -> Terms:
+    def _mixable(self, step: JacStep, i: int, terms: Terms) -> Terms:
         """The terms of an operand whose elements a step mixes: each has a row for every element.
 
         Where mixing would give an element more entries than there are columns, there is a slot for every column already.
@@ -162,6 +162,6 @@ def _many(terms: Terms) -> bool:
 _KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean"}
 
 
-def _mixes(step: Step, i: int) -> bool:
+def _mixes(step: JacStep, i: int) -> bool:
     """Whether a step combines elements of operand i, so that terms need a row for each."""
     return structure_of(step.prim, i, step.params) not in _KEEPS_ROWS

@@ -1,9 +1,9 @@
 """Matrices from terms: dense ones, and the rows of a sparse one.
 
 A dense Jacobian is zeros that every term is added to. Where the columns of a term are a linear function of its indices,
-so are the places of its entries in the matrix, and the sum is one strided operation; the others go through a ``Pattern``.
+so are the places of its entries in the matrix, and the sum is one strided operation; the others go through a ``EntryPattern``.
 
-A ``Pattern`` is found from the integers of terms alone. It keeps how the numbers in ``vals`` become the entries of a sparse
+A ``EntryPattern`` is found from the integers of terms alone. It keeps how the numbers in ``vals`` become the entries of a sparse
 matrix: they are laid in one row, each once (the *pool*), and one ``take`` brings them into order. Where entries meet at one
 place, one ``np.add.reduceat`` adds them up. So the numbers can be anything that answers to NumPy, and the same terms with
 other numbers need nothing else.
@@ -113,7 +113,7 @@ class Sparse(NamedTuple):
             return self._replace(data=(self.data + turned.data) / 2)
         variable = Variable(self.shape[1:], dtype_of(self.data))
         both = [self.term(variable), turned.term(variable)]
-        found = Pattern.of(both, self.shape[:1], variable.size).matrix(both)
+        found = EntryPattern.of(both, self.shape[:1], variable.size).matrix(both)
         return found._replace(data=found.data / 2)
 
 
@@ -128,7 +128,7 @@ def placed(rows: Any, where: Index, count: int) -> Any:
     return np.take(rows, source, 0)
 
 
-class Pattern:
+class EntryPattern:
     """Where the entries of a sparse matrix are, and how they come from the numbers of terms.
 
     Attributes:
@@ -159,7 +159,7 @@ class Pattern:
         self.order = sources
 
     @classmethod
-    def of(cls, terms: Sequence[Term], out_shape: tuple[int, ...], size: int) -> Pattern:
+    def of(cls, terms: Sequence[Term], out_shape: tuple[int, ...], size: int) -> EntryPattern:
         """The pattern of the Jacobian of a value with respect to a variable of ``size`` elements."""
         m = math.prod(out_shape)
         return cls([(terms, m, 0, 0)], (m, size))
@@ -224,7 +224,7 @@ def dense(terms: Sequence[Term], out_shape: tuple[int, ...], variable_shape: tup
     m, n = math.prod(out_shape), math.prod(variable_shape)
     dtype = dtype_of_terms(terms) if dtype is None else np.dtype(dtype)
     if not is_plain(terms):
-        return np.reshape(Pattern.of(terms, out_shape, n).matrix(terms, dtype).dense(), shape)
+        return np.reshape(EntryPattern.of(terms, out_shape, n).matrix(terms, dtype).dense(), shape)
     J = zeros((m, n), dtype)
     add_into(J, (terms, m, 0, 0))
     return J.reshape(shape)
@@ -250,7 +250,7 @@ def add_into(J: Matrix, block: Block) -> None:
             view += vals
         untouched = False
     if others:
-        pattern = Pattern([(others, m, first_row, first_column)], J.shape)
+        pattern = EntryPattern([(others, m, first_row, first_column)], J.shape)
         data = pattern.data(others, J.dtype)
         if untouched:
             J.reshape(-1)[pattern.places] = data

@@ -77,7 +77,7 @@ def one(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
     """One term in which no two entries meet."""
     if assemble.is_plain(terms) and any([_is_full(term, source) for term in terms]):
         return dense(terms, source, shape)
-    pattern = assemble.Pattern.of(terms, shape, source.size)
+    pattern = assemble.EntryPattern.of(terms, shape, source.size)
     data: Any = pattern.data(terms)
     if pattern.nnz == source.size * math.prod(shape):
         vals = np.moveaxis(np.reshape(data, (*shape, source.size)), -1, 0)

@@ -32,7 +32,7 @@ class _Place(NamedTuple):
     owner: int
 
 
-class _Slot(NamedTuple):
+class _ComponentSlot(NamedTuple):
     """The columns and numbers of one slot in one component."""
 
     cols: Index
@@ -83,9 +83,9 @@ def by_components(terms: list[Term], source: Variable, shape: tuple[int, ...]) -
 
 def _by_place(
     terms: list[Term], shape: tuple[int, ...], lead: tuple[int, ...], count: int
-) -> list[dict[_Place, list[_Slot]]] | None:
+) -> list[dict[_Place, list[_ComponentSlot]]] | None:
     """For each component, the slots by their columns; None where a term has other rows than those of one component, or all."""
-    found: list[dict[_Place, list[_Slot]]] = [{} for _ in range(count)]
+    found: list[dict[_Place, list[_ComponentSlot]]] = [{} for _ in range(count)]
     known: dict[int, int | None] = {}
     for term in terms:
         if term.rows is None:
@@ -111,7 +111,7 @@ def _component(rows: Index, shape: tuple[int, ...], count: int) -> int | None:
     return first if first < count and np.array_equal(rows, np.arange(first, math.prod(shape), count)) else None
 
 
-def _slots(term: Term, component: int | None) -> Iterator[_Slot]:
+def _slots(term: Term, component: int | None) -> Iterator[_ComponentSlot]:
     """The slots of a term that has a row for every element, in one component."""
     cols, vals = term.cols, term.vals
     known = shape_of(vals)
@@ -119,22 +119,24 @@ def _slots(term: Term, component: int | None) -> Iterator[_Slot]:
         cols = cols[..., component]
         vals = vals[..., component if known[-1] > 1 else 0] if known else vals
     for slot in range(term.slots):
-        yield _Slot(cols[slot], vals[slot if known[0] > 1 else 0] if known else vals)
+        yield _ComponentSlot(cols[slot], vals[slot if known[0] > 1 else 0] if known else vals)
 
 
-def _slots_of_one(term: Term, lead: tuple[int, ...]) -> Iterator[_Slot]:
+def _slots_of_one(term: Term, lead: tuple[int, ...]) -> Iterator[_ComponentSlot]:
     """The slots of a term that has the rows of one component."""
     known = shape_of(term.vals)
     for slot in range(term.slots):
         vals = term.vals[slot if known[0] > 1 else 0] if known else term.vals
-        yield _Slot(term.cols[slot].reshape(lead), np.reshape(vals, lead if known[1] > 1 else ()) if known else vals)
+        yield _ComponentSlot(
+            term.cols[slot].reshape(lead), np.reshape(vals, lead if known[1] > 1 else ()) if known else vals
+        )
 
 
 def _first(cols: Index) -> int:
     return int(cols[(0,) * cols.ndim])
 
 
-def _sum(same: list[_Slot], lead: tuple[int, ...]) -> Any:
+def _sum(same: list[_ComponentSlot], lead: tuple[int, ...]) -> Any:
     total = functools.reduce(operator.add, [slot.vals for slot in same])
     return total if shape_of(total) == lead else np.broadcast_to(total, lead)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import in_one, is_recorded
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.jacobians.assemble import Pattern, Sparse, placed
+from chainrule._src.jacobians.assemble import EntryPattern, Sparse, placed
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.table.indexing import take_add
 from chainrule._src.tape.dispatch import bind
@@ -164,4 +164,4 @@ def _by_entries(a: Sparse, b: Sparse) -> Sparse:
     cols = b.indices[right][None].astype(np.intp, copy=False)
     vals = np.take(a.data, left) * np.take(b.data, right)
     met = [Term(Variable((b.shape[1],), vals.dtype), cols, np.reshape(vals, (1, -1)), rows)]
-    return Pattern.of(met, a.shape[:1], b.shape[1]).matrix(met)
+    return EntryPattern.of(met, a.shape[:1], b.shape[1]).matrix(met)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.interpreters.jac import Step
+from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.terms import Index, Shape, Term
 from chainrule._src.rules.structure import letters_of, structure_of
 
@@ -54,7 +54,7 @@ def bundled(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
 # -- blocks --------------------------------------------------------------------------------------------------------------
 
 
-def mixing(step: Step, i: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+def mixing(step: JacStep, i: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """The axes of operand i that a row mixes, and those of each output that they become; all others correspond, in order."""
     structure = structure_of(step.prim, i, step.params)
     n = len(shape_of(step.operands[i]))

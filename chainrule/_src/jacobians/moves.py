@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.interpreters.jac import Step
+from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.compaction import by_source, dense
 from chainrule._src.jacobians.mixing import (
     added_up,
@@ -42,7 +42,7 @@ from chainrule._src.jacobians.mixing import (
 )
 from chainrule._src.jacobians.places import (
     Entries,
-    Gather,
+    Selection,
     at_places,
     destinations,
     plain,
@@ -71,7 +71,7 @@ class Moves:
         self._cols: dict[Any, tuple[Any, Index]] = {}
         self._places: dict[Any, Index] = {}
 
-    def through(self, step: Step, operands: Sequence[Terms]) -> list[Terms]:
+    def through(self, step: JacStep, operands: Sequence[Terms]) -> list[Terms]:
         """The terms of each output of a step, from those of its operands."""
         prim = step.prim
         if prim.kind == "elementwise":
@@ -92,7 +92,7 @@ class Moves:
                     out += more
         return [merged(out) for out in outs]
 
-    def check_count(self, step: Step, entries: int) -> None:
+    def check_count(self, step: JacStep, entries: int) -> None:
         """Raise where a step would make more entries than there may be.
 
         Raises:
@@ -103,7 +103,7 @@ class Moves:
 
     # -- diagonal --------------------------------------------------------------------------------------------------------
 
-    def _scale(self, step: Step, i: int, terms: Terms, found: Terms) -> None:
+    def _scale(self, step: JacStep, i: int, terms: Terms, found: Terms) -> None:
         """Elementwise: every value times the partial with respect to operand i, after broadcasting."""
         factor = partial_of(step, i)
         if factor is None:
@@ -124,7 +124,7 @@ class Moves:
     def _stretched(self, term: Term, have: Shape, shape: Shape) -> Term:
         """A term of an operand that is broadcast to a shape."""
         if term.rows is not None:
-            return Gather(np.broadcast_to(positions(have), shape), have).of(term)
+            return Selection(np.broadcast_to(positions(have), shape), have).of(term)
         slots = term.slots
         front = (1,) * (len(shape) - len(have))
         cols = self._once(
@@ -137,7 +137,7 @@ class Moves:
 
     # -- selections ------------------------------------------------------------------------------------------------------
 
-    def _moved(self, step: Step, terms: Terms) -> Terms:
+    def _moved(self, step: JacStep, terms: Terms) -> Terms:
         """A row whose value only moves elements, applied to cols and vals."""
         prim = step.prim
         if prim.name in ("alias", "clone"):
@@ -151,11 +151,11 @@ class Moves:
                 continue
             if gather is None:
                 have = shape_of(step.operands[0])
-                gather = Gather(np.asarray(prim.value(positions(have), **step.params)), have)
+                gather = Selection(np.asarray(prim.value(positions(have), **step.params)), have)
             found.append(gather.of(term))
         return found
 
-    def _moved_cols(self, step: Step, cols: Index) -> Index:
+    def _moved_cols(self, step: JacStep, cols: Index) -> Index:
         """cols after a move; equal moves of the same cols give the same array, so that their terms can be merged."""
         key = _hashable(step.params)
         if key is None:
@@ -174,12 +174,12 @@ class Moves:
         """The first of all arrays of columns that show the same memory in the same way."""
         return self._places.setdefault((cols.__array_interface__["data"][0], cols.shape, cols.strides), cols)
 
-    def _selected(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+    def _selected(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
         """Elements of the operand among others and constants: the row, applied to positions, says where each one goes."""
-        gather = Gather(sources(step, i), shape_of(step.operands[i]))
+        gather = Selection(sources(step, i), shape_of(step.operands[i]))
         return [[gather.of(term) for term in terms]]
 
-    def _side_by_side(self, step: Step, operands: Sequence[Terms]) -> Terms:
+    def _side_by_side(self, step: JacStep, operands: Sequence[Terms]) -> Terms:
         """Operands that are put next to each other, all of them: every element goes to one place."""
         sizes = [math.prod(shape_of(x)) for x in step.operands]
         ends = np.cumsum(sizes)
@@ -196,14 +196,14 @@ class Moves:
             found += [at_places(term, rows) for term in terms]
         return found
 
-    def _diagonal(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+    def _diagonal(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
         """What is no elementwise row, and yet has a diagonal Jacobian with respect to this operand."""
         if step.prim.kind == "linear":
             return [terms]
         factor = push(step, i, np.ones((1, *shape_of(step.operands[i])), dtype_of(step.operands[i])))[0][0]
         return [[scaled(t, factor, shape_of(factor), step.outs[0]) for t in terms]]
 
-    def _scattered(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+    def _scattered(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
         """Every element of the operand is added to one of the result."""
         to = destinations(step, i)
         if step.prim.kind != "linear":
@@ -211,7 +211,7 @@ class Moves:
             terms = [scaled(t, factor, to.shape, step.outs[0]) for t in terms]
         return [[scattered(t, to) for t in terms]]
 
-    def _put(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+    def _put(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
         """Values that are written into an array at an index, or added to what is there."""
         if not step.params.get("accumulate"):
             return self._selected(step, i, terms)
@@ -225,7 +225,7 @@ class Moves:
 
     # -- sums ------------------------------------------------------------------------------------------------------------
 
-    def _summed(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+    def _summed(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
         """The axes that are summed become slots."""
         x, params = step.operands[0], step.params
         shape = shape_of(x)
@@ -245,19 +245,19 @@ class Moves:
 
     # -- windows ---------------------------------------------------------------------------------------------------------
 
-    def _windowed(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+    def _windowed(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
         """A convolution: sums of products of elements that meet in a window."""
         met = meeting(step, i)
         return self._by_entries(step, i, terms, met.size, lambda: meeting_entries(step, i, met))
 
-    def _scanned(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+    def _scanned(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
         """A running sum or product: an element comes from those up to its own place."""
         shape = shape_of(step.operands[i])
         (axis,) = mixing(step, i)[0]
         count = math.prod(shape) * (shape[axis] + 1) // 2
         return self._by_entries(step, i, terms, count, lambda: self._scan_entries(step, i, axis), 4)
 
-    def _scan_entries(self, step: Step, i: int, axis: int) -> Entries:
+    def _scan_entries(self, step: JacStep, i: int, axis: int) -> Entries:
         shape = shape_of(step.operands[i])
         n, size = shape[axis], math.prod(shape)
         later, earlier = np.tril_indices(n)
@@ -274,7 +274,7 @@ class Moves:
             factors = flat(np.concatenate(rows))[(later * size + at).reshape(-1)][None]
         return Entries(shape, at.reshape(-1), places[..., later].reshape(-1), factors)
 
-    def _through_entries(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+    def _through_entries(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
         """A product of a sparse matrix and columns: each entry meets an element of each column."""
         data, x = step.operands
         rows, columns = step.params["places"].coordinates(step.params["transposed"])
@@ -290,7 +290,7 @@ class Moves:
 
         return self._by_entries(step, i, terms, to.size, entries)
 
-    def _picked(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+    def _picked(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
         """A weighted element of each row, which its class picks."""
         x, index, coef = step.operands
         places = positions(shape_of(x))
@@ -303,7 +303,7 @@ class Moves:
 
     def _by_entries(
         self,
-        step: Step,
+        step: JacStep,
         i: int,
         terms: Terms,
         count: int,
@@ -340,7 +340,7 @@ class Moves:
 
     # -- everything that mixes elements ----------------------------------------------------------------------------------
 
-    def _contracted(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+    def _contracted(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
         """A product of two operands that is summed over a subscript; further operands are added to it."""
         if i > 1:
             have, shape = shape_of(step.operands[i]), shape_of(step.outs[0])
@@ -376,7 +376,7 @@ class Moves:
 
         return self._along(step, i, terms, ins, [outs], local)
 
-    def _mixed(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+    def _mixed(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
         """An operation that mixes the elements along some axes, and does the same along all others."""
         ins, outs = mixing(step, i)
 
@@ -387,7 +387,7 @@ class Moves:
 
     def _along(
         self,
-        step: Step,
+        step: JacStep,
         i: int,
         terms: Terms,
         ins: tuple[int, ...],
@@ -417,7 +417,7 @@ class Moves:
                     result.append(moved)
         return results
 
-    def _check(self, step: Step, i: int, term: Term, ins: tuple[int, ...], outs: list[tuple[int, ...]]) -> None:
+    def _check(self, step: JacStep, i: int, term: Term, ins: tuple[int, ...], outs: list[tuple[int, ...]]) -> None:
         shape = shape_of(step.operands[i])
         k = math.prod([shape[a] for a in ins])
         entries = k * term.slots * max([math.prod(shape_of(out)) for out in step.outs])
@@ -426,7 +426,7 @@ class Moves:
                 f"{step.prim.name} mixes {k:,} elements with each other, which makes {entries:,} entries"
             )
 
-    def _local(self, step: Step, i: int, ins: tuple[int, ...], outs: list[tuple[int, ...]]) -> list[Any]:
+    def _local(self, step: JacStep, i: int, ins: tuple[int, ...], outs: list[tuple[int, ...]]) -> list[Any]:
         """The local Jacobian along the axes that are mixed: for each output (in, *rest, *out).
 
         Of a reduction one VJP tells it; else the JVPs of unit tangents do.
@@ -454,7 +454,7 @@ class Moves:
         return [None if vals is None else last_axes(vals, axes) for vals, axes in zip(found, outs, strict=True)]
 
 
-def _reduces(step: Step, x: Any, k: int) -> bool:
+def _reduces(step: JacStep, x: Any, k: int) -> bool:
     """Whether each of k elements that are mixed goes to one and the same element of the one output."""
     out = step.outs[0]
     if len(step.outs) > 1 or "c" in (dtype_of(x).kind, dtype_of(out).kind):
@@ -474,7 +474,7 @@ _BY_STRUCTURE: dict[str, Callable[..., list[Terms]]] = {
 }
 
 
-def _move(step: Step, i: int) -> Callable[..., list[Terms]]:
+def _move(step: JacStep, i: int) -> Callable[..., list[Terms]]:
     """What moves the terms of operand i."""
     move = _BY_NAME.get(step.prim.name)
     if move is None:
@@ -483,7 +483,7 @@ def _move(step: Step, i: int) -> Callable[..., list[Terms]]:
     return move
 
 
-def _cast(moves: Moves, step: Step, i: int, terms: Terms) -> list[Terms]:
+def _cast(moves: Moves, step: JacStep, i: int, terms: Terms) -> list[Terms]:
     """Another dtype."""
     return [[Term(t.source, t.cols, real_if(t.vals, step.outs[0]), t.rows) for t in terms]]
 
@@ -523,13 +523,13 @@ def _hashable(params: dict[str, Any]) -> Any:
 _HASHABLE = (int, float, str, bool, tuple)
 
 
-def _batched(step: Step, array: Any) -> Any:
+def _batched(step: JacStep, array: Any) -> Any:
     """The row applied to what has an axis of slots in front."""
     prim = step.prim
     return prim.batch(prim, (array,), (True,), shape_of(array)[0], step.params)  # type: ignore[misc]
 
 
-def _moved_vals(step: Step, term: Term, cols: Index) -> Any:
+def _moved_vals(step: JacStep, term: Term, cols: Index) -> Any:
     """vals after a move that took the term's cols to ``cols``; along axes in which they did not vary they still don't."""
     vals = term.vals
     known = shape_of(vals)

@@ -20,8 +20,8 @@ from chainrule._src.jacobians.terms import Index, Term
 Block = tuple[Sequence[Term], int, int, int]
 
 
-class Entries(NamedTuple):
-    """Entries row by row, with ascending columns, of which some may be equal.
+class SortedEntries(NamedTuple):
+    """SortedEntries row by row, with ascending columns, of which some may be equal.
 
     Attributes:
         columns: the column of each.
@@ -36,7 +36,7 @@ class Entries(NamedTuple):
     pool: int
 
 
-class Part(NamedTuple):
+class MatrixTerm(NamedTuple):
     """One term in a matrix: ``rows`` are those of the matrix; ``first`` is the position of its first number in the pool."""
 
     term: Term
@@ -51,7 +51,7 @@ class Part(NamedTuple):
         return np.arange(self.first, self.first + math.prod(shape)).reshape(aligned)
 
 
-def entries_in_order(blocks: Sequence[Block], shape: tuple[int, int]) -> Entries:
+def entries_in_order(blocks: Sequence[Block], shape: tuple[int, int]) -> SortedEntries:
     parts, pool = _parts(blocks)
     count = sum([part.term.cols.size for part in parts])
     kind = np.int32 if max(*shape, count) < 2**31 else np.int64
@@ -63,7 +63,7 @@ def entries_in_order(blocks: Sequence[Block], shape: tuple[int, int]) -> Entries
     return _slot_by_slot(groups, pool, count, shape[0], kind)
 
 
-def _parts(blocks: Sequence[Block]) -> tuple[list[Part], int]:
+def _parts(blocks: Sequence[Block]) -> tuple[list[MatrixTerm], int]:
     """All terms that have entries, and the length of the pool."""
     parts, pool = [], 0
     known: dict[Any, Index] = {}
@@ -73,12 +73,12 @@ def _parts(blocks: Sequence[Block]) -> tuple[list[Part], int]:
             if key not in known:
                 known[key] = np.arange(first_row, first_row + m) if term.rows is None else term.rows + first_row
             if term.cols.size:
-                parts.append(Part(term, known[key], first_column, pool))
+                parts.append(MatrixTerm(term, known[key], first_column, pool))
             pool += math.prod(shape_of(term.vals))
     return parts, pool
 
 
-def _is_in_order(part: Part, count: int) -> bool:
+def _is_in_order(part: MatrixTerm, count: int) -> bool:
     """Whether a term with one slot has its entries, each with a number of its own, in the order of rows and columns."""
     rows, cols = part.rows, part.term.cols
     if len(cols) > 1 or math.prod(shape_of(part.term.vals)) != count or (rows[1:] < rows[:-1]).any():
@@ -87,21 +87,21 @@ def _is_in_order(part: Part, count: int) -> bool:
     return bool(((cols[1:] >= cols[:-1]) | (rows[1:] > rows[:-1])).all())
 
 
-def _as_it_is(part: Part, pool: int, m: int, kind: Any) -> Entries:
+def _as_it_is(part: MatrixTerm, pool: int, m: int, kind: Any) -> SortedEntries:
     columns = part.term.cols.reshape(-1).astype(kind)
     columns += kind(part.column)
-    return Entries(columns, None, part.rows.searchsorted(np.arange(m + 1)).astype(kind), pool)
+    return SortedEntries(columns, None, part.rows.searchsorted(np.arange(m + 1)).astype(kind), pool)
 
 
 # -- slot by slot ------------------------------------------------------------------------------------------------------
 
 
-def _groups(parts: list[Part], m: int) -> list[list[Part]] | None:
+def _groups(parts: list[MatrixTerm], m: int) -> list[list[MatrixTerm]] | None:
     """Terms by their rows; None where a row is in several groups, or several times in one."""
-    by_rows: dict[int, list[Part]] = {}
+    by_rows: dict[int, list[MatrixTerm]] = {}
     for part in parts:
         by_rows.setdefault(id(part.rows), []).append(part)
-    groups: list[list[Part]] = []
+    groups: list[list[MatrixTerm]] = []
     for group in by_rows.values():
         rows = group[0].rows
         equal = [other for other in groups if np.array_equal(other[0].rows, rows)]
@@ -120,7 +120,7 @@ def _groups(parts: list[Part], m: int) -> list[list[Part]] | None:
 _MOST_GROUPS = 16
 
 
-def _slot_by_slot(groups: list[list[Part]], pool: int, count: int, m: int, kind: Any) -> Entries:
+def _slot_by_slot(groups: list[list[MatrixTerm]], pool: int, count: int, m: int, kind: Any) -> SortedEntries:
     counts = np.zeros(m, kind)
     for group in groups:
         counts[group[0].rows] = sum([part.term.slots for part in group])
@@ -138,7 +138,7 @@ def _slot_by_slot(groups: list[list[Part]], pool: int, count: int, m: int, kind:
         else:
             here = indptr[rows][:, None] + np.arange(slots)
             columns[here], sources[here] = cols.T, numbers.T
-    return Entries(columns, sources, indptr, pool)
+    return SortedEntries(columns, sources, indptr, pool)
 
 
 def _transpose(x: Any, out: Any) -> None:
@@ -152,7 +152,7 @@ def _transpose(x: Any, out: Any) -> None:
 _FEW = 32
 
 
-def _slots(group: list[Part], count: int, kind: Any) -> tuple[Any, Index]:
+def _slots(group: list[MatrixTerm], count: int, kind: Any) -> tuple[Any, Index]:
     """The columns and sources of terms with the same rows, ``(slots, rows)`` each."""
     slots = sum([part.term.slots for part in group])
     columns, sources = np.empty((slots, count), kind), np.empty((slots, count), np.intp)
@@ -164,7 +164,7 @@ def _slots(group: list[Part], count: int, kind: Any) -> tuple[Any, Index]:
     return columns, sources
 
 
-def _fill(part: Part, columns: Any, sources: Any) -> None:
+def _fill(part: MatrixTerm, columns: Any, sources: Any) -> None:
     """Write the columns of a term's entries, and where their numbers are in the pool."""
     cols = part.term.cols
     columns = columns.reshape(cols.shape)
@@ -201,7 +201,7 @@ _TYPICAL = (0.382, 0.71)
 # -- as a whole --------------------------------------------------------------------------------------------------------
 
 
-def _all_sorted(parts: list[Part], pool: int, count: int, shape: tuple[int, int], kind: Any) -> Entries:
+def _all_sorted(parts: list[MatrixTerm], pool: int, count: int, shape: tuple[int, int], kind: Any) -> SortedEntries:
     m, n = shape
     columns, places, sources = np.empty(count, kind), np.empty(count, np.intp), np.empty(count, np.intp)
     counts = np.zeros(m, kind)
@@ -216,7 +216,7 @@ def _all_sorted(parts: list[Part], pool: int, count: int, shape: tuple[int, int]
     if not (places[1:] >= places[:-1]).all():
         order = places.argsort(kind="stable")  # which merges ascending runs, as slots are
         columns, sources = columns.take(order), sources.take(order)
-    return Entries(columns, sources, _starts_of(counts), pool)
+    return SortedEntries(columns, sources, _starts_of(counts), pool)
 
 
 def _starts_of(counts: Any) -> Any:

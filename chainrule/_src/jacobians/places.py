@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.interpreters.jac import Step
+from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.terms import Index, Shape, Term, Unstructured
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.rules.rules import environment, read
@@ -30,7 +30,7 @@ def plain(x: Any) -> Any:
     return data
 
 
-def sources(step: Step, i: int) -> Index:
+def sources(step: JacStep, i: int) -> Index:
     """For every element of the output the position in operand i that it is an element of; −1 for none."""
     prim = step.prim
     given: list[Any] = []
@@ -47,7 +47,7 @@ def sources(step: Step, i: int) -> Index:
     return src
 
 
-def destinations(step: Step, i: int) -> Index:
+def destinations(step: JacStep, i: int) -> Index:
     """For every element of operand i the position in the output where it goes; −1 for nowhere."""
     row = TABLE[_GOES_LIKE.get(step.prim.name, step.prim.name)]
     given = [x if k == i else plain(x) for k, x in enumerate(step.operands)]
@@ -61,7 +61,7 @@ def destinations(step: Step, i: int) -> Index:
 _GOES_LIKE = {"scatter_prod": "scatter_add", "scatter_best": "scatter_add"}
 
 
-class Gather:
+class Selection:
     """Where the elements of a value come from.
 
     Attributes:
@@ -137,7 +137,7 @@ def scattered(term: Term, dst: Index) -> Term:
     to = dst.reshape(-1)
     if to.size and to.min() < 0:
         kept = np.flatnonzero(to >= 0)
-        return scattered(Gather(kept, dst.shape).of(term), to[kept])
+        return scattered(Selection(kept, dst.shape).of(term), to[kept])
     return at_places(term, to)
 
 

@@ -24,7 +24,7 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.compiling.compiled import Compiled
 from chainrule._src.compiling.recording import Captured
-from chainrule._src.jacobians.assemble import Pattern
+from chainrule._src.jacobians.assemble import EntryPattern
 from chainrule._src.jacobians.layouts import entry_dtype
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.terms import Term, Variable
@@ -62,13 +62,13 @@ class Structure(NamedTuple):
         )
 
 
-class Found(NamedTuple):
+class BlockPatterns(NamedTuple):
     """What one recording came to: the blocks' patterns, row by row, and the tree of the outputs."""
 
     blocks: list[Structure]
     outer: TreeSpec
 
-    def equals(self, other: Found) -> bool:
+    def equals(self, other: BlockPatterns) -> bool:
         same = self.outer == other.outer and len(self.blocks) == len(other.blocks)
         return same and all([x.equals(y) for x, y in zip(self.blocks, other.blocks, strict=True)])
 
@@ -84,10 +84,10 @@ class Patterns:
         self.layout = layout
         self.tensors = tensors
         self.runs = 0
-        self.found: list[Found] = []
+        self.found: list[BlockPatterns] = []
         self.makers: list[list[Callable[[Any], Any]]] = []
 
-    def number_of(self, new: Found) -> int:
+    def number_of(self, new: BlockPatterns) -> int:
         """The number of a pattern, which is noted if it is a new one."""
         self.runs += 1
         for number, known in enumerate(self.found):
@@ -147,7 +147,7 @@ class PreparedJacobian:
             """The number of the pattern, and the entries of each block."""
             tree = tree_unflatten(leaves, spec)
             blocks, outer, data = _computed(function, tree, several, hstack, memory)
-            number = np.array([patterns.number_of(Found(blocks, outer))])
+            number = np.array([patterns.number_of(BlockPatterns(blocks, outer))])
             return array_of(wrap(number)), *[array_of(wrap(_off_tape(part, self._tensors))) for part in data]
 
         name = getattr(function, "__name__", "the function")
@@ -272,13 +272,13 @@ def _computed(
         pairs = itertools.product(trace.results, trace.variables)
         dtype = np.result_type(*[entry_dtype(terms, y, v) for (terms, *_), (y, v) in zip(every, pairs, strict=True)])
         size = (rows[-1], cols[-1])
-        whole = Pattern(every, size)
+        whole = EntryPattern(every, size)
         data = whole.data([term for terms, *_ in every for term in terms], dtype)
         return [Structure(whole.indptr, whole.indices, size, size[:1], size[1:])], trace.outer, [data]
     blocks, entries = [], []
     for y, row in zip(trace.results, found, strict=True):
         for variable, terms in zip(trace.variables, row, strict=True):
-            pattern = Pattern.of(terms, y.shape, variable.size)
+            pattern = EntryPattern.of(terms, y.shape, variable.size)
             blocks.append(Structure(pattern.indptr, pattern.indices, pattern.shape, y.shape, variable.shape))
             entries.append(pattern.data(terms, entry_dtype(terms, y, variable)))
     return blocks, trace.outer, entries

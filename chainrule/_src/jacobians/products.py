@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.jacobians.assemble import Pattern, Sparse, dtype_of_terms
+from chainrule._src.jacobians.assemble import EntryPattern, Sparse, dtype_of_terms
 from chainrule._src.jacobians.blocks import Blocks, blocks_of_terms
 from chainrule._src.jacobians.matmul import in_order, loosely_multiplied
 from chainrule._src.jacobians.terms import Term, Variable
@@ -22,7 +22,7 @@ from chainrule._src.jacobians.terms import Term, Variable
 
 
 def sparse_of(terms: Sequence[Term], out_shape: tuple[int, ...], size: int) -> Sparse:
-    return Pattern.of(terms, out_shape, size).matrix(terms)
+    return EntryPattern.of(terms, out_shape, size).matrix(terms)
 
 
 class Factor:

@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.jacobians import assemble, solve, spy
-from chainrule._src.jacobians.assemble import Block, Pattern, Sparse, is_plain
+from chainrule._src.jacobians.assemble import Block, EntryPattern, Sparse, is_plain
 from chainrule._src.jacobians.blocks import Blocks, blocks_of_sparse, blocks_of_terms
 from chainrule._src.jacobians.copies import of_variable, own, read, written
 from chainrule._src.jacobians.matmul import multiplied, times, transposed_times
@@ -117,7 +117,7 @@ class Jacobian:
             blocks: the terms of each, with the number of its rows, its first row and its first column.
             shape: the numbers of all elements of the outputs, and of the inputs.
         """
-        matrix = Pattern(blocks, shape).matrix([term for terms, *_ in blocks for term in terms], dtype)
+        matrix = EntryPattern(blocks, shape).matrix([term for terms, *_ in blocks for term in terms], dtype)
         return cls._of_sparse(matrix, shape[:1], shape[1:], tensors, symmetric)
 
     @classmethod
@@ -235,7 +235,7 @@ class Jacobian:
 
     def _entries(self) -> Sparse:
         if self._sparse is None:
-            pattern = Pattern.of(self.terms, self.out_shape, self.matrix_shape[1])
+            pattern = EntryPattern.of(self.terms, self.out_shape, self.matrix_shape[1])
             self._sparse = pattern.matrix(self.terms, self.dtype)
         return self._sparse
 

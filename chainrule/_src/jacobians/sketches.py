@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.interpreters.jac import Jac, Step
+from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.accumulate import MOST_SLOTS
 from chainrule._src.jacobians.compaction import MOST_TERMS, MOST_WITH_ROWS, SMALL
 from chainrule._src.jacobians.mixing import mixing
@@ -48,7 +48,7 @@ class Cost(NamedTuple):
         return math.inf if self.why_not else self.operations * OPERATION + self.overhead
 
 
-class Part(NamedTuple):
+class TermSketch(NamedTuple):
     """The sketch of a term.
 
     Attributes:
@@ -65,13 +65,13 @@ class Part(NamedTuple):
 
 
 #: the sketch of a value's Jacobian: its terms by how their columns came about
-Parts = dict[Hashable, Part]
+Parts = dict[Hashable, TermSketch]
 
 
-class Line(NamedTuple):
+class StepSketch(NamedTuple):
     """What a plan says of a step."""
 
-    step: Step
+    step: JacStep
     terms: int
     entries: int
     cut: bool
@@ -79,7 +79,7 @@ class Line(NamedTuple):
 
 def identity(key: Hashable, shape: Shape) -> Parts:
     """The sketch of a variable."""
-    return {key: Part(1, frozenset([k - len(shape) for k, n in enumerate(shape) if n > 1]))}
+    return {key: TermSketch(1, frozenset([k - len(shape) for k, n in enumerate(shape) if n > 1]))}
 
 
 def entries_of(parts: Parts, size: int) -> int:
@@ -120,7 +120,7 @@ def mixed(
             slots *= math.prod([shape[a] for a in ins if a in part.varies])
         elif not part.varies.isdisjoint(ins):
             slots *= count
-        found[key, tag, tuple(ins)] = Part(slots, varies, None, part.plain and sums)
+        found[key, tag, tuple(ins)] = TermSketch(slots, varies, None, part.plain and sums)
     return found
 
 
@@ -147,7 +147,7 @@ def scanned(parts: Parts, axis: int, shape: Shape, tag: Hashable) -> Parts:
     }
 
 
-def met(parts: Parts, step: Step, size: int) -> Parts:
+def met(parts: Parts, step: JacStep, size: int) -> Parts:
     """A product of a sparse matrix and columns: each entry has a row of its own. (``size``: of what the terms are of.)"""
     data, x = step.operands
     count = math.prod(shape_of(data)) * math.prod(shape_of(x)[1:])
@@ -167,7 +167,7 @@ def stretched_axes(shape: Shape, out_shape: Shape) -> tuple[int, ...]:
     )
 
 
-def _tag(step: Step) -> Hashable:
+def _tag(step: JacStep) -> Hashable:
     """What is equal for steps that move columns alike."""
     return step.prim.name, repr(step.params) if _is_short(step.params) else step.seq
 
@@ -177,7 +177,7 @@ def _is_short(params: dict[str, Any]) -> bool:
     return all([x is None or x is Ellipsis or isinstance(x, (int, float, str, slice)) for x in values])
 
 
-def _constant_partial(step: Step, i: int) -> bool:
+def _constant_partial(step: JacStep, i: int) -> bool:
     """Whether an elementwise step multiplies by a number."""
     cells = step.prim.declared[2]["d"]  # type: ignore[index]
     return not callable(cells.get(step.prim.operands[i], callable))
@@ -191,14 +191,14 @@ class _Sketches:
         limit: how many entries a step may make.
     """
 
-    def __init__(self, steps: Sequence[Step], bound: int, limit: int) -> None:
+    def __init__(self, steps: Sequence[JacStep], bound: int, limit: int) -> None:
         self.steps = steps
         self.bound = bound
         self.limit = limit
         self.operations = self.calls = 0.0
         self.most = 0
         self.why_not = ""
-        self.lines: list[Line] = []
+        self.lines: list[StepSketch] = []
         self.slots_of: dict[Hashable, float] = {}  # of values that the computation is cut at: entries in a row
         self.sizes: dict[Hashable, int] = {}  # of these values: elements
 
@@ -206,7 +206,7 @@ class _Sketches:
     def cost(self) -> Cost:
         return Cost(self.operations, self.calls * CALL, self.most, self.why_not)
 
-    def _made(self, step: Step, parts: Parts, size: int) -> None:
+    def _made(self, step: JacStep, parts: Parts, size: int) -> None:
         """Count the making of a value's terms."""
         numbers = {key: part for key, part in parts.items() if not part.plain}
         self.operations += entries_of(numbers, size)
@@ -230,7 +230,7 @@ class _Sketches:
             bound = self.sizes.get(root, self.bound)
             if len(group) > 1 and entries_of(group, size) >= bound * size:
                 varies = frozenset[int]().union(*[part.varies for part in group.values()])
-                found[root, "compacted", frozenset(group)] = Part(bound, varies, None, False)
+                found[root, "compacted", frozenset(group)] = TermSketch(bound, varies, None, False)
             else:
                 found.update(group)
         return found
@@ -268,7 +268,7 @@ class ForwardSketches(_Sketches):
         nnz: entries of the Jacobians of the results, with those that will be added up counted as several.
     """
 
-    def __init__(self, steps: Sequence[Step], results: Sequence[Any], bound: int, limit: int) -> None:
+    def __init__(self, steps: Sequence[JacStep], results: Sequence[Any], bound: int, limit: int) -> None:
         super().__init__(steps, bound, limit)
         self.known: dict[Any, Parts] = {}
         self.uses = _uses(steps, results)
@@ -287,7 +287,7 @@ class ForwardSketches(_Sketches):
             return self.known[origin[0].seq, origin[1]]
         return identity(("input", id(origin)), shape_of(x))
 
-    def _walk(self, step: Step) -> None:
+    def _walk(self, step: JacStep) -> None:
         operands = [self._parts(o, x) for o, x in zip(step.origins, step.operands, strict=True)]
         for i, parts in enumerate(operands):
             if any([part.rows is not None for part in parts.values()]) and mixes(step, i):
@@ -297,13 +297,13 @@ class ForwardSketches(_Sketches):
             several = [self._through(step, i, x, shape, index) for i, x in enumerate(operands) if x]
             parts = self._compacted(joined(several), math.prod(shape))
             self._made(step, parts, math.prod(shape))
-            self.lines.append(Line(step, len(parts), entries_of(parts, math.prod(shape)), False))
+            self.lines.append(StepSketch(step, len(parts), entries_of(parts, math.prod(shape)), False))
             if self.uses.get((step.seq, index), 0) > 1 and _many(parts, math.prod(shape)):
                 self.lines[-1] = self.lines[-1]._replace(cut=True)
                 parts = self._cut((step.seq, index), parts, shape, self.bound)
             self.known[step.seq, index] = parts
 
-    def _through(self, step: Step, i: int, parts: Parts, shape: Shape, index: int) -> Parts:
+    def _through(self, step: JacStep, i: int, parts: Parts, shape: Shape, index: int) -> Parts:
         """The terms of an output that operand i brings."""
         have = shape_of(step.operands[i])
         size = math.prod(shape)
@@ -331,7 +331,7 @@ class ForwardSketches(_Sketches):
         sums = structure in ("sum", "mean")
         return mixed(parts, ins, outs[index], have, shape, _tag(step) if sums else step.seq, sums)
 
-    def _count_mixing(self, step: Step, parts: Parts, ins: Sequence[int], have: Shape, size: int) -> None:
+    def _count_mixing(self, step: JacStep, parts: Parts, ins: Sequence[int], have: Shape, size: int) -> None:
         """The row's JVP, for terms that are tangents, and its local Jacobian, for others."""
         along = math.prod([have[a] for a in ins])
         for part in parts.values():
@@ -346,7 +346,7 @@ class ReverseSketches(_Sketches):
         nnz: entries of the Jacobians with respect to the inputs, those that will be added up counted as several.
     """
 
-    def __init__(self, steps: Sequence[Step], results: Sequence[Any], bound: int, limit: int) -> None:
+    def __init__(self, steps: Sequence[JacStep], results: Sequence[Any], bound: int, limit: int) -> None:
         super().__init__(steps, bound, limit)
         self.arrived: dict[Any, list[Parts]] = {}
         self.inputs: dict[int, tuple[Any, list[Parts]]] = {}
@@ -366,7 +366,7 @@ class ReverseSketches(_Sketches):
         elif origin is not None:
             self.inputs.setdefault(id(origin), (origin, []))[1].append(parts)
 
-    def _walk(self, step: Step) -> None:
+    def _walk(self, step: JacStep) -> None:
         for index, out in enumerate(step.outs):
             several = self.arrived.pop((step.seq, index), [])
             size = math.prod(shape_of(out))
@@ -377,14 +377,14 @@ class ReverseSketches(_Sketches):
             cut = (scattered and is_mixed) or (uses > 1 and _many(parts, size))
             if cut:
                 parts = self._cut((step.seq, index), parts, shape_of(out), self.bound)
-            self.lines.append(Line(step, len(parts), entries_of(parts, size), cut))
+            self.lines.append(StepSketch(step, len(parts), entries_of(parts, size), cut))
             for i, origin in enumerate(step.origins):
                 if origin is not None and parts:
                     found = self._through(step, i, parts, shape_of(out), index)
                     self._made(step, found, math.prod(shape_of(step.operands[i])))
                     self._arrive(origin, found)
 
-    def _through(self, step: Step, i: int, parts: Parts, shape: Shape, index: int) -> Parts:
+    def _through(self, step: JacStep, i: int, parts: Parts, shape: Shape, index: int) -> Parts:
         """The terms of operand i's cotangent that an output's brings."""
         have = shape_of(step.operands[i])
         size = math.prod(have)
@@ -414,7 +414,7 @@ class ReverseSketches(_Sketches):
         return mixed(parts, outs[index], ins, shape, have, tag, False)
 
 
-def _uses(steps: Sequence[Step], results: Sequence[Any]) -> dict[Any, int]:
+def _uses(steps: Sequence[JacStep], results: Sequence[Any]) -> dict[Any, int]:
     """How often each value is used."""
     uses: dict[Any, int] = {}
     origins = [origin for step in steps for origin in step.origins] + [x.origin for x in results if type(x) is Jac]
@@ -437,7 +437,7 @@ def _many(parts: Parts, size: int) -> bool:
 _KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "scan", "windows", "entries", "zero"}
 
 
-def mixes(step: Step, i: int) -> bool:
+def mixes(step: JacStep, i: int) -> bool:
     """Whether a step combines elements of operand i, so that terms need a row for each."""
     return not step.prim.moves and structure_of(step.prim, i, step.params) not in _KEEPS_ROWS
 
@@ -445,7 +445,7 @@ def mixes(step: Step, i: int) -> bool:
 # -- products with vectors ---------------------------------------------------------------------------------------------
 
 
-def products_cost(steps: Sequence[Step], count: int, others: int, limit: int) -> Cost:
+def products_cost(steps: Sequence[JacStep], count: int, others: int, limit: int) -> Cost:
     """What ``count`` VJPs or JVPs take, each of ``others`` elements, in batches."""
     sizes = [math.prod(shape_of(out)) for step in steps for out in step.outs]
     operations = float(count * sum(sizes) + count * others)

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.interpreters.jac import Step
+from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.accumulate import steps_of
-from chainrule._src.jacobians.sketches import Cost, ForwardSketches, Line, ReverseSketches, products_cost
+from chainrule._src.jacobians.sketches import Cost, ForwardSketches, ReverseSketches, StepSketch, products_cost
 from chainrule._src.messages.places import Where
 from chainrule._src.rules.structure import structure_of
 
@@ -53,7 +53,7 @@ class Plan:
         costs: dict[str, Cost],
         shape: tuple[int, int],
         nnz: float,
-        lines: list[Line],
+        lines: list[StepSketch],
         why: str = "by estimate",
     ) -> None:
         self.strategy = strategy
@@ -81,7 +81,7 @@ def _cost_row(plan: Plan, name: str) -> tuple[str, ...]:
     return mark + name, _seconds(cost.seconds), f"{cost.operations:,.0f}", f"{cost.entries:,.0f}", ""
 
 
-def _line_row(line: Line) -> tuple[str, ...]:
+def _line_row(line: StepSketch) -> tuple[str, ...]:
     place = Where(line.step.code, line.step.lasti)
     cut = ", cut" if line.cut else ""
     return line.step.prim.name, f"{line.terms}", f"{line.entries:,}{cut}", str(place) if place else ""
@@ -109,7 +109,7 @@ def _table(rows: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def only_moves(steps: Sequence[Step]) -> bool:
+def only_moves(steps: Sequence[JacStep]) -> bool:
     """Whether no step combines elements, so that rows have as many entries as operations brought together."""
     for step in steps:
         prim = step.prim
@@ -123,7 +123,7 @@ def only_moves(steps: Sequence[Step]) -> bool:
 _ONLY_MOVES = {"diagonal", "selection", "scatter", "zero"}
 
 
-def plain_choice(steps: Sequence[Step], m: int, n: int, dense: bool) -> str | None:
+def plain_choice(steps: Sequence[JacStep], m: int, n: int, dense: bool) -> str | None:
     """The strategy where it is plain to see."""
     if not dense and any([step.prim.kind == "function" for step in steps]):
         return REVERSE  # which sees the operations of custom backward functions
@@ -134,7 +134,9 @@ def plain_choice(steps: Sequence[Step], m: int, n: int, dense: bool) -> str | No
     return FORWARD if n <= 4 * m and only_moves(steps) else None
 
 
-def chosen(steps: Sequence[Step], results: Sequence[Any], variables: Sequence[Any], *, dense: bool, limit: int) -> str:
+def chosen(
+    steps: Sequence[JacStep], results: Sequence[Any], variables: Sequence[Any], *, dense: bool, limit: int
+) -> str:
     """The strategy of ``planned``, found sooner where forward terms cost no more than making a matrix of them."""
     m, n = _size(results, variables)
     plain = plain_choice(steps, m, n, dense)
@@ -147,7 +149,7 @@ def chosen(steps: Sequence[Step], results: Sequence[Any], variables: Sequence[An
     return planned(results, variables, dense=dense, limit=limit).strategy
 
 
-def to_repeat(steps: Sequence[Step], results: Sequence[Any], variables: Sequence[Any], limit: int) -> str | None:
+def to_repeat(steps: Sequence[JacStep], results: Sequence[Any], variables: Sequence[Any], limit: int) -> str | None:
     """The products with vectors that a plan repeats in less time than forward terms; None if there are none.
 
     A plan makes no calls, and sorts no entries: what counts is operations on numbers.

@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.interpreters.batched import Batched
-from chainrule._src.interpreters.jac import Step
+from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.terms import Shape, Term, Unstructured, flat
 from chainrule._src.rules.batching import reshape
 from chainrule._src.rules.primitive import Primitive, argument_names, unsupported
@@ -40,7 +40,7 @@ def _operand_of(prim: Primitive, i: int) -> int:
     return prim.operands.index(argument_names(rule)[0])
 
 
-def partial_of(step: Step, i: int) -> Any:
+def partial_of(step: JacStep, i: int) -> Any:
     """What an elementwise row multiplies a tangent of operand i by: a number or an array-like; None where that is 0.
 
     For a complex operand it is a pair: what it makes of 1, and of 1j.
@@ -71,7 +71,7 @@ def partial_of(step: Step, i: int) -> Any:
     return (of(1), of(1j)) if turning else of(1)
 
 
-def _precise(step: Step) -> list[Any]:
+def _precise(step: JacStep) -> list[Any]:
     """A step's operands; those that are less precise than its result, as precise: a partial is of these alone."""
     operands = step.operands
     out = step.outs[0].dtype
@@ -121,7 +121,7 @@ def real_if(vals: Any, out: Any) -> Any:
     return vals
 
 
-def push(step: Step, i: int, tangents: Any) -> list[Any]:
+def push(step: JacStep, i: int, tangents: Any) -> list[Any]:
     """The row's JVP of a batch of tangents of operand i, for each output with the batch in front; None for zeros."""
     size = shape_of(tangents)[0]
     with open_level("jacobian", Batched, size, "same", True) as level:
@@ -133,7 +133,7 @@ def push(step: Step, i: int, tangents: Any) -> list[Any]:
         return [None if t is None else real_if(exit_level(t, level), o) for t, o in zip(parts, step.outs, strict=True)]
 
 
-def pull(step: Step, i: int, cotangents: Any) -> Any:
+def pull(step: JacStep, i: int, cotangents: Any) -> Any:
     """The row's VJP with respect to operand i, of a batch of cotangents of its one output; not conjugated."""
     prim, name = step.prim, step.prim.operands[i]
     env = environment(prim, step.operands, step.out(), step.params)
@@ -144,7 +144,7 @@ def pull(step: Step, i: int, cotangents: Any) -> Any:
         return conjugate(exit_level(read(prim, prim.vjps[name], env), level))  # type: ignore[arg-type]
 
 
-def pull_ones(step: Step, i: int) -> Any:
+def pull_ones(step: JacStep, i: int) -> Any:
     """What each element of operand i is multiplied by before it goes to one element of the output."""
     return pull(step, i, np.ones((1, *shape_of(step.outs[0])), step.outs[0].dtype))[0]
 

@@ -12,7 +12,7 @@ from chainrule._src.api.array import faced, unfaced
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
-from chainrule._src.interpreters.jac import Jac, Step
+from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.accumulate import Accumulation, steps_of
 from chainrule._src.jacobians.products import resolve
 from chainrule._src.jacobians.terms import Term, Variable, merged
@@ -88,7 +88,7 @@ class JacobianTrace:
                 in_memory(getattr(y, "primal", None))
 
     @functools.cached_property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[JacStep]:
         """The operations that the results came from, oldest first."""
         return steps_of(self.results)
 

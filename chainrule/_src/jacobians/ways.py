@@ -102,14 +102,14 @@ def terms_to_repeat(trace: JacobianTrace, function: Callable[..., Any], x: Any, 
         return found
     return [
         [
-            [_in_places(whole, assemble.Pattern.of(terms, y.shape, whole.source.size))]
+            [_in_places(whole, assemble.EntryPattern.of(terms, y.shape, whole.source.size))]
             for terms, (whole,) in zip(row, wholes, strict=True)
         ]
         for y, row, wholes in zip(trace.results, found, products, strict=True)
     ]
 
 
-def _in_places(whole: Term, pattern: assemble.Pattern) -> Term:
+def _in_places(whole: Term, pattern: assemble.EntryPattern) -> Term:
     """The entries of a pattern, of a term with all columns."""
     rows, cols = pattern.row_numbers(), pattern.indices.astype(np.intp)
     values = np.take(flat(whole.full_vals()), cols * pattern.shape[0] + rows)

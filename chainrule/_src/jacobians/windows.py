@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.interpreters.jac import Step
+from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.places import Entries
 from chainrule._src.jacobians.terms import Index
 from chainrule._src.table.convolution import _windows
@@ -51,7 +51,7 @@ class Meeting(NamedTuple):
         return math.prod(self.shape)
 
 
-def meeting(step: Step, i: int) -> Meeting:
+def meeting(step: JacStep, i: int) -> Meeting:
     """Which elements meet in a convolution, for the operand at a position."""
     parts = _PARTS[step.prim.name]
     shapes = dict(zip(parts, [*map(shape_of, step.operands), shape_of(step.outs[0])], strict=True))
@@ -72,7 +72,7 @@ def meeting(step: Step, i: int) -> Meeting:
     return Meeting(at[parts[i]], at[parts[2]], at[parts[1 - i]])
 
 
-def meeting_entries(step: Step, i: int, met: Meeting) -> Entries:
+def meeting_entries(step: JacStep, i: int, met: Meeting) -> Entries:
     """The entries of a convolution's local Jacobian."""
     shape = met.shape
     inside = np.flatnonzero(np.broadcast_to((met.operand >= 0) & (met.result >= 0) & (met.factor >= 0), shape))

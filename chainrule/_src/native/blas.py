@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Found(NamedTuple):
+class CFunction(NamedTuple):
     """A function's address, and how many bits its integers have."""
 
     address: int
@@ -19,7 +19,7 @@ class Found(NamedTuple):
 
 
 @functools.cache
-def blas_function(name: str) -> Found | None:
+def blas_function(name: str) -> CFunction | None:
     """A function by its name in C (``"cblas_daxpy"``) or Fortran (``"dgetrf_"``); None if NumPy's cannot be found."""
     for library in _libraries():
         for symbol, bits in ((f"scipy_{name}64_", 64), (f"{name}64_", 64), (name, 32)):
@@ -28,7 +28,7 @@ def blas_function(name: str) -> Found | None:
                 import ctypes
 
                 address = ctypes.cast(function, ctypes.c_void_p).value
-                return None if address is None else Found(address, bits)
+                return None if address is None else CFunction(address, bits)
     return None
 
 

@@ -40,7 +40,7 @@ class Untraceable(Exception):
 class _Few:
     """The number of elements of a stand-in: no more than ``DIRECT_MOST``, or fewer, where a function asks for less."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: LoopProgram) -> None:
         self.program = program
 
     def __le__(self, other: Any) -> bool:
@@ -64,7 +64,7 @@ class _Few:
 class _Shape:
     """The shape of a stand-in, or (without one) of an operand, to which a rule's result is summed down where they differ."""
 
-    def __init__(self, value: Value | None) -> None:
+    def __init__(self, value: Symbol | None) -> None:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
@@ -84,13 +84,13 @@ class _Shape:
 FULL, ROWS, DROPPED = range(3)
 
 
-class Value(np.lib.mixins.NDArrayOperatorsMixin):
+class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
     """A value of a program: it stands for an array and notes what is done with it."""
 
-    def __init__(self, program: Program, number: int, dtype: np.dtype[Any], axes: int = FULL) -> None:
+    def __init__(self, program: LoopProgram, number: int, dtype: np.dtype[Any], axes: int = FULL) -> None:
         self.program, self.number, self.dtype, self.axes = program, number, dtype, axes
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Value:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Symbol:
         if ufunc.nout != 1 or (out is not None and (len(out) != 1 or out[0] is not inputs[0])):
             raise Untraceable
         if method == "reduce" and kwargs.pop("axis", None) in (-1, (-1,)) and kwargs == {"keepdims": True}:
@@ -109,17 +109,17 @@ class Value(np.lib.mixins.NDArrayOperatorsMixin):
         out[0].number = result.number  # written in place: what stands for the array stands for this from now on
         return out[0]  # type: ignore[no-any-return]
 
-    def __getitem__(self, index: Any) -> Value:
+    def __getitem__(self, index: Any) -> Symbol:
         if self.axes != DROPPED or index != (Ellipsis, None):
             raise Untraceable
         return type(self)(self.program, self.number, self.dtype, ROWS)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Value:
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Symbol:
         if function is not np.where or kwargs or len(args) != 3:
             raise Untraceable
         return self.program.where(*args)
 
-    def astype(self, dtype: Any, copy: bool = True) -> Value:
+    def astype(self, dtype: Any, copy: bool = True) -> Symbol:
         return self.program.cast(self, np.dtype(dtype))
 
     @property
@@ -138,12 +138,12 @@ class Value(np.lib.mixins.NDArrayOperatorsMixin):
     __hash__ = None  # type: ignore[assignment]
 
 
-class ArrayValue(Value):
+class ArrayValue(Symbol):
     """A value that stands for an array, as rules ask."""
 
     stands_for_array = True
 
-    def as_array(self) -> Value:
+    def as_array(self) -> Symbol:
         return self
 
 
@@ -153,14 +153,14 @@ class Number(float):
     number: int
 
     def _with(self, other: Any) -> Any:
-        if isinstance(other, Value):
+        if isinstance(other, Symbol):
             return NotImplemented
         raise Untraceable
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _with
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if any(isinstance(x, Value) for x in inputs):
+        if any(isinstance(x, Symbol) for x in inputs):
             return NotImplemented
         raise Untraceable
 
@@ -172,7 +172,7 @@ class Number(float):
     __hash__ = None  # type: ignore[assignment]
 
 
-class Program:
+class LoopProgram:
     """Steps (ufunc or a name, which of its loops, operands, bytes of an element, form), constants, which value is the result, and up to
     how many elements it serves. The form of a step is "", or how it goes along the last axis: "add", "maximum", "rows".
     """
@@ -186,16 +186,16 @@ class Program:
         self.result = 0
         self.most = DIRECT_MOST
 
-    def input(self, number: int, mask: bool = False) -> Value:
-        return (Value if self.recorded else ArrayValue)(self, number, _MASK if mask else self.dtype)
+    def input(self, number: int, mask: bool = False) -> Symbol:
+        return (Symbol if self.recorded else ArrayValue)(self, number, _MASK if mask else self.dtype)
 
     def any_number(self, number: int) -> Number:
         stand_in = Number("nan")
         stand_in.number = number
         return stand_in
 
-    def call(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Value:
-        kinds = [x.dtype if isinstance(x, Value) else float if type(x) is Number else type(x) for x in inputs]
+    def call(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Symbol:
+        kinds = [x.dtype if isinstance(x, Symbol) else float if type(x) is Number else type(x) for x in inputs]
         if not all(isinstance(k, np.dtype) or k is float or k is int for k in kinds):
             raise Untraceable
         found = ufunc.resolve_dtypes((*kinds, None))
@@ -203,16 +203,16 @@ class Program:
         types = "".join([d.char for d in found[:-1]]) + "->" + found[-1].char
         if len(ufunc.types) != ufunc.ntypes or types not in ufunc.types:
             raise Untraceable
-        axes = {x.axes for x in inputs if isinstance(x, Value)}
+        axes = {x.axes for x in inputs if isinstance(x, Symbol)}
         if DROPPED in axes:
             raise Untraceable
         return self._step(ufunc, ufunc.types.index(types), operands, found[-1], min(axes))
 
-    def reduce(self, ufunc: np.ufunc, x: Any) -> Value:
+    def reduce(self, ufunc: np.ufunc, x: Any) -> Symbol:
         """A sum or a maximum along the last axis, which stays."""
         if (
             ufunc not in (np.add, np.maximum)
-            or not isinstance(x, Value)
+            or not isinstance(x, Symbol)
             or x.axes != FULL
             or x.dtype not in KINDS
             or self.recorded
@@ -223,28 +223,28 @@ class Program:
             ufunc, ufunc.types.index(x.dtype.char * 2 + "->" + x.dtype.char), (x.number,), x.dtype, ROWS, which
         )
 
-    def along_rows(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Value:
+    def along_rows(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Symbol:
         """A product of rows by rows, as ``np.vecdot``."""
-        if self.recorded or not all(isinstance(x, Value) and x.axes == FULL and x.dtype in KINDS for x in inputs):
+        if self.recorded or not all(isinstance(x, Symbol) and x.axes == FULL and x.dtype in KINDS for x in inputs):
             raise Untraceable
         (dtype,) = {x.dtype for x in inputs}
         index = ufunc.types.index(dtype.char * 2 + "->" + dtype.char)
         return self._step(ufunc, index, tuple([x.number for x in inputs]), dtype, DROPPED, "rows")
 
-    def where(self, mask: Any, x: Any, y: Any) -> Value:
-        if not isinstance(mask, Value) or mask.dtype != _MASK or self.recorded:
+    def where(self, mask: Any, x: Any, y: Any) -> Symbol:
+        if not isinstance(mask, Symbol) or mask.dtype != _MASK or self.recorded:
             raise Untraceable
-        dtypes = {z.dtype for z in (x, y) if isinstance(z, Value)}
-        if len(dtypes) != 1 or not all(isinstance(z, Value) or type(z) in (float, int) for z in (x, y)):
+        dtypes = {z.dtype for z in (x, y) if isinstance(z, Symbol)}
+        if len(dtypes) != 1 or not all(isinstance(z, Symbol) or type(z) in (float, int) for z in (x, y)):
             raise Untraceable
         (dtype,) = dtypes
-        if dtype not in KINDS or any(z.axes != FULL for z in (mask, x, y) if isinstance(z, Value)):
+        if dtype not in KINDS or any(z.axes != FULL for z in (mask, x, y) if isinstance(z, Symbol)):
             raise Untraceable
         return self._step(
             "where " + dtype.char, 0, (mask.number, self._operand(x, dtype), self._operand(y, dtype)), dtype
         )
 
-    def cast(self, x: Value, to: np.dtype[Any]) -> Value:
+    def cast(self, x: Symbol, to: np.dtype[Any]) -> Symbol:
         if x.dtype == to:
             return x
         if (x.dtype, to) not in _CASTS or self.recorded:
@@ -252,7 +252,7 @@ class Program:
         return self._step(_CASTS[x.dtype, to], 0, (x.number,), to, x.axes)
 
     def _operand(self, x: Any, to: np.dtype[Any]) -> int:
-        if isinstance(x, Value):
+        if isinstance(x, Symbol):
             return self.cast(x, to).number
         if to != self.dtype:
             raise Untraceable
@@ -268,14 +268,14 @@ class Program:
 
     def _step(
         self, what: Any, index: int, operands: tuple[int, ...], dtype: np.dtype[Any], axes: int = FULL, form: str = ""
-    ) -> Value:
+    ) -> Symbol:
         if len(self.steps) == STEPS or dtype not in (*KINDS, _MASK):
             raise Untraceable
         self.steps.append((what, index, operands, dtype.itemsize, form))
-        return (Value if self.recorded else ArrayValue)(self, INPUTS + CONSTANTS + len(self.steps) - 1, dtype, axes)
+        return (Symbol if self.recorded else ArrayValue)(self, INPUTS + CONSTANTS + len(self.steps) - 1, dtype, axes)
 
-    def finish(self, result: Any) -> Program:
-        if not isinstance(result, Value) or result.dtype != self.dtype or result.axes != FULL:
+    def finish(self, result: Any) -> LoopProgram:
+        if not isinstance(result, Symbol) or result.dtype != self.dtype or result.axes != FULL:
             raise Untraceable
         if 0 < result.number < INPUTS + CONSTANTS:
             raise Untraceable
@@ -304,7 +304,7 @@ class Program:
         return values[self.result]
 
 
-class _Node:
+class _NodeReads:
     """What a pullback reads of a node."""
 
     def __init__(self, params: dict[str, Any], in_avals: Any) -> None:
@@ -363,7 +363,7 @@ class _Inputs:
     """
 
     def __init__(
-        self, program: Program, numbers: tuple[Any, ...], masks: int, params: dict[str, Any], general: bool
+        self, program: LoopProgram, numbers: tuple[Any, ...], masks: int, params: dict[str, Any], general: bool
     ) -> None:
         with np.errstate(all="ignore"):
             samples = _samples(program.dtype, len(numbers))
@@ -387,7 +387,7 @@ class _Inputs:
                 self.params[name], self.sample_params[name] = self.stand_ins[at], self.samples[at]
                 at += 1
 
-    def agree(self, program: Program, value: Callable[..., Any]) -> bool:
+    def agree(self, program: LoopProgram, value: Callable[..., Any]) -> bool:
         """Whether a program gives what a function does, on the samples."""
         with np.errstate(all="ignore"):
             return _agree(value(*self.samples[self.operands], **self.sample_params), program.run(self.samples))
@@ -432,7 +432,7 @@ def _value(
 ) -> tuple[Any, ...]:
     if prim.variadic or len(numbers) > INPUTS:
         raise Untraceable
-    program = Program(dtype, False)
+    program = LoopProgram(dtype, False)
     inputs = _Inputs(program, numbers, masks, params, general)
     program.finish(prim.value(*inputs.stand_ins[inputs.operands], **inputs.params))
     if not program.result or not inputs.agree(program, prim.value):
@@ -483,13 +483,13 @@ def _rule(
 ) -> tuple[Any, ...]:
     if prim.shared is not None or prim.variadic or prim.pullback is None or len(numbers) > INPUTS:
         raise Untraceable
-    program = Program(dtype, recorded)
+    program = LoopProgram(dtype, recorded)
     inputs = _Inputs(program, numbers, masks, params, general)
     pullback = prim.pullback
     edges = tuple([True if i == operand else None for i in range(len(prim.operands))])
 
     def rule(g: Any, *saved: Any, avals: Any, **params: Any) -> Any:
-        return pullback(_Node(params, avals), g, saved, edges)[operand]
+        return pullback(_NodeReads(params, avals), g, saved, edges)[operand]
 
     avals = ((_Shape(None), dtype),) * len(prim.operands) if broadcast else None
     program.finish(rule(*inputs.stand_ins[inputs.operands], avals=avals, **inputs.params))

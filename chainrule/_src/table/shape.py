@@ -356,7 +356,7 @@ def cast(x, *, dtype):
     return x.astype(dtype)
 
 
-class _Noted:
+class _BatchedRow:
     """Stands for a row in its own batching rule, to note what the rule has it do to a payload."""
 
     def __init__(self, row: Primitive, x: AnyArray, steps: list[Any]) -> None:
@@ -378,7 +378,7 @@ def _steps_batch(x: AnyArray, steps: Any, size: int) -> Any:
     """The steps that take, from a payload, what ``steps`` take from each example."""
     under_batch: list[Any] = []
     for row, params in steps:
-        x = row.batch(_Noted(row, x, under_batch), (x,), (True,), size, params)
+        x = row.batch(_BatchedRow(row, x, under_batch), (x,), (True,), size, params)
     return tuple(under_batch)
 
 

@@ -5,7 +5,7 @@ the application down the ranks of its operands: a tape puts a node on itself (``
 (``jvp``), Batched for the batch (``batch``). At the bottom forward runs, on tensors that are as batched as the user's are but
 have no history and no tangents.
 
-A :class:`Call` is the application at one rank. Below a level of vmap it remembers which axes to hide again (``lifts``), so that
+A :class:`FunctionCall` is the application at one rank. Below a level of vmap it remembers which axes to hide again (``lifts``), so that
 backward and jvp, too, see tensors as batched as forward saw them. Each rank makes its own ctx from its own inputs and outputs:
 with ``setup_context``, or from forward's ctx by exchanging the tensors in it.
 """
@@ -94,7 +94,7 @@ def apply(cls: Any, args: tuple[Any, ...]) -> Any:
     """``cls.apply`` where an argument is inside a transformation."""
     args = tuple(wrap(x) if isinstance(x, ArrayLike) else x for x in args)
     at = tuple(i for i, x in enumerate(args) if isinstance(x, Tensor))
-    call = Call(cls, args, at)
+    call = FunctionCall(cls, args, at)
     tensors = call.bind([args[i] for i in at])
     ran = call.ran
     results = list(ran.with_others(_several(tensors), ran.outputs))
@@ -120,7 +120,7 @@ def _write(ran: Ran, args: tuple[Any, ...], results: list[Any]) -> None:
                 results[index] = x
 
 
-class Call:
+class FunctionCall:
     """One application of a Function at one rank: the class, its arguments, and the axes hidden on the way down.
 
     Attributes:
@@ -248,14 +248,14 @@ class Call:
         ctx.__dict__.update({name: exchanged(value) for name, value in ran.ctx.__dict__.items()})
         return ctx
 
-    def _at_new_levels(self, stack: ExitStack) -> Call:
+    def _at_new_levels(self, stack: ExitStack) -> FunctionCall:
         """The same call, with its hidden axes at levels of their own: backward may run when vmap has ended."""
         lifts = []
         for lift in self.lifts:
             old = lift.level
             fresh = stack.enter_context(open_level(old.name, old.interpreter, size=old.size, randomness=old.randomness))
             lifts.append(Lift(fresh, lift.batched, lift.size, (*lift.former, old)))
-        call = Call(self.cls, self.args, self.at, tuple(lifts))
+        call = FunctionCall(self.cls, self.args, self.at, tuple(lifts))
         call.ran = self.ran
         return call
 
@@ -319,7 +319,7 @@ class Call:
         """The class's ``vmap``, or the function of the payloads, with the axis hidden again below."""
         if defines(self.cls, "vmap"):
             return self._by_vmap(payloads, batched, size, level)
-        below = Call(self.cls, self.args, self.at, (Lift(level, tuple(batched), size), *self.lifts))
+        below = FunctionCall(self.cls, self.args, self.at, (Lift(level, tuple(batched), size), *self.lifts))
         out = below.bind(payloads)
         self.ran = below.ran
         return out

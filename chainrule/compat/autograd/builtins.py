@@ -15,22 +15,22 @@ from chainrule.compat.autograd.values import getval
 __all__ = ["DictBox", "SequenceBox", "dict", "isinstance", "list", "tuple", "type"]
 
 
-class _Container(builtins.type):
+class _BuiltinContainer(builtins.type):
     def __instancecheck__(cls, x: Any) -> bool:
         return builtins.isinstance(x, cls.__mro__[1])
 
 
-class tuple(builtins.tuple[Any, ...], metaclass=_Container):
+class tuple(builtins.tuple[Any, ...], metaclass=_BuiltinContainer):
     def __new__(cls, xs: Any = ()) -> builtins.tuple[Any, ...]:  # type: ignore[misc]
         return builtins.tuple(xs)
 
 
-class list(builtins.list[Any], metaclass=_Container):
+class list(builtins.list[Any], metaclass=_BuiltinContainer):
     def __new__(cls, xs: Any = ()) -> builtins.list[Any]:  # type: ignore[misc]
         return builtins.list(xs)
 
 
-class dict(builtins.dict[Any, Any], metaclass=_Container):
+class dict(builtins.dict[Any, Any], metaclass=_BuiltinContainer):
     def __new__(cls, *args: Any, **kwargs: Any) -> builtins.dict[Any, Any]:  # type: ignore[misc]
         return builtins.dict(*args, **kwargs)
 

@@ -54,7 +54,7 @@ _notrace: set[Any] = set()
 # -- the node ----------------------------------------------------------------------------------------------------------
 
 
-class Call:
+class PrimitiveCall:
     """One application: which leaves of the arguments are operands, and the structure of the result."""
 
     spec: TreeSpec
@@ -109,7 +109,7 @@ class Applied(Function):
     """A primitive on the tape."""
 
     @staticmethod
-    def forward(call: Call, *operands: Tensor) -> tuple[Any, ...]:
+    def forward(call: PrimitiveCall, *operands: Tensor) -> tuple[Any, ...]:
         values = [getval(array_of(x)) for x in operands]
         leaves, call.spec = tree_flatten(call.wrapped.fun(*call.filled(values), **call.kwargs))
         return tuple(
@@ -148,7 +148,7 @@ class Applied(Function):
         return tuple([_gradient(t, y) if moves else None for t, y, moves in zip(leaves, outputs, moving, strict=True)])
 
     @staticmethod
-    def _values(ctx: Any, run: Run | None = None) -> tuple[Call, Any, Any, tuple[Any, ...], Any]:
+    def _values(ctx: Any, run: Run | None = None) -> tuple[PrimitiveCall, Any, Any, tuple[Any, ...], Any]:
         """The call, its operands and results as tensors, and its arguments and result as rules get them."""
         saved = ctx.saved_tensors
         operands, outputs = saved[: ctx.count], saved[ctx.count :]
@@ -172,7 +172,7 @@ def primitive(f_raw: Rule) -> Rule:
 
     @wraps(f_raw)
     def f_wrapped(*args: Any, **kwargs: Any) -> Any:
-        call = Call(f_wrapped, args, kwargs)
+        call = PrimitiveCall(f_wrapped, args, kwargs)
         if not call.argnums:
             return f_raw(*args, **kwargs)
         if f_wrapped in _notrace:

@@ -26,7 +26,7 @@ class Copy:
     """Base of what stands for the content of an object, and is equal to another of the same content."""
 
 
-class Kind:
+class GuardKind:
     """The kinds of guards, with the numbers that native code knows them by."""
 
     ITEM, INSTANCE, CELL, TYPE, CLASS, ELEMENTS, LENGTH, FUNCTION, CONTENT, CHECK = range(10)
@@ -36,7 +36,7 @@ class Guard(NamedTuple):
     """One read.
 
     Attributes:
-        kind: of :class:`Kind`.
+        kind: of :class:`GuardKind`.
         thing: what was read: a dictionary, an object, a cell, a class, a list, an array.
         key: which part of it; None: the whole.
         value: what was there. Of a list the tuple of its elements, of an array its :func:`content`.
@@ -175,7 +175,7 @@ class References:
                 return False
             if not same_value(guard.value, now):
                 return False
-            if guard.kind < Kind.FUNCTION and now is not guard.value:
+            if guard.kind < GuardKind.FUNCTION and now is not guard.value:
                 guards = (*guards[:at], guard._replace(value=now), *guards[at + 1 :])
             at = _first_broken(guards, at + 1, MISSING)
         self._sets[k] = guards

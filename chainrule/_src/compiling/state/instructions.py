@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule._src.compiling.state.calls import Calls
 from chainrule._src.compiling.state.frames import Instruction, Stack
-from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, Kind, cell_content
+from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, GuardKind, cell_content
 from chainrule._src.compiling.state.known import CONSTANT, CONTAINERS, is_constant_module, is_lock, module_of_code
 from chainrule._src.compiling.state.objects import OURS, are_plain, array_value, is_iterator, is_python, isa
 
@@ -50,7 +50,7 @@ def _free(stack: Stack, i: Instruction) -> Any:
 def _deref(reads: Calls, stack: Stack, i: Instruction) -> bool:
     cell = _free(stack, i)
     if cell is not None and not is_constant_module(module_of_code(stack.frame.f_code, stack.frame.f_globals)):
-        reads.guard(Kind.CELL, cell, None, cell_content(cell))
+        reads.guard(GuardKind.CELL, cell, None, cell_content(cell))
     return True
 
 
@@ -85,7 +85,7 @@ def _array_element(reads: Calls, stack: Stack, x: Any, key: Any) -> None:
             with_value = at(x)
             if with_value is not MISSING:
                 reads.check_not_written(x)
-                reads.guard(Kind.CHECK, x, at, with_value, ("element", whole))
+                reads.guard(GuardKind.CHECK, x, at, with_value, ("element", whole))
             return
     reads.computes(stack, [x, key])
 

@@ -19,7 +19,7 @@ from chainrule._src.compiling.state.frames import Stack
 from chainrule._src.compiling.state.guards import (
     MISSING,
     Guard,
-    Kind,
+    GuardKind,
     attributes_of,
     cell_content,
     content,
@@ -165,7 +165,9 @@ class Log:
         own = {id(owner(var.array)) for var in constants}
         for key in [key for key, t in self._things.items() if isa(t.thing, ndarray) and id(owner(t.thing)) in own]:
             del self._things[key]
-        self.guard(Kind.ITEM, vars(dtypes), "_default", dtypes.default_dtype())  # which tensors of Python's floats get
+        self.guard(
+            GuardKind.ITEM, vars(dtypes), "_default", dtypes.default_dtype()
+        )  # which tensors of Python's floats get
         if any(thing.undo for thing in self._things.values()):
             gc.collect()  # what the function made may refer to itself: a hook to its list, and a tensor to its hook
             self._drop_what_is_alone()
@@ -180,7 +182,7 @@ class Log:
                 refusal.perhaps_later = True
                 raise refusal
         found = [guard._replace(thing=thing.thing) for thing in things for guard in thing.guards.values()]
-        found = [g._replace(value=content(g.thing)) if g.kind == Kind.CONTENT else g for g in found]
+        found = [g._replace(value=content(g.thing)) if g.kind == GuardKind.CONTENT else g for g in found]
         for guard in found:
             if not _still_holds(guard):
                 raise Unrecordable(f"{_named(guard)} changes while it runs, and nothing shows why: {INSTEAD}")

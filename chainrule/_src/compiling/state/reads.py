@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import has_attribute
-from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, Kind, attributes_of, elements, lookup
+from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, GuardKind, attributes_of, elements, lookup
 from chainrule._src.compiling.state.known import (
     BUFFERS,
     CONSTANT,
@@ -52,28 +52,28 @@ class Reads(Log):
     def item(self, x: dict[Any, Any], key: Any) -> Any:
         """What a dictionary has under a key."""
         found = dict.get(x, key, MISSING)
-        self.guard(Kind.ITEM, x, key, found, (Kind.ITEM, type(key), key))
+        self.guard(GuardKind.ITEM, x, key, found, (GuardKind.ITEM, type(key), key))
         return found
 
     def whole(self, x: Any) -> None:
         """All elements of a container."""
         if type(x) is not tuple:
-            self.guard(Kind.ELEMENTS, x, None, elements(x))
+            self.guard(GuardKind.ELEMENTS, x, None, elements(x))
 
     def length(self, x: Any) -> None:
         if isa(x, CONTAINERS) and not isa(x, (tuple, frozenset)):
-            self.guard(Kind.LENGTH, x, None, len(x))
+            self.guard(GuardKind.LENGTH, x, None, len(x))
 
     def of_class(self, cls: type, name: str) -> Any:
         """What a class, or one of its bases, has under a name."""
         found = lookup(cls, name)
         if not is_library_class(cls):
-            self.guard(Kind.TYPE, cls, name, found)
+            self.guard(GuardKind.TYPE, cls, name, found)
         return found
 
     def looked_up(self, x: Any, key: Callable[[Any], Any], name: str) -> None:
         """What a function without effects says of an object."""
-        self.guard(Kind.CHECK, x, key, key(x), (Kind.CHECK, name))
+        self.guard(GuardKind.CHECK, x, key, key(x), (GuardKind.CHECK, name))
 
     def attribute(self, x: Any, name: str) -> None:
         """An attribute that code asks for."""
@@ -93,7 +93,7 @@ class Reads(Log):
             self.check_type(x, lambda stands_for: has_attribute(name) == hasattr(stands_for, name))
             inside = attributes_of(x)
             if type(inside) is dict and name in inside:
-                self.guard(Kind.INSTANCE, x, name, inside[name])
+                self.guard(GuardKind.INSTANCE, x, name, inside[name])
         elif isa(x, ndarray) and not (inside := attributes_of(x)):
             if name in ("dtype", "itemsize", "nbytes", "strides", "flags"):
                 self.check_holder(x, "asks how numbers are kept in")
@@ -129,7 +129,7 @@ class Reads(Log):
             return  # contexts of backward functions, handles
         found = self.of_class(kind, name)
         if not is_library_class(kind):
-            self.guard(Kind.CLASS, x, None, kind)
+            self.guard(GuardKind.CLASS, x, None, kind)
         if is_library_class(kind) and isa(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
             return
         if lookup(kind, "__getattribute__") is not object.__getattribute__ and not isa(
@@ -146,7 +146,7 @@ class Reads(Log):
             inside = attributes_of(x)
             if type(inside) is dict:
                 value = inside.get(name, MISSING)
-                self.guard(Kind.INSTANCE, x, name, value)
+                self.guard(GuardKind.INSTANCE, x, name, value)
                 if value is MISSING and found is MISSING:
                     self.of_class(kind, "__getattr__")
         elif not isa(found, property) and is_library_class(type(found)) and not is_python(found, "__get__"):
@@ -155,7 +155,7 @@ class Reads(Log):
     def _by_asking(self, x: Any, name: str) -> None:
         """An attribute that C computes: it is asked for again, if that has a meaning."""
         self.guard(
-            Kind.CHECK, x, functools.partial(attribute_or_missing, name=name), attribute_or_missing(x, name), name
+            GuardKind.CHECK, x, functools.partial(attribute_or_missing, name=name), attribute_or_missing(x, name), name
         )
 
     def operand(self, x: Any, arrays: list[Any], seen: set[int] | None = None) -> None:
@@ -194,7 +194,7 @@ class Reads(Log):
             self.iterator(x)
         elif not is_called(x):
             try:
-                self.guard(Kind.CHECK, x, snapshot, snapshot(x), "whole")
+                self.guard(GuardKind.CHECK, x, snapshot, snapshot(x), "whole")
             except Unknown as unknown:
                 self.refuse(f"it uses a {unknown}, whose state is not known: pass what it needs as arrays and numbers")
 
@@ -217,7 +217,7 @@ class Reads(Log):
     def consumed(self, x: Any) -> None:
         """A plain array whose numbers code computed with, unrecorded."""
         self.check_not_written(x)
-        self.guard(Kind.CONTENT, x, None, None)
+        self.guard(GuardKind.CONTENT, x, None, None)
 
     def check_not_written(self, x: Any) -> None:
         for _, var in self.recorder.written.values():
@@ -254,7 +254,7 @@ class Reads(Log):
         elif isa(x, (list, collections.deque)):
             if type(key) is int and len(x) > 64:
                 self.guard(
-                    Kind.CHECK, x, functools.partial(element_or_missing, key=key), element_or_missing(x, key), key
+                    GuardKind.CHECK, x, functools.partial(element_or_missing, key=key), element_or_missing(x, key), key
                 )
             else:
                 self.whole(x)

@@ -23,11 +23,11 @@ from chainrule._src.api.array import Array
 from chainrule._src.compiling.state import frames
 from chainrule._src.compiling.state.calls import Calls
 from chainrule._src.compiling.state.frames import Instruction, Stack
-from chainrule._src.compiling.state.guards import Kind, function_parts
+from chainrule._src.compiling.state.guards import GuardKind, function_parts
 from chainrule._src.compiling.state.instructions import CALLS_TWICE, HANDLERS, unknown
 from chainrule._src.compiling.state.known import is_constant_module, is_library, is_library_class, module_of_code
 from chainrule._src.compiling.state.objects import containers_in, isa
-from chainrule._src.interpreters.traced import Recorder, Whole
+from chainrule._src.interpreters.traced import Recorder, RowCallable
 
 ndarray = np.ndarray
 _ASIDE = frozenset(
@@ -36,10 +36,10 @@ _ASIDE = frozenset(
 
 
 #: what a plan calls again in each call
-_STEPS = frozenset({Whole.__call__.__code__})
+_STEPS = frozenset({RowCallable.__call__.__code__})
 
 
-class Watch(Calls):
+class StateWatch(Calls):
     """Sees what a function does with Python's objects, from its call on until it ends."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -76,7 +76,7 @@ class Watch(Calls):
             return True
         function = frames.function_of(frame)
         if type(function) is FunctionType and not is_constant_module(module):
-            self.guard(Kind.FUNCTION, function, None, function_parts(function))
+            self.guard(GuardKind.FUNCTION, function, None, function_parts(function))
             if function.__kwdefaults__:
                 self.whole(function.__kwdefaults__)
             if code.co_argcount:
@@ -143,7 +143,7 @@ class Watch(Calls):
             self.consumed(x)
 
 
-class TypeWatch(Watch):
+class TypeWatch(StateWatch):
     """Sees only what a function asks of the types of values, of which no word of the caller's can make something else."""
 
     def _enter(self, frame: FrameType) -> bool | None:

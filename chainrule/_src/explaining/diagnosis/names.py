@@ -12,7 +12,7 @@ from chainrule._src.tape.node import Leaf, Node, Output
 from chainrule._src.tape.tensor import Tensor
 
 
-class Found(NamedTuple):
+class NamedArray(NamedTuple):
     """A tensor or array with its name and the scope of that."""
 
     name: str
@@ -40,10 +40,10 @@ class Names:
     """
 
     def __init__(self, frame: Any = None) -> None:
-        self.found: list[Found] = []
-        self._tensors: dict[int, Found] = {}
-        self._edges: dict[Any, Found] = {}
-        self._arrays: dict[int, Found] = {}
+        self.found: list[NamedArray] = []
+        self._tensors: dict[int, NamedArray] = {}
+        self._edges: dict[Any, NamedArray] = {}
+        self._arrays: dict[int, NamedArray] = {}
         frame = user_frame() if frame is None else frame
         self.here = None if frame is None else SourceLine(frame.f_code.co_filename, frame.f_lineno or 0)
         known = [(pairs, _scope(frame, whole)) for pairs, frame, whole in scopes(frame)]
@@ -56,12 +56,12 @@ class Names:
     def _enter(self, pairs: list[tuple[str, Any]], scope: Scope) -> None:
         for name, value in pairs:
             if isinstance(value, Tensor):
-                self._tensor(Found(name, value, scope))
+                self._tensor(NamedArray(name, value, scope))
             elif type(value).__name__ == "ndarray" and id(value) not in self._arrays:
-                self._arrays[id(value)] = Found(name, value, scope)
+                self._arrays[id(value)] = NamedArray(name, value, scope)
                 self.found.append(self._arrays[id(value)])
 
-    def _tensor(self, found: Found) -> None:
+    def _tensor(self, found: NamedArray) -> None:
         tensor = found.thing
         if id(tensor) in self._tensors:
             return
@@ -74,7 +74,7 @@ class Names:
         if before is None or (edge is None and getattr(before.thing, "_edge", None) is not None):
             self._arrays[id(data)] = found
 
-    def find(self, thing: Any) -> Found | None:
+    def find(self, thing: Any) -> NamedArray | None:
         """The variable that holds a tensor, the value of an edge, or a raw array."""
         if isinstance(thing, Tensor):
             found = self._tensors.get(id(thing))
@@ -97,11 +97,11 @@ class Names:
         one = None if found is None else self.assignment(found)
         return None if one is None else one.line
 
-    def assignment(self, found: Found, before: int | None = None) -> Assignment | None:
+    def assignment(self, found: NamedArray, before: int | None = None) -> Assignment | None:
         """The statement that gave a variable the value it has (or had before a line), as far as the text tells."""
         return assignment(found.scope, found.name, before)
 
-    def read_at(self, where: Where | None) -> list[Found]:
+    def read_at(self, where: Where | None) -> list[NamedArray]:
         """The variables that the expression at a place reads."""
         read = names_in(expression_of(where.expression)) if where is not None else []
         by_name = {found.name.replace('"', "'"): found for found in reversed(self.found)}

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from chainrule._src.explaining.diagnosis.names import Found, Names, place_of
+from chainrule._src.explaining.diagnosis.names import NamedArray, Names, place_of
 from chainrule._src.explaining.diagnosis.source import SourceLine, appended, line_of, rebinding
 from chainrule._src.messages.places import bracketed
 from chainrule._src.messages.reading import expression, names_in
@@ -114,15 +114,15 @@ def _unnamed(edge: Any, names: Names) -> Iterator[Leaf]:
 # -- values that were never recorded --------------------------------------------------------------------------------------
 
 
-class Origin(NamedTuple):
+class Ancestor(NamedTuple):
     """A value that another one was computed from: the variable, what was assigned to it, and on which line."""
 
-    found: Found
+    found: NamedArray
     value: Any
     line: SourceLine
 
 
-def origins(tensor: Any) -> Iterator[Origin]:
+def origins(tensor: Any) -> Iterator[Ancestor]:
     """The assignments that a tensor's value comes from, nearest first, by the names in them."""
     names = Names()
     known = {found.name: found for found in reversed(names.found)}
@@ -135,10 +135,10 @@ def origins(tensor: Any) -> Iterator[Origin]:
         one = names.assignment(found) if found.name not in seen else None
         seen.add(found.name)
         if one is not None:
-            yield Origin(found, one.value, one.line)
+            yield Ancestor(found, one.value, one.line)
             read = names_in(one.value)
             waiting += [
-                known.get(name) or Found(name, None, found.scope)
+                known.get(name) or NamedArray(name, None, found.scope)
                 for name in read
                 if name in known or name.isidentifier()
             ]
