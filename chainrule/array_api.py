@@ -31,6 +31,7 @@ from chainrule._src.arrays import gpu
 from chainrule._src.arrays.device import check_device
 from chainrule._src.arrays.dtype import dtype as Dtype
 from chainrule._src.arrays.libraries import is_foreign
+from chainrule._src.arrays.types import AnyFunction, NumpyDType
 from chainrule._src.messages import errors
 from chainrule._src.ops import dlpack
 from chainrule._src.tape.protocol import FUNCTIONS, LATER, UFUNCS, load, plain
@@ -82,7 +83,7 @@ def _as_result(x: Any) -> Any:
     return [_as_result(part) for part in x] if type(x) is list else x
 
 
-def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+def _on_arrays(function: AnyFunction) -> AnyFunction:
     """A function of NumPy's that takes Arrays and tensors, and gives Arrays."""
 
     @functools.wraps(function)
@@ -240,11 +241,11 @@ def iinfo(type: Any, /) -> Any:
     return np.iinfo(_dtype_of(type))
 
 
-def _dtype_of(x: Any) -> np.dtype[Any]:
+def _dtype_of(x: Any) -> NumpyDType:
     return np.dtype(x if isinstance(x, type) else getattr(x, "dtype", x))
 
 
-def _frequencies(function: Callable[..., Any]) -> Callable[..., Array]:
+def _frequencies(function: AnyFunction) -> Callable[..., Array]:
     @functools.wraps(function)
     def call(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
         return asarray(function(n, d), dtype=dtype, device=device)

@@ -5,12 +5,12 @@ A masked element has the gradient 0. Where nothing is left, the result is that o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.dtypes import as_dtype
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import ordering, reductions, statistics
 from chainrule._src.ops.arguments import axes_of, tensor_of
@@ -43,7 +43,7 @@ def _filled(name: str, input: Any, mask: Any, dtype: Any, with_what: Any) -> Any
     return ew.where(mask, x, with_what)
 
 
-def _masked(name: str, neutral: Any, function: Callable[..., Any]) -> Any:
+def _masked(name: str, neutral: Any, function: AnyFunction) -> Any:
     """A function whose result does not change with the number of ``neutral`` elements."""
 
     def call(input: Any, dim: Any = None, *, dtype: Any = None, mask: Any = None, **options: Any) -> Tensor:

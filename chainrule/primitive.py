@@ -42,6 +42,7 @@ import numpy as np
 from chainrule._src import config
 from chainrule._src.api import functions as faces
 from chainrule._src.api.array import takes_arrays
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.rules import kinds
 from chainrule._src.rules.batching import batch_leading as leading_axes
@@ -56,13 +57,11 @@ if config.CHECK_ROWS:
 
 __all__ = ["TableError", "contraction", "discrete", "elementwise", "leading_axes", "linear", "opaque", "unsupported"]
 
-Function = Callable[..., Any]
+Function = AnyFunction
 _KINDS = "fciub"
 
 
-def _decorator(
-    kind: Callable[..., Any], *args: Any, ufunc: Any = None, **options: Any
-) -> Callable[[Function], Function]:
+def _decorator(kind: AnyFunction, *args: Any, ufunc: Any = None, **options: Any) -> Callable[[Function], Function]:
     def declare(function: Function) -> Function:
         if not inspect.isfunction(function):
             raise TypeError(f"{kind.__name__}() decorates a function that computes the value, not {function!r}")

@@ -25,6 +25,7 @@ from chainrule._src.arrays import safetensors
 from chainrule._src.arrays.device import gpu_of
 from chainrule._src.arrays.safetensors import Arrays, BadFile
 from chainrule._src.arrays.tree import tree_map
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import placed
 from chainrule._src.tape.tensor import Tensor
@@ -265,7 +266,7 @@ class _Packer:
             raise TypeError(f"save(): the keys of {where} must be text or integers, but one is {key!r}")
         return key
 
-    def name(self, obj: Any, array: np.ndarray[Any, Any], path: tuple[str, ...]) -> str:
+    def name(self, obj: Any, array: NumpyArray, path: tuple[str, ...]) -> str:
         """The name under which the array is kept: the same again for the same object."""
         if id(obj) in self.names:
             return self.names[id(obj)]
@@ -321,7 +322,7 @@ def _key(key: Any) -> str | int:
     return key
 
 
-def _leaf(kind: str, array: np.ndarray[Any, Any], requires_grad: bool) -> Any:
+def _leaf(kind: str, array: NumpyArray, requires_grad: bool) -> Any:
     if kind == "tensor":
         return make_tensor(array, None, requires_grad, False)
     return array[()] if kind == "scalar" else array

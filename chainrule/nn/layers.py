@@ -10,7 +10,8 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import new
 from chainrule._src.api.grad_mode import no_grad
-from chainrule._src.arrays.any_array import AnyArray, is_array, lies_within
+from chainrule._src.arrays.any_array import is_array, lies_within
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import joining, products, reductions, shaping

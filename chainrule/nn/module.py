@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.tape.node import RemovableHandle
 from chainrule._src.tape.tensor import Tensor
 from chainrule.nn.parameter import Parameter
@@ -112,11 +113,11 @@ class Module:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_compiled_call"}
 
-    def register_forward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_forward_hook(self, hook: AnyFunction) -> RemovableHandle:
         """Call ``hook(module, args, output)`` after each call; what it returns, if anything, is the output then."""
         return RemovableHandle(self._hooks, hook)
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_forward_pre_hook(self, hook: AnyFunction) -> RemovableHandle:
         """Call ``hook(module, args)`` before each call; what it returns, if anything, are the arguments then."""
         return RemovableHandle(self._pre_hooks, hook)
 

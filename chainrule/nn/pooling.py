@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op, op_each_axes
-from chainrule._src.arrays.any_array import AnyArray, is_array, lies_within
+from chainrule._src.arrays.any_array import is_array, lies_within
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import gathering, joining, products, reductions, shaping

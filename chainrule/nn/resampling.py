@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import joining, shaping
 from chainrule._src.ops.arguments import beside, tensor_of

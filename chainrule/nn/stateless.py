@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import Any
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.ops import shaping
 from chainrule._src.tape.tensor import Tensor
 from chainrule.nn import functional as F
@@ -45,7 +45,7 @@ _NO_OPTIONS = {"training", "out", "_stacklevel", "dtype"}
 class _OfFunction(Module):
     """A module that calls a function with what it is given and the options it was made with."""
 
-    _function: Callable[..., Any]
+    _function: AnyFunction
     _options: inspect.Signature
     _trains: bool
 

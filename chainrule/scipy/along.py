@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import Array, recorded_as_numpy
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
 from chainrule.scipy.derivatives import scipy_module
 
-Function = Callable[..., Any]
+Function = AnyFunction
 LONGEST = 8192  # elements along an axis, whose matrix takes half a gigabyte
 
 

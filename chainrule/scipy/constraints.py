@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import unfaced
 from chainrule._src.arrays.tree import is_container
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.tape.tensor import Tensor
 from chainrule.scipy.derivatives import HessianOf, JacobianOf
 from chainrule.scipy.vectors import (
@@ -106,7 +106,7 @@ def _new_style(given: dict[str, Any], optimize: Any) -> Any:
     return optimize.NonlinearConstraint(lambda x: given["fun"](x, *args), 0, high, **jac)
 
 
-def _users(function: Callable[..., Any], packing: Packing) -> Callable[..., Any]:
+def _users(function: AnyFunction, packing: Packing) -> AnyFunction:
     """A derivative that the user wrote, of the vector."""
     return lambda x, *more: plain_matrix(function(packing.unpack(x), *more))
 

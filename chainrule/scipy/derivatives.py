@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.compiling import compile
 from chainrule._src.jacobians.api import hessian, jacobian
 from chainrule._src.jacobians.prepared import prepare_jacobian
@@ -113,14 +114,14 @@ class MatrixOf:
         sparse: whether it may be a sparse matrix. It is one if it is large and most of it is zero where it is first computed.
     """
 
-    derivative: Callable[..., Any]  # jacobian or hessian
+    derivative: AnyFunction  # jacobian or hessian
     vector_function: Callable[[Function], Function]  # what it is the Jacobian of
 
     def __init__(self, flat: Function, what: str, compiled: bool, sparse: bool) -> None:
         self.flat = flat
         self.what = what
         self.compiled = compiled
-        self.prepared: Callable[..., Any] | None = None
+        self.prepared: AnyFunction | None = None
         self.sparse: bool | None = None if sparse else False
         derivative = type(self).derivative
         self.dense = maybe_compiled(lambda x, *args: derivative(lambda x: flat(x, *args), x), compiled)
@@ -159,5 +160,5 @@ class HessianOf(MatrixOf):
     vector_function = staticmethod(grad)
 
 
-def maybe_compiled(function: Callable[..., Any], compiled: bool) -> Callable[..., Any]:
+def maybe_compiled(function: AnyFunction, compiled: bool) -> AnyFunction:
     return compile(function) if compiled else function

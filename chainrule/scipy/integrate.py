@@ -13,12 +13,12 @@ are by the limits, and by whatever the integrand uses. Rules for samples are lin
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of, unfaced
+from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.jacobians.forms import Arguments
 from chainrule._src.jacobians.solution import solved
 from chainrule._src.messages import errors
@@ -33,7 +33,7 @@ from chainrule.scipy.derivatives import scipy_module
 __all__ = ["cumulative_simpson", "cumulative_trapezoid", "quad", "romb", "simpson"]
 
 ndarray = np.ndarray
-Function = Callable[..., Any]
+Function = AnyFunction
 
 _POINTS = 20  # of Gauss's rule in each interval
 _GRADED = 0.25 ** np.arange(1, 16)  # where intervals end near the limits, where derivatives may be singular
@@ -86,7 +86,7 @@ def quad(
     arguments = Arguments((a, b, *args))
     error = [0.0]
 
-    def compute(*operands: Tensor) -> ndarray[Any, Any]:
+    def compute(*operands: Tensor) -> NumpyArray:
         low, high, *rest = arguments.with_tensors(operands)
         low, high = _number(low), _number(high)
         value, error[0], info = scipys(

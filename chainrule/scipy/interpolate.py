@@ -18,12 +18,13 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of, as_arrays
+from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.table.curves import curve_at, derivative_at
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.others import numbers_of
@@ -51,7 +52,7 @@ __all__ = [
 ]
 
 ndarray = np.ndarray
-Function = Callable[..., Any]
+Function = AnyFunction
 
 
 def _scipy() -> Any:
@@ -340,7 +341,7 @@ class interp1d:
 def _check_inside(x: Any, low: float, high: float) -> None:
     """Raise where a point is outside of the interpolation range."""
 
-    def check(values: ndarray[Any, Any]) -> ndarray[Any, Any]:
+    def check(values: NumpyArray) -> NumpyArray:
         if ((values < low) | (values > high)).any():
             raise ValueError(f"a value in x is outside of the interpolation range, {low} to {high}")
         return values

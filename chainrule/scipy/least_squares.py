@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule.scipy.bounds import two_sides
 from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
 from chainrule.scipy.minimize import callback_for, like_start
@@ -16,15 +16,15 @@ METHODS = ("trf", "dogbox", "lm")
 
 
 def least_squares(
-    fun: Callable[..., Any],
+    fun: AnyFunction,
     x0: Any,
     jac: Any = None,
     bounds: Any = (-np.inf, np.inf),
     method: str = "trf",
     *,
     args: Any = (),
-    kwargs: dict[str, Any] | None = None,
-    callback: Callable[..., Any] | None = None,
+    kwargs: Params | None = None,
+    callback: AnyFunction | None = None,
     compile: bool = False,
     **options: Any,
 ) -> Any:

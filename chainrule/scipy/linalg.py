@@ -22,6 +22,7 @@ import numpy as np
 from chainrule import linalg
 from chainrule._src.api.array import Array, array_of, as_tensors
 from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.ops import matrices
 from chainrule._src.table import matrix_functions as rows
 from chainrule._src.tape.protocol import ArrayLike
@@ -62,7 +63,7 @@ __all__ = [
     "toeplitz",
 ]
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=AnyFunction)
 
 
 def _holds(x: Any) -> bool:

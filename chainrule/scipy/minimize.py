@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule.scipy.bounds import element_bounds
 from chainrule.scipy.constraints import with_derivatives
 from chainrule.scipy.derivatives import Objective, scipy_module
@@ -35,18 +35,18 @@ METHODS = {
 
 
 def minimize(
-    fun: Callable[..., Any],
+    fun: AnyFunction,
     x0: Any,
     args: Any = (),
-    method: str | Callable[..., Any] | None = None,
+    method: str | AnyFunction | None = None,
     jac: Any = None,
     hess: Any = None,
     hessp: Any = None,
     bounds: Any = None,
     constraints: Any = (),
     tol: float | None = None,
-    callback: Callable[..., Any] | None = None,
-    options: dict[str, Any] | None = None,
+    callback: AnyFunction | None = None,
+    options: Params | None = None,
     *,
     compile: bool = False,
     checkpoint: Any = None,
@@ -146,7 +146,7 @@ def _uses(method: Any, bounds: Any, constraints: Any) -> str:
     return METHODS[method.lower()]
 
 
-def _both(fun: Callable[..., Any], packing: Packing, args: tuple[Any, ...]) -> dict[str, Any]:
+def _both(fun: AnyFunction, packing: Packing, args: tuple[Any, ...]) -> dict[str, Any]:
     """``jac=True``: fun returns its value and its gradient."""
 
     def value_and_gradient(x: Vector) -> tuple[float, Vector]:
@@ -165,7 +165,7 @@ def like_start(found: Any, packing: Packing, names: tuple[str, ...]) -> Any:
     return found
 
 
-def callback_for(callback: Callable[..., Any] | None, packing: Packing) -> Any:
+def callback_for(callback: AnyFunction | None, packing: Packing) -> Any:
     """The user's callback, for containers in the place of vectors. SciPy tells two kinds by their parameters."""
     if callback is None or packing.is_vector:
         return callback

@@ -10,11 +10,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule.scipy.along import linear_along
 from chainrule.scipy.interpolate import multilinear
 
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 
-def _one_axis(name: str) -> Callable[..., Any]:
+def _one_axis(name: str) -> AnyFunction:
     def filtered(input: Any, *args: Any, axis: int = -1, **options: Any) -> Any:
         if options.get("cval"):
             raise NotImplementedError(f"{name}(cval=...): there are derivatives for cval 0")

@@ -14,12 +14,12 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule import implicit
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.jacobians.forms import as_tensor
 from chainrule._src.transforms.jacrev import jacfwd
 from chainrule.scipy.derivatives import scipy_module
@@ -28,7 +28,7 @@ from chainrule.scipy.vectors import arguments, plain_value
 
 __all__ = ["bisect", "brenth", "brentq", "curve_fit", "newton", "ridder", "toms748"]
 
-Function = Callable[..., Any]
+Function = AnyFunction
 
 
 def _scipys(name: str) -> Any:

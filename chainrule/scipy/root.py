@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
 from chainrule.scipy.minimize import like_start
 from chainrule.scipy.vectors import Packing, arguments, flat_function, function_name, plain_matrix, plain_vector
@@ -27,14 +27,14 @@ METHODS = {
 
 
 def root(
-    fun: Callable[..., Any],
+    fun: AnyFunction,
     x0: Any,
     args: Any = (),
     method: str = "hybr",
     jac: Any = None,
     tol: float | None = None,
-    callback: Callable[..., Any] | None = None,
-    options: dict[str, Any] | None = None,
+    callback: AnyFunction | None = None,
+    options: Params | None = None,
     *,
     compile: bool = False,
 ) -> Any:

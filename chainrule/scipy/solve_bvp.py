@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.tree import tree_flatten, tree_map
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.transforms.arguments import array_like
 from chainrule._src.transforms.jacrev import jacfwd
 from chainrule.scipy.derivatives import maybe_compiled, scipy_module
@@ -18,14 +18,14 @@ ndarray = np.ndarray
 
 
 def solve_bvp(
-    fun: Callable[..., Any],
-    bc: Callable[..., Any],
+    fun: AnyFunction,
+    bc: AnyFunction,
     x: Any,
     y: Any,
     p: Any = None,
     S: Any = None,
-    fun_jac: Callable[..., Any] | None = None,
-    bc_jac: Callable[..., Any] | None = None,
+    fun_jac: AnyFunction | None = None,
+    bc_jac: AnyFunction | None = None,
     tol: float = 1e-3,
     max_nodes: int = 1000,
     verbose: int = 0,

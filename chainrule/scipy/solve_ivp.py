@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
 from chainrule.scipy.vectors import (
     Packing,
@@ -26,7 +27,7 @@ SPARSE = ("Radau", "BDF")  # these take sparse Jacobians
 
 
 def solve_ivp(
-    fun: Callable[..., Any],
+    fun: AnyFunction,
     t_span: Any,
     y0: Any,
     method: Any = "RK45",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from chainrule._src.api.array import Array, faced, unfaced
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign, in_memory
 from chainrule._src.tape.modes import recording
@@ -20,7 +20,7 @@ from chainrule._src.transforms.arguments import array_like
 
 ndarray = np.ndarray
 Vector = np.ndarray[Any, np.dtype[np.float64]]
-Function = Callable[..., Any]
+Function = AnyFunction
 
 
 def _real(x: Any) -> Any:

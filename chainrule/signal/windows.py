@@ -16,6 +16,7 @@ import numpy as np
 
 from chainrule._src.arrays import dtypes
 from chainrule._src.arrays.device import check_device
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.tape.tensor import Tensor, wrap
 
 __all__ = [
@@ -24,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _window(formula: Callable[..., Any]) -> Callable[..., Tensor]:
+def _window(formula: AnyFunction) -> Callable[..., Tensor]:
     """The user's function for a formula of the points k = 0 … M − 1, the number of steps, and keywords of its own."""
     name = formula.__name__
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.ops.incomplete import log_of_share
 from chainrule._src.ops.scipy_special import NAMES
 
@@ -27,9 +28,7 @@ def log_mass(fall: Callable[[Any], Any], width: Any) -> Any:
     return np.log(width * np.sum(_WEIGHTS * np.exp(-fall(u)), -1))
 
 
-def _by_tails(
-    share: Any, rest: Any, small: float, tail: Callable[..., Any], other: Callable[..., Any], *operands: Any
-) -> Any:
+def _by_tails(share: Any, rest: Any, small: float, tail: AnyFunction, other: AnyFunction, *operands: Any) -> Any:
     """log of a share: ``tail`` where it is small, and where the rest is, by ``other``'s logarithm of that."""
     with np.errstate(all="ignore"):
         out = np.array(log_of_share(share, rest))

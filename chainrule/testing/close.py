@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray, NumpyDType
 from chainrule._src.ops import creation
 from chainrule._src.tape.tensor import Tensor
 
 #: (rtol, atol) by dtype; everything else must be equal.
-TOLERANCES: dict[np.dtype[Any], tuple[float, float]] = {
+TOLERANCES: dict[NumpyDType, tuple[float, float]] = {
     np.dtype(np.float16): (1e-3, 1e-5),
     np.dtype(np.float32): (1.3e-6, 1e-5),
     np.dtype(np.float64): (1e-7, 1e-7),
@@ -24,7 +25,7 @@ TOLERANCES: dict[np.dtype[Any], tuple[float, float]] = {
 _BOOLS = (bool, np.bool_)
 
 
-def default_tolerances(*dtypes: np.dtype[Any]) -> tuple[float, float]:
+def default_tolerances(*dtypes: NumpyDType) -> tuple[float, float]:
     """The widest default (rtol, atol) of the dtypes."""
     pairs = [TOLERANCES.get(np.dtype(dtype), (0.0, 0.0)) for dtype in dtypes]
     return max(rtol for rtol, _ in pairs), max(atol for _, atol in pairs)
@@ -149,7 +150,7 @@ def _compare_arrays(actual: Any, expected: Any, how: tuple[Any, ...]) -> str | N
     return _difference(a, e, rtol, atol, equal_nan, what)
 
 
-def _array(x: Any) -> np.ndarray[Any, Any]:
+def _array(x: Any) -> NumpyArray:
     array = x._array() if isinstance(x, Tensor) else np.asarray(x)
     if array.dtype.kind not in "biufc":
         raise TypeError(f"No comparison pair was able to handle inputs of type {type(x)} and {type(x)}.")

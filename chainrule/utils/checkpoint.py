@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from chainrule._src.api.grad_mode import enable_grad, is_grad_enabled, no_grad
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import CheckpointError
 from chainrule._src.tape import saved
@@ -85,7 +86,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
 
 
 def checkpoint(
-    function: Callable[..., Any],
+    function: AnyFunction,
     *args: Any,
     use_reentrant: bool | None = None,
     context_fn: Callable[[], Contexts] = noop_context_fn,
@@ -171,9 +172,9 @@ class _Again:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: AnyFunction,
         args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        kwargs: Params,
         context: Any,
         preserve_rng_state: bool,
     ) -> None:
@@ -199,7 +200,7 @@ class _Again:
             for level in ended:
                 level.alive = False
 
-    def _run(self, args: list[Any], kwargs: dict[str, Any]) -> None:
+    def _run(self, args: list[Any], kwargs: Params) -> None:
         with enable_grad(), self.context:
             self.function(*args, **kwargs)
 
@@ -232,7 +233,7 @@ class _Reentrant(Function):
     """The older way: a node whose rule runs the function again, recorded, and a backward pass through that."""
 
     @staticmethod
-    def forward(ctx: Any, function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
+    def forward(ctx: Any, function: AnyFunction, preserve_rng_state: bool, *args: Any) -> Any:
         ctx.function = function
         ctx.randomness = Randomness() if preserve_rng_state else None
         ctx.rest = [None if isinstance(x, Tensor) else x for x in args]
@@ -263,7 +264,7 @@ class _Reentrant(Function):
 
 
 def checkpoint_sequential(
-    functions: Sequence[Callable[..., Any]] | Any,
+    functions: Sequence[AnyFunction] | Any,
     segments: int,
     input: Any,
     use_reentrant: bool | None = None,
@@ -303,7 +304,7 @@ def checkpoint_sequential(
     return _chain(functions[size * (segments - 1) :])(input)
 
 
-def _chain(functions: Sequence[Callable[..., Any]]) -> Callable[[Any], Any]:
+def _chain(functions: Sequence[AnyFunction]) -> Callable[[Any], Any]:
     def run(x: Any) -> Any:
         for function in functions:
             x = function(x)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from chainrule._src.api.watch import Watch
+from chainrule._src.arrays.types import Params
 from chainrule._src.messages import errors
 from chainrule._src.tape import saved
 from chainrule._src.tape.levels import STACK
@@ -190,7 +191,7 @@ class _Log(Watch):
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
 
-    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
         where = errors.user_line()
         self.lines.append(f"{prim.name} at {where}" if where else prim.name)
         return super().forward(prim, datas, params)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.watch import Watch
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.versions import CLOCK, writes_of
@@ -84,7 +85,7 @@ class _Counting(Watch):
 class _Recall(_Counting):
     """The second run."""
 
-    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
         self.number += 1
         result = self.kept.get(self.number, prim)
         return super().forward(prim, datas, params) if result is None else result
@@ -100,7 +101,7 @@ class _Select(_Counting):
         super().__init__(kept)
         self.policy = policy
 
-    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
         self.number += 1
         result = super().forward(prim, datas, params)
         context = SelectiveCheckpointContext(is_recompute=False, op_output=result)
@@ -115,7 +116,7 @@ class _Select(_Counting):
 
 
 def create_selective_checkpoint_contexts(
-    policy_fn_or_list: Callable[..., Any] | Sequence[Any], allow_cache_entry_mutation: bool = False
+    policy_fn_or_list: AnyFunction | Sequence[Any], allow_cache_entry_mutation: bool = False
 ) -> tuple[Watch, Watch]:
     """Contexts for ``checkpoint(..., context_fn=...)`` that keep the results of some operations.
 
@@ -162,7 +163,7 @@ class Budget(_Counting):
     def contexts(self) -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
         return self, _Recalls(self.kept)
 
-    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
         self.number += 1
         start = perf_counter()
         result = super().forward(prim, datas, params)
@@ -173,7 +174,7 @@ class Budget(_Counting):
             self._consider(rank / result.nbytes, result)
         return result
 
-    def _consider(self, worth: float, result: np.ndarray[Any, Any]) -> None:
+    def _consider(self, worth: float, result: NumpyArray) -> None:
         size = result.nbytes
         free = self.limit - self.held
         dropped = []

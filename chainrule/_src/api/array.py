@@ -21,6 +21,7 @@ import numpy as np
 
 from chainrule._src.arrays import printing
 from chainrule._src.arrays.libraries import is_container, is_foreign
+from chainrule._src.arrays.types import AnyFunction, NumpyDType
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import PACKAGE
 from chainrule._src.tape.foreign import Foreign
@@ -107,7 +108,7 @@ class Array(ArrayMethods):
 
     if TYPE_CHECKING:  # what ``ops.array`` attaches
         shape: tuple[int, ...]
-        dtype: np.dtype[Any]
+        dtype: NumpyDType
         size: int
 
         def __getitem__(self, index: Any) -> Any: ...
@@ -341,7 +342,7 @@ class Array(ArrayMethods):
 
 
 #: ufunc -> what computes it on Arrays without keywords; ``ops.array`` fills it.
-FAST: dict[np.ufunc, Callable[..., Any]] = {}
+FAST: dict[np.ufunc, AnyFunction] = {}
 
 
 def array_of(tensor: Tensor) -> Array:
@@ -574,7 +575,7 @@ def _out_of(function: Any, args: Any, kwargs: Any) -> Any:
     return args[at] if 0 <= at < len(args) else None
 
 
-def recorded_operator(operation: Callable[..., Any], special: bool, *operands: Any) -> Any:
+def recorded_operator(operation: AnyFunction, special: bool, *operands: Any) -> Any:
     """``recorded_as_numpy`` for an operator, which for floats, scalars and some exponents is not what the ufunc is."""
     recorder = LOCAL.recorder
     warns = recorder.plain and any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
@@ -720,7 +721,7 @@ def is_objects(x: Any) -> bool:
     return type(x) is ndarray and x.dtype == _OBJECT
 
 
-def _write_stacked(function: Callable[..., Any], target: ndarray, *args: Any, **kwargs: Any) -> None:
+def _write_stacked(function: AnyFunction, target: ndarray, *args: Any, **kwargs: Any) -> None:
     """Let a function write into an array of objects that are Arrays."""
     stacked = Array(target)
     function(stacked, *args, **kwargs)
@@ -738,8 +739,8 @@ def _write_objects(target: ndarray, value: Any) -> None:
 
 
 def takes_arrays(
-    function: Callable[..., Any], full: Callable[..., Any] | None = None, public: Callable[[], Any] | None = None
-) -> Callable[..., Any]:
+    function: AnyFunction, full: AnyFunction | None = None, public: Callable[[], Any] | None = None
+) -> AnyFunction:
     """A function of PyTorch's face that takes Arrays as well: then its results are Arrays.
 
     ``full`` is called in its place where there are Arrays or keywords; ``public`` gives what operands are told that was called.

@@ -17,11 +17,12 @@ from chainrule._src.api.functions import public_function
 from chainrule._src.api.in_place import DIRECT, becomes_view, store_out
 from chainrule._src.api.in_place import in_place as write_in_place
 from chainrule._src.api.operations import instead, remembering, written
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.overriding import overridable
 from chainrule._src.tape.tensor import Tensor, attach
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=AnyFunction)
 
 
 class Operation:
@@ -39,7 +40,7 @@ class Operation:
 
     __slots__ = ("function", "in_place", "methods", "names", "public", "row", "sample")
 
-    def __init__(self, names: list[str], function: Callable[..., Any], sample: str, row: Primitive | None) -> None:
+    def __init__(self, names: list[str], function: AnyFunction, sample: str, row: Primitive | None) -> None:
         self.names, self.function, self.public, self.sample, self.row = names, function, function, sample, row
         self.methods: list[str] = []
         self.in_place: list[str] = []
@@ -131,20 +132,20 @@ def op(
     return declare
 
 
-def _writing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _writing(name: str, function: AnyFunction) -> AnyFunction:
     """The in-place form of a function."""
     call = overridable(write_in_place(name, function), functools.partial(getattr, Tensor, name))
     return written(name, function, call, name in DIRECT)  # type: ignore[no-any-return]
 
 
-def _asking(function: Callable[..., Any], public: Callable[[], Any]) -> Callable[..., Any]:
+def _asking(function: AnyFunction, public: Callable[[], Any]) -> AnyFunction:
     """The function, which asks its operands first if it is one of a tensor."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     about = code is not None and code.co_varnames[:1] == ("input",)
     return overridable(function, public) if about else function
 
 
-def namespace(prefix: str, home: str) -> dict[str, Callable[..., Any]]:
+def namespace(prefix: str, home: str) -> dict[str, AnyFunction]:
     """The public functions of a namespace (``""``, ``"linalg."``) that are declared so far.
 
     ``home`` is the module that shows them: a function's home is the first, as pickles need it.
@@ -167,7 +168,7 @@ def namespace(prefix: str, home: str) -> dict[str, Callable[..., Any]]:
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 
 
-def _other_names(function: Callable[..., Any], also: dict[str, str]) -> dict[str, str]:
+def _other_names(function: AnyFunction, also: dict[str, str]) -> dict[str, str]:
     """The other names of a function's arguments: those that are said, and NumPy's beside ``dim``."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
@@ -176,7 +177,7 @@ def _other_names(function: Callable[..., Any], also: dict[str, str]) -> dict[str
     return also | {theirs: ours for theirs, ours in _NUMPY_NAMES.items() if ours in own and theirs not in own}
 
 
-def _with_keywords(function: Callable[..., Any], also: dict[str, str], out: bool) -> Callable[..., Any]:
+def _with_keywords(function: AnyFunction, also: dict[str, str], out: bool) -> AnyFunction:
     """The function with other names for its arguments, and with ``out=``; itself where there is neither."""
     if not also and not out:
         return function
@@ -215,7 +216,7 @@ def store_results(name: str, result: Any, out: Any) -> Any:
 _AXES = {1: "the last axis", 2: "the last two axes", 3: "the last three axes"}
 
 
-def op_each_axes(names: str, samples: tuple[str, str, str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def op_each_axes(names: str, samples: tuple[str, str, str]) -> Callable[[AnyFunction], AnyFunction]:
     """Declare the three functions of a family: over the last axis, the last two and the last three.
 
     Args:
@@ -225,7 +226,7 @@ def op_each_axes(names: str, samples: tuple[str, str, str]) -> Callable[[Callabl
     The function's first argument is the number of axes; its documentation is that of the first of the family.
     """
 
-    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(function: AnyFunction) -> AnyFunction:
         signature = inspect.signature(function)
         own = signature.replace(parameters=list(signature.parameters.values())[1:])
         name_of = names.split()[0].rpartition(".")[2].format
@@ -241,5 +242,5 @@ def op_each_axes(names: str, samples: tuple[str, str, str]) -> Callable[[Callabl
     return declare
 
 
-def _with_axes(function: Callable[..., Any], axes: int) -> Callable[..., Any]:
+def _with_axes(function: AnyFunction, axes: int) -> AnyFunction:
     return lambda *args, **kwargs: function(axes, *args, **kwargs)

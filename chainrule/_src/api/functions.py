@@ -17,6 +17,7 @@ from chainrule._src.api.operations import operation
 from chainrule._src.arrays import dtypes, promotion
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.dispatch import bind, cast
@@ -83,7 +84,7 @@ def around(x: int, dtype: Any) -> int:
     return (x - int(info.min)) % (int(info.max) - int(info.min) + 1) + int(info.min)
 
 
-def general(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
+def general(prim: Primitive, operands: Any, params: Params) -> Any:
     """Everything but the hot case: checks, promotion, then ``bind``. The result is always a tensor."""
     for x in operands:
         if type(x) not in PLAIN and (asked := overriding(operands)):
@@ -109,7 +110,7 @@ def general(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
         raise errors.not_broadcastable(prim.name, *operands) from None
 
 
-def unary(prim: Primitive) -> Callable[..., Any]:
+def unary(prim: Primitive) -> Callable[..., Tensor]:
     """The user's function for an elementwise primitive of one operand."""
 
     def call(input: Any, *, out: Any = None) -> Any:
@@ -120,7 +121,7 @@ def unary(prim: Primitive) -> Callable[..., Any]:
     return prim.function
 
 
-def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
+def binary(prim: Primitive, operator: str = "") -> Callable[..., Tensor]:
     """The user's function for an elementwise primitive of two operands.
 
     As an operator ("mul" for ``__mul__``) it leaves operands it does not know to the other side.
@@ -139,7 +140,7 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
     return prim.function
 
 
-def call_instead(other: Callable[[np.ufunc], Callable[..., Any]] | None) -> None:
+def call_instead(other: Callable[[np.ufunc], AnyFunction] | None) -> None:
     """Have operations call ``other(ufunc)`` where they call one of NumPy's ufuncs; it gives the same. None: as before."""
     for prim in TABLE.values():
         ufunc = prim.value
@@ -152,7 +153,7 @@ def call_instead(other: Callable[[np.ufunc], Callable[..., Any]] | None) -> None
             share(prim, ufunc if other is None else other(ufunc))
 
 
-def nary(prim: Primitive, **forms: Any) -> Callable[..., Any]:
+def nary(prim: Primitive, **forms: Any) -> Callable[..., Tensor]:
     """The user's function for an elementwise primitive of three operands or with parameters.
 
     ``forms`` are as ``operation`` has them; without them, parameters are left to Python.
@@ -168,7 +169,7 @@ def nary(prim: Primitive, **forms: Any) -> Callable[..., Any]:
     return prim.function
 
 
-def discrete(prim: Primitive) -> Callable[..., Any]:
+def discrete(prim: Primitive) -> Callable[..., Tensor]:
     """The user's function for a primitive without a gradient, of one operand or two."""
 
     def one(input: Any, *, out: Any = None) -> Any:
@@ -183,7 +184,7 @@ def discrete(prim: Primitive) -> Callable[..., Any]:
     return prim.function
 
 
-def _named(call: Callable[..., Any], prim: Primitive) -> Callable[..., Any]:
+def _named(call: AnyFunction, prim: Primitive) -> Callable[..., Tensor]:
     call.__name__ = call.__qualname__ = prim.name
     call.__doc__ = prim.doc
     call.__module__ = "chainrule"
@@ -192,7 +193,7 @@ def _named(call: Callable[..., Any], prim: Primitive) -> Callable[..., Any]:
     return call
 
 
-def public_function(prim: Primitive) -> Callable[..., Any]:
+def public_function(prim: Primitive) -> Callable[..., Tensor]:
     """The user's function for an elementwise or discrete row, by its number of operands."""
     if prim.kind == "discrete":
         return discrete(prim)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
 from typing import Any, TypeVar
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import LOCAL, MODES, Mode, switch
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=AnyFunction)
 
 
 def is_grad_enabled() -> bool:
@@ -102,7 +102,7 @@ class no_grad(ModeContext):
 
     enabled = False
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+    def __new__(cls, function: AnyFunction | None = None) -> Any:
         self = super().__new__(cls)
         if function is None:
             return self

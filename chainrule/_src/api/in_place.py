@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays import promotion
+from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.tape.inplace import check_mode, check_writable, on_tape, overlaps_itself, update
 from chainrule._src.tape.modes import LOCAL, grad_mode, recording
@@ -23,7 +24,7 @@ ndarray = np.ndarray
 DIRECT = {"add_": np.add, "sub_": np.subtract, "mul_": np.multiply, "div_": np.divide}
 
 
-def in_place(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def in_place(op: str, function: AnyFunction) -> AnyFunction:
     """The method ``x.op(...)`` that writes ``function(x, ...)`` into ``x``."""
     ufunc = DIRECT.get(op)
 
@@ -46,7 +47,7 @@ def in_place(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return _form_of(function, op, method)
 
 
-def becomes_view(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def becomes_view(op: str, function: AnyFunction) -> AnyFunction:
     """The method ``x.op(...)`` after which ``x`` is the view ``function(x, ...)``."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -55,14 +56,14 @@ def becomes_view(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return _form_of(function, op, method)
 
 
-def _form_of(function: Callable[..., Any], op: str, method: Callable[..., Any]) -> Callable[..., Any]:
+def _form_of(function: AnyFunction, op: str, method: AnyFunction) -> AnyFunction:
     method.__name__ = op
     method.__qualname__ = f"Tensor.{op}"
     method.__doc__ = f"In-place form of :func:`{function.__name__}`."
     return method
 
 
-def _computed_in_place(ufunc: np.ufunc, x: np.ndarray[Any, Any], y: Any, op: str) -> bool:
+def _computed_in_place(ufunc: np.ufunc, x: NumpyArray, y: Any, op: str) -> bool:
     """Let a ufunc write into an array, if its result is what it would be elsewhere; whether it did."""
     if x.dtype.kind not in "fc":
         return False

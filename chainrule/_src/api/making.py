@@ -13,6 +13,7 @@ from chainrule._src.arrays import promotion
 from chainrule._src.arrays.dtype import DTYPE_OF
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype, get_default_complex_dtype, native
 from chainrule._src.arrays.libraries import is_container, is_foreign
+from chainrule._src.arrays.types import NumpyArray, NumpyDType
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.protocol import plain
@@ -51,7 +52,7 @@ def _inner(data: Any) -> Any:
     return data._raw.payload if isinstance(data, Tensor) and type(data._raw) is Foreign else data
 
 
-def to_array(data: Any, dtype: Any = None, copy_data: bool = True) -> np.ndarray[Any, Any]:
+def to_array(data: Any, dtype: Any = None, copy_data: bool = True) -> NumpyArray:
     """Numbers, nested sequences and arrays as an ndarray of a dtype that tensors can have."""
     target = None if dtype is None else as_dtype(dtype)
     data = as_tensors(data)
@@ -82,11 +83,11 @@ def to_array(data: Any, dtype: Any = None, copy_data: bool = True) -> np.ndarray
         array = array.astype(np.float64 if array.dtype.kind == "f" else np.complex128)
     if target is not None:
         array = array.astype(target, copy=False)
-    result: np.ndarray[Any, Any] = native(array)
+    result: NumpyArray = native(array)
     return result
 
 
-def _check_fits(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> None:
+def _check_fits(array: NumpyArray, dtype: NumpyDType) -> None:
     """Raise if one of the numbers a user wrote cannot be written in the dtype asked for."""
     if array.dtype.kind == "c" and dtype.kind != "c":
         raise errors.complex_number(array, dtype)
@@ -104,7 +105,7 @@ def _unwrapped(data: Any) -> Any:
     return [_unwrapped(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
-def _inferred(array: np.ndarray[Any, Any], data: Any) -> np.dtype[Any] | None:
+def _inferred(array: NumpyArray, data: Any) -> NumpyDType | None:
     """The dtype of what is not an array: Python's numbers have the default float, int64 or bool, NumPy's have their own.
 
     None: the array's.

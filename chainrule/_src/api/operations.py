@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.modes import grad_mode
@@ -18,7 +18,7 @@ from chainrule._src.tape.warned import located
 ndarray = np.ndarray
 
 
-def operation(call: Callable[..., Any], prim: Primitive, **forms: Any) -> Any:
+def operation(call: AnyFunction, prim: Primitive, **forms: Any) -> Any:
     """The function of a row of three operands or fewer, whose ordinary case is done in C where that is possible.
 
     A number may come first where the value is a ufunc, which knows that it is weak; a function may make an array of it that is not.

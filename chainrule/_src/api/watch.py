@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from chainrule._src.arrays.types import Params
 from chainrule._src.tape.modes import LOCAL, leave_watched, set_watched
 
 
@@ -27,7 +28,7 @@ class Watch:
 
     inner: Watch | None = None
 
-    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
         """Compute the value of an operation, from the data of its operands."""
         if self.inner is not None:
             return self.inner.forward(prim, datas, params)
@@ -45,7 +46,7 @@ class Watch:
         grads: tuple[Any, ...] = node.pullback(node, g, saved, edges)
         return grads
 
-    def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+    def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: Params) -> Any:
         """Compute the tangent of an operation's output."""
         if self.inner is not None:
             return self.inner.tangent(prim, primals, tangents, out, params)

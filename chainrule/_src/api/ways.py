@@ -8,7 +8,6 @@ same in every respect, such calls go this way from then on.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from chainrule._src.api.array import Array
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.modes import SPECIAL
 from chainrule._src.tape.node import Node
@@ -35,7 +35,7 @@ class _Steps(Watch):
         self.nodes: list[Node] = []
         self.within = False
 
-    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
         if self.within:
             return super().forward(prim, datas, params)
         self.within = True
@@ -64,7 +64,7 @@ def functions_by_way(call: Any) -> Any:
 
 
 def learn(
-    call: Callable[..., Any],
+    call: AnyFunction,
     args: tuple[Any, ...],
     names: tuple[str, ...] | None,
     operands: tuple[Any, ...],

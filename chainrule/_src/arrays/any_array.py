@@ -1,71 +1,14 @@
-"""What goes in and out of rules, as a type."""
+"""Arrays, and what stands for them while a program is recorded; arrays that lie in memory as others do."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-
-class AnyArray(Protocol):
-    """NumPy's arrays and scalars, tensors, Arrays, and the values inside of transformations: what rules compute with.
-
-    It answers to NumPy's functions, and has an array's attributes, operators and indexing.
-    """
-
-    @property
-    def shape(self) -> Any: ...
-    @property
-    def dtype(self) -> Any: ...
-    @property
-    def ndim(self) -> int: ...
-    @property
-    def size(self) -> Any: ...
-    @property
-    def T(self) -> Any: ...
-    @property
-    def mT(self) -> Any: ...
-    @property
-    def real(self) -> Any: ...
-    @property
-    def imag(self) -> Any: ...
-    @property
-    def astype(self) -> Any: ...
-    @property
-    def reshape(self) -> Any: ...
-    @property
-    def ravel(self) -> Any: ...
-    @property
-    def sum(self) -> Any: ...
-    @property
-    def any(self) -> Any: ...
-    @property
-    def all(self) -> Any: ...
-    def __array__(self) -> np.ndarray[Any, Any]: ...
-    def __getitem__(self, index: Any, /) -> Any: ...
-    def __add__(self, other: Any, /) -> Any: ...
-    def __radd__(self, other: Any, /) -> Any: ...
-    def __sub__(self, other: Any, /) -> Any: ...
-    def __rsub__(self, other: Any, /) -> Any: ...
-    def __mul__(self, other: Any, /) -> Any: ...
-    def __rmul__(self, other: Any, /) -> Any: ...
-    def __truediv__(self, other: Any, /) -> Any: ...
-    def __rtruediv__(self, other: Any, /) -> Any: ...
-    def __pow__(self, other: Any, /) -> Any: ...
-    def __rpow__(self, other: Any, /) -> Any: ...
-    def __matmul__(self, other: Any, /) -> Any: ...
-    def __rmatmul__(self, other: Any, /) -> Any: ...
-    def __neg__(self) -> Any: ...
-    def __lt__(self, other: Any, /) -> Any: ...
-    def __le__(self, other: Any, /) -> Any: ...
-    def __gt__(self, other: Any, /) -> Any: ...
-    def __ge__(self, other: Any, /) -> Any: ...
-    def __and__(self, other: Any, /) -> Any: ...
-    def __or__(self, other: Any, /) -> Any: ...
-    def __invert__(self) -> Any: ...
-
+from chainrule._src.arrays.types import AnyFunction, NumpyArray
 
 ndarray = np.ndarray
 
@@ -96,7 +39,7 @@ def _lies_within(x: Any, low: Any, high: Any) -> Any:
     return np.asarray(not x.size or (x.min() >= low and x.max() <= high))
 
 
-def in_one(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def in_one(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     """What a function of arrays gives that goes by the numbers which way to take: a recording has it as one call."""
     for x in args:
         if is_recorded(x):
@@ -104,14 +47,14 @@ def in_one(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
-def with_strides(array: np.ndarray[Any, Any], strides: tuple[int, ...]) -> np.ndarray[Any, Any]:
+def with_strides(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
     """A copy with these strides."""
     copy = room(array.shape, array.dtype, strides)
     copy[...] = array
     return copy
 
 
-def room(shape: Sequence[int], dtype: Any, strides: Sequence[int]) -> np.ndarray[Any, Any]:
+def room(shape: Sequence[int], dtype: Any, strides: Sequence[int]) -> NumpyArray:
     """An array of whatever lies in memory, with these strides."""
     spans = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)] if math.prod(shape) else []
     low, high = sum([span for span in spans if span < 0]), sum([span for span in spans if span > 0])
@@ -119,9 +62,7 @@ def room(shape: Sequence[int], dtype: Any, strides: Sequence[int]) -> np.ndarray
     return np.ndarray(tuple(shape), dtype, memory, -low, tuple(strides))
 
 
-def lying_at(
-    x: np.ndarray[Any, Any], offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
-) -> np.ndarray[Any, Any]:
+def lying_at(x: NumpyArray, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> NumpyArray:
     """The view that begins so many bytes after the first element of an array without gaps."""
     return np.ndarray(shape, x.dtype, x if x.flags.c_contiguous else x.T, offset, strides)
 
@@ -143,7 +84,7 @@ def close_strides(shape: Sequence[int], strides: Sequence[int], itemsize: int) -
     return close
 
 
-def copy_alike(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def copy_alike(array: NumpyArray) -> NumpyArray:
     """A copy that lies in memory as the array does: what is a view of the one is a view of the other.
 
     It cannot be written to if the array can't, or has elements that share their place in memory.

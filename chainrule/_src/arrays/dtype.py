@@ -14,11 +14,12 @@ import numpy as np
 
 from chainrule._src.arrays import dtypes
 from chainrule._src.arrays.dtypes import SPELLINGS, as_dtype
+from chainrule._src.arrays.types import NumpyDType
 
 _COPIED = ("alignment", "byteorder", "char", "itemsize", "kind", "name", "num", "str", "type")
 
 #: NumPy's dtype -> ours
-DTYPE_OF: dict[np.dtype[Any], dtype] = {}
+DTYPE_OF: dict[NumpyDType, dtype] = {}
 
 
 class dtype:
@@ -59,7 +60,7 @@ class dtype:
     num: builtins.int
     str: builtins.str
     type: builtins.type[Any]
-    dtype: np.dtype[Any]
+    dtype: NumpyDType
     is_complex: builtins.bool
     is_floating_point: builtins.bool
     is_signed: builtins.bool
@@ -80,7 +81,7 @@ class dtype:
         return DTYPE_OF[dtypes.to_complex(self.dtype)]
 
     @property
-    def __numpy_dtype__(self) -> np.dtype[Any]:
+    def __numpy_dtype__(self) -> NumpyDType:
         return self.dtype
 
     @property  # type: ignore[misc]
@@ -123,7 +124,7 @@ class dtype:
 Dtype: TypeAlias = dtype  # inside the class the name is an attribute's
 
 
-def _make(numpys: np.dtype[Any]) -> dtype:
+def _make(numpys: NumpyDType) -> dtype:
     out = object.__new__(dtype)
     attributes = {name: getattr(numpys, name) for name in _COPIED}
     kind = numpys.kind

@@ -9,10 +9,12 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+
+from chainrule._src.arrays.types import AnyFunction, Params
 
 ndarray = np.ndarray
 
@@ -106,7 +108,7 @@ def drawn(method: str, number: int, *args: Any) -> Any:
 # -- where CuPy differs from NumPy -------------------------------------------------------------------------------------
 
 
-def call(function: Callable[..., Any], x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(function: AnyFunction, x: Any, args: tuple[Any, ...], kwargs: Params) -> Any:
     """What a NumPy function gives for arrays of CuPy's, computed on the GPU of one of them, ``x``.
 
     NumPy's arrays among the arguments are a rule's constants: masks, places, a seed. They are copied to that GPU.
@@ -194,7 +196,7 @@ def strided(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     return library().lib.stride_tricks.as_strided(x, shape, strides)
 
 
-def _check_places(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _check_places(args: tuple[Any, ...], kwargs: Params) -> None:
     array, index, axis = (*args, *kwargs.values())[:3] if len(args) + len(kwargs) > 2 else (*args[:2], None)
     _check(index, array.size if axis is None else array.shape[axis], axis or 0)
 

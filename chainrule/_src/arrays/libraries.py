@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays import gpu
+from chainrule._src.arrays.types import AnyFunction, NumpyArray
 
 ndarray = np.ndarray
 
@@ -46,19 +47,19 @@ class Library:
     """
 
     name: str
-    to_numpy: Callable[[Any], ndarray[Any, Any]]
+    to_numpy: Callable[[Any], NumpyArray]
     conversion: str
     lacks: Callable[[Any], bool] = lambda function: False
     shape: Callable[[Any], tuple[int, ...]] = lambda x: tuple(x.shape)
     check: Callable[[Any], None] = lambda x: None
-    own: dict[Any, Callable[..., Any]] = field(default_factory=dict)
+    own: dict[Any, AnyFunction] = field(default_factory=dict)
     by_keyword: bool = False
     refuses: Callable[[Exception], bool] = lambda error: False
-    elementwise: Callable[..., Any] | None = None
-    rows: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    elementwise: AnyFunction | None = None
+    rows: dict[str, AnyFunction] = field(default_factory=dict)
     like: Callable[[Any, Any], Any] = lambda x, shape: x
-    all_to_numpy: Callable[[list[Any]], list[ndarray[Any, Any]]] | None = None
-    call: Callable[..., Any] = lambda function, x, args, kwargs: function(*args, **kwargs)
+    all_to_numpy: Callable[[list[Any]], list[NumpyArray]] | None = None
+    call: AnyFunction = lambda function, x, args, kwargs: function(*args, **kwargs)
     element: Callable[[Any, Any], Any] = operator.getitem
     gpu: Callable[[Any], int | None] = lambda x: None
     strided: Callable[[Any, Any, Any], Any] | None = None

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src import config
+from chainrule._src.arrays.types import NumpyArray, NumpyDType
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _GLIBC = {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"}
@@ -39,10 +40,10 @@ def keep_freed_memory() -> bool:
 
 
 _MOST_KEPT = 256 * 1024 * 1024
-_last: list[np.ndarray[Any, Any]] = []
+_last: list[NumpyArray] = []
 
 
-def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def zeros(shape: tuple[int, ...], dtype: NumpyDType) -> NumpyArray:
     """``np.zeros``. A large array may lie in the memory of an earlier one, if nothing refers to that any more."""
     size = math.prod(shape) * dtype.itemsize
     if not config.KEEP_MEMORY or not _LARGEST_MMAP_THRESHOLD <= size <= _MOST_KEPT:
@@ -50,7 +51,7 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     return np.ndarray(shape, dtype, _zeroed(size))
 
 
-def _zeroed(size: int) -> np.ndarray[Any, Any]:
+def _zeroed(size: int) -> NumpyArray:
     holder = [_last.pop()] if _last else [np.empty(0, np.uint8)]
     if _references(holder) == _ALONE and size <= holder[0].size <= 2 * size:
         holder[0][:size] = 0

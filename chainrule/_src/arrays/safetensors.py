@@ -8,9 +8,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.messages import errors
 
-Arrays = dict[str, np.ndarray[Any, Any]]
+Arrays = dict[str, NumpyArray]
 
 
 class BadFile(ValueError):
@@ -25,7 +26,7 @@ def _library() -> Any:
     return safetensors
 
 
-def write(file: BinaryIO, arrays: Mapping[str, np.ndarray[Any, Any]], metadata: Mapping[str, str]) -> None:
+def write(file: BinaryIO, arrays: Mapping[str, NumpyArray], metadata: Mapping[str, str]) -> None:
     """Write arrays, largest elements first so that all are aligned.
 
     Raises:

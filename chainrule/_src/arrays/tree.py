@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from chainrule._src.arrays.types import AnyFunction
+
 
 class _Container(NamedTuple):
     """How one class of containers is taken apart and put together."""
@@ -342,7 +344,7 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     return _unflatten(treespec, iter(leaves))
 
 
-def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map(func: AnyFunction, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """A tree of the results of ``func``, called with each leaf of ``tree`` and what is at its place in the others.
 
     Raises:
@@ -359,9 +361,7 @@ def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable
     return tree_unflatten([func(*parts) for parts in zip(leaves, *others, strict=True)], spec)
 
 
-def tree_map_with_path(
-    func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None
-) -> Any:
+def tree_map_with_path(func: AnyFunction, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """As :func:`tree_map`, with the place of each leaf as the first argument: ``func("['a'][0]", leaf, ...)``.
 
     >>> import chainrule as cr

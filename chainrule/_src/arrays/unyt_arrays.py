@@ -7,7 +7,6 @@ multiply and divide quantities. So functions that are for pure numbers refuse ot
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import unyt
 from unyt._array_functions import _HANDLED_FUNCTIONS
 
 from chainrule._src.arrays.libraries import Library
+from chainrule._src.arrays.types import AnyFunction
 
 
 def _has_unit(x: Any) -> bool:
@@ -28,7 +28,7 @@ def _number(x: Any) -> Any:
     return np.asarray(x) if x.units.base_value == 1 and x.units.is_dimensionless else x.to_value("dimensionless")
 
 
-def _of_numbers(function: Any) -> Callable[..., Any]:
+def _of_numbers(function: Any) -> AnyFunction:
     """A function of pure numbers: unyt itself would leave units out, and its derivative would not know of them."""
     return lambda *args, **kwargs: function(*map(_number, args), **kwargs)
 
@@ -37,7 +37,7 @@ def _unit_among(args: Any) -> Any:
     return next((x.units for x in args if _has_unit(x)), None)
 
 
-def _in_one_unit(function: Any) -> Callable[..., Any]:
+def _in_one_unit(function: Any) -> AnyFunction:
     """A function of things of one unit, where zeros and nan are of every unit, and other pure numbers of none."""
 
     def form(*args: Any, **kwargs: Any) -> Any:
@@ -101,7 +101,7 @@ def _pad(x: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     return np.pad(x, pad_width, mode, **options)
 
 
-def _kept_unit(function: Any) -> Callable[..., Any]:
+def _kept_unit(function: Any) -> AnyFunction:
     def form(x: Any, *args: Any, **kwargs: Any) -> Any:
         plain = function(np.asarray(x), *args, **kwargs)
         return unyt.unyt_array(plain, x.units) if hasattr(x, "units") else plain
@@ -109,7 +109,7 @@ def _kept_unit(function: Any) -> Callable[..., Any]:
     return form
 
 
-def _plain_like(function: Any) -> Callable[..., Any]:
+def _plain_like(function: Any) -> AnyFunction:
     """Zeros and ones are pure numbers: zero is of every unit, and a one that is multiplied with has none."""
     return lambda x, *args, **kwargs: function(np.asarray(x), *args, **kwargs)
 
@@ -133,7 +133,7 @@ _KEEP_UNITS = {
 }  # fmt: skip
 
 
-_OWN: dict[Any, Callable[..., Any]] = {
+_OWN: dict[Any, AnyFunction] = {
     **{function: _of_numbers(function) for function in _PURE},
     **{function: _in_one_unit(function) for function in _OF_ONE_UNIT},
     np.multiply: _multiply,

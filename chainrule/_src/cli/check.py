@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.cli.inputs import inputs_for
 from chainrule._src.cli.operations import names_of, row_named, without_module
 from chainrule._src.cli.outcome import CHECK_FAILED, OK, BadUsage, ScriptRaised, did_you_mean
@@ -18,7 +18,7 @@ from chainrule._src.transforms.grad_checks import recorded
 from chainrule.testing import CHECKS, GradcheckError, gradcheck, gradgradcheck, rulecheck
 from chainrule.testing.rulecheck import every_sample
 
-Function = Callable[..., Any]
+Function = AnyFunction
 _RTOL, _ATOL = 1e-3, 1e-5  # those of gradcheck
 _WIDTH = 2 + max(map(len, CHECKS))
 

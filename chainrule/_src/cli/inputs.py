@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.cli.outcome import BadUsage, ScriptRaised, did_you_mean
 from chainrule._src.cli.script import literal, traceback_of
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -30,9 +31,7 @@ class Given:
         result: what the function returned for them.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], names: list[str], tensors: Sequence[Tensor], settings: Any
-    ) -> None:
+    def __init__(self, function: AnyFunction, names: list[str], tensors: Sequence[Tensor], settings: Any) -> None:
         self.names = names
         self.tensors = tuple(tensors)
         self.settings = settings

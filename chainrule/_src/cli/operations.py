@@ -14,6 +14,7 @@ import chainrule.fft
 import chainrule.nn.functional  # which declare more when they load, and have rows
 from chainrule._src.api.declare import OPERATIONS, Operation
 from chainrule._src.api.watch import Watch
+from chainrule._src.arrays.types import Params
 from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.protocol import FUNCTIONS, UFUNCS, load
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -119,7 +120,7 @@ class _RowWatch(Watch):
     def __init__(self) -> None:
         self.found: list[RowCall] = []
 
-    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
         out = super().forward(prim, datas, params)
         outs = out if isinstance(out, tuple) else (out,)
         shapes = [x.shape for x in _flat(datas) if hasattr(x, "shape")]

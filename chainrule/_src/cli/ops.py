@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.declare import Operation
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.cli.operations import (
     known_names,
     methods,
@@ -199,7 +200,7 @@ def _columns(row: Primitive) -> str:
     return text + (f"; unsupported: {', '.join(missing)}" if missing else "")
 
 
-def _refuses(column: Callable[..., Any]) -> bool:
+def _refuses(column: AnyFunction) -> bool:
     return getattr(column, "__name__", "") == "raise_unsupported"
 
 

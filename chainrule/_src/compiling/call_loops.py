@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyDType
 from chainrule._src.compiling.iteration import (
     ArrayLayout,
     Axis,
@@ -46,7 +47,7 @@ class CallLoops:
         reads = iter(self.reads)
         return [next(reads) if type(x) is Var else x for x in args]
 
-    def converted(self, x: Any, dtype: np.dtype[Any]) -> Operand:
+    def converted(self, x: Any, dtype: NumpyDType) -> Operand:
         """An argument in the dtype of the loop."""
         if not isinstance(x, Operand):
             try:

@@ -17,6 +17,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.compiling.branched import Branched, branched_of
 from chainrule._src.compiling.differentiable import CompiledFunction, Replay
 from chainrule._src.compiling.direct import Direct, direct_of
@@ -66,7 +67,7 @@ class Compiled:
         pure: whether the caller has promised that it reads and changes no state of Python's.
     """
 
-    def __init__(self, function: Callable[..., Any], name: str, pure: bool = False) -> None:
+    def __init__(self, function: AnyFunction, name: str, pure: bool = False) -> None:
         self.function = function
         self.name = name
         self.pure = pure
@@ -493,7 +494,7 @@ def _without_values(signature: Any) -> Any:
     )
 
 
-def _about_to_write(memories: list[np.ndarray[Any, Any]]) -> None:
+def _about_to_write(memories: list[NumpyArray]) -> None:
     """Have the tape know that these arrays are written."""
     for memory in memories:
         if BEFORE_WRITE:
@@ -528,7 +529,7 @@ def _finish(recording: Recording, made: list[Any], leaves: list[Any], again: Cal
     return tree_unflatten(results, recording.spec)
 
 
-def _faced(array: np.ndarray[Any, Any], face: str) -> Any:
+def _faced(array: NumpyArray, face: str) -> Any:
     """An array as the function returned it: a tensor, an array, a scalar of NumPy's, or a float."""
     if face == "tensor":
         return wrap(array)

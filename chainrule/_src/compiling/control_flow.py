@@ -15,6 +15,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction, NumpyDType
 from chainrule._src.compiling.loop_body import Body, record_body, run_body
 from chainrule._src.compiling.state.frames import occupied
 from chainrule._src.compiling.state.log import Refused
@@ -416,7 +417,7 @@ class Irreversible(Function):
         return tuple(tangents[: ctx.count])
 
 
-def _checkpointed(f: Callable[..., Any], loop: _Loop) -> tuple[Any, Any]:
+def _checkpointed(f: AnyFunction, loop: _Loop) -> tuple[Any, Any]:
     """A loop over loops of about √n iterations each, of which only what each began with is kept; and the rest."""
     n, reverse = loop.length, loop.reverse
     inner = math.isqrt(n)
@@ -493,13 +494,13 @@ def _zeros(x: Any) -> Any:
     return _faced_like(np.zeros(tuple(x.shape)[1:], _dtype(x)), x)
 
 
-def _dtype(x: Any) -> np.dtype[Any]:
+def _dtype(x: Any) -> NumpyDType:
     return (
         x._raw.dtype if isinstance(x, Tensor) else np.asarray(x).dtype if not hasattr(x, "dtype") else np.dtype(x.dtype)
     )  # type: ignore[no-any-return]
 
 
-def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
+def _as_dtype(x: Any, dtype: NumpyDType) -> Any:
     return wrap(x._raw.astype(dtype)) if isinstance(x, Tensor) else x.astype(dtype)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.grouping import Argument, Work
 from chainrule._src.compiling.iteration import Axis
@@ -127,7 +128,7 @@ def available() -> bool:
         return False
 
 
-def _agrees(x: np.ndarray[Any, Any]) -> bool:
+def _agrees(x: NumpyArray) -> bool:
     n = len(x)
     if not np.linalg.det(x):
         return True

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling import indexed
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.iteration import ArrayLayout, Axis, Shape, is_run, merged_axes, sorted_axes
@@ -141,7 +142,7 @@ def _indexed(call: TracedCall, x: ArrayLayout) -> Gather:
     return Gather(x, len(x.shape) - (len(index) - places[0]) if after_ellipsis else places[0])
 
 
-def _within(positions: np.ndarray[Any, Any] | None, length: int) -> bool:
+def _within(positions: NumpyArray | None, length: int) -> bool:
     """Whether positions are known, and count from the front."""
     return positions is not None and (
         not positions.size or (int(positions.min()) >= 0 and int(positions.max()) < length)

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray, NumpyDType
+
 ALIGNMENT = 64
 Shape = tuple[int, ...]
 #: what a buffer is: memory of the caller's, of the plan, made anew for each call, returned by a Python function
@@ -92,7 +94,7 @@ class BufferView:
         offset: int,
         shape: Shape,
         strides: Shape,
-        dtype: np.dtype[Any],
+        dtype: NumpyDType,
         layout: int = 0,
     ) -> None:
         self.number = number
@@ -102,17 +104,17 @@ class BufferView:
         self.strides = strides
         self.dtype = dtype
         self.layout = layout
-        self.array: np.ndarray[Any, Any] | None = None
+        self.array: NumpyArray | None = None
 
     def __repr__(self) -> str:
         return f"%{self.number}"
 
 
-def address(array: np.ndarray[Any, Any]) -> int:
+def address(array: NumpyArray) -> int:
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
-def same_memory(array: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+def same_memory(array: NumpyArray, other: NumpyArray) -> bool:
     """Whether an array is another one or a view of it (or of what that one is a view of)."""
     base = array.base
     if array is other or base is None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyDType, Params
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.factors import add_shared
 from chainrule._src.compiling.iteration import dense_strides, size
@@ -22,7 +23,7 @@ DOUBLE, COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
 _GUFUNCS: Any = getattr(np.linalg, "_umath_linalg", None)
 
 
-def _gufunc(name: str, operands: list[Operand]) -> tuple[np.ufunc, tuple[np.dtype[Any], ...], tuple[int, int]]:
+def _gufunc(name: str, operands: list[Operand]) -> tuple[np.ufunc, tuple[NumpyDType, ...], tuple[int, int]]:
     """A gufunc of ``np.linalg``: its dtypes for these operands, and its loop."""
     ufunc = getattr(_GUFUNCS, name, None)
     if not isinstance(ufunc, np.ufunc) or any(x.dtype.char not in "fdFD" or 0 in x.layout.shape for x in operands):
@@ -48,17 +49,17 @@ def _run(loops: CallLoops, name: str, reads: list[Operand], writes: list[Operand
             loops.copy(x, out)
 
 
-def _like(loops: CallLoops, out: Operand, dtype: np.dtype[Any]) -> Operand:
+def _like(loops: CallLoops, out: Operand, dtype: NumpyDType) -> Operand:
     """A result, or memory of its shape in the dtype that it is computed in."""
     return out if out.dtype == dtype else _memory(loops, out.layout.shape, dtype)
 
 
-def _memory(loops: CallLoops, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Operand:
+def _memory(loops: CallLoops, shape: tuple[int, ...], dtype: NumpyDType) -> Operand:
     strides = dense_strides(shape, list(range(len(shape) - 1, -1, -1)), dtype.itemsize)
     return Operand(loops.template.temporary(size(shape) * dtype.itemsize), shape, strides, dtype)
 
 
-def _arguments(loops: CallLoops, call: TracedCall, count: int, options: dict[str, Any]) -> dict[str, Any]:
+def _arguments(loops: CallLoops, call: TracedCall, count: int, options: Params) -> dict[str, Any]:
     """The options of a call whose first ``count`` arguments are its only arrays."""
     given = options | dict(zip(options, call.args[count:], strict=False)) | call.kwargs
     if len(loops.reads) != count or len(given) != len(options) or len(call.args) > count + len(options):

@@ -10,13 +10,13 @@ Within ``compile`` these operations are what is recorded, so that a recording ha
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import array_of
 from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.compiling.differentiable import plan_of, start_of, starting_at
 from chainrule._src.compiling.floating_point import reporter
 from chainrule._src.compiling.iteration import Shape
@@ -234,7 +234,7 @@ class Body:
 
 
 def record_body(
-    function: Callable[..., Any], carry: list[Any], xs: list[Any], live: list[bool], spec: Any, lean: bool
+    function: AnyFunction, carry: list[Any], xs: list[Any], live: list[bool], spec: Any, lean: bool
 ) -> Body:
     """Record one iteration.
 

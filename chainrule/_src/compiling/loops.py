@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray, NumpyDType
 from chainrule._src.compiling.iteration import ArrayLayout, Axis, Shape, size
 from chainrule._src.native import OWN, loop
 from chainrule._src.native.code import loop_step
@@ -108,7 +109,7 @@ class Template:
     def __init__(self) -> None:
         self.loops: list[Loop] = []
         self.temporaries: list[int] = []
-        self.numbers: list[np.ndarray[Any, Any]] = []
+        self.numbers: list[NumpyArray] = []
 
     @property
     def may_fail(self) -> bool:
@@ -119,7 +120,7 @@ class Template:
         self.temporaries.append(nbytes)
         return TEMPORARY, len(self.temporaries) - 1
 
-    def number(self, array: np.ndarray[Any, Any]) -> Slot:
+    def number(self, array: NumpyArray) -> Slot:
         self.numbers.append(array)
         return NUMBER, len(self.numbers) - 1
 
@@ -129,7 +130,7 @@ class Operand:
 
     __slots__ = ("dtype", "layout", "offset", "slot")
 
-    def __init__(self, slot: Slot, shape: Shape, strides: Shape, dtype: np.dtype[Any], offset: int = 0) -> None:
+    def __init__(self, slot: Slot, shape: Shape, strides: Shape, dtype: NumpyDType, offset: int = 0) -> None:
         self.slot = slot
         self.layout = ArrayLayout(shape, strides, dtype.itemsize)
         self.dtype = dtype
@@ -159,7 +160,7 @@ def type_of(x: Any) -> Any:
 _LOOPS: dict[Any, Any] = {}
 
 
-def ufunc_loop(ufunc: np.ufunc, types: list[Any]) -> tuple[tuple[np.dtype[Any], ...], tuple[int, int]]:
+def ufunc_loop(ufunc: np.ufunc, types: list[Any]) -> tuple[tuple[NumpyDType, ...], tuple[int, int]]:
     """The dtypes that a ufunc computes in, and the address of that loop."""
     key = (ufunc, *types)
     known = _LOOPS.get(key)
@@ -169,14 +170,14 @@ def ufunc_loop(ufunc: np.ufunc, types: list[Any]) -> tuple[tuple[np.dtype[Any], 
     return known  # type: ignore[no-any-return]
 
 
-def resolved_dtypes(ufunc: np.ufunc, types: tuple[Any, ...], reduction: bool) -> tuple[np.dtype[Any], ...]:
+def resolved_dtypes(ufunc: np.ufunc, types: tuple[Any, ...], reduction: bool) -> tuple[NumpyDType, ...]:
     try:
         return ufunc.resolve_dtypes(types, reduction=reduction)  # type: ignore[no-any-return, attr-defined, call-arg]
     except (TypeError, ValueError):
         raise Unlowered from None
 
 
-def loop_of(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> tuple[int, int]:
+def loop_of(ufunc: np.ufunc, dtypes: tuple[NumpyDType, ...]) -> tuple[int, int]:
     """The address of the loop for these dtypes, and of its data."""
     if any(dtype.kind not in KINDS or not dtype.isnative for dtype in dtypes) or _raises(ufunc, dtypes):
         raise Unlowered
@@ -190,12 +191,12 @@ def loop_of(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> tuple[int, in
     return found
 
 
-def is_exact(ufunc: np.ufunc, dtype: np.dtype[Any]) -> bool:
+def is_exact(ufunc: np.ufunc, dtype: NumpyDType) -> bool:
     """Whether a loop gives the one right result for each element, wherever the elements lie."""
     return ufunc in EXACT and (dtype.kind != "c" or ufunc in _EXACT_COMPLEX)
 
 
-def _raises(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> bool:
+def _raises(ufunc: np.ufunc, dtypes: tuple[NumpyDType, ...]) -> bool:
     """Whether a loop may set an exception."""
     return ufunc is np.power and dtypes[0].kind in "iu"
 
@@ -207,7 +208,7 @@ def own_loop(name: str) -> tuple[int, int]:
     return address, 0
 
 
-def initial_of(ufunc: np.ufunc, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+def initial_of(ufunc: np.ufunc, dtype: NumpyDType) -> NumpyArray | None:
     """What NumPy starts a reduction with; None: with the first elements."""
     if ufunc.identity is None:
         return None

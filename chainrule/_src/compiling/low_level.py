@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.recording import Argument, Recording
 from chainrule._src.compiling.tree import Tree
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 DOUBLE = np.dtype(np.float64)
 
 
-def arguments_of(name: str, examples: tuple[Any, ...]) -> tuple[np.ndarray[Any, Any], ...]:
+def arguments_of(name: str, examples: tuple[Any, ...]) -> tuple[NumpyArray, ...]:
     """Arrays like those that the function is to be called with: numbers, or one array of one dimension."""
     arrays = tuple([np.array(x, DOUBLE) for x in examples])
     if not arrays or not (all([x.ndim == 0 for x in arrays]) or (len(arrays) == 1 and arrays[0].ndim == 1)):
@@ -26,7 +27,7 @@ def arguments_of(name: str, examples: tuple[Any, ...]) -> tuple[np.ndarray[Any, 
     return arrays
 
 
-def low_level_callable(name: str, tree: Tree, arguments: tuple[np.ndarray[Any, Any], ...]) -> LowLevelCallable:
+def low_level_callable(name: str, tree: Tree, arguments: tuple[NumpyArray, ...]) -> LowLevelCallable:
     """The C function of a recording, which calls with these arguments take."""
     from scipy import LowLevelCallable
 

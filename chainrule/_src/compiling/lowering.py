@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyDType
 from chainrule._src.compiling import gathers, indexed, linear_algebra, moves, ordering, products, reductions
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView
@@ -131,7 +132,7 @@ class LoopLowerer:
         return loops.template, [Made(x.shape, x.strides, x.dtype, self._layout(x)) for x in made]
 
 
-def _is_number(dtype: np.dtype[Any]) -> bool:
+def _is_number(dtype: NumpyDType) -> bool:
     return dtype.kind in KINDS and dtype.isnative
 
 

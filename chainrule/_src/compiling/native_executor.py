@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import Argument, LoopGroup, Work
 from chainrule._src.compiling.layout import (
@@ -151,7 +152,7 @@ class Numbers:
         self._content = bytearray()
         self._known: dict[Any, int] = {}  # by identity, and by content
 
-    def offset(self, number: np.ndarray[Any, Any]) -> int:
+    def offset(self, number: NumpyArray) -> int:
         known = self._known.get(id(number))
         if known is None:
             key = number.dtype.str, number.tobytes()
@@ -163,7 +164,7 @@ class Numbers:
             self._known[id(number)] = known
         return known
 
-    def array(self) -> np.ndarray[Any, Any]:
+    def array(self) -> NumpyArray:
         """An aligned array of their bytes."""
         memory = np.zeros(len(self._content) + ALIGNMENT, np.uint8)
         start = -address(memory) % ALIGNMENT
@@ -525,7 +526,7 @@ class NativePlan:
         self._places = None if places == list(range(len(lowering.owners))) else places
         self._reporting: tuple[Any, Any] = (None, _Reporting(None))
 
-    def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
+    def run(self, arrays: list[NumpyArray], report: Report | None = None) -> list[NumpyArray]:
         known, reporting = self._reporting
         if report is not known:
             reporting = _Reporting(report)
@@ -539,7 +540,7 @@ class NativePlan:
         """The native code and what to give it besides arrays; None if its outputs are not the plan's, one by one."""
         return None if self._places is not None else (self._runner, _Reporting(report))
 
-    def replay(self, program: Any) -> list[np.ndarray[Any, Any]]:
+    def replay(self, program: Any) -> list[NumpyArray]:
         """The outputs at the recorded inputs, which stay as they are."""
         arrays = [var.array for var in program.inputs]
         if self._writes:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyDType
 from chainrule._src.compiling.call_loops import CallLoops, in_one_line
 from chainrule._src.compiling.iteration import dense_strides, is_run, size
 from chainrule._src.compiling.loops import Operand, Unlowered, own_loop
@@ -117,7 +118,7 @@ def inserted(loops: CallLoops, side: str) -> None:
     along_cores(loops, "searchsorted", [["n"], ["m"], ["m"]], (found[0], int(side == "right")), [x, keys], [out], True)
 
 
-def _of(dtype: np.dtype[Any]) -> Any:
+def _of(dtype: NumpyDType) -> Any:
     found = orders(dtype)
     if found is None:
         raise Unlowered

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.grouping import LoopGroup
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, arrange
 from chainrule._src.compiling.lowering import LoopLowerer
@@ -24,7 +25,7 @@ from chainrule._src.interpreters.traced import Program, Var, same_bits
 from chainrule._src.native import AVAILABLE
 
 ndarray = np.ndarray
-Arrays = list[np.ndarray[Any, Any]]
+Arrays = list[NumpyArray]
 _LOWERER = LoopLowerer()
 
 
@@ -141,7 +142,7 @@ def _arrays(variables: list[Var]) -> Arrays:
     return [var.array for var in variables]
 
 
-def _recorded(lowering: Lowering) -> dict[BufferView, np.ndarray[Any, Any]]:
+def _recorded(lowering: Lowering) -> dict[BufferView, NumpyArray]:
     return {value: var.array for var, value in lowering.values.items()}
 
 

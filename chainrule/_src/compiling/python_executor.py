@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.compiling.layout import ALIGNMENT, ARENA, CONSTANT, BufferView, address
 from chainrule._src.compiling.steps import Lowering, PlanStep
 from chainrule._src.interpreters.traced import FLOATING_POINT, same_bits
@@ -51,7 +52,7 @@ class Executor:
         self.commits = commits
         self._idle: list[Workspace] = []
 
-    def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
+    def run(self, arrays: list[NumpyArray], report: Report | None = None) -> list[NumpyArray]:
         """The outputs at these inputs. Floating-point exceptions are reported once, before inputs are written."""
         try:
             space = self._idle.pop()
@@ -84,9 +85,7 @@ class Executor:
         if found:
             report(found)
 
-    def replay(
-        self, arrays: list[np.ndarray[Any, Any]], recorded: dict[BufferView, np.ndarray[Any, Any]]
-    ) -> list[np.ndarray[Any, Any]]:
+    def replay(self, arrays: list[NumpyArray], recorded: dict[BufferView, NumpyArray]) -> list[NumpyArray]:
         """The outputs, where functions that return arrays are not called, but returned what was recorded.
 
         There are none if such a function would have been called with other arrays than it was.
@@ -146,14 +145,14 @@ class _RaisedFlags:
 class Workspace:
     """The arena and the arguments of all steps, for one call at a time."""
 
-    def __init__(self, executor: Executor, recorded: dict[BufferView, np.ndarray[Any, Any]] | None = None) -> None:
+    def __init__(self, executor: Executor, recorded: dict[BufferView, NumpyArray] | None = None) -> None:
         memory = np.empty(executor.memory + ALIGNMENT, np.uint8)
         start = -address(memory) % ALIGNMENT
         self._memory = memory
         self._start = start
         self._arena = memory[start : start + executor.memory]
         self._recorded = recorded
-        self._arrays: dict[BufferView, np.ndarray[Any, Any]] = {}
+        self._arrays: dict[BufferView, NumpyArray] = {}
         self._places: dict[BufferView, list[Place]] = {}
         self.noted = _RaisedFlags()
         self.faithful = True
@@ -173,7 +172,7 @@ class Workspace:
             if sink is not None:
                 sink(result)
 
-    def fill(self, arrays: list[np.ndarray[Any, Any]], made: list[np.ndarray[Any, Any]]) -> None:
+    def fill(self, arrays: list[NumpyArray], made: list[NumpyArray]) -> None:
         """Put the arrays of a call into their places."""
         for array, places in zip(arrays, self._inputs, strict=True):
             for container, key in places:
@@ -211,7 +210,7 @@ class Workspace:
             sink = _Sink(step, [self._places.setdefault(value, []) for value in step.writes], self._memory)
         return function, args, kwargs, sink
 
-    def _returns(self, known: list[np.ndarray[Any, Any]], reads: list[BufferView]) -> Callable[..., Any]:
+    def _returns(self, known: list[NumpyArray], reads: list[BufferView]) -> AnyFunction:
         """What stands for a function that was called: it looks at what it is given, and returns what was returned."""
         assert self._recorded is not None
         wanted = [self._recorded.get(value) for value in reads]
@@ -255,7 +254,7 @@ class Workspace:
         container[key] = x
         return False
 
-    def _known(self, value: BufferView) -> np.ndarray[Any, Any] | None:
+    def _known(self, value: BufferView) -> NumpyArray | None:
         """The array of a value that is the same in each call; None for others."""
         kind = value.buffer.kind
         if kind == CONSTANT:
@@ -285,7 +284,7 @@ def _uses(executor: Executor) -> set[BufferView]:
     return found
 
 
-def maker(value: BufferView) -> Callable[[], np.ndarray[Any, Any]]:
+def maker(value: BufferView) -> Callable[[], NumpyArray]:
     """What makes a new array with the layout of a value."""
     shape, dtype, strides = value.shape, value.dtype, value.strides
     if 0 in shape or strides == np.empty(shape, dtype).strides:
@@ -298,7 +297,7 @@ class _Sink:
 
     __slots__ = ("_memory", "_places", "_step")
 
-    def __init__(self, step: PlanStep, places: list[list[Place]], memory: np.ndarray[Any, Any]) -> None:
+    def __init__(self, step: PlanStep, places: list[list[Place]], memory: NumpyArray) -> None:
         self._step = step
         self._places = places
         self._memory = memory
@@ -315,7 +314,7 @@ class _Sink:
             for container, key in places:
                 container[key] = array
 
-    def _kept(self, result: Any, value: BufferView) -> np.ndarray[Any, Any]:
+    def _kept(self, result: Any, value: BufferView) -> NumpyArray:
         """A result as an array with the layout that was recorded, which nothing writes until the call ends."""
         array = np.asarray(result)
         if array.shape != value.shape or array.dtype != value.dtype:
@@ -333,7 +332,7 @@ class _Sink:
 class _Unwatched:
     """A function of the user's: floating-point exceptions in it are treated as the caller says."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: AnyFunction) -> None:
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -355,7 +354,7 @@ class _Slice(list):  # type: ignore[type-arg]
 class _Freezing:
     """A function that is called with tuples and slices in the place of what stands for them."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: AnyFunction) -> None:
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -6,13 +6,13 @@ import sys
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of, as_arrays, plain_or_stacked
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.compiling.generators import Generators
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.compiling.state import frames
@@ -86,7 +86,7 @@ class GradOf(NamedTuple):
 class Captured(NamedTuple):
     """A source of an array: an array of the surrounding program, read where it lies."""
 
-    content: np.ndarray[Any, Any]
+    content: NumpyArray
 
     def array(self, arrays: list[Any], leaves: list[Any]) -> Any:
         return self.content
@@ -246,7 +246,7 @@ class Recording:
 
 
 def record(
-    function: Callable[..., Any],
+    function: AnyFunction,
     leaves: list[Any],
     spec: TreeSpec,
     arrays: list[Any],
@@ -306,7 +306,7 @@ def record(
 
 def _run(
     recorder: Recorder,
-    function: Callable[..., Any],
+    function: AnyFunction,
     leaves: list[Any],
     spec: TreeSpec,
     arrays: list[Any],
@@ -550,7 +550,7 @@ def _find_sources(
     recorder: Recorder,
     arguments: _Arguments,
     lifted: list[Lifted],
-    logged: list[np.ndarray[Any, Any]],
+    logged: list[NumpyArray],
 ) -> None:
     """Where the arrays that the program starts from are in the next call: with an argument, with a tensor, or by themselves.
 
@@ -582,7 +582,7 @@ def _find_sources(
             found.sources[var] = Captured(var.array)
 
 
-def _references(calls: list[TracedCall], recorder: Recorder, logged: list[np.ndarray[Any, Any]]) -> Counter[int]:
+def _references(calls: list[TracedCall], recorder: Recorder, logged: list[NumpyArray]) -> Counter[int]:
     """How often the recording itself refers to an array: as the content of a Var, in the log, or as the memory of one."""
     counts: Counter[int] = Counter()
     seen: set[int] = set()
@@ -615,7 +615,7 @@ def _own_references() -> int:
 _OWN = _own_references()
 
 
-def _check_overlaps(found: Recording, recorder: Recorder, outside: list[np.ndarray[Any, Any]]) -> None:
+def _check_overlaps(found: Recording, recorder: Recorder, outside: list[NumpyArray]) -> None:
     """Raise if memory that is written is memory of another array, too.
 
     Args:

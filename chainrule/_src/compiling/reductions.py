@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.call_loops import CallLoops, in_one_line
 from chainrule._src.compiling.iteration import (
     ArrayLayout,
@@ -155,7 +156,7 @@ def _reduce(
     x: Operand,
     out: Operand,
     steps: list[int],
-    initial: np.ndarray[Any, Any] | None,
+    initial: NumpyArray | None,
 ) -> None:
     """The result starts with a number, or with the first elements; then loops add what is left.
 

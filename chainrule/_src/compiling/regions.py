@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.functions import call_instead
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.grouping import LoopGroup, Work
 from chainrule._src.compiling.layout import CONSTANT
 from chainrule._src.compiling.lowering import LoopLowerer
@@ -96,7 +97,7 @@ def _share_ufuncs() -> None:
     call_instead(SharedUfunc)
 
 
-def _sample(array: np.ndarray[Any, Any], k: int) -> np.ndarray[Any, Any]:
+def _sample(array: NumpyArray, k: int) -> NumpyArray:
     """Some elements of an array, with special values among them that meet those of other arrays."""
     sample = np.resize(array.reshape(-1)[:SAMPLE], SAMPLE)
     places = sample[k % 7 :: 7 + 2 * k]

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.grouping import LARGE, Argument, LoopGroup, Work, grouped
 from chainrule._src.compiling.layout import (
     ALIGNMENT,
@@ -490,7 +491,7 @@ def _same_layout(x: BufferView, y: BufferView) -> bool:
     return (x.shape, x.strides, x.dtype) == (y.shape, y.strides, y.dtype)
 
 
-def _table(arrays: list[np.ndarray[Any, Any]]) -> tuple[Buffer, int]:
+def _table(arrays: list[NumpyArray]) -> tuple[Buffer, int]:
     """Constants one after the other, as one; how far they are apart."""
     stride = -(-arrays[0].nbytes // 32) * 32
     memory = np.zeros(len(arrays) * stride + ALIGNMENT, np.uint8)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.layout import same_memory
 from chainrule._src.interpreters.traced import TracedCall, Var
 
@@ -34,7 +35,7 @@ class Simplified:
 
     def __init__(self, program: Any) -> None:
         self.same: dict[Var, Var] = {}
-        self.constants: dict[Var, np.ndarray[Any, Any]] = {var: var.array for var in program.constants}
+        self.constants: dict[Var, NumpyArray] = {var: var.array for var in program.constants}
         self.merged = self.folded = 0
         live = _live(program)
         self.dropped = len(program.calls) - len(live)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from chainrule._src.arrays.any_array import lying_at
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType, Params
 from chainrule._src.compiling.iteration import Shape, dense_strides, size
 from chainrule._src.compiling.layout import (
     ARENA,
@@ -52,9 +53,9 @@ class PlanStep:
     def __init__(
         self,
         call: TracedCall | None,
-        function: Callable[..., Any],
+        function: AnyFunction,
         args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        kwargs: Params,
         reads: list[BufferView],
         writes: list[BufferView],
         loose: bool = False,
@@ -94,7 +95,7 @@ class Made(NamedTuple):
 
     shape: Shape
     strides: Shape
-    dtype: np.dtype[Any]
+    dtype: NumpyDType
     layout: int
 
 
@@ -144,7 +145,7 @@ class Lowering:
 
     # -- values ------------------------------------------------------------------------------------------------------
 
-    def _new(self, kind: str, shape: Shape, strides: Shape, dtype: np.dtype[Any], layout: int = 0) -> BufferView:
+    def _new(self, kind: str, shape: Shape, strides: Shape, dtype: NumpyDType, layout: int = 0) -> BufferView:
         """A value in a buffer of its own."""
         start, nbytes = span(shape, strides, dtype.itemsize)
         buffer = Buffer(kind, nbytes)
@@ -161,7 +162,7 @@ class Lowering:
         value.buffer.index = index
         return value
 
-    def _view(self, buffer: Buffer, offset: int, like: BufferView | np.ndarray[Any, Any]) -> BufferView:
+    def _view(self, buffer: Buffer, offset: int, like: BufferView | NumpyArray) -> BufferView:
         """A value that lies in a buffer."""
         self._count += 1
         return BufferView(self._count, buffer, offset, like.shape, like.strides, like.dtype)
@@ -256,7 +257,7 @@ class Lowering:
             self.buffers.append(reads[i].buffer)
             self.values[used[i]] = reads[i]
 
-    def _add_view(self, call: TracedCall, given: np.ndarray[Any, Any], reads: list[BufferView]) -> bool:
+    def _add_view(self, call: TracedCall, given: NumpyArray, reads: list[BufferView]) -> bool:
         """Have the results of a call be views of its argument's memory, if they are."""
         (viewed,) = reads
         function, arrays = called(call), [var.array for var in call.results]
@@ -342,7 +343,7 @@ def note_uses(steps: list[PlanStep]) -> None:
                     buffer.first = time
 
 
-def called(call: TracedCall) -> Callable[..., Any]:
+def called(call: TracedCall) -> AnyFunction:
     """What a call calls."""
     return getattr(call.function, call.method) if call.method else call.function
 
@@ -363,7 +364,7 @@ def is_elementwise(call: TracedCall) -> bool:
     return isinstance(function, np.ufunc) and function.signature is None and call.method == "__call__"
 
 
-def _share(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
+def _share(x: NumpyArray, y: NumpyArray) -> bool:
     """Whether two arrays are one, or views of one."""
     return same_memory(x, y) or y.base is x
 
@@ -380,12 +381,12 @@ def _minimum(x: Any, y: Any, out: Any) -> Any:
 
 
 #: ufuncs that want to be told by name what to write into
-_WRITING: dict[np.ufunc, Callable[..., Any]] = {np.maximum: _maximum, np.minimum: _minimum}
+_WRITING: dict[np.ufunc, AnyFunction] = {np.maximum: _maximum, np.minimum: _minimum}
 
 
 def written_form(
     call: TracedCall, args: Any, kwargs: Any
-) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None:
+) -> tuple[AnyFunction, tuple[Any, ...], dict[str, Any]] | None:
     """A call as one that takes its results' arrays as its last arguments; None if its function can't write them."""
     function, method = call.function, call.method
     if isinstance(function, np.ufunc):

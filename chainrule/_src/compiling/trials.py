@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray, NumpyDType
 from chainrule._src.compiling.layout import address
 from chainrule._src.compiling.loops import Unlowered, own_loop
 from chainrule._src.interpreters.traced import same_bits
@@ -15,10 +16,10 @@ from chainrule._src.native import execute
 from chainrule._src.native.blas import blas_function
 from chainrule._src.native.code import FIRST_INPUT, loop_step, program
 
-Array = np.ndarray[Any, Any]
+Array = NumpyArray
 
 
-def multiple(dtype: np.dtype[Any]) -> tuple[int, int]:
+def multiple(dtype: NumpyDType) -> tuple[int, int]:
     """The loop that does what ``np.dot`` does with an array of one number: BLAS adds a multiple of the other to zeros."""
     function = blas_function(f"cblas_{'d' if dtype.itemsize == 8 else 's'}axpy")
     if function is None:
@@ -27,7 +28,7 @@ def multiple(dtype: np.dtype[Any]) -> tuple[int, int]:
     return _tried(found, dtype, lambda x, y: np.dot(x[:, None], y[None, None])[:, 0])
 
 
-def power(dtype: np.dtype[Any]) -> tuple[int, int]:
+def power(dtype: NumpyDType) -> tuple[int, int]:
     """The loop of ``**`` of NumPy's scalars."""
     return _tried(
         own_loop(f"power_{dtype.str[1:]}"), dtype, lambda x, y: np.array([operator.pow(each, y) for each in x])
@@ -37,7 +38,7 @@ def power(dtype: np.dtype[Any]) -> tuple[int, int]:
 _AGREE: dict[tuple[int, int], bool] = {}
 
 
-def _tried(found: tuple[int, int], dtype: np.dtype[Any], expected: Callable[[Array, Any], Array]) -> tuple[int, int]:
+def _tried(found: tuple[int, int], dtype: NumpyDType, expected: Callable[[Array, Any], Array]) -> tuple[int, int]:
     """A loop, if it gives what is expected of it for an array and each of many numbers."""
     if found not in _AGREE:
         special = [

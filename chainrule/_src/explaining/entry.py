@@ -11,6 +11,7 @@ import numpy as np
 from chainrule._src.api.grad_mode import enable_grad
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.explaining.calls import named_arguments
 from chainrule._src.explaining.contributions import WAYS, Contributions
 from chainrule._src.explaining.diagnosis.names import Names
@@ -150,7 +151,7 @@ def _array(g: Any) -> Any:
 
 
 def _of_function(
-    function: Callable[..., Any], grad: Any, wrt: Any, names: Names, by: str | None
+    function: AnyFunction, grad: Any, wrt: Any, names: Names, by: str | None
 ) -> Callable[..., Explanation | Contributions]:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Explanation | Contributions:

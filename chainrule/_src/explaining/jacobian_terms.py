@@ -15,6 +15,7 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_leaves
+from chainrule._src.arrays.types import Params
 from chainrule._src.explaining import jacobian_page, jacobian_text, structure
 from chainrule._src.explaining import jacobian_words as words
 from chainrule._src.explaining.calls import calls_of, named_arguments
@@ -453,7 +454,7 @@ class _StepOperand(NamedTuple):
     """A step's result and one operand, as ``structure.of`` asks for them; the first also stands for the step."""
 
     prim: Any
-    params: dict[str, Any]
+    params: Params
     output: _Value
     operand_values: dict[int, _Value]
     position: int

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import Params
+
 WIDTH = 80
 _LONGEST = 110  # lines of an explanation that shows all numbers
 _SUMMARY = 5  # rules in the answer
@@ -88,7 +90,7 @@ def _shape(x: Any) -> str:
 
 
 def _wrapped(style: str, sentence: str, first: str = "", rest: str = "") -> Iterator[Line]:
-    options: dict[str, Any] = {"initial_indent": first, "subsequent_indent": rest, "break_on_hyphens": False}
+    options: Params = {"initial_indent": first, "subsequent_indent": rest, "break_on_hyphens": False}
     yield from ((style, line) for line in textwrap.wrap(sentence, WIDTH - 2, **options) or [""])
 
 
@@ -98,7 +100,7 @@ def _array(style: str, label: str, x: Any, compact: bool = False) -> Iterator[Li
     if x.ndim > 2 and x.size > 24:
         label += f"{_shape(x)}, of which [{'0, ' * (x.ndim - 2)}:, :] is "
         x = x[(0,) * (x.ndim - 2)]
-    options: dict[str, Any] = {"threshold": 48 if compact else 96, "edgeitems": 2 if compact else 3, "precision": 4}
+    options: Params = {"threshold": 48 if compact else 96, "edgeitems": 2 if compact else 3, "precision": 4}
     rows = np.array2string(x, max_line_width=WIDTH - width(label), suppress_small=False, **options).split("\n")
     for i, row in enumerate(rows):
         yield style, _cut((label if i == 0 else " " * width(label)) + row)

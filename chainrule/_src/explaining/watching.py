@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.watch import Watch
+from chainrule._src.arrays.types import Params
 from chainrule._src.explaining.calls import Frame, frames_of, target_of
 from chainrule._src.messages.places import program_frames
 
@@ -22,7 +23,7 @@ class Seen(Watch):
         self.first = sys._getframe(1)
         self.out: Any = None
 
-    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
         self.out = super().forward(prim, datas, params)
         return self.out
 

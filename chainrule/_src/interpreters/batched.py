@@ -17,6 +17,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import INTERPRETERS, bind, rank
@@ -197,7 +198,7 @@ class _BatchedCall:
         return self.prim.batch(self.prim, payloads, self.batched, self.size, params)  # type: ignore[misc]
 
 
-def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:
+def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
     payloads = []
     batched = []
     size = -1

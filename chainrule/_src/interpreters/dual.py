@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.types import Params
 from chainrule._src.interpreters.primal import WithPrimal
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
@@ -124,7 +125,7 @@ def _become(tensor: Tensor, primal: Any) -> None:
             edge.hooks.retain = weakref.ref(tensor)
 
 
-def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:
+def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
     primals = []
     tangents = []
     for x in operands:

@@ -16,6 +16,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.arrays.types import Params
 from chainrule._src.interpreters.primal import WithPrimal
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import note_frame
@@ -47,7 +48,7 @@ class JacStep:
     lasti: int
 
     def __init__(
-        self, prim: Primitive, operands: list[Any], origins: list[Any], outs: tuple[Any, ...], params: dict[str, Any]
+        self, prim: Primitive, operands: list[Any], origins: list[Any], outs: tuple[Any, ...], params: Params
     ) -> None:
         self.prim = prim
         self.params = params
@@ -110,7 +111,7 @@ class Jac(WithPrimal):
         return f"Jac(level {int(self.level)}, {self.primal!r})"
 
 
-def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:
+def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
     primals: list[Any] = []
     origins: list[Any] = []
     constants: list[int] = []

@@ -6,12 +6,12 @@ A recording has them as functions of arrays alone, which put all else in its pla
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.arrays.types import AnyFunction, Params
 
 ndarray = np.ndarray
 
@@ -43,7 +43,7 @@ class Rebuilt:
         self,
         function: Any,
         args: Any,
-        kwargs: dict[str, Any],
+        kwargs: Params,
         floats: tuple[int, ...],
         scalars: tuple[int, ...],
         written: tuple[int, ...],
@@ -83,7 +83,7 @@ class OnFloats:
 
     __slots__ = ("__name__", "operation")
 
-    def __init__(self, operation: Callable[..., Any]) -> None:
+    def __init__(self, operation: AnyFunction) -> None:
         self.operation = operation
         self.__name__ = operation.__name__
 

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src.arrays.any_array import lying_at, with_strides
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType, Params
 from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, Place, Rebuilt
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import note_frame
@@ -54,7 +55,7 @@ class Var:
 
     __slots__ = ("array", "dtype", "number", "shape")
 
-    def __init__(self, number: int, array: np.ndarray[Any, Any]) -> None:
+    def __init__(self, number: int, array: NumpyArray) -> None:
         self.number = number
         self.array = array
         self.shape = array.shape
@@ -82,7 +83,7 @@ class TracedCall:
     function: Any
     method: str
     args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    kwargs: Params
     results: tuple[Var, ...]
     row: str
     code: Any
@@ -245,10 +246,10 @@ class Recorder:
         self.starts: list[tuple[Tensor, Leaf, bool]] = []
         self.sources: list[tuple[Any, Any]] = []
         self.contents: list[tuple[Var, int]] = []
-        self.lent: list[tuple[np.ndarray[Any, Any], int, weakref.ref[Tensor]]] = []
+        self.lent: list[tuple[NumpyArray, int, weakref.ref[Tensor]]] = []
         self.ignored: set[str] = set()
         self.boxed: dict[int, Tensor] = {}
-        self.holders: list[tuple[np.ndarray[Any, Any], Any]] = []
+        self.holders: list[tuple[NumpyArray, Any]] = []
         self.handled: set[str] = set()
         self.refusal: Unrecordable | None = None
         self.raised: Exception | None = None
@@ -286,13 +287,13 @@ class Recorder:
 
     # -- arrays ------------------------------------------------------------------------------------------------------
 
-    def new(self, array: np.ndarray[Any, Any]) -> Var:
+    def new(self, array: NumpyArray) -> Var:
         self._count += 1
         if array.dtype.char in "efF":
             self.narrow = True
         return Var(self._count, array)
 
-    def var_of(self, array: np.ndarray[Any, Any]) -> Var:
+    def var_of(self, array: NumpyArray) -> Var:
         """The array of a tensor as one of the program. Views of one memory that lie alike, as ``M.T`` and ``M.T``, are one."""
         var = self.arrays.get(id(array))
         if var is not None:
@@ -308,7 +309,7 @@ class Recorder:
         self.contents.append((var, digest(array)))
         return var
 
-    def var_of_plain(self, array: np.ndarray[Any, Any]) -> Var:
+    def var_of_plain(self, array: NumpyArray) -> Var:
         """A plain array as an array of the program: a view, as a row of data, is one there, too."""
         var = self.arrays.get(id(array))
         base: Any = array.base
@@ -342,19 +343,19 @@ class Recorder:
         for guard in self.guards:
             guard.at -= guard.at > at
 
-    def reads(self, array: np.ndarray[Any, Any]) -> bool:
+    def reads(self, array: NumpyArray) -> bool:
         """Whether the recorded calls have an array among their operands, or one of the same memory."""
         if id(array) in self.arrays or (array.base is not None and _lies(array) in self.parts):
             return True
         return any([np.may_share_memory(var.array, array) for var in (*self.arrays.values(), *self.parts.values())])
 
-    def memory_of(self, var: Var) -> list[np.ndarray[Any, Any]]:
+    def memory_of(self, var: Var) -> list[NumpyArray]:
         """What is read of an array that the program starts from."""
         if id(var.array) in self.arrays or self.bases.get(id(var.array)) is not var:
             return [var.array]
         return [part.array for part in self.parts.values() if part.array.base is var.array]
 
-    def element(self, source: Any, number: np.ndarray[Any, Any]) -> Traced:
+    def element(self, source: Any, number: NumpyArray) -> Traced:
         """A number that lies in a container, which is looked at again in each call."""
         for var, known in self.elements.items():
             if all([x is y for x, y in zip(known, source, strict=True)]):
@@ -401,7 +402,7 @@ class Recorder:
                     "write into the array itself"
                 )
 
-    def lend(self, tensor: Tensor, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def lend(self, tensor: Tensor, array: NumpyArray) -> NumpyArray:
         """Note that a plain array stands for the memory of a tensor, in code that is not recorded."""
         view = tensor._view
         own = tensor._raw if type(tensor._raw) is ndarray else tensor._raw.var.array
@@ -413,7 +414,7 @@ class Recorder:
     def traced(self, data: Any) -> Any:
         return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level)
 
-    def made(self, tensor: Tensor, data: np.ndarray[Any, Any]) -> Any:
+    def made(self, tensor: Tensor, data: NumpyArray) -> Any:
         """What a tensor that is made while recording holds in the place of an array."""
         if self._drawing:
             return data
@@ -522,7 +523,7 @@ class Recorder:
         function: Any,
         method: str,
         args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        kwargs: Params,
         pure: bool = True,
         row: str = "",
     ) -> Any:
@@ -559,7 +560,7 @@ class Recorder:
             parts = tuple([_spread(part, given) for part in parts])
         return self.note(function, method, args, kwargs, parts, several, pure, row)
 
-    def _called(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _called(self, function: Any, args: tuple[Any, ...], kwargs: Params) -> Any:
         """What a function gives. The program may handle what it raises, and then goes another way than with other numbers."""
         self._around.looked_at = False
         if self._around.changed():
@@ -576,7 +577,7 @@ class Recorder:
                 self.raised = self.raised or error  # one array has no element beyond its shape
             raise
 
-    def _look_for_exceptions(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _look_for_exceptions(self, function: Any, args: tuple[Any, ...], kwargs: Params) -> None:
         """Note how floating-point exceptions are treated here, and refuse if one comes that the program may look at."""
         ignored, handled = self._around.differences()
         self.ignored |= ignored
@@ -645,7 +646,7 @@ class Recorder:
         self.scalars.update([x.var.number for x, given in zip(strong, args, strict=True) if x is not given])
         return tuple([self._plain_value(x) if type(x) is Traced else x for x in strong])
 
-    def _dtype_of_floats(self, args: Any) -> np.dtype[Any]:
+    def _dtype_of_floats(self, args: Any) -> NumpyDType:
         """The dtype that Python's floats take among the operands of a ufunc."""
         others = [x.dtype for x in args if hasattr(x, "dtype") and not self._is_weak(x)]
         return np.zeros(0, np.result_type(*others, 0.0)).real.dtype
@@ -707,7 +708,7 @@ class Recorder:
         function: Any,
         method: str,
         args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        kwargs: Params,
         parts: tuple[Any, ...],
         several: bool,
         pure: bool = True,
@@ -801,7 +802,7 @@ class Recorder:
         if type(data) is Traced:
             self.scalars.discard(data.var.number)
 
-    def as_numpy(self, function: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def as_numpy(self, function: Any, method: str, args: tuple[Any, ...], kwargs: Params) -> Any:
         """Have a function of NumPy's recorded as it is. None: it fails, or its results are views, read-only, or no arrays."""
         begin, read, refusal = len(self.calls), len(self.guards), self.refusal
         try:
@@ -829,9 +830,7 @@ class Recorder:
             return None
         return found
 
-    def written_by(
-        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], targets: tuple[Traced, ...]
-    ) -> Any:
+    def written_by(self, function: Any, args: tuple[Any, ...], kwargs: Params, targets: tuple[Traced, ...]) -> Any:
         """What is in arrays that a function of NumPy's wrote into (``out=``, ``**=``), as its other operands are."""
         operands = [x for x in _flat((args, kwargs)) if type(x) in (Traced, ndarray)]
         for target in targets:
@@ -851,7 +850,7 @@ class Recorder:
         dtypes = [x.dtype for x in (*operands, target) if not self._is_weak(x) and hasattr(x, "dtype")]
         return target.dtype.kind in "fiub" and all([dtype == target.dtype for dtype in dtypes])
 
-    def as_operator(self, operation: Callable[..., Any], x: Any, *other: Any) -> Any:
+    def as_operator(self, operation: AnyFunction, x: Any, *other: Any) -> Any:
         """Have an operator recorded as plain code computes it, with scalars and floats where that has some."""
         if not other:
             return operation(self._plain_value(x))
@@ -868,7 +867,7 @@ class Recorder:
             [self.is_scalar(x) if type(x) is Traced else isinstance(x, (int, np.integer)) for x in operands]
         ) and all([x.dtype.kind in "iub" for x in operands if type(x) is Traced])
 
-    def of_integers(self, operation: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+    def of_integers(self, operation: AnyFunction, operands: tuple[Any, ...]) -> Any:
         """Have an operator on integers recorded as it is."""
         found = self.call(*self.rebuilt(operation, operands, {}, ()))
         self.keep_scalar(found)
@@ -889,7 +888,7 @@ class Recorder:
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
-    def row(self, prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
+    def row(self, prim: Primitive, operands: Any, params: Params) -> Any:
         """An operation of ours: the NumPy calls that compute it, or one call of its value."""
         value = prim.value
         if isinstance(value, np.ufunc) and not params:
@@ -916,7 +915,7 @@ class Recorder:
             return self._whole(prim, operands, params)
         return found[0]
 
-    def _as_calls(self, prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
+    def _as_calls(self, prim: Primitive, operands: Any, params: Params) -> Any:
         """Compute a row's value on the values of this level; the result, and where its calls begin. None: it is not possible."""
         begin, outer = len(self.calls), self._row
         refusal, raised = self.refusal, self.raised
@@ -942,12 +941,12 @@ class Recorder:
             return None
         return out, begin
 
-    def _whole(self, prim: Primitive, operands: Any, params: dict[str, Any], pure: bool = True) -> Any:
+    def _whole(self, prim: Primitive, operands: Any, params: Params, pure: bool = True) -> Any:
         return self.call(RowCallable(prim, params), "", tuple(operands), {}, pure, row=prim.name)
 
     # -- reading, drawing --------------------------------------------------------------------------------------------
 
-    def read(self, traced: Traced) -> np.ndarray[Any, Any]:
+    def read(self, traced: Traced) -> NumpyArray:
         """The numbers, for Python: the recording relies on them from here on."""
         if self._inside_row:
             raise _ReadInRow
@@ -966,7 +965,7 @@ class Recorder:
         """Whether random numbers are being drawn, by a call that is repeated."""
         return self._drawing
 
-    def drawn(self, draw: Callable[..., Any], *given: Any) -> Any:
+    def drawn(self, draw: AnyFunction, *given: Any) -> Any:
         """Random numbers of a shape, or of arrays: drawn anew whenever the recording is replayed."""
         self._drawing = True
         try:
@@ -1006,7 +1005,7 @@ class RowCallable:
 
     __slots__ = ("__name__", "params", "prim")
 
-    def __init__(self, prim: Primitive, params: dict[str, Any]) -> None:
+    def __init__(self, prim: Primitive, params: Params) -> None:
         self.prim = prim
         self.params = params
         self.__name__ = prim.name
@@ -1106,7 +1105,7 @@ _AS_CALLS: dict[Any, bool] = {}
 _MOST = 4096
 
 
-def _key(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
+def _key(prim: Primitive, operands: Any, params: Params) -> Any:
     parts: list[Any] = [prim.name]
     for x in operands:
         if type(x) is Traced:
@@ -1149,12 +1148,12 @@ def _flat(x: Any) -> list[Any]:
     return [y for item in x for y in _flat(item)] if type(x) in (tuple, list) else [x]
 
 
-def _lies(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+def _lies(array: NumpyArray) -> tuple[Any, ...]:
     """How an array lies in memory."""
     return array.__array_interface__["data"], array.shape, array.strides, array.dtype
 
 
-def _is_part(array: np.ndarray[Any, Any], base: Any) -> bool:
+def _is_part(array: NumpyArray, base: Any) -> bool:
     """Whether an array is a view of one that has its memory to itself, without gaps."""
     if type(base) is not ndarray or base.base is not None or base.dtype != array.dtype or base.dtype.hasobject:
         return False
@@ -1183,12 +1182,12 @@ def _same(found: Any, expected: Any) -> bool:
     )
 
 
-def laid_alike(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
+def laid_alike(x: NumpyArray, y: NumpyArray) -> bool:
     """Whether two arrays of one shape have the same strides, where that matters."""
     return not x.size or all(a == b or n == 1 for a, b, n in zip(x.strides, y.strides, x.shape, strict=True))
 
 
-def overlaps_itself(x: np.ndarray[Any, Any]) -> bool:
+def overlaps_itself(x: NumpyArray) -> bool:
     """Whether elements of an array may be one place in memory."""
     extent = 0
     for step, length in sorted(zip(map(abs, x.strides), x.shape, strict=True)):
@@ -1199,7 +1198,7 @@ def overlaps_itself(x: np.ndarray[Any, Any]) -> bool:
     return False
 
 
-def same_bits(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
+def same_bits(x: NumpyArray, y: NumpyArray) -> bool:
     """Whether two arrays have one shape, dtype and content, to the sign of a zero; any nan is like any other."""
     if x.shape != y.shape or x.dtype != y.dtype:
         return False
@@ -1272,7 +1271,7 @@ class Traced(ArrayLike):
 
     readable = True
 
-    def read(self) -> np.ndarray[Any, Any]:
+    def read(self) -> NumpyArray:
         return self.recorder.read(self)
 
     @property
@@ -1419,7 +1418,7 @@ class Traced(ArrayLike):
         return (self[i] for i in range(len(self)))
 
 
-def _viewed(x: np.ndarray[Any, Any], dtype: Any) -> Any:
+def _viewed(x: NumpyArray, dtype: Any) -> Any:
     """The same memory as elements of another dtype."""
     return x.view(dtype)
 
@@ -1541,7 +1540,7 @@ _TRIED_PRODUCT = 1 << 16
 
 
 @functools.lru_cache(maxsize=4096)
-def _rounds_alike(dtype: np.dtype[Any], *layouts: tuple[int, ...]) -> bool:
+def _rounds_alike(dtype: NumpyDType, *layouts: tuple[int, ...]) -> bool:
     """Whether ``np.dot`` and ``np.matmul`` of a vector and a matrix round alike: tried with many numbers, and signs of zeros."""
     numbers = np.random.default_rng(0)
     for trial in range(12):
@@ -1558,7 +1557,7 @@ def _rounds_alike(dtype: np.dtype[Any], *layouts: tuple[int, ...]) -> bool:
     return True
 
 
-def _dense(x: np.ndarray[Any, Any]) -> bool:
+def _dense(x: NumpyArray) -> bool:
     return bool(x.flags.forc)
 
 
@@ -1580,7 +1579,7 @@ def _foreign(x: Any) -> bool:
     return any(isinstance(item, (Tensor, ArrayLike)) and type(item) is not Traced for item in x)
 
 
-def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:
+def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
     for x in operands:
         if type(x) is Traced:
             return x.recorder.row(prim, operands, params)

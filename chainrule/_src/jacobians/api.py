@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Real
 from typing import Any, Never
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.tree import tree_leaves, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.jacobians.checking import check as check_terms
 from chainrule._src.jacobians.layouts import SPARSE, blocks, check_dense, matrix
 from chainrule._src.jacobians.operator import operators
@@ -130,7 +130,7 @@ def jacobian(
 
 
 def jacobian_plan(
-    function: Callable[..., Any], x: Any, *, layout: str = "dense", strategy: str | None = None, memory: int = MEMORY
+    function: AnyFunction, x: Any, *, layout: str = "dense", strategy: str | None = None, memory: int = MEMORY
 ) -> Plan:
     """How ``jacobian(function, x, layout=..., strategy=...)`` goes about it, and what other ways would take. Print it.
 
@@ -185,7 +185,7 @@ def _laid_out(
     return tree_unflatten([tree_unflatten(row, trace.inner) for row in blocks(*made)], trace.outer)
 
 
-def _noted(made: Any, trace: JacobianTrace, function: Callable[..., Any], x: Any, memory: int, name: str) -> Any:
+def _noted(made: Any, trace: JacobianTrace, function: AnyFunction, x: Any, memory: int, name: str) -> Any:
     """Jacobians that know where they come from, for who asks how they came about."""
     found = [J for J in tree_leaves(made) if isinstance(J, Jacobian)]
     width = len(trace.variables)
@@ -196,7 +196,7 @@ def _noted(made: Any, trace: JacobianTrace, function: Callable[..., Any], x: Any
 
 
 def hessian(
-    func: Callable[..., Any],
+    func: AnyFunction,
     x: Any = 0,
     *more: Never,
     argnums: int | tuple[int, ...] | None = None,

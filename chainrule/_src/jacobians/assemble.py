@@ -19,13 +19,14 @@ import numpy as np
 
 from chainrule._src.arrays.memory import zeros
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import NumpyArray, NumpyDType
 from chainrule._src.jacobians.ordering import Block, entries_in_order
 from chainrule._src.jacobians.terms import Index, Term, Variable, flat
 from chainrule._src.table.indexing import take_add
 from chainrule._src.tape.dispatch import bind
 
 ndarray = np.ndarray
-Matrix = np.ndarray[Any, Any]
+Matrix = NumpyArray
 
 _NUMBERS = (int, float, complex, np.generic)
 
@@ -38,7 +39,7 @@ def is_plain(terms: Iterable[Term]) -> bool:
     return all([type(term.vals) is ndarray or isinstance(term.vals, _NUMBERS) for term in terms])
 
 
-def dtype_of_terms(terms: Sequence[Term]) -> np.dtype[Any]:
+def dtype_of_terms(terms: Sequence[Term]) -> NumpyDType:
     """What the numbers of terms promote to, where Python's numbers are weak."""
     numbers = [term.vals for term in terms if isinstance(term.vals, (int, float, complex))]
     found = [dtype_of(term.vals) for term in terms if not isinstance(term.vals, (int, float, complex))]
@@ -203,7 +204,7 @@ class EntryPattern:
         return f"<pattern {self.shape[0]} × {self.shape[1]}, {self.nnz} entries>"
 
 
-def _pool(terms: Sequence[Term], dtype: np.dtype[Any]) -> Any:
+def _pool(terms: Sequence[Term], dtype: NumpyDType) -> Any:
     """All numbers of terms in one row, each once."""
     parts = [_cast(flat(np.asarray(v) if isinstance(v, _NUMBERS) else v), dtype) for v in [t.vals for t in terms]]
     if len(parts) == 1:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import unfaced
 from chainrule._src.arrays.tree import tree_leaves, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.jacobians.terms import Term
 from chainrule._src.jacobians.trace import JacobianTrace
 from chainrule._src.messages import errors
@@ -24,7 +25,7 @@ ndarray = np.ndarray
 TOLERANCE = 1e3
 
 
-def of_leaves(trace: JacobianTrace, function: Callable[..., Any], x: Any) -> tuple[Callable[..., Any], list[Any]]:
+def of_leaves(trace: JacobianTrace, function: AnyFunction, x: Any) -> tuple[AnyFunction, list[Any]]:
     """A function of the leaves of ``x`` that returns those of the result, and its arguments."""
 
     def flat(*leaves: Any) -> tuple[Any, ...]:
@@ -35,7 +36,7 @@ def of_leaves(trace: JacobianTrace, function: Callable[..., Any], x: Any) -> tup
     return flat, [p.detach() if isinstance(p, Tensor) else np.asarray(data_of(unfaced(p))) for p in trace.points]
 
 
-def check(trace: JacobianTrace, function: Callable[..., Any], x: Any, found: Sequence[Sequence[list[Term]]]) -> None:
+def check(trace: JacobianTrace, function: AnyFunction, x: Any, found: Sequence[Sequence[list[Term]]]) -> None:
     """Raise if a Jacobian does not give the products that the function's rules give.
 
     Args:

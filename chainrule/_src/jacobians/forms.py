@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import Array, faced
 from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrapped
 from chainrule._src.tape.versions import protected
@@ -69,7 +70,7 @@ class Form:
         parts = self.parts(x if type(x) is Tensor else wrapped(x))
         return tree_unflatten([faced(part, leaf) for part, leaf in zip(parts, self.leaves, strict=True)], self.spec)
 
-    def flat(self, f: Callable[..., Any]) -> Callable[..., Any]:
+    def flat(self, f: AnyFunction) -> AnyFunction:
         """A function of x as a function from vector to vector."""
 
         def function(x: Any, *args: Any) -> Any:
@@ -80,7 +81,7 @@ class Form:
 
         return function
 
-    def scalar(self, f: Callable[..., Any]) -> Callable[..., Any]:
+    def scalar(self, f: AnyFunction) -> AnyFunction:
         """A function of x to a number as a function of a vector."""
         return lambda x, *args: f(self.unpack(x), *args)
 

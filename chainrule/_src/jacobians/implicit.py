@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.tree import tree_flatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.jacobians.forms import Form
 from chainrule._src.jacobians.solution import Equation, solution
 from chainrule._src.transforms.grad import grad
 
-Solver = Callable[[Callable[..., Any], Any], Any]
+Solver = Callable[[AnyFunction, Any], Any]
 
 __all__ = ["custom_fixed_point", "custom_root", "fixed_point", "least_squares", "linear_solve", "minimum", "root"]
 
@@ -21,7 +22,7 @@ __all__ = ["custom_fixed_point", "custom_root", "fixed_point", "least_squares", 
 # -- what users call ---------------------------------------------------------------------------------------------------
 
 
-def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = None, tol: float | None = None) -> Any:
+def root(f: AnyFunction, x0: Any, *args: Any, solver: Solver | None = None, tol: float | None = None) -> Any:
     """x with ``f(x, *args) = 0``, as a function of ``args`` that can be differentiated, in both modes and any number of times.
 
     Args:
@@ -54,9 +55,7 @@ def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = Non
     return solution(form, args, Equation("root", form, form.flat(f), tol), _calling(f, solver))
 
 
-def fixed_point(
-    f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = None, tol: float | None = None
-) -> Any:
+def fixed_point(f: AnyFunction, x0: Any, *args: Any, solver: Solver | None = None, tol: float | None = None) -> Any:
     """x with ``f(x, *args) = x``, as a function of ``args`` that can be differentiated.
 
     Args:
@@ -83,7 +82,7 @@ def fixed_point(
     return solution(form, args, Equation("fixed_point", form, _moved(form.flat(f)), tol), _calling(f, solver))
 
 
-def minimum(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = None, tol: float | None = None) -> Any:
+def minimum(f: AnyFunction, x0: Any, *args: Any, solver: Solver | None = None, tol: float | None = None) -> Any:
     """A local minimum of ``f(x, *args)`` over x, as a function of ``args`` that can be differentiated.
 
     Args:
@@ -113,9 +112,7 @@ def minimum(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = 
     return solution(form, args, Equation("minimum", form, grad(objective), tol, objective), _calling(f, solver))
 
 
-def least_squares(
-    f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = None, tol: float | None = None
-) -> Any:
+def least_squares(f: AnyFunction, x0: Any, *args: Any, solver: Solver | None = None, tol: float | None = None) -> Any:
     """The x that minimises the sum of squares of ``f(x, *args)``, as a function of ``args`` that can be differentiated.
 
     Args:
@@ -147,7 +144,7 @@ def least_squares(
     return solution(form, args, Equation("least_squares", form, grad(half_sum), tol, half_sum), _calling(f, solver))
 
 
-def linear_solve(matvec: Callable[..., Any], b: Any, *args: Any, solver: Solver | None = None) -> Any:
+def linear_solve(matvec: AnyFunction, b: Any, *args: Any, solver: Solver | None = None) -> Any:
     """x with ``matvec(x, *args) = b``, as a function of ``b`` and ``args`` that can be differentiated.
 
     The matrix is never asked for: its entries that exist are found from ``matvec``. (``np.linalg.solve`` takes matrices.)
@@ -183,7 +180,7 @@ def linear_solve(matvec: Callable[..., Any], b: Any, *args: Any, solver: Solver 
     return solution(form, (b, *args), Equation("linear_solve", form, form.flat(left), np.inf), find)
 
 
-def custom_root(f: Callable[..., Any], tol: float | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def custom_root(f: AnyFunction, tol: float | None = None) -> Callable[[AnyFunction], AnyFunction]:
     """Make a solver of ``f(x, *args) = 0`` differentiable: a decorator for ``solver(x0, *args)``.
 
     What the solver does is not recorded. It gets plain arrays, and under ``vmap`` one example at a time.
@@ -203,7 +200,7 @@ def custom_root(f: Callable[..., Any], tol: float | None = None) -> Callable[[Ca
     0.25
     """
 
-    def decorator(solver: Callable[..., Any]) -> Callable[..., Any]:
+    def decorator(solver: AnyFunction) -> AnyFunction:
         @functools.wraps(solver)
         def solve(x0: Any, *args: Any) -> Any:
             form = Form(x0, "x0", "custom_root")
@@ -214,9 +211,7 @@ def custom_root(f: Callable[..., Any], tol: float | None = None) -> Callable[[Ca
     return decorator
 
 
-def custom_fixed_point(
-    f: Callable[..., Any], tol: float | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def custom_fixed_point(f: AnyFunction, tol: float | None = None) -> Callable[[AnyFunction], AnyFunction]:
     """Make a solver of ``f(x, *args) = x`` differentiable: a decorator as :func:`custom_root` is.
 
     >>> import numpy as np
@@ -231,7 +226,7 @@ def custom_fixed_point(
     True
     """
 
-    def decorator(solver: Callable[..., Any]) -> Callable[..., Any]:
+    def decorator(solver: AnyFunction) -> AnyFunction:
         @functools.wraps(solver)
         def solve(x0: Any, *args: Any) -> Any:
             form = Form(x0, "x0", "custom_fixed_point")
@@ -242,11 +237,11 @@ def custom_fixed_point(
     return decorator
 
 
-def _moved(image: Callable[..., Any]) -> Callable[..., Any]:
+def _moved(image: AnyFunction) -> AnyFunction:
     """x - f(x), which is 0 at a fixed point of f."""
     return lambda x, *args: x - image(x, *args)
 
 
-def _calling(f: Callable[..., Any], solver: Solver | None) -> Callable[..., Any] | None:
+def _calling(f: AnyFunction, solver: Solver | None) -> AnyFunction | None:
     """A solver of functions of x alone as one that gets the arguments."""
     return None if solver is None else lambda x0, *args: solver(lambda x: f(x, *args), x0)

@@ -11,6 +11,7 @@ import numpy as np
 
 from chainrule._src.arrays.memory import zeros
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import NumpyDType
 from chainrule._src.jacobians.assemble import Block, add_into, dense, dtype_of_terms, is_plain
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.terms import Term, Variable
@@ -108,7 +109,7 @@ def check_dense(results: Sequence[Any], variables: Sequence[Variable], hstack: b
         check_size(shape_of(y), v.shape, dtype_of(y), largest(memory))
 
 
-def entry_dtype(terms: Terms, y: Any, v: Variable) -> np.dtype[Any]:
+def entry_dtype(terms: Terms, y: Any, v: Variable) -> NumpyDType:
     """Of a Jacobian's entries: that of the value, or complex."""
     kinds = (v.dtype.kind, dtype_of_terms(terms).kind)
     return np.result_type(dtype_of(y), np.complex64) if "c" in kinds else dtype_of(y)

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import Params
 from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.compaction import by_source, dense
 from chainrule._src.jacobians.mixing import (
@@ -494,7 +495,7 @@ _BY_NAME: dict[str, Callable[..., list[Terms]]] = {"cast": _cast, "index_put": M
 # -- cols and vals through views -----------------------------------------------------------------------------
 
 
-def _hashable(params: dict[str, Any]) -> Any:
+def _hashable(params: Params) -> Any:
     """What tells parameters apart; None where that takes a look into arrays."""
     found: list[Any] = []
     for value in params.values():

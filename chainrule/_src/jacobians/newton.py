@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyDType
 from chainrule._src.jacobians.factors import Factors
 
-Vector = np.ndarray[Any, np.dtype[Any]]
+Vector = np.ndarray[Any, NumpyDType]
 STEPS = 100
 HALVINGS = 40
 

@@ -12,6 +12,7 @@ import numpy as np
 from chainrule._src.api.array import unfaced
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction, NumpyDType
 from chainrule._src.jacobians.operands import matched, operand
 from chainrule._src.jacobians.trace import in_memory
 from chainrule._src.messages import errors
@@ -60,7 +61,7 @@ class JacobianOperator:
         y, point = data_of(self.value), data_of(x)
         self.out_shape: Shape = tuple(shape_of(y))
         self.in_shape: Shape = tuple(shape_of(point))
-        self.dtype: np.dtype[Any] = np.result_type(dtype_of(y), dtype_of(point))
+        self.dtype: NumpyDType = np.result_type(dtype_of(y), dtype_of(point))
         self.tensors = isinstance(x, Tensor)
         self._dtypes = dtype_of(y), dtype_of(point)
         zeros = np.zeros(self.out_shape, self._dtypes[0])
@@ -177,7 +178,7 @@ class JacobianOperator:
         return np.moveaxis(operand(vmap(lambda v: product(v)[0])(lead)), 0, -1)
 
 
-def operators(function: Callable[..., Any], x: Any, hstack: bool, create_graph: bool | None = None) -> Any:
+def operators(function: AnyFunction, x: Any, hstack: bool, create_graph: bool | None = None) -> Any:
     """The derivatives of a function of a tree, in the results' tree of the arguments' trees; or all as one operator.
 
     Args:

@@ -22,6 +22,7 @@ import numpy as np
 from chainrule._src.api.array import array_of, unfaced
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.compiling.compiled import Compiled
 from chainrule._src.compiling.recording import Captured
 from chainrule._src.jacobians.assemble import EntryPattern
@@ -48,8 +49,8 @@ class Structure(NamedTuple):
         shape: of the matrix; ``out_shape``, ``in_shape``: of the output and the input.
     """
 
-    indptr: ndarray[Any, Any]
-    indices: ndarray[Any, Any]
+    indptr: NumpyArray
+    indices: NumpyArray
     shape: tuple[int, int]
     out_shape: tuple[int, ...]
     in_shape: tuple[int, ...]
@@ -106,14 +107,14 @@ class Positions:
 
     def __init__(self) -> None:
         self._runs = -1
-        self._known: list[tuple[ndarray[Any, Any], ndarray[Any, Any]]] = []
+        self._known: list[tuple[NumpyArray, NumpyArray]] = []
 
     def note(self, compiled: Compiled, runs: int) -> None:
         """Remember their content; ``runs`` says whether there are other recordings by now."""
         if runs == self._runs:
             return
         self._runs = runs
-        arrays: dict[int, ndarray[Any, Any]] = {}
+        arrays: dict[int, NumpyArray] = {}
         for run in compiled.recordings:
             met = [source.content for source in run.sources.values() if type(source) is Captured]
             arrays.update({id(array): array for array in met if array.dtype.kind in "biu"})
@@ -132,9 +133,7 @@ class PreparedJacobian:
         nnz: how many entries the first one has.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], x: Any, layout: str, hstack: bool, on_change: str, memory: int
-    ) -> None:
+    def __init__(self, function: AnyFunction, x: Any, layout: str, hstack: bool, on_change: str, memory: int) -> None:
         self._point, self._spec = tree_flatten(x)
         self._kinds = [(tuple(shape_of(p)), data_of(unfaced(p)).dtype) for p in self._point]
         self._tensors = any([isinstance(p, Tensor) for p in self._point])
@@ -258,7 +257,7 @@ def _off_tape(x: Any, tensors: bool) -> Any:
 
 
 def _computed(
-    function: Callable[..., Any], tree: Any, several: bool, hstack: bool, memory: int
+    function: AnyFunction, tree: Any, several: bool, hstack: bool, memory: int
 ) -> tuple[list[Structure], TreeSpec, list[Any]]:
     """The blocks' patterns, the outputs' tree, and the entries of each block."""
     x = tuple(tree) if several else tree
@@ -337,7 +336,7 @@ def _dense_maker(block: Structure) -> Callable[[Any], Any]:
 
 
 def prepare_jacobian(
-    function: Callable[..., Any],
+    function: AnyFunction,
     x: Any,
     layout: str = "csr",
     *,

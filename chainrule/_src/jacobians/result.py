@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import NumpyDType
 from chainrule._src.jacobians import assemble, solve, spy
 from chainrule._src.jacobians.assemble import Block, EntryPattern, Sparse, is_plain
 from chainrule._src.jacobians.blocks import Blocks, blocks_of_sparse, blocks_of_terms
@@ -97,7 +98,7 @@ class Jacobian:
         self.terms = (
             [Term(term.source, term.cols, own(term.vals), term.rows) for term in terms] if copy else list(terms)
         )
-        self.dtype: np.dtype[Any] = np.dtype(assemble.dtype_of_terms(self.terms) if dtype is None else dtype)
+        self.dtype: NumpyDType = np.dtype(assemble.dtype_of_terms(self.terms) if dtype is None else dtype)
         self.tensors = tensors
         self.symmetric = symmetric
         self.made_by: Any = None

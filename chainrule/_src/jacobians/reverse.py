@@ -8,13 +8,13 @@ entries other roles, where these axes are those of the output; else they get row
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chainrule._src.api.array import unfaced
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.interpreters.jac import Jac
 from chainrule._src.jacobians.accumulate import Accumulation
 from chainrule._src.jacobians.assemble import add_into, dense, is_plain
@@ -41,7 +41,7 @@ class Transposes(NamedTuple):
 
 
 def transposes(
-    function: Callable[..., Any], args: tuple[Any, ...], variables: list[Variable], limit: int, create_graph: bool
+    function: AnyFunction, args: tuple[Any, ...], variables: list[Variable], limit: int, create_graph: bool
 ) -> list[Transposes]:
     """The transposed Jacobians of each output of ``function(*args)``.
 
@@ -100,7 +100,7 @@ def _dense(rows: Variable, terms: list[Term], variable: Variable) -> Any:
     return J.reshape(shape)
 
 
-def _places_in(J: ndarray[Any, Any], term: Term) -> ndarray[Any, Any]:
+def _places_in(J: NumpyArray, term: Term) -> NumpyArray:
     """The places of the entries of a term of the transpose, as a strided view of the matrix."""
     row, step = J.strides
     cols = term.cols

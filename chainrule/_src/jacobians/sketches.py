@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import Params
 from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.accumulate import MOST_SLOTS
 from chainrule._src.jacobians.compaction import MOST_TERMS, MOST_WITH_ROWS, SMALL
@@ -172,7 +173,7 @@ def _tag(step: JacStep) -> Hashable:
     return step.prim.name, repr(step.params) if _is_short(step.params) else step.seq
 
 
-def _is_short(params: dict[str, Any]) -> bool:
+def _is_short(params: Params) -> bool:
     values = [x for value in params.values() for x in (value if type(value) is tuple else (value,))]
     return all([x is None or x is Ellipsis or isinstance(x, (int, float, str, slice)) for x in values])
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from chainrule._src.api.grad_mode import no_grad
 from chainrule._src.arrays.tree import tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.jacobians.api import jacobian
@@ -62,9 +63,9 @@ class Equation:
         self,
         api: str,
         form: Form,
-        residual: Callable[..., Any],
+        residual: AnyFunction,
         tol: float | None,
-        objective: Callable[..., Any] | None = None,
+        objective: AnyFunction | None = None,
     ) -> None:
         self.api = api
         self.form = form
@@ -245,7 +246,7 @@ def _pulled(ctx: Any, g: Any) -> tuple[Any, ...]:
     return None, None, w if ctx.captures else None, *grads
 
 
-def _in_places(equation: Any, x: Any, operands: list[Any], at: list[int]) -> Callable[..., Any]:
+def _in_places(equation: Any, x: Any, operands: list[Any], at: list[int]) -> AnyFunction:
     """The residual as a function of some of its operands."""
 
     def residual(*some: Any) -> Any:
@@ -267,7 +268,7 @@ def _solve(equation: Any, b: Any, x: Any, operands: list[Any], transposed: bool)
     return attached(LinearSystem(equation, transposed), value, [b, x, *operands])
 
 
-def solution(form: Form, args: tuple[Any, ...], equation: Equation, find: Callable[..., Any] | None) -> Any:
+def solution(form: Form, args: tuple[Any, ...], equation: Equation, find: AnyFunction | None) -> Any:
     """The solution of an equation in the user's containers, attached to what it depends on."""
     arguments = equation.arguments = Arguments(args)
     count = len(form.start)

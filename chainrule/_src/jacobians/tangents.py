@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import NumpyDType
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.terms import Shape, Term, Unstructured, flat
@@ -85,7 +86,7 @@ def _precise(step: JacStep) -> list[Any]:
     return operands
 
 
-def _real_dtype(x: Any) -> np.dtype[Any]:
+def _real_dtype(x: Any) -> NumpyDType:
     return np.empty(0, dtype_of(x)).real.dtype
 
 

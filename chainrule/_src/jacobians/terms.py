@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import NumpyDType
 
 ndarray = np.ndarray
 Index = np.ndarray[Any, np.dtype[np.intp]]
@@ -30,7 +31,7 @@ class Variable:
 
     __slots__ = ("_parts", "cols", "dtype", "seed", "shape", "size", "terms")
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], terms: list[Term] | None = None) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: NumpyDType, terms: list[Term] | None = None) -> None:
         self.shape = shape
         self.size = math.prod(shape)
         self.dtype = dtype

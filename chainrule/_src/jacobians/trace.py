@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from chainrule._src.api.array import faced, unfaced
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.accumulate import Accumulation, steps_of
 from chainrule._src.jacobians.products import resolve
@@ -36,7 +36,7 @@ class Recipe(NamedTuple):
         name: what the result is called, if the program gives it no name.
     """
 
-    function: Callable[..., Any]
+    function: AnyFunction
     x: Any
     output: int
     input: int
@@ -60,9 +60,7 @@ class JacobianTrace:
     strategy: str
 
     @within
-    def __init__(
-        self, function: Callable[..., Any], x: Any, create_graph: bool | None = False, api: str = "jacobian"
-    ) -> None:
+    def __init__(self, function: AnyFunction, x: Any, create_graph: bool | None = False, api: str = "jacobian") -> None:
         self.points, self.inner = tree_flatten(x)
         if not self.points:
             raise errors.jacobian_of_nothing("x", api)

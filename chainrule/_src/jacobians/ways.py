@@ -11,6 +11,7 @@ import numpy as np
 from chainrule._src.api.array import unfaced
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import tree_leaves, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.jacobians import assemble
 from chainrule._src.jacobians.checking import of_leaves
 from chainrule._src.jacobians.colouring import coloured, entries, pattern_of, term_of
@@ -41,7 +42,7 @@ MANY, SMALL = 64, 1 << 15
 
 def terms_of(
     trace: JacobianTrace,
-    function: Callable[..., Any],
+    function: AnyFunction,
     x: Any,
     *,
     api: str,
@@ -82,7 +83,7 @@ def terms_of(
     return _by(VJPS if m <= n or isinstance(why, NoForwardMode) else JVPS, trace, function, x, memory)
 
 
-def terms_to_repeat(trace: JacobianTrace, function: Callable[..., Any], x: Any, *, api: str, memory: int) -> Blocks:
+def terms_to_repeat(trace: JacobianTrace, function: AnyFunction, x: Any, *, api: str, memory: int) -> Blocks:
     """The terms of ``terms_of`` for a plan: in their places are the numbers of products, where repeating these costs less."""
     found = terms_of(trace, function, x, api=api, memory=memory)
     m, n = _size(trace)
@@ -116,7 +117,7 @@ def _in_places(whole: Term, pattern: assemble.EntryPattern) -> Term:
     return Term(whole.source, cols[None], np.reshape(values, (1, -1)), rows)
 
 
-def _by(way: str, trace: JacobianTrace, function: Callable[..., Any], x: Any, memory: int) -> Blocks:
+def _by(way: str, trace: JacobianTrace, function: AnyFunction, x: Any, memory: int) -> Blocks:
     trace.strategy = way
     if way == FORWARD:
         return trace.terms(memory)
@@ -128,7 +129,7 @@ def _by(way: str, trace: JacobianTrace, function: Callable[..., Any], x: Any, me
     return [[[_term_of_columns(next(parts), v, y.shape)] for v in trace.variables] for y in trace.results]
 
 
-def terms_by_colours(trace: JacobianTrace, function: Callable[..., Any], x: Any, sparsity: Any, memory: int) -> Blocks:
+def terms_by_colours(trace: JacobianTrace, function: AnyFunction, x: Any, sparsity: Any, memory: int) -> Blocks:
     """The terms of a Jacobian whose pattern is known: products with few vectors give its entries.
 
     Args:
@@ -178,12 +179,12 @@ def _batch(product: Callable[[Any], Any], like: Any) -> Callable[[Any], Any]:
     return products
 
 
-def _transposes(trace: JacobianTrace, function: Callable[..., Any], x: Any, memory: int) -> list[Transposes]:
+def _transposes(trace: JacobianTrace, function: AnyFunction, x: Any, memory: int) -> list[Transposes]:
     args = x if type(x) is tuple else (x,)
     return transposes(function, args, trace.variables, memory // ITEMSIZE, trace.create_graph)
 
 
-def dense_jacobian(function: Callable[..., Any], x: Any, memory: int) -> Any:
+def dense_jacobian(function: AnyFunction, x: Any, memory: int) -> Any:
     """The dense Jacobian of a large function by its structure; None where products with vectors cost less.
 
     It is None, too, where these do what terms do not: record, count as another transformation's operations.
@@ -223,7 +224,7 @@ def dense_jacobian(function: Callable[..., Any], x: Any, memory: int) -> Any:
     return tree_unflatten(rows, trace.outer)
 
 
-def plan_of(function: Callable[..., Any], x: Any, wants_dense: bool, strategy: str | None, memory: int) -> Plan:
+def plan_of(function: AnyFunction, x: Any, wants_dense: bool, strategy: str | None, memory: int) -> Plan:
     """How the Jacobian of ``function`` at ``x`` is computed."""
     trace = JacobianTrace(function, x)
     m, n = _size(trace)

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
+
 
 class CFunction(NamedTuple):
     """A function's address, and how many bits its integers have."""
@@ -38,7 +40,7 @@ class Lapack(NamedTuple):
     function: Any
     bits: int
 
-    def __call__(self, *arrays: np.ndarray[Any, Any]) -> None:
+    def __call__(self, *arrays: NumpyArray) -> None:
         self.function(*[x.ctypes.data for x in arrays])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from chainrule._src.arrays import dtypes
 from chainrule._src.arrays import gpu as gpus
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.device import check_device, gpu_of
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.dispatch import bind, cast
@@ -23,10 +23,10 @@ from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.tensor import Tensor, wrap
 
 ndarray = np.ndarray
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=AnyFunction)
 
 
-def tensor_of(name: str, x: Any, accepts: str = "biufc") -> Any:
+def tensor_of(name: str, x: object, accepts: str = "biufc") -> Tensor:
     """The operand as a tensor: arrays are wrapped, numbers and the rest refused, and so are other kinds of dtype."""
     if not isinstance(x, Tensor):
         x = operand(name, 0, x)
@@ -55,7 +55,7 @@ def takes_tensors(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
-def axes_of(name: str, dim: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(name: str, dim: Dims, ndim: int) -> tuple[int, ...]:
     """``dim`` as axes counted from the end; None and () are all of them."""
     if dim is None:
         return tuple(range(-ndim, 0))
@@ -70,20 +70,20 @@ def axes_of(name: str, dim: Any, ndim: int) -> tuple[int, ...]:
     return (index - ndim,) if ndim else ()
 
 
-def axis_of(name: str, dim: Any, ndim: int) -> int | None:
+def axis_of(name: str, dim: SupportsIndex, ndim: int) -> int | None:
     """One ``dim`` as an axis counted from the end; None for a 0-d tensor, which has none."""
     index = errors.check_dim(name, dim, ndim)
     return index - ndim if ndim else None
 
 
-def floating(x: Any, dtype: Any = None) -> Any:
+def floating(x: Tensor, dtype: DTypeLike = None) -> Tensor:
     """The tensor in ``dtype``; without one, integers and booleans become the default float."""
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))
     return cast(x, dtypes.default_dtype()) if x.dtype.kind in "iub" else x
 
 
-def summed(x: Any, dtype: Any = None) -> Any:
+def summed(x: Tensor, dtype: DTypeLike = None) -> Tensor:
     """The tensor in the dtype that PyTorch adds and multiplies in: int64 for integers and booleans."""
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))
@@ -138,7 +138,7 @@ def creates(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
-def _on_gpu(gpu: int, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Tensor:
+def _on_gpu(gpu: int, function: AnyFunction, args: Any, kwargs: Params) -> Tensor:
     """What a function makes, on a GPU; it is told which (``device``), or what it made in the computer's memory is moved."""
     requires_grad = kwargs.pop("requires_grad", False)
     made = placed(function(*args, **kwargs, device=gpu), gpu)
@@ -156,7 +156,7 @@ def beside(x: Any, constant: Any) -> Tensor:
     return placed(wrap(constant), None if type(x._raw) is ndarray else gpu_number(x))
 
 
-def numbers_of(x: Tensor) -> np.ndarray[Any, Any] | None:
+def numbers_of(x: Tensor) -> NumpyArray | None:
     """The numbers of a tensor, on whatever device; None where they are several or not known (in a transformation, of Dask)."""
     if is_array(x._raw):
         return x._raw  # type: ignore[no-any-return]

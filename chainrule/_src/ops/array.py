@@ -32,9 +32,10 @@ from chainrule._src.api.array import (
 )
 from chainrule._src.api.operations import at_index, by_protocol, by_ranks, instead
 from chainrule._src.api.ways import by_way, functions_by_way
-from chainrule._src.arrays.any_array import AnyArray, copy_alike
+from chainrule._src.arrays.any_array import copy_alike
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise, products
 from chainrule._src.ops import methods as _methods  # noqa: F401 -- what is made of these here has to be there
@@ -650,7 +651,7 @@ def _of_scalar(x: Array, result: Any) -> Any:
     return result
 
 
-def _method(name: str, function: Any) -> Callable[..., Any]:
+def _method(name: str, function: Any) -> AnyFunction:
     """A method that is NumPy's function with the array in front."""
 
     def method(self: Array, *args: Any, **kwargs: Any) -> Any:
@@ -789,7 +790,7 @@ def tolist(self: Array) -> Any:
     return self._tensor._asked("tolist()").tolist()
 
 
-def _bytes_method(name: str) -> Callable[..., Any]:
+def _bytes_method(name: str) -> AnyFunction:
     def method(self: Array, *args: Any, **kwargs: Any) -> Any:
         return getattr(_plain(self, f"{name}()"), name)(*args, **kwargs)
 
@@ -798,7 +799,7 @@ def _bytes_method(name: str) -> Callable[..., Any]:
     return method
 
 
-def _refused(name: str, fix: str) -> Callable[..., Any]:
+def _refused(name: str, fix: str) -> AnyFunction:
     def method(self: Array, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"x.{name}() is not there for an array that derivatives may be taken of: {fix}")
 

@@ -9,10 +9,10 @@ import numpy as np
 from chainrule._src.api.array import Array
 from chainrule._src.api.declare import op
 from chainrule._src.api.making import make_tensor
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.device import gpu_of
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype, get_default_complex_dtype
 from chainrule._src.arrays.size import Size
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.ops.arguments import creates, new_array, number_in, placed, tensor_of
 from chainrule._src.ops.shaping import _ints
 from chainrule._src.tape.foreign import Foreign
@@ -262,7 +262,7 @@ def logspace(
     return _spaced(np.logspace, start, end, steps, dtype, requires_grad, base=base)
 
 
-def _whole_steps(start: int, end: int, steps: int) -> np.ndarray[Any, Any]:
+def _whole_steps(start: int, end: int, steps: int) -> NumpyArray:
     """Evenly apart from both ends towards the middle, as PyTorch counts integers: what is cut off then is the same."""
     i = np.arange(steps)
     step = (end - start) / (steps - 1) if steps > 1 else 0.0

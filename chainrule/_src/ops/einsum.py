@@ -8,8 +8,8 @@ from typing import Any
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import operand
 from chainrule._src.arrays import promotion
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import summed as widened
 from chainrule._src.ops.products import _expand, _permute, _reshape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
@@ -12,8 +13,8 @@ from chainrule._src.api.declare import op
 from chainrule._src.api.functions import around, binary, general, nary, operand, unary
 from chainrule._src.api.operations import instead
 from chainrule._src.arrays import dtypes, promotion
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
 from chainrule._src.rules.primitive import Primitive
@@ -53,7 +54,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     return sub_(input, _scaled(other, alpha, input))
 
 
-def _functions(*rows: Primitive) -> list[Any]:
+def _functions(*rows: Primitive) -> list[Callable[..., Tensor]]:
     """The rows' own functions, for what is written from them below and in other modules."""
     return [row.function for row in rows]
 
@@ -86,7 +87,7 @@ _clamp_between, _logit = nary(comparison.clamp_between), nary(exponential.logit)
 _complex = binary(arithmetic.complex_)
 
 
-def _divides(row: Primitive) -> Any:
+def _divides(row: Primitive) -> Callable[..., Tensor]:
     """The user's function for a division that keeps integers, where a divisor of 0 has no answer."""
     function = binary(row)
 

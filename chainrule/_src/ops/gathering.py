@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping

@@ -8,8 +8,9 @@ import numpy as np
 
 from chainrule._src.api.array import Array, as_tensors
 from chainrule._src.api.making import to_array
-from chainrule._src.arrays.any_array import AnyArray, is_recorded
+from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.arrays.libraries import is_foreign
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops.shaping import apart
 from chainrule._src.table import indexing as rows

@@ -11,8 +11,9 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import operand
 from chainrule._src.arrays import promotion
-from chainrule._src.arrays.any_array import AnyArray, is_array, lies_within
+from chainrule._src.arrays.any_array import is_array, lies_within
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import placed, takes_tensors, tensor_of
 from chainrule._src.ops.shaping import _ints, apart, expand, reshape, transpose, unsqueeze
@@ -113,7 +114,7 @@ def _check_repeats(counts: Any) -> None:
         raise RuntimeError("repeats must be non-negative integers (int32 or int64)")
 
 
-def repeated(n: int, counts: Any) -> np.ndarray[Any, Any]:
+def repeated(n: int, counts: Any) -> NumpyArray:
     """0 … n − 1, each as often as it counts.
 
     Raises:

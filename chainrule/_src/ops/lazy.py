@@ -15,6 +15,7 @@ import numpy as np
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.api.declare import op
 from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign, in_memory
 from chainrule._src.tape.modes import recording
@@ -92,7 +93,7 @@ def _lazy(x: Any) -> Any:
     return payload if hasattr(payload, "__dask_graph__") else None
 
 
-def _rebuilt(x: Any, finish: Callable[..., Any]) -> Callable[..., Any]:
+def _rebuilt(x: Any, finish: AnyFunction) -> AnyFunction:
     """What puts a result of Dask's in the face of x."""
 
     def rebuild(results: Any, *args: Any, **kwargs: Any) -> Any:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.dtypes import default_dtype
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
 from chainrule._src.ops.elementwise import same_dtype

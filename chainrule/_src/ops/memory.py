@@ -8,6 +8,7 @@ import numpy as np
 
 from chainrule._src.api.declare import OPERATIONS, op
 from chainrule._src.arrays.any_array import is_array
+from chainrule._src.arrays.types import Params
 from chainrule._src.messages import errors
 from chainrule._src.ops import shaping, splitting
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
@@ -83,7 +84,7 @@ def _own_stride(x: Any) -> tuple[int, ...] | None:
     return None if one.flags.c_contiguous else tuple(step // one.itemsize for step in one.strides)
 
 
-def _reaches(x: Any, params: dict[str, Any]) -> bool:
+def _reaches(x: Any, params: Params) -> bool:
     """Whether all elements that a strided view shows are the tensor's own."""
     sizes, strides, offset, own = params["size"], params["stride"], params["offset"], params["x_stride"]
     last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))

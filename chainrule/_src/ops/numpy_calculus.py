@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray, is_array, is_recorded
+from chainrule._src.arrays.any_array import is_array, is_recorded
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray, NumpyDType
 from chainrule._src.ops.numpy_layout import laid_as
 from chainrule._src.ops.numpy_lists import arranged
 from chainrule._src.ops.numpy_reductions import checked_axes, sliced, without_nan
@@ -59,7 +60,7 @@ def weak(x: Any) -> Any:
     return x if type(x) in (int, float, complex) else x.dtype
 
 
-def safely(x: Any, dtype: np.dtype[Any]) -> Any:
+def safely(x: Any, dtype: NumpyDType) -> Any:
     """In a dtype that holds all its values: NumPy's error for complex numbers where real ones are needed."""
     if not np.can_cast(x.dtype, dtype, "safe"):
         raise TypeError(f"Cannot cast array data from {np.dtype(x.dtype)!r} to {dtype!r} according to the rule 'safe'")

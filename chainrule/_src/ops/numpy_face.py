@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import einsum, products
 from chainrule._src.ops.numpy_layout import copied, laid, layout_of, settled_order

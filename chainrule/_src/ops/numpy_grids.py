@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops.numpy_calculus import arraylike, inexact, known, weak
 from chainrule._src.ops.numpy_reductions import checked_axes

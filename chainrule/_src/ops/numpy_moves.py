@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.messages import errors
 from chainrule._src.ops import joining, matrices, shaping, splitting
 from chainrule._src.ops.numpy_layout import in_memory_order, laid, laid_beside, settled_order
@@ -274,7 +274,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> A
     return laid_beside(_padded(array, widths, mode, kwargs), array)
 
 
-def _padded(array: Any, widths: tuple[tuple[int, int], ...], mode: str, kwargs: dict[str, Any]) -> Any:
+def _padded(array: Any, widths: tuple[tuple[int, int], ...], mode: str, kwargs: Params) -> Any:
     n = len(widths)
     if mode == "constant":
         value = kwargs.pop("constant_values", 0)
@@ -475,7 +475,7 @@ for _function in (np.nonzero, np.argwhere, np.flatnonzero, np.digitize, np.isneg
     _plainly(_function)
 
 
-def _inserted_batch(prim: Any, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _inserted_batch(prim: Any, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     return each_example(prim, payloads, batched, size, params) if batched[0] else applied(prim, payloads, params)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops.numpy_calculus import arraylike, boxed, inexact, known, read, safely, take
 from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes, in_order, keeps

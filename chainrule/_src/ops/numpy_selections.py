@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.ops.numpy_calculus import arraylike, boxed, known, read, take
 from chainrule._src.ops.numpy_layout import laid, laid_beside
 from chainrule._src.ops.numpy_reductions import checked_axes, flattened, laid_alike

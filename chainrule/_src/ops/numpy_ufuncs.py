@@ -6,12 +6,12 @@ computed by NumPy itself; the rest is a fold, whose every call is recorded as an
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.messages import errors
 from chainrule._src.ops.numpy_calculus import arraylike, boxed
 from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes, in_front
@@ -22,7 +22,7 @@ from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.protocol import UFUNC_METHODS, UFUNCS, ArrayLike, call_ufunc, on_numbers
 from chainrule._src.tape.tensor import Tensor
 
-Call = Callable[..., Any]
+Call = AnyFunction
 
 
 def _like(method: Call, a: Any, *args: Any, **options: Any) -> Any:
@@ -42,7 +42,7 @@ def _reduce(ufunc: np.ufunc) -> Call:
     ) -> Any:
         a = arraylike(a)
         keep = keepdims is not NOTHING and bool(keepdims)
-        options: dict[str, Any] = {} if initial is NOTHING else {"initial": None if initial is None else 1}
+        options: Params = {} if initial is NOTHING else {"initial": None if initial is None else 1}
         masked = where is not True
         if masked:
             options["where"] = np.ones(shape_of(arraylike(where)), bool)

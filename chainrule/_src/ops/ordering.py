@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import axis_of, beside, floating, summed, tensor_of
 from chainrule._src.ops.reductions import any as any_
@@ -130,7 +131,7 @@ BLENDS = {
 }
 
 
-def checked_levels(name: str, x: Any, q: Any, interpolation: str) -> np.ndarray[Any, Any]:
+def checked_levels(name: str, x: Any, q: Any, interpolation: str) -> NumpyArray:
     """The levels of a quantile as a vector or number, after checking them."""
     if interpolation not in BLENDS:
         raise RuntimeError(

@@ -10,8 +10,8 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import new, operand
 from chainrule._src.api.operations import by_ranks
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import takes_tensors, tensor_of

@@ -16,6 +16,7 @@ from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.device import device as as_device
 from chainrule._src.arrays.device import gpu_of
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.primal import WithPrimal
 from chainrule._src.interpreters.traced import Traced, Unrecordable
@@ -203,7 +204,7 @@ def _floats(
     return _drawn(shape, draw)
 
 
-def _source(method: str, generator: Generator | None, gpu: int | None) -> Callable[..., Any]:
+def _source(method: str, generator: Generator | None, gpu: int | None) -> AnyFunction:
     """A method of NumPy's generator of random numbers, or of that of a GPU."""
     if gpu is None:
         return getattr(_rng(generator), method)  # type: ignore[no-any-return]
@@ -332,7 +333,7 @@ def normal(
     return _sampled(noise * _plain(std) + _plain(mean), mean, std)
 
 
-def _drawn_from(name: str, draw: Callable[..., Any], *parameters: Tensor) -> Any:
+def _drawn_from(name: str, draw: AnyFunction, *parameters: Tensor) -> Any:
     """``draw(*arrays)``, of numbers that depend on parameters: for all examples of the vmaps around in one call."""
     if LOCAL.recorder is not None and all(type(x.detach()._raw) in (Traced, np.ndarray) for x in parameters):
         return LOCAL.recorder.drawn(draw, *[x.detach()._raw for x in parameters])

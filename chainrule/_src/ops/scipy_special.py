@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.ops import incomplete
 from chainrule._src.rules.kinds import elementwise
 from chainrule._src.rules.primitive import TABLE, unsupported

@@ -8,6 +8,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
+from chainrule._src.arrays.types import Params
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import beside, takes_tensors, tensor_of
 from chainrule._src.table import indexing as rows
@@ -56,7 +57,7 @@ def unique(
     x = tensor_of("unique", input)
     _check_entries("unique", x, dim)
     recorded = x._edge is not None
-    options: dict[str, Any] = {"return_inverse": return_inverse, "return_counts": return_counts, "axis": dim}
+    options: Params = {"return_inverse": return_inverse, "return_counts": return_counts, "axis": dim}
     found: Any = np.unique(x._concrete("unique()"), return_index=recorded, equal_nan=False, **options)
     values, *others = found if isinstance(found, tuple) else (found,)
     result = _chosen(x, others.pop(0), dim) if recorded else beside(x, values)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.rules.contract import contraction_value, merge_batch_into_gemm
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def reshape(x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape) if type(x) is ndarray else np.reshape(x, shape)
 
 
-def batch_elementwise(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def batch_elementwise(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     """Elementwise: give the batched operands one rank, so that their batch axes meet under broadcasting."""
     if len(payloads) == 1:
         return applied(prim, payloads, params)
@@ -45,7 +46,7 @@ def with_axes(x: Any, n: int) -> Any:
     return reshape(x, (shape[0], *(1,) * n, *shape[1:]))
 
 
-def applied(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
+def applied(prim: Primitive, operands: Any, params: Params) -> Any:
     """The operation itself, without the question of who handles it where all operands are arrays."""
     for x in operands:
         if type(x) is not ndarray:
@@ -53,21 +54,21 @@ def applied(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
     return prim.value(*operands, **params)
 
 
-def batch_leading(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def batch_leading(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     """Operations that treat extra leading axes alike in every operand: give the axis to the operands without it."""
     if len(payloads) > 1:
         payloads = [p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True)]
     return applied(prim, payloads, params)
 
 
-def batch_parameters(**under_batch: Callable[[Any, int], Any]) -> Callable[..., Any]:
+def batch_parameters(**under_batch: Callable[[Any, int], Any]) -> AnyFunction:
     """A rule for rows of one operand: the row itself, with parameters that know of the batch axis in front.
 
     Args:
         under_batch: for such a parameter ``(parameter, size) -> parameter``.
     """
 
-    def batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    def batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
         return prim(*payloads, **{k: under_batch[k](v, size) if k in under_batch else v for k, v in params.items()})
 
     return batch
@@ -78,7 +79,7 @@ def in_front(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return (size, *shape)
 
 
-def each_example(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def each_example(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     """Operations of which nothing is known: one example after the other."""
 
     def run(examples: list[Any]) -> Any:
@@ -100,7 +101,7 @@ def broadcast_batch(x: Any, size: int) -> Any:
     return np.broadcast_to(x, (size, *shape_of(x)))
 
 
-def batch_contraction(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def batch_contraction(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     """Contractions: one product of two matrices, where one operand is plain; else a stack of products.
 
     In the stack the operands' own batch axes broadcast, so only a shared rank has to be made.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.rules.batching import batch_elementwise
 from chainrule._src.rules.primitive import Primitive, Rule, TableError, refuse, register, unsupported
 from chainrule._src.rules.rules import add_terms, compile_rule, environment, is_identity, read, unbroadcast
@@ -137,8 +137,8 @@ def _crossed(prim: Primitive) -> bool:
 
 def _elementwise_jvp(
     prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Any], jvp: Mapping[str, Any]
-) -> Callable[..., Any]:
-    def rule(operands: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+) -> AnyFunction:
+    def rule(operands: Any, tangents: Any, out: Any, params: Params) -> Any:
         env = environment(prim, operands, out, params)
         terms = []
         for operand, t in zip(prim.operands, tangents, strict=True):
@@ -160,8 +160,8 @@ def _elementwise_jvp(
 
 
 def elementwise(
-    ufunc: Callable[..., Any] | None = None, *, d: Any = None, vjp: Any = None, jvp: Any = None, **options: Any
-) -> Callable[[Callable[..., Any]], Primitive]:
+    ufunc: AnyFunction | None = None, *, d: Any = None, vjp: Any = None, jvp: Any = None, **options: Any
+) -> Callable[[AnyFunction], Primitive]:
     """Declare an operation whose output element depends on the same element of each operand (after broadcasting).
 
     Args:
@@ -176,7 +176,7 @@ def elementwise(
             from which sample inputs are drawn; ``samples``: the parameters to check the row with, as a list of dicts.
     """
 
-    def declare(function: Callable[..., Any]) -> Primitive:
+    def declare(function: AnyFunction) -> Primitive:
         prim = Primitive(function, "elementwise", ufunc=ufunc, structure="diagonal", **options)
         cells = {"d": prim.for_each_operand(d), "vjp": prim.for_each_operand(vjp), "jvp": prim.for_each_operand(jvp)}
         _fill(prim, **cells)

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.rules.batching import batch_contraction, batch_leading
 from chainrule._src.rules.contract import contraction_value, cotangent_subscripts, formula_of
 from chainrule._src.rules.elementwise import elementwise
@@ -98,10 +98,10 @@ def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
     return nary
 
 
-def _linear_jvp(prim: Primitive) -> Callable[..., Any]:
+def _linear_jvp(prim: Primitive) -> AnyFunction:
     """The derivative of a linear map is the map: apply it to the tangents (zeros where there is none)."""
 
-    def rule(operands: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+    def rule(operands: Any, tangents: Any, out: Any, params: Params) -> Any:
         if all(t is None for t in tangents):
             return None
         moved = [
@@ -121,11 +121,11 @@ def linear(
     *,
     transpose: Any,
     formula: Any = None,
-    value: Callable[..., Any] | None = None,
-    batch: Callable[..., Any] | None = None,
-    jvp: Callable[..., Any] | None = None,
+    value: AnyFunction | None = None,
+    batch: AnyFunction | None = None,
+    jvp: AnyFunction | None = None,
     **options: Any,
-) -> Callable[[Callable[..., Any]], Primitive]:
+) -> Callable[[AnyFunction], Primitive]:
     """Declare an operation that is linear in its differentiable operands (jointly, where there are several).
 
     Args:
@@ -135,7 +135,7 @@ def linear(
         batch: the batching rule; without it the value must accept extra leading axes (axes counted from the end).
     """
 
-    def declare(function: Callable[..., Any]) -> Primitive:
+    def declare(function: AnyFunction) -> Primitive:
         prim = Primitive(function, "linear", value=value, formula=formula, **options)
         rules = prim.for_each_operand(transpose)
         prim.set_vjps(rules)
@@ -151,14 +151,14 @@ def linear(
 
 
 def contraction(
-    subscripts: str, *, value: Callable[..., Any] | None = None, **options: Any
-) -> Callable[[Callable[..., Any]], Primitive]:
+    subscripts: str, *, value: AnyFunction | None = None, **options: Any
+) -> Callable[[AnyFunction], Primitive]:
     """Declare a product of two operands summed over shared subscripts, as in ``@contraction("ik,kj->ij")``.
 
     The operation must accept extra leading axes, which broadcast (as in ``np.matmul``).
     """
 
-    def declare(function: Callable[..., Any]) -> Primitive:
+    def declare(function: AnyFunction) -> Primitive:
         prim = Primitive(
             function, "contraction", value=value or contraction_value(subscripts), structure=subscripts, **options
         )
@@ -189,10 +189,10 @@ def _contraction_pullback(to_left: Rule, to_right: Rule) -> Callable[..., tuple[
     return pullback
 
 
-def _multilinear_jvp(prim: Primitive) -> Callable[..., Any]:
+def _multilinear_jvp(prim: Primitive) -> AnyFunction:
     """What is linear in each operand alone, of each tangent beside the other operands."""
 
-    def rule(operands: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+    def rule(operands: Any, tangents: Any, out: Any, params: Params) -> Any:
         terms = [prim(*operands[:i], t, *operands[i + 1 :], **params) for i, t in enumerate(tangents) if t is not None]
         return add_terms(terms, out) if terms else None
 
@@ -205,11 +205,11 @@ def opaque(
     jvp: Any = None,
     shared: Mapping[str, Rule] | None = None,
     formula: Any = None,
-    value: Callable[..., Any] | None = None,
-    batch: Callable[..., Any] | None = None,
+    value: AnyFunction | None = None,
+    batch: AnyFunction | None = None,
     multilinear: bool = False,
     **options: Any,
-) -> Callable[[Callable[..., Any]], Primitive]:
+) -> Callable[[AnyFunction], Primitive]:
     """Declare an operation whose rules are written by hand.
 
     Args:
@@ -220,7 +220,7 @@ def opaque(
         batch: the batching rule; without it the value must accept extra leading axes.
     """
 
-    def declare(function: Callable[..., Any]) -> Primitive:
+    def declare(function: AnyFunction) -> Primitive:
         prim = Primitive(function, "opaque", value=value, formula=formula, **options)
         rules = prim.for_each_operand(vjp)
         prim.set_vjps(rules, shared=shared)
@@ -243,8 +243,8 @@ def opaque(
     return declare
 
 
-def _opaque_jvp(prim: Primitive, rules: Mapping[str, Any]) -> Callable[..., Any]:
-    def rule(operands: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+def _opaque_jvp(prim: Primitive, rules: Mapping[str, Any]) -> AnyFunction:
+    def rule(operands: Any, tangents: Any, out: Any, params: Params) -> Any:
         env = environment(prim, operands, out, params)
         terms = []
         for operand, t in zip(prim.operands, tangents, strict=True):
@@ -267,11 +267,11 @@ def _opaque_jvp(prim: Primitive, rules: Mapping[str, Any]) -> Callable[..., Any]
 
 
 def discrete(
-    *, value: Callable[..., Any] | None = None, batch: Callable[..., Any] | None = None, **options: Any
-) -> Callable[[Callable[..., Any]], Primitive]:
+    *, value: AnyFunction | None = None, batch: AnyFunction | None = None, **options: Any
+) -> Callable[[AnyFunction], Primitive]:
     """Declare an operation whose results are integers or booleans: no gradient passes through it."""
 
-    def declare(function: Callable[..., Any]) -> Primitive:
+    def declare(function: AnyFunction) -> Primitive:
         prim = Primitive(function, "discrete", value=value, structure="zero", **options)
         prim.differentiable = False
         prim.batch = batch or batch_leading

@@ -24,10 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.rule_text import partial_text, vjp_text
 
-Rule = Callable[..., Any]
+Rule = AnyFunction
 
 
 def call(*operands: Any, **params: Any) -> dict[str, Any]:
@@ -115,16 +116,16 @@ class Primitive:
     )  # fmt: skip
 
     _frozen: bool
-    bind: Callable[..., Any]  # set by dispatch, which knows the interpreters
+    bind: AnyFunction  # set by dispatch, which knows the interpreters
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: AnyFunction,
         kind: str,
         *,
         name: str = "",
         doc: str = "",
-        value: Callable[..., Any] | None = None,
+        value: AnyFunction | None = None,
         ufunc: Any = None,
         outputs: Sequence[str] = ("out",),
         aliases: Mapping[str, str] | None = None,
@@ -183,11 +184,11 @@ class Primitive:
         self.save_from: tuple[int, ...] = ()
         self.needs_avals = False
         self.differentiable = True
-        self.declared: tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]] | None = None
-        self.function: Callable[..., Any] = None  # type: ignore[assignment]  # as users call it: filled by `op`
-        self.jvp: Callable[..., Any] | None = None
-        self.batch: Callable[..., Any] | None = None
-        self.pullback: Callable[..., Any] | None = None
+        self.declared: tuple[AnyFunction, AnyFunction, dict[str, Any]] | None = None
+        self.function: AnyFunction = None  # type: ignore[assignment]  # as users call it: filled by `op`
+        self.jvp: AnyFunction | None = None
+        self.batch: AnyFunction | None = None
+        self.pullback: AnyFunction | None = None
         names = {"x": "self", "y": "other", "out": "result"}
         names.update(aliases or {})
         self.aliases = names
@@ -232,7 +233,7 @@ class Primitive:
             raise TypeError(f"row {self.name} belongs to a function of yours and cannot be copied or pickled")
         return (_find, (self.name,))
 
-    def node_name(self, params: dict[str, Any], node: Any = None) -> str:
+    def node_name(self, params: Params, node: Any = None) -> str:
         """``ExpBackward0``; a row's ``naming`` reads the parameters, or the parameters and the node."""
         if self.naming is None:
             return f"{camel(self.name)}Backward{self.overloads[self.number_among(node)] if self.overloads else 0}"
@@ -318,7 +319,7 @@ def register(prim: Primitive) -> Primitive:
     return prim
 
 
-def refuse(prim: Primitive, column: str, cell: unsupported) -> Callable[..., Any]:
+def refuse(prim: Primitive, column: str, cell: unsupported) -> AnyFunction:
     """What stands in a column whose cell is ``unsupported``: a function that raises with the reason."""
 
     def raise_unsupported(*args: Any, **kwargs: Any) -> Any:

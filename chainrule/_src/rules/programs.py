@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.types import AnyFunction, NumpyDType, Params
 from chainrule._src.rules.primitive import Primitive
 
 ndarray = np.ndarray
@@ -87,7 +88,7 @@ FULL, ROWS, DROPPED = range(3)
 class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
     """A value of a program: it stands for an array and notes what is done with it."""
 
-    def __init__(self, program: LoopProgram, number: int, dtype: np.dtype[Any], axes: int = FULL) -> None:
+    def __init__(self, program: LoopProgram, number: int, dtype: NumpyDType, axes: int = FULL) -> None:
         self.program, self.number, self.dtype, self.axes = program, number, dtype, axes
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Symbol:
@@ -177,7 +178,7 @@ class LoopProgram:
     how many elements it serves. The form of a step is "", or how it goes along the last axis: "add", "maximum", "rows".
     """
 
-    def __init__(self, dtype: np.dtype[Any], recorded: bool) -> None:
+    def __init__(self, dtype: NumpyDType, recorded: bool) -> None:
         self.dtype = dtype
         self.recorded = recorded
         self.steps: list[tuple[Any, int, tuple[int, ...], int, str]] = []
@@ -244,14 +245,14 @@ class LoopProgram:
             "where " + dtype.char, 0, (mask.number, self._operand(x, dtype), self._operand(y, dtype)), dtype
         )
 
-    def cast(self, x: Symbol, to: np.dtype[Any]) -> Symbol:
+    def cast(self, x: Symbol, to: NumpyDType) -> Symbol:
         if x.dtype == to:
             return x
         if (x.dtype, to) not in _CASTS or self.recorded:
             raise Untraceable
         return self._step(_CASTS[x.dtype, to], 0, (x.number,), to, x.axes)
 
-    def _operand(self, x: Any, to: np.dtype[Any]) -> int:
+    def _operand(self, x: Any, to: NumpyDType) -> int:
         if isinstance(x, Symbol):
             return self.cast(x, to).number
         if to != self.dtype:
@@ -267,7 +268,7 @@ class LoopProgram:
         return INPUTS + len(self.constants) - 1
 
     def _step(
-        self, what: Any, index: int, operands: tuple[int, ...], dtype: np.dtype[Any], axes: int = FULL, form: str = ""
+        self, what: Any, index: int, operands: tuple[int, ...], dtype: NumpyDType, axes: int = FULL, form: str = ""
     ) -> Symbol:
         if len(self.steps) == STEPS or dtype not in (*KINDS, _MASK):
             raise Untraceable
@@ -307,7 +308,7 @@ class LoopProgram:
 class _NodeReads:
     """What a pullback reads of a node."""
 
-    def __init__(self, params: dict[str, Any], in_avals: Any) -> None:
+    def __init__(self, params: Params, in_avals: Any) -> None:
         self.params = params
         self.in_avals = in_avals
 
@@ -318,7 +319,7 @@ _SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-3, np.inf, -np.inf, np.nan,
 _ANY = (0.45, 1.7, -0.6, 2.25)  # for numbers that stand for any
 
 
-def _samples(dtype: np.dtype[Any], count: int) -> list[Any]:
+def _samples(dtype: NumpyDType, count: int) -> list[Any]:
     """Arrays in which the special numbers meet each other: all pairs of the first two, and many more of the others."""
     places = np.arange(len(_SPECIAL) ** 2)
     steps = [
@@ -363,7 +364,7 @@ class _Inputs:
     """
 
     def __init__(
-        self, program: LoopProgram, numbers: tuple[Any, ...], masks: int, params: dict[str, Any], general: bool
+        self, program: LoopProgram, numbers: tuple[Any, ...], masks: int, params: Params, general: bool
     ) -> None:
         with np.errstate(all="ignore"):
             samples = _samples(program.dtype, len(numbers))
@@ -387,7 +388,7 @@ class _Inputs:
                 self.params[name], self.sample_params[name] = self.stand_ins[at], self.samples[at]
                 at += 1
 
-    def agree(self, program: LoopProgram, value: Callable[..., Any]) -> bool:
+    def agree(self, program: LoopProgram, value: AnyFunction) -> bool:
         """Whether a program gives what a function does, on the samples."""
         with np.errstate(all="ignore"):
             return _agree(value(*self.samples[self.operands], **self.sample_params), program.run(self.samples))
@@ -403,7 +404,7 @@ def _which(numbers: tuple[Any, ...], general: bool) -> tuple[Any, ...]:
 
 
 def trace_value(
-    prim: Primitive, kind: int, numbers: tuple[Any, ...], masks: int, params: dict[str, Any]
+    prim: Primitive, kind: int, numbers: tuple[Any, ...], masks: int, params: Params
 ) -> tuple[Any, ...] | None:
     """The value of an elementwise row as a program; None if it is none.
 
@@ -424,10 +425,10 @@ def trace_value(
 
 def _value(
     prim: Primitive,
-    dtype: np.dtype[Any],
+    dtype: NumpyDType,
     numbers: tuple[Any, ...],
     masks: int,
-    params: dict[str, Any],
+    params: Params,
     general: bool,
 ) -> tuple[Any, ...]:
     if prim.variadic or len(numbers) > INPUTS:
@@ -448,7 +449,7 @@ def trace_rule(
     recorded: bool,
     numbers: tuple[Any, ...],
     masks: int,
-    params: dict[str, Any],
+    params: Params,
 ) -> tuple[Any, ...] | None:
     """An elementwise row's rule for one operand as a program; None if it is none.
 
@@ -473,12 +474,12 @@ def trace_rule(
 def _rule(
     prim: Primitive,
     operand: int,
-    dtype: np.dtype[Any],
+    dtype: NumpyDType,
     broadcast: bool,
     recorded: bool,
     numbers: tuple[Any, ...],
     masks: int,
-    params: dict[str, Any],
+    params: Params,
     general: bool,
 ) -> tuple[Any, ...]:
     if prim.shared is not None or prim.variadic or prim.pullback is None or len(numbers) > INPUTS:

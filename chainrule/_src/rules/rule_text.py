@@ -11,6 +11,8 @@ import linecache
 from collections.abc import Callable
 from typing import Any
 
+from chainrule._src.arrays.types import AnyFunction
+
 #: What rules call for speed, or to be right at the edges of their domain, and what it comes to. Capitals stand for any
 #: expression, the same one where they are the same.
 _SPELLINGS = [
@@ -35,7 +37,7 @@ _SPELLINGS = [
 ]
 
 
-def expression_of(rule: Callable[..., Any]) -> ast.expr | None:
+def expression_of(rule: AnyFunction) -> ast.expr | None:
     """What a rule of one expression returns; None without its source, or where it takes several statements."""
     code = rule.__code__
     if code.co_freevars:  # names that only the rule knows
@@ -72,7 +74,7 @@ def _is_docstring(statement: ast.stmt) -> bool:
 
 
 def vjp_text(
-    rule: Callable[..., Any], params: tuple[str, ...] = (), shared: tuple[str, Callable[..., Any]] | None = None
+    rule: AnyFunction, params: tuple[str, ...] = (), shared: tuple[str, AnyFunction] | None = None
 ) -> str | None:
     """A VJP, as text.
 
@@ -107,7 +109,7 @@ def _scaled(node: ast.expr, g: ast.expr) -> ast.expr:
     return g if isinstance(node, ast.Constant) and node.value == 1 else ast.BinOp(g, ast.Mult(), node)
 
 
-def _written(node: ast.expr, rule: Callable[..., Any], form: Callable[[ast.expr], ast.expr] = lambda node: node) -> str:
+def _written(node: ast.expr, rule: AnyFunction, form: Callable[[ast.expr], ast.expr] = lambda node: node) -> str:
     copied = ast.parse(ast.unparse(node), mode="eval").body
     return ast.unparse(_Spelling().visit(form(_Constants(rule).visit(copied))))
 
@@ -115,7 +117,7 @@ def _written(node: ast.expr, rule: Callable[..., Any], form: Callable[[ast.expr]
 class _Constants(ast.NodeTransformer):
     """Numbers that a module has named, as the module computes them."""
 
-    def __init__(self, rule: Callable[..., Any]) -> None:
+    def __init__(self, rule: AnyFunction) -> None:
         self.values = rule.__globals__
         self.file = rule.__code__.co_filename
 

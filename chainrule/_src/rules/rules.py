@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import NumpyDType, Params
 from chainrule._src.rules.primitive import Primitive, Rule, argument_names, code_of
 from chainrule._src.rules.sums import added
 
 _REAL = np.dtype(float)
 
 
-def unbroadcast(g: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def unbroadcast(g: Any, shape: tuple[int, ...], dtype: NumpyDType) -> Any:
     """Undo what an operation did to fit its operand in: sum over broadcast axes, take the real part, cast back."""
     data = getattr(g, "_raw", g)  # a tensor's own attributes are slower
     have = data.shape
@@ -86,7 +87,7 @@ def _compiled(expression: str) -> Callable[[Rule], Callable[[Any, Any, tuple[Any
     return eval(compile(f"lambda rule: lambda node, g, saved: {expression}", __file__, "eval"))  # type: ignore[no-any-return]
 
 
-def environment(prim: Primitive, operands: Any, out: Any, params: dict[str, Any]) -> dict[str, Any]:
+def environment(prim: Primitive, operands: Any, out: Any, params: Params) -> dict[str, Any]:
     env = dict(zip(prim.operands, operands, strict=False))
     if len(prim.outputs) > 1:
         env.update(zip(prim.outputs, out, strict=True))

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.table.indexing import getitem, index, index_put, places, scatter, scatter_add, take
 from chainrule._src.table.shape import laid_along, slowest_first
 from chainrule._src.tape.foreign import innermost

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.kinds import elementwise
 from chainrule._src.tape.foreign import divisor
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.batching import batch_elementwise
 from chainrule._src.rules.kinds import discrete, elementwise
 from chainrule._src.rules.primitive import Primitive

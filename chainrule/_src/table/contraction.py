@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.rules.batching import reshape, with_axes
 from chainrule._src.rules.contract import dotted
 from chainrule._src.rules.kinds import call, contraction, opaque
@@ -60,7 +60,7 @@ def _tall(x: AnyArray, y: AnyArray) -> Any:
     return reshape(dotted(_flat(x), y), shape)
 
 
-def _tall_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _tall_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     x, y = payloads
     if not batched[1]:
         return prim(x, y)

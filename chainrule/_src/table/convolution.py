@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.rules.batching import broadcast_batch, reshape
 from chainrule._src.rules.kinds import call, linear, opaque
 from chainrule._src.rules.primitive import Primitive
@@ -163,14 +163,14 @@ def _as_channels(x: Any, batched: bool, size: int) -> Any:
     return reshape(x, (shape[0], shape[1] * shape[2], *shape[3:]))
 
 
-def _none(prim: Primitive, payloads: Any, batched: Any, params: dict[str, Any]) -> Any:
+def _none(prim: Primitive, payloads: Any, batched: Any, params: Params) -> Any:
     """No results, of the shape that one would have."""
     one = [np.zeros(shape_of(p)[b:], p.dtype) for p, b in zip(payloads, batched, strict=True)]
     out = prim.value(*one, **params)
     return np.zeros((0, *out.shape), out.dtype)
 
 
-def _batched(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _batched(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     """Examples of one weight are more examples; weights that differ are groups that differ."""
     if not size:
         return _none(prim, payloads, batched, params)
@@ -184,7 +184,7 @@ def _batched(prim: Primitive, payloads: Any, batched: Any, size: int, params: di
     return np.moveaxis(reshape(out, (n, size, channels // size, *rest)), 1, 0)
 
 
-def _batched_weight(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _batched_weight(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     if not size:
         return _none(prim, payloads, batched, params)
     x, y = (_as_channels(p, b, size) for p, b in zip(payloads, batched, strict=True))
@@ -333,7 +333,7 @@ def convolution_weight(x, y, *, kernel, stride, padding, dilation, groups):
 # -- blocks ----------------------------------------------------------------------------------------------------------
 
 
-def _examples_first(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _examples_first(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     (x,) = payloads
     out = prim(_as_examples(x), **params)
     return reshape(out, (size, shape_of(x)[1], *shape_of(out)[1:]))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.rules.kinds import opaque
 from chainrule._src.rules.rules import conjugate
 
@@ -35,7 +36,7 @@ def curve_at(x, *, curve, order, ndim):
     return derivative_at(curve, np.asarray(x), order)
 
 
-def derivative_at(curve: Any, x: ndarray[Any, Any], order: int) -> Any:
+def derivative_at(curve: Any, x: NumpyArray, order: int) -> Any:
     """A derivative (or, with a negative order, an antiderivative) of an interpolant of SciPy's, at points."""
     if order < 0:
         return curve.antiderivative(-order)(x)

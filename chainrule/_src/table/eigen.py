@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray, is_array
+from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import call, opaque
 from chainrule._src.table.decompositions import _as_diagonal, _diagonal, _did_not_converge, _gaps, _off

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.arrays.any_array import AnyArray, is_recorded
+from chainrule._src.arrays.any_array import is_recorded
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.kinds import discrete, elementwise
 
 _LN2 = float(np.log(2))

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.rules.kinds import call, linear
 
 raw = np.fft
@@ -34,7 +34,7 @@ def multiplicity(n: int, axis: int) -> Any:
     return times
 
 
-def _name(params: dict[str, Any], node: Any) -> str:
+def _name(params: Params, node: Any) -> str:
     real = node is not None and node.in_avals is not None and node.in_avals[0][1].kind == "f"
     return "FftR2CBackward0" if real else "FftC2CBackward0"
 

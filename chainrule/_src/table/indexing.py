@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray, is_array, is_recorded
+from chainrule._src.arrays.any_array import is_array, is_recorded
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray, NumpyArray, Params
 from chainrule._src.rules.batching import batch_parameters, broadcast_batch, in_front
 from chainrule._src.rules.kinds import call, linear, unbroadcast
 from chainrule._src.rules.primitive import Primitive
@@ -97,7 +98,7 @@ def _unique(index: tuple[Any, ...]) -> bool:
     return all(i.dtype == bool for i in index if isinstance(i, ndarray))
 
 
-def _array_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _array_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     """An index may move the axes it indexes to the front, so the batch axis goes last, where no index reaches it."""
     params = dict(params)
     payloads = [p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True)]
@@ -146,7 +147,7 @@ def _along_one_axis(x: AnyArray, index: tuple[Any, ...]) -> Any:
 _FULL = slice(None)
 
 
-def _first_alone(x: ndarray[Any, Any], index: tuple[Any, ...]) -> bool:
+def _first_alone(x: NumpyArray, index: tuple[Any, ...]) -> bool:
     """Whether an index is one of the first axis alone, of an array in rows: then NumPy's result lies in rows, too."""
     return x.flags.c_contiguous and is_array(index[0]) and not any(is_array(item) for item in index[1:])
 
@@ -361,7 +362,7 @@ class Outside(NamedTuple):
     def __call__(self, index: Any) -> Any:
         return np.asarray(bool(index.size) and (int(index.max()) >= self.n or int(index.min()) < self.low))
 
-    def error(self, numbers: np.ndarray[Any, Any], axis: int) -> IndexError:
+    def error(self, numbers: NumpyArray, axis: int) -> IndexError:
         first = numbers[(numbers < self.low) | (numbers >= self.n)].flat[0]
         return IndexError(f"index {first} is out of bounds for dimension {axis} with size {self.n}")
 
@@ -376,7 +377,7 @@ class _FromFront(NamedTuple):
         return places(np.asarray(index), self.n, self.axis)
 
 
-def _take_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _take_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     x, index = payloads
     axis = params["axis"]
     if not batched[1]:
@@ -413,7 +414,7 @@ def take(x, index, *, axis):
     return chosen(x, index, axis) if is_foreign_index(index) else np.take(x, index, axis=axis)
 
 
-def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     g, index = payloads
     axis, length = params["axis"], params["length"]
     if not batched[1]:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray, in_one, is_array, is_recorded, unscalar
+from chainrule._src.arrays.any_array import in_one, is_array, is_recorded, unscalar
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import call, opaque
 from chainrule._src.rules.rules import conjugate

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.native.blas import lapack_function
 from chainrule._src.rules.kinds import call, discrete, opaque

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray, is_array
+from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.rules.kinds import call, linear
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table.indexing import take, take_add
@@ -44,7 +45,7 @@ def _strided_vjp(g: AnyArray, x_shape: Any, *, size: Any, stride: Any, offset: i
     return np.reshape(flat, x_shape)
 
 
-def _strided_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _strided_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     (x,) = payloads
     shape, step = shape_of(x)[1:], params["x_stride"]
     one = int(np.prod(shape, dtype=np.int64))

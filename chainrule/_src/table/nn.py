@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray, is_array
+from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.rules.batching import batch_leading, broadcast_batch, reshape
 from chainrule._src.rules.kinds import call, elementwise, opaque
 from chainrule._src.rules.kinds import linear as linear_row
@@ -256,7 +257,7 @@ def mse_loss(x, y, *, ndim, mean):
     return total / _divisor(x.shape, ndim, mean) if mean else total
 
 
-def _picks_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _picks_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     """Scores and classes get the batch axis; weights only need a rank that fits, for they are multiplied in."""
     x, index, coef = payloads
     x = x if batched[0] else broadcast_batch(x, size)
@@ -353,7 +354,7 @@ def cross_entropy(x, index, coef, *, reduce):
 # -- affine map and standardization ----------------------------------------------------------------------------------
 
 
-def _linear_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _linear_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     """Examples of one layer are rows of one product."""
     x, weight, bias = payloads
     if batched == [True, False, False]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.rules.rules import read
 from chainrule._src.tape.foreign import Foreign, writable
 
@@ -85,7 +85,7 @@ def _put_back(part: AnyArray, shape: tuple[int, ...], steps: Any) -> Any:
 # -- at arrays of integers ---------------------------------------------------------------------------------------------
 
 
-def summed_along(x: AnyArray, places: ndarray[Any, Any], length: int, axis: int) -> Any:
+def summed_along(x: AnyArray, places: NumpyArray, length: int, axis: int) -> Any:
     """Zeros of ``length`` along an axis, with the entries of x added at their places; what meets is summed in pairs."""
     axis %= len(shape_of(x))
     order = np.argsort(places, kind="stable")
@@ -100,7 +100,7 @@ def summed_along(x: AnyArray, places: ndarray[Any, Any], length: int, axis: int)
     return np.take(_with_zero(x, axis), source, axis=axis)
 
 
-def _pairs(places: ndarray[Any, Any]) -> tuple[Any, Any]:
+def _pairs(places: NumpyArray) -> tuple[Any, Any]:
     """Every other one of those that have one place, and its neighbour (the number of all, where it has none)."""
     starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
     rank = np.arange(places.size) - np.repeat(starts, np.diff(np.r_[starts, places.size]))
@@ -146,19 +146,19 @@ def written_at(x: AnyArray, values: AnyArray, index: tuple[Any, ...]) -> Any:
     return np.where(there.reshape(shape), np.reshape(written, shape), x)
 
 
-def _last(places: ndarray[Any, Any], n: int) -> tuple[Any, Any]:
+def _last(places: NumpyArray, n: int) -> tuple[Any, Any]:
     """Which of n places are written, and by which of the values (some value where none is)."""
     source = np.full(n, -1)
     source[places] = np.arange(places.size)
     return source >= 0, np.maximum(source, 0)
 
 
-def _positions(shape: tuple[int, ...], index: Any) -> ndarray[Any, Any]:
+def _positions(shape: tuple[int, ...], index: Any) -> NumpyArray:
     """Where the elements at an index are, counted over the whole array."""
     return np.asarray(np.arange(math.prod(shape)).reshape(shape)[index])
 
 
-def _one_array(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ndarray[Any, Any]] | None:
+def _one_array(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, NumpyArray] | None:
     """The axis, and the places along it, of an index of one array of integers among full slices."""
     arrays = [item for item in index if isinstance(item, ndarray)]
     if len(arrays) != 1 or arrays[0].dtype == bool or any(item is None for item in index):

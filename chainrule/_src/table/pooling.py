@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray, is_array
+from chainrule._src.arrays.any_array import is_array
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.kinds import call, discrete
 from chainrule._src.tape.foreign import beside, zeros_beside
 

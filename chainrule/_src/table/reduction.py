@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray, in_one, is_array, is_recorded
+from chainrule._src.arrays.any_array import in_one, is_array, is_recorded
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.rules.kinds import call, discrete, linear, opaque
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.rules.rules import conjugate
@@ -162,7 +163,7 @@ def extremum_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ..
     return np.add.reduce(t * mask, axis=axis, keepdims=keepdims) / n.astype(t.dtype) if axis else t
 
 
-def _extremum_name(params: dict[str, Any], node: Any) -> str:
+def _extremum_name(params: Params, node: Any) -> str:
     return str(params.get("name") or node.prim.name.capitalize())  # max() says MaxBackward1
 
 

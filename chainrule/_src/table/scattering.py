@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray, is_array
+from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.kinds import call, opaque
 from chainrule._src.table.indexing import _grid, gather, reached, scatter, scatter_add
 from chainrule._src.tape.foreign import copied

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays import gpu
-from chainrule._src.arrays.any_array import AnyArray, is_array
+from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.rules.batching import batch_parameters, broadcast_batch, in_front, with_axes
 from chainrule._src.rules.batching import reshape as to_shape
 from chainrule._src.rules.kinds import call, linear, unbroadcast
@@ -102,7 +103,7 @@ def squeeze(x, *, axis, overload=0):
     return np.squeeze(x, axis)
 
 
-def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     (x,), shape = payloads, params["shape"]
     return prim(with_axes(x, len(shape) - len(shape_of(x)) + 1), shape=(size, *shape))
 
@@ -382,7 +383,7 @@ def _steps_batch(x: AnyArray, steps: Any, size: int) -> Any:
     return tuple(under_batch)
 
 
-def _slices_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _slices_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     base, part = (p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True))
     return prim(base, part, steps=_steps_batch(base, params["steps"], size))
 

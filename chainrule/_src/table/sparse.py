@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import NumpyArray, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.batching import applied, broadcast_batch
 from chainrule._src.rules.kinds import linear, opaque
@@ -19,7 +20,7 @@ from chainrule._src.rules.primitive import Primitive
 from chainrule._src.rules.rules import conjugate
 
 ndarray = np.ndarray
-Index = np.ndarray[Any, Any]
+Index = NumpyArray
 
 
 def scipy_sparse(caller: str = "a sparse matrix") -> Any:
@@ -115,7 +116,7 @@ class Places:
 # -- the rows ----------------------------------------------------------------------------------------------------------
 
 
-def _batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     """Examples of vectors are columns of one matrix; examples of matrices are the blocks of one."""
     data, x = payloads
     places = params["places"]
@@ -194,7 +195,7 @@ def sparse_solve(data, y, *, places, transposed):
     return places.factors(data.astype(dtype)).solve(y.astype(dtype), "T" if transposed else "N")
 
 
-def _operator_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def _operator_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
     (x,) = payloads
     n, *rest = shape_of(x)[1:]
     columns = np.reshape(np.moveaxis(x, 0, -1), (n, math.prod(rest) * size))

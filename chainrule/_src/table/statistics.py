@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.kinds import call, linear, opaque
 from chainrule._src.rules.sums import WIDER, added
 from chainrule._src.table.indexing import along, scatter_add

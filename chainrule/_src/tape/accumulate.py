@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.messages.errors import GRADIENT, LINEAR
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.hooks import accumulated
@@ -47,7 +48,7 @@ def write_grads(
         return
     fresh: list[Tensor] = []
     fresh_grads: list[Tensor] = []
-    sums: list[ndarray[Any, Any]] = []
+    sums: list[NumpyArray] = []
     addends: list[Any] = []
     hooked: list[Any] = []
     this = LOCAL.sweep.freed

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.foreign import Foreign
@@ -21,7 +22,7 @@ ndarray = np.ndarray
 Memo = dict[int, Any]
 
 
-def copy_memory(array: ndarray[Any, Any], memo: Memo) -> ndarray[Any, Any]:
+def copy_memory(array: NumpyArray, memo: Memo) -> NumpyArray:
     """The array over a copy of the whole memory it is part of, with the same strides."""
     if type(array) is not ndarray:  # another library's, which is not written into
         return array

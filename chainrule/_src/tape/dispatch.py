@@ -6,14 +6,14 @@ outranks what it holds. Lower operands are constants to it, which is what keeps 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from chainrule._src.arrays.any_array import is_array, unscalar
 from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.devices import on_one_device
@@ -32,7 +32,7 @@ ndarray = np.ndarray
 new = object.__new__
 
 #: interpreter type -> its ``handle(prim, operands, params, level)``
-INTERPRETERS: dict[type, Callable[..., Any]] = {}
+INTERPRETERS: dict[type, AnyFunction] = {}
 
 
 def rank(x: Any) -> int:
@@ -52,7 +52,11 @@ def rank(x: Any) -> int:
 _FACE = -1  # an Array, which stands for its tensor
 
 
-def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
+@overload
+def bind(prim: Primitive, operands: tuple[Tensor, *tuple[Any, ...]], params: Params) -> Tensor: ...
+@overload
+def bind(prim: Primitive, operands: Sequence[Any], params: Params) -> Any: ...
+def bind(prim: Primitive, operands: Sequence[Any], params: Params) -> Any:
     """Apply a primitive to operands of any kind."""
     if SPECIAL and LOCAL.recorder is not None:
         LOCAL.recorder.bring_all(operands)
@@ -90,11 +94,11 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
     return at_users_line(handler, prim, operands, params, top // 2)
 
 
-def _value(prim: Primitive, datas: Any, params: dict[str, Any]) -> Any:
+def _value(prim: Primitive, datas: Any, params: Params) -> Any:
     return prim.value(*datas, **params)
 
 
-def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> Any:
+def record(prim: Primitive, operands: Any, params: Params, top: int) -> Any:
     """Compute on the data of the tensors of rank ``top`` and, where one requires grad, put a node on the tape."""
     datas = []
     edges = []
@@ -167,7 +171,7 @@ def check_has_derivative(prim: Primitive, out: Any) -> None:
         raise errors.time_in_derivative(prim.name, out.dtype)
 
 
-def record_unary(prim: Primitive, x: Tensor, params: dict[str, Any], out: Any = None) -> Tensor:
+def record_unary(prim: Primitive, x: Tensor, params: Params, out: Any = None) -> Tensor:
     """``record`` for the commonest case: one tensor of an ordinary array. ``out`` is the value, if it is known."""
     if SPECIAL and LOCAL.recorder is not None:
         return bind(prim, (x,), params)  # type: ignore[no-any-return]
@@ -210,7 +214,7 @@ def _apply_thread_hooks(node: Node) -> None:
         LOCAL.watch.recorded(node)
 
 
-def _unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: dict[str, Any]) -> Any:
+def _unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: Params) -> Any:
     """Tensors without an edge, which remember where the path to a tensor that requires grad was cut."""
     cut = None
     if LOCAL.mode.silent:
@@ -278,6 +282,10 @@ def _saved(prim: Primitive, datas: Any, edges: Any, out: Any) -> tuple[Any, ...]
     return tuple(saved)
 
 
-def cast(x: Any, dtype: Any) -> Any:
+@overload
+def cast(x: Tensor, dtype: DTypeLike) -> Tensor: ...
+@overload
+def cast(x: Any, dtype: DTypeLike) -> Any: ...
+def cast(x: Any, dtype: DTypeLike) -> Any:
     """The array-like in another dtype: itself, if it has it."""
     return x if dtype_of(x) == dtype else bind(TABLE["cast"], (x,), {"dtype": as_dtype(dtype)})

@@ -20,13 +20,14 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.libraries import Library, is_foreign, library_of
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
 from chainrule._src.messages import errors
 from chainrule._src.tape.protocol import FOREIGN, ArrayLike, array_function, array_ufunc, plain
 
 ndarray = np.ndarray
 
 #: NumPy function -> what computes it from other NumPy functions, for libraries that lack it
-FORMS: dict[Any, Callable[..., Any]] = {}
+FORMS: dict[Any, AnyFunction] = {}
 
 #: a ufunc's reduction or accumulation, as the function that other libraries know it by
 _REDUCTIONS: dict[tuple[np.ufunc, str], Any] = {
@@ -90,7 +91,7 @@ class Foreign(ArrayLike):
         kwargs = dict(kwargs)
         return self._call(function, args, kwargs, kwargs.pop("out", None))
 
-    def _call(self, function: Any, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
+    def _call(self, function: Any, args: Any, kwargs: Params, out: Any) -> Any:
         """What the library gives for a NumPy function, or a form of it that it does know."""
         if out is not None and out is not Ellipsis:
             if writable(target := out[0] if isinstance(out, tuple) else out):
@@ -129,7 +130,7 @@ class Foreign(ArrayLike):
             raise errors.foreign_lacks(self, getattr(function, "__name__", "this function").strip("_"))
         return adopted(self.library.elementwise(function, self.payload, *_opened(others)))
 
-    def by_row(self, name: str, form: Callable[..., Any], **params: Any) -> Any:
+    def by_row(self, name: str, form: AnyFunction, **params: Any) -> Any:
         """What a row computes of this, for rows whose values write into memory of NumPy's: the library's way, or ``form``."""
         own = self.library.rows.get(name)
         return form(self, **params) if own is None else adopted(own(self.payload, **params))
@@ -245,7 +246,7 @@ class Foreign(ArrayLike):
     def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Any:
         return numbers
 
-    def read(self) -> ndarray[Any, Any]:
+    def read(self) -> NumpyArray:
         return np.asarray(self.library.to_numpy(self.payload))
 
     @property
@@ -306,7 +307,7 @@ def _name_of(function: Any) -> str:
     return f"{module}.{function.__name__}" if module and not module.startswith("_") else str(function.__name__)
 
 
-def _by_keyword(function: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _by_keyword(function: Any, args: Any, kwargs: Params) -> tuple[Any, dict[str, Any]]:
     """The arguments with axes, and what is behind them, by keyword."""
     names = [] if isinstance(function, np.ufunc) else list(_parameters(function))
     at = next((k for k, name in enumerate(names[: len(args)]) if name == "axis"), len(args))
@@ -422,7 +423,7 @@ def gpu_number(x: Any) -> int | None:
     return None if found is None else found.library.gpu(found.payload)
 
 
-def of_elements(function: Callable[..., Any]) -> Callable[..., Any]:
+def of_elements(function: AnyFunction) -> AnyFunction:
     """A row's value that needs the numbers of ndarrays: other libraries are asked to apply it to each element."""
 
     @functools.wraps(function)

@@ -17,6 +17,7 @@ import numpy as np
 from chainrule._src.arrays import promotion
 from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape import dispatch
@@ -56,7 +57,7 @@ def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
         raise errors.expanded_in_place(op)
 
 
-def _as_it_would_lie(view: View) -> np.ndarray[Any, Any]:
+def _as_it_would_lie(view: View) -> NumpyArray:
     """An array where a view of a transformation's value would have its elements, if its base were an ordinary array."""
     if passes_through(view.steps):
         return np.empty(0)
@@ -95,7 +96,7 @@ def check_history(tensor: Tensor, op: str) -> None:
         raise errors.leaf_in_place(tensor, op)
 
 
-def overlaps_itself(data: np.ndarray[Any, Any], view: View | None) -> bool:
+def overlaps_itself(data: NumpyArray, view: View | None) -> bool:
     """Whether two elements of an array are one place in memory: an expanded array, or windows that overlap."""
     if not data.size:
         return False

@@ -11,12 +11,12 @@ import functools
 import itertools
 import threading
 import weakref
-from collections.abc import Callable
 from typing import Any, TypeVar
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=AnyFunction)
 _next_level = itertools.count(1).__next__
 
 

@@ -18,6 +18,7 @@ from sys import _getframe
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import USER_FILES, Where, note_frame
 from chainrule._src.tape.locks import new_lock
@@ -113,7 +114,7 @@ class Node:
 
     prim: Primitive
     pullback: Callable[..., tuple[Any, ...]]
-    params: dict[str, Any]
+    params: Params
     saved: tuple[Any, ...]
     edges: tuple[Any, ...]
     seq: int
@@ -163,18 +164,18 @@ class Node:
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise errors.pickle_node(self)
 
-    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_hook(self, hook: AnyFunction) -> RemovableHandle:
         """Call ``hook(grad_inputs, grad_outputs)`` after this node's rule ran; what it returns replaces grad_inputs."""
         return RemovableHandle(hooks_of(self).post, hook)
 
-    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_prehook(self, hook: AnyFunction) -> RemovableHandle:
         """Call ``hook(grad_outputs)`` before this node's rule runs; what it returns replaces grad_outputs."""
         return RemovableHandle(hooks_of(self).pre, hook)
 
 
 def new_node(
     prim: Primitive,
-    params: dict[str, Any],
+    params: Params,
     edges: tuple[Any, ...],
     saved: tuple[Any, ...] = (),
     in_avals: tuple[Any, ...] | None = None,

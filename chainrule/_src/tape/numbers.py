@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction, NumpyDType
 from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import discrete
 from chainrule._src.tape.dispatch import bind
@@ -32,7 +33,7 @@ class Element(NamedTuple):
         return np.asarray(float(found)) if type(found) in (int, float) else None
 
 
-def beside(x: Tensor) -> np.dtype[Any]:
+def beside(x: Tensor) -> NumpyDType:
     """The dtype that a number of Python's takes beside a tensor."""
     return np.zeros((), x._raw.dtype).real.dtype
 
@@ -66,7 +67,7 @@ ASKED = (part, nonzero)
 
 
 @discrete(listed=False, batch=each_example, outputs=("number", "others"))
-def of_numbers(*given: Any, function: Callable[..., Any], items: int, constants: tuple[float, ...], dtype: Any) -> Any:
+def of_numbers(*given: Any, function: AnyFunction, items: int, constants: tuple[float, ...], dtype: Any) -> Any:
     """What a function of Python's numbers makes of arrays without axes."""
     numbers = [x.item() if k < items or x.dtype == np.float64 else x[()] for k, x in enumerate(map(np.asarray, given))]
     return tuple([np.asarray(x, dtype) for x in function(*numbers, *constants)])

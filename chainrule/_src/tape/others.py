@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.messages import errors
 
 ndarray = np.ndarray
@@ -55,7 +56,7 @@ def is_table(x: Any) -> bool:
     return hasattr(x, "__pandas_priority__") and hasattr(x, "to_numpy")
 
 
-def numbers_of(x: Any) -> ndarray[Any, Any] | None:
+def numbers_of(x: Any) -> NumpyArray | None:
     """The values of a Series, a DataFrame, or another of pandas' arrays, without its index; None for anything else.
 
     Raises:
@@ -63,7 +64,7 @@ def numbers_of(x: Any) -> ndarray[Any, Any] | None:
     """
     if not is_table(x):
         return None
-    values: ndarray[Any, Any] = x.to_numpy()
+    values: NumpyArray = x.to_numpy()
     if values.dtype.kind in "fciub":
         return values
     what = f"dtype {x.dtype}" if hasattr(x, "dtype") else f"dtypes {', '.join(sorted(set(map(str, x.dtypes))))}"
@@ -121,6 +122,6 @@ def leave_to_us(name: str) -> None:
         )
 
 
-def no_array() -> ndarray[Any, Any]:
+def no_array() -> NumpyArray:
     """What NumPy makes of an object that is no array."""
     return np.empty((), object)

@@ -15,6 +15,7 @@ import numpy as np
 
 from chainrule._src.arrays.dtype import dtype
 from chainrule._src.arrays.size import Size
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.tensor import InferenceTensor, Tensor, attach
@@ -66,7 +67,7 @@ def operands(args: Iterable[Any]) -> Iterable[Any]:
             yield x
 
 
-def hand_over(function: Any, asked: list[Any], args: Any, kwargs: dict[str, Any]) -> Any:
+def hand_over(function: Any, asked: list[Any], args: Any, kwargs: Params) -> Any:
     """What the first argument gives that does not answer NotImplemented.
 
     Raises:
@@ -99,7 +100,7 @@ _METHODS = {
 }  # fmt: skip
 
 
-def overridable(function: Callable[..., Any], public: Callable[[], Any]) -> Callable[..., Any]:
+def overridable(function: AnyFunction, public: Callable[[], Any]) -> AnyFunction:
     """The function, which asks its operands first. ``public`` gives what they are told that was called."""
 
     @functools.wraps(function)

@@ -18,19 +18,20 @@ import numpy as np
 
 from chainrule._src.arrays.libraries import is_container, is_foreign
 from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType, Params
 from chainrule._src.messages import errors
 
 ndarray = np.ndarray
 _OBJECT = np.dtype(object)
 
 #: ufunc -> what computes it on array-likes, with NumPy's semantics.
-UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
+UFUNCS: dict[np.ufunc, AnyFunction] = {}
 #: ufunc -> what computes it with its operands exchanged: ``2 - x`` belongs to x, and x comes first on the tape.
-EXCHANGED: dict[np.ufunc, Callable[..., Any]] = {}
+EXCHANGED: dict[np.ufunc, AnyFunction] = {}
 #: (ufunc, method) -> what computes it: ``np.add.reduce`` and its kin.
-UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {}
+UFUNC_METHODS: dict[tuple[np.ufunc, str], AnyFunction] = {}
 #: NumPy function -> what computes it on array-likes, with NumPy's signature.
-FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+FUNCTIONS: dict[Any, AnyFunction] = {}
 #: module of NumPy or SciPy -> the modules that implement its rarer functions. They load when one is first called.
 LATER: dict[str, tuple[str, ...]] = {}
 
@@ -39,10 +40,10 @@ LATER: dict[str, tuple[str, ...]] = {}
 BY_SHAPE: dict[Any, bool] = {}
 
 
-def implements(*numpy_functions: Any, by_shape: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def implements(*numpy_functions: Any, by_shape: bool = False) -> Callable[[AnyFunction], AnyFunction]:
     """Decorate a function with NumPy's signature as the implementation of those NumPy functions; ``by_shape``: see ``BY_SHAPE``."""
 
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+    def register(function: AnyFunction) -> AnyFunction:
         for numpy_function in numpy_functions:
             FUNCTIONS[numpy_function] = function
             if by_shape:
@@ -81,7 +82,7 @@ def _holds_ours(inputs: Any) -> bool:
     return any(map(is_container, map(type, inputs)))
 
 
-def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: dict[str, Any]) -> Any:
+def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Params) -> Any:
     """What a ufunc gives with any of its methods and keywords; ``out`` is only read here, for ``where=``."""
     inputs = tuple(map(plain, inputs))
     function = _computes(ufunc, method)
@@ -174,7 +175,7 @@ def _in_dtype(ufunc: np.ufunc, inputs: Any, dtype: Any, casting: Any) -> tuple[A
     return cast, found[-1]
 
 
-def _computes(ufunc: np.ufunc, method: str) -> Callable[..., Any] | None:
+def _computes(ufunc: np.ufunc, method: str) -> AnyFunction | None:
     return UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
 
 
@@ -203,7 +204,7 @@ def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any)
 _HARMLESS = frozenset({"casting", "order", "subok", "optimize", "kind", "stable", "overwrite_input", "device"})
 
 
-def call_function(name: str, ours: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any]:
+def call_function(name: str, ours: AnyFunction, args: Any, kwargs: Params) -> tuple[Any, Any]:
     """What an implementation gives, and the ``out`` that was passed. No keyword is passed over silently."""
     names, out_at, takes_any = _signature(ours)
     out = None
@@ -227,7 +228,7 @@ def call_function(name: str, ours: Callable[..., Any], args: Any, kwargs: dict[s
 
 
 @functools.cache
-def _signature(function: Callable[..., Any]) -> tuple[frozenset[str], int, bool]:
+def _signature(function: AnyFunction) -> tuple[frozenset[str], int, bool]:
     """The names of a function's parameters, the position of ``out`` (-1: it has none), and whether it takes any keyword."""
     parameters = inspect.signature(function).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -236,12 +237,12 @@ def _signature(function: Callable[..., Any]) -> tuple[frozenset[str], int, bool]
     return frozenset(parameters), list(parameters).index("out") if by_position else -1, takes_any
 
 
-def out_position(function: Callable[..., Any]) -> int:
+def out_position(function: AnyFunction) -> int:
     """At which position an implementation takes ``out``; -1: by no position."""
     return _signature(function)[1]
 
 
-def implementation(function: Any, operands: tuple[Any, ...]) -> Callable[..., Any]:
+def implementation(function: Any, operands: tuple[Any, ...]) -> AnyFunction:
     """What computes a NumPy function on array-likes, loaded if need be.
 
     Raises:
@@ -307,7 +308,7 @@ def as_is(x: Any) -> Any:
     return found if isinstance(found, ArrayLike) else np.asarray(found)
 
 
-def as_array(x: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
+def as_array(x: Any, dtype: Any = None) -> NumpyArray:
     """``np.asarray``, but for what ``plain`` refuses."""
     return np.asarray(plain(x), dtype)
 
@@ -378,7 +379,7 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
 
     level: int
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: NumpyDType
 
     @property
     def ndim(self) -> int:

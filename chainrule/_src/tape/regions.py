@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray, NumpyDType
 from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.node import Freed, Node, Output
 from chainrule._src.tape.versions import CLOCK
 from chainrule._src.tape.warned import at_users_line
 
 ndarray = np.ndarray
-Arrays = list[np.ndarray[Any, Any]]
+Arrays = list[NumpyArray]
 
 #: elements from which runs are looked for: long ones, those of two nodes, and single nodes
 NOTICED, SHORT, SINGLE = 512, 32_768, 262_144
@@ -58,7 +59,7 @@ class Region:
 
     __slots__ = ("_numbers", "_places", "_useful", "arrays", "arriving", "dtype", "key", "members", "shape")
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], useful: set[Any] | None) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: NumpyDType, useful: set[Any] | None) -> None:
         self.shape, self.dtype = shape, dtype
         self.members: list[Node] = []
         self.arriving: dict[Any, Any] = {}

@@ -23,6 +23,7 @@ from chainrule._src.arrays.dtype import DTYPE_OF
 from chainrule._src.arrays.dtype import dtype as Dtype
 from chainrule._src.arrays.dtypes import default_dtype
 from chainrule._src.arrays.size import Size
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.copying import copy_graph, copy_memory
@@ -133,8 +134,8 @@ class Tensor(Methods):
             return self._raw.dtype  # type: ignore[no-any-return]
 
     @property
-    def __numpy_dtype__(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self._raw.dtype
+    def __numpy_dtype__(self) -> NumpyDType:
+        dtype: NumpyDType = self._raw.dtype
         return dtype
 
     @property
@@ -321,7 +322,7 @@ class Tensor(Methods):
         if type(self._edge) is not Leaf:
             hooks_of(self._edge).retain = weakref.ref(self)
 
-    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_hook(self, hook: AnyFunction) -> RemovableHandle:
         """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, if anything, replaces it.
 
         Raises:
@@ -334,7 +335,7 @@ class Tensor(Methods):
             raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
         return RemovableHandle(hooks_of(self._edge).tensor, hook)
 
-    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_post_accumulate_grad_hook(self, hook: AnyFunction) -> RemovableHandle:
         """Call ``hook(tensor)`` after this leaf's ``.grad`` was updated."""
         if self._edge is None:
             raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
@@ -414,7 +415,7 @@ class Tensor(Methods):
 
     # -- out of autograd ----------------------------------------------------------------------------------------
 
-    def _array(self) -> np.ndarray[Any, Any]:
+    def _array(self) -> NumpyArray:
         """The ndarray behind this tensor, whatever transformations are around it; errors where there is none."""
         if SPECIAL and LOCAL.recorder is not None:
             LOCAL.recorder.bring(self)
@@ -423,12 +424,12 @@ class Tensor(Methods):
         if type(self._raw) is Foreign and not self.is_cuda:  # what is on a GPU is soon there, and the result goes back
             raise errors.foreign_to_numpy(self._raw)
         if isinstance(self._raw, ArrayLike):
-            values: np.ndarray[Any, Any] | None = self._raw.read()
+            values: NumpyArray | None = self._raw.read()
             if values is not None:
                 return values
         raise errors.inside_transformation(self)
 
-    def _concrete(self, what: str) -> np.ndarray[Any, Any]:
+    def _concrete(self, what: str) -> NumpyArray:
         """The values as an ndarray, for code that only looks at the numbers; errors under vmap, where they are many."""
         if SPECIAL and LOCAL.recorder is not None:
             LOCAL.recorder.bring(self)
@@ -442,11 +443,11 @@ class Tensor(Methods):
             raise errors.data_dependent(self, what)
         return values  # type: ignore[no-any-return]
 
-    def _asked(self, what: str) -> np.ndarray[Any, Any]:
+    def _asked(self, what: str) -> NumpyArray:
         """As ``_concrete``, where the user's own words ask for the numbers, also for those of another library's array."""
         return self._raw.read() if type(self._raw) is Foreign else self._concrete(what)
 
-    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
+    def numpy(self, *, force: bool = False) -> NumpyArray:
         """The tensor's memory as a NumPy array (no copy).
 
         Raises:
@@ -463,7 +464,7 @@ class Tensor(Methods):
                 raise errors.numpy_has_tangent(self)
         return self._raw.read() if type(self._raw) is Foreign else self._array()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumpyArray:
         if left_to_us():
             return no_array()
         if dtype is not None and self.requires_grad and self.numel() == 1 and np.dtype(dtype).kind in "iub":

@@ -17,6 +17,7 @@ import numpy as np
 
 from chainrule._src import config
 from chainrule._src.arrays.any_array import copy_alike
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.tape.locks import new_lock
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.node import next_seq
@@ -81,7 +82,7 @@ class Lender:
         self.kept = kept
 
 
-def owner(array: np.ndarray[Any, Any]) -> Any:
+def owner(array: NumpyArray) -> Any:
     """The object that owns the array's memory."""
     base: Any = array.base
     while base is not None:
@@ -95,7 +96,7 @@ def owner(array: np.ndarray[Any, Any]) -> Any:
     return array
 
 
-def apart(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def apart(array: NumpyArray) -> NumpyArray:
     """The same memory under another owner: writes through it are not recorded for this one (``tensor.data``)."""
     lender = owner(array).base
     if type(lender) is memoryview:  # do not let a chain grow when this is done again and again
@@ -106,7 +107,7 @@ def apart(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.asarray(memoryview(lent))
 
 
-def strided(array: np.ndarray[Any, Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray[Any, Any]:
+def strided(array: NumpyArray, shape: tuple[int, ...], strides: tuple[int, ...]) -> NumpyArray:
     """A view of an array's memory with any shape and strides (in bytes)."""
     interface = {**array.__array_interface__, "shape": shape, "strides": strides}
     return np.asarray(Lender(interface, array, None))
@@ -140,7 +141,7 @@ def moved(array: Any) -> None:
             written.times.insert(0, 0)
 
 
-def record_of(array: np.ndarray[Any, Any]) -> Written:
+def record_of(array: NumpyArray) -> Written:
     """The record of the memory of an array, a new one if nothing was written there yet."""
     memory = owner(array)
     key = id(memory)
@@ -200,7 +201,7 @@ def check_guarded() -> None:
             wrote(array, "a NumPy array", None)
 
 
-def samples(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def samples(array: NumpyArray) -> NumpyArray:
     """A view of elements taken evenly from the whole array."""
     if array.flags.c_contiguous or array.flags.f_contiguous:
         flat = array.reshape(-1, order="A")
@@ -214,11 +215,11 @@ def samples(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array[tuple(steps)]
 
 
-def fingerprint(array: np.ndarray[Any, Any]) -> int:
+def fingerprint(array: NumpyArray) -> int:
     """A hash of some of an array's elements."""
     return hash(samples(array).tobytes())
 
 
-def digest(array: np.ndarray[Any, Any]) -> int:
+def digest(array: NumpyArray) -> int:
     """A number that changes when any of an array's elements does."""
     return zlib.crc32(np.ascontiguousarray(array).data.cast("B")) if array.size else 0

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule._src.arrays.types import Params
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.tensor import InferenceTensor, Tensor
@@ -62,7 +63,7 @@ class View:
         return self.origin not in ("no_grad", "inference", "function")
 
 
-def viewed(tensor: Tensor, base: Any, prim: Primitive, params: dict[str, Any]) -> None:
+def viewed(tensor: Tensor, base: Any, prim: Primitive, params: Params) -> None:
     """Remember that ``tensor`` is a view of ``base``, if it is one."""
     if type(base) is not Tensor and not isinstance(base, Tensor):
         return

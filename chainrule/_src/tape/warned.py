@@ -11,12 +11,12 @@ import functools
 import importlib
 import sys
 import warnings
-from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages.places import Where, is_internal
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.node import Node
@@ -94,7 +94,7 @@ def is_ours(prim: Primitive) -> bool:
     return prim.listed and prim.kind != "function"
 
 
-def at_users_line(function: Callable[..., Any], *args: Any) -> Any:
+def at_users_line(function: AnyFunction, *args: Any) -> Any:
     """Call a function; what NumPy warns of in it names a line of the user's."""
     given = None if VARIABLE is None else VARIABLE.get()
     twin = None if VARIABLE is None else twin_of(given)
@@ -107,7 +107,7 @@ def at_users_line(function: Callable[..., Any], *args: Any) -> Any:
         VARIABLE.set(given)
 
 
-def located(function: Callable[..., Any]) -> Callable[..., Any]:
+def located(function: AnyFunction) -> AnyFunction:
     """The function, whose warnings name lines of the user's."""
 
     @functools.wraps(function)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.watch import Watch
+from chainrule._src.arrays.types import Params
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import LOCAL
@@ -31,7 +32,7 @@ class _Anomaly(Watch):
         self.born: str | None = None
         self.parent: Any = None  # the node whose rule is running
 
-    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
         out = super().forward(prim, datas, params)
         if self.check_nan and self.parent is None and (self.born is None or self.at_once):
             self._look(prim, datas, out)
@@ -94,7 +95,7 @@ class _Anomaly(Watch):
                 notes[_INFINITY] = errors.infinity_born(node, index, values)
         return grads
 
-    def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+    def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: Params) -> Any:
         tangent = super().tangent(prim, primals, tangents, out, params)
         several = isinstance(tangent, tuple)
         for t, value in zip(tangent if several else (tangent,), out if several else (out,)) if self.check_nan else ():

@@ -7,11 +7,11 @@ tape holds is a reference cycle, and ``saved_tensors`` can give back tensors tha
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.eager import new_node
@@ -190,7 +190,7 @@ class _Twice(Primitive):
         super().__init__(delayed_error, "function")
         self.pullback = _differentiated_twice
 
-    def node_name(self, params: dict[str, Any], node: Any = None) -> str:
+    def node_name(self, params: Params, node: Any = None) -> str:
         return "DelayedError"
 
 
@@ -201,7 +201,7 @@ def _differentiated_twice(node: Any, *_: Any) -> Any:
 _TWICE = _Twice()
 
 
-def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
+def once_differentiable(fn: AnyFunction) -> AnyFunction:
     """Decorate a backward that does not use recorded operations: differentiating its result again raises.
 
     Write it between ``@staticmethod`` and the function. Inside, gradient mode is off.

@@ -16,6 +16,7 @@ import numpy as np
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import NumpyArray, Params
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.messages import errors
 from chainrule._src.rules.batching import reshape
@@ -205,7 +206,7 @@ class _Block:
         return found if shape_of(found) == self.shape else reshape(found, self.shape)
 
 
-def _own(array: ndarray[Any, Any], others: list[Any]) -> ndarray[Any, Any]:
+def _own(array: NumpyArray, others: list[Any]) -> NumpyArray:
     """The array, or a copy where it shares its memory with one in ``others`` or is a part of something larger."""
     whole: Any = array
     while type(whole.base) is ndarray:
@@ -280,7 +281,7 @@ class _Meter(Watch):
         self.bytes += sum([_bytes(part) for part in grads if part is not None])
         return grads
 
-    def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+    def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: Params) -> Any:
         t = super().tangent(prim, primals, tangents, out, params)
         self.bytes += sum([_bytes(part) for part in (t if isinstance(t, tuple) else (t,)) if part is not None])
         return t

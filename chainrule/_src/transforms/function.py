@@ -8,12 +8,12 @@ vmap and jvp is in ``function_transforms``.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from chainrule._src.api.array import Array, as_arrays, as_tensors
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.messages import errors
 from chainrule._src.tape.eager import new_node
 from chainrule._src.tape.inplace import check_history, rebase_history
@@ -142,7 +142,7 @@ class Function(FunctionMethods):
         return results
 
 
-def _bound(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def _bound(forward: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> tuple[Any, ...]:
     """The arguments as one tuple, with keywords and defaults in their places."""
     code = getattr(forward, "__code__", None)
     if not kwargs and code is not None:

@@ -6,12 +6,12 @@ fits what comes back, as ``kinds`` does for the rules of the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction, NumpyDType, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import unbroadcast
 from chainrule._src.rules.primitive import Primitive
@@ -101,7 +101,7 @@ class FunctionRow(Primitive):
     def __reduce__(self) -> Any:
         return (row_of, (self.function, len(self.outputs)))
 
-    def node_name(self, params: dict[str, Any], node: Any = None) -> str:
+    def node_name(self, params: Params, node: Any = None) -> str:
         return self.name + "Backward"
 
     def attribute(self, node: Any, name: str) -> Any:
@@ -143,9 +143,9 @@ def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...]) -> Any:
             SPECIAL.pop() if outer.records else SPECIAL.append(None)
 
 
-def rule_of(cls: Any) -> Callable[..., Any]:
+def rule_of(cls: Any) -> AnyFunction:
     """The class's backward, under whichever of its two names it was defined."""
-    rule: Callable[..., Any] = cls.backward
+    rule: AnyFunction = cls.backward
     if cls.vjp is not _BACKWARD:
         if rule is not _BACKWARD:
             raise errors.function_two_rules(cls.__name__)
@@ -252,7 +252,7 @@ def check_count(cls: Any, results: tuple[Any, ...], at: tuple[int, ...], count: 
     return results[:count]
 
 
-def fit_gradient(name: str, index: int, result: Tensor, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
+def fit_gradient(name: str, index: int, result: Tensor, shape: tuple[int, ...], dtype: NumpyDType) -> Tensor:
     """A gradient in its argument's shape (summed over broadcast axes) and dtype."""
     have = result._raw.shape
     if have != shape:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.grad_mode import inference_mode
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.ops.creation import ones_like, zeros_like
 from chainrule._src.tape import engine
@@ -50,7 +51,7 @@ class _Call:
     outputs: Tensors
     tuple_out: bool
 
-    def __init__(self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool) -> None:
+    def __init__(self, name: str, func: AnyFunction, inputs: Any, create_graph: bool, strict: bool) -> None:
         errors.check_function(f"functional.{name}", func)
         self.name, self.func = name, func
         self.create_graph, self.strict = create_graph, strict
@@ -165,7 +166,7 @@ def _check_gradient(grads: Sequence[Any]) -> None:
 
 
 def vjp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: AnyFunction, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``func(*inputs)``, and the product of a vector with its Jacobian: Σ v · ∂output/∂input for each input.
 
@@ -191,7 +192,7 @@ def vjp(
 
 
 def jvp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: AnyFunction, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``func(*inputs)``, and the product of its Jacobian with a vector: how the outputs move when the inputs move along v.
 
@@ -218,7 +219,7 @@ def jvp(
 
 
 def jacobian(
-    func: Callable[..., Any],
+    func: AnyFunction,
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -280,7 +281,7 @@ def _rows(call: _Call, index: int, y: Tensor, vectorize: bool) -> list[Tensor]:
 
 
 def hessian(
-    func: Callable[..., Any],
+    func: AnyFunction,
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -320,7 +321,7 @@ def hessian(
 
 
 def vhp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: AnyFunction, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``func(*inputs)``, which has one element, and the product of a vector with its Hessian, by two backward passes.
 
@@ -349,7 +350,7 @@ def vhp(
 
 
 def hvp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: AnyFunction, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``func(*inputs)``, which has one element, and the product of its Hessian with a vector.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_map, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrapped
@@ -17,9 +17,7 @@ from chainrule._src.transforms.arguments import data_of, flatten_like, is_array,
 from chainrule._src.transforms.trace import Trace
 
 
-def grad_and_value(
-    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
-) -> Callable[..., Any]:
+def grad_and_value(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction:
     """As :func:`grad`, returning ``(gradient, value)`` (``(gradient, (value, aux))`` with ``has_aux``).
 
     >>> import chainrule as cr
@@ -29,9 +27,7 @@ def grad_and_value(
     return _with_value("grad_and_value", func, argnums, has_aux)
 
 
-def _with_value(
-    api: str, func: Callable[..., Any], argnums: Any, has_aux: bool, value_first: bool = False
-) -> Callable[..., Any]:
+def _with_value(api: str, func: AnyFunction, argnums: Any, has_aux: bool, value_first: bool = False) -> AnyFunction:
     errors.check_function(api, func)
 
     @functools.wraps(func)
@@ -47,9 +43,7 @@ def _with_value(
     return wrapper
 
 
-def value_and_grad(
-    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
-) -> Callable[..., Any]:
+def value_and_grad(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction:
     """As :func:`grad`, returning ``(value, gradient)``: what ``scipy.optimize.minimize(..., jac=True)`` wants.
 
     >>> import numpy as np
@@ -61,7 +55,7 @@ def value_and_grad(
     return _with_value("value_and_grad", func, argnums, has_aux, value_first=True)
 
 
-def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction:
     """The function that computes the gradient of ``func``, which must return a scalar.
 
     Args:
@@ -87,8 +81,8 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
 
 
 def gradient_function(
-    api: str, func: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool = False
-) -> Callable[..., Any]:
+    api: str, func: AnyFunction, argnums: int | tuple[int, ...], has_aux: bool = False
+) -> AnyFunction:
     """What :func:`grad` returns; errors name ``api``."""
 
     @functools.wraps(func)
@@ -100,7 +94,7 @@ def gradient_function(
     return wrapper
 
 
-def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(func: AnyFunction, *primals: Any, has_aux: bool = False) -> Any:
     """``func(*primals)`` and the function that pulls a cotangent of its output back to the primals.
 
     Args:
@@ -127,7 +121,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (value, vjp_fn, tree_map(trace.value, trace.aux)) if has_aux else (value, vjp_fn)
 
 
-def pulled(trace: Trace) -> tuple[Any, Callable[..., Any]]:
+def pulled(trace: Trace) -> tuple[Any, AnyFunction]:
     """What a trace's function returned, and the function that pulls cotangents of it back."""
     outputs, spec = trace.outputs()
     trace.set_starts(sys.maxsize)  # the function has returned: nobody else can want a derivative by them

@@ -7,11 +7,12 @@ i), because a gradient is one of a real number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 from chainrule._src.transforms.backward import grad
 from chainrule._src.transforms.dense import rows
@@ -64,7 +65,7 @@ class Checks(NamedTuple):
     ``wanted`` has the positions of the inputs to check.
     """
 
-    func: Callable[..., Any]
+    func: AnyFunction
     inputs: tuple[Any, ...]
     wanted: list[int]
     eps: float

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.backward import grad
@@ -17,7 +18,7 @@ __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
 def gradcheck(
-    func: Callable[..., Any],
+    func: AnyFunction,
     inputs: Any,
     *,
     eps: float = 1e-6,
@@ -93,7 +94,7 @@ def gradcheck(
 
 
 def gradgradcheck(
-    func: Callable[..., Any],
+    func: AnyFunction,
     inputs: Any,
     grad_outputs: Any = None,
     *,

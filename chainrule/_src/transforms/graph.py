@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.tape import engine, saved
 from chainrule._src.tape.locks import new_lock
@@ -49,11 +50,11 @@ class Node(ABC):
         """A dictionary for notes."""
 
     @abstractmethod
-    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+    def register_hook(self, fn: AnyFunction) -> RemovableHandle:
         """Call ``fn(grad_inputs, grad_outputs)`` after the rule ran; a tuple it returns replaces ``grad_inputs``."""
 
     @abstractmethod
-    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+    def register_prehook(self, fn: AnyFunction) -> RemovableHandle:
         """Call ``fn(grad_outputs)`` before the rule runs; a tuple it returns replaces ``grad_outputs``."""
 
 
@@ -249,7 +250,7 @@ class _OnDisk:
 
     __slots__ = ("__weakref__", "path", "source", "time")
 
-    def __init__(self, array: np.ndarray[Any, Any], folder: str | None) -> None:
+    def __init__(self, array: NumpyArray, folder: str | None) -> None:
         descriptor, self.path = tempfile.mkstemp(".npy", "saved-", folder)
         weakref.finalize(self, _unlink, self.path)
         with os.fdopen(descriptor, "wb") as file:
@@ -257,7 +258,7 @@ class _OnDisk:
         self.source = weakref.ref(array)
         self.time = _last_write(array)
 
-    def holds(self, array: np.ndarray[Any, Any]) -> bool:
+    def holds(self, array: NumpyArray) -> bool:
         return self.source() is array and self.time == _last_write(array)
 
     def load(self) -> Tensor:
@@ -321,7 +322,7 @@ class _Shared:
 
     __slots__ = ("__weakref__", "array")
 
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+    def __init__(self, array: NumpyArray) -> None:
         self.array = array
 
 
@@ -346,7 +347,7 @@ def _unshare(packed: Any) -> Tensor:
     return wrap(packed.array) if type(packed) is _Shared else packed
 
 
-def _before_write(array: np.ndarray[Any, Any]) -> None:
+def _before_write(array: NumpyArray) -> None:
     with _SHARED_LOCK:
         values = _SHARED.pop(id(owner(array)), None)
         for packed in values or ():

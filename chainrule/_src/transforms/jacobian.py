@@ -12,6 +12,7 @@ import numpy as np
 from chainrule._src.api.array import as_tensors, faced, unfaced
 from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.tape import engine
 from chainrule._src.tape.levels import within
@@ -71,7 +72,7 @@ def _of_tensors(y: Any, x: Any, create_graph: bool, limits: Limits) -> Any:
 
 
 @within
-def _of_function(function: Callable[..., Any], x: Any, mode: str, create_graph: bool | None, limits: Limits) -> Any:
+def _of_function(function: AnyFunction, x: Any, mode: str, create_graph: bool | None, limits: Limits) -> Any:
     points, inner = tree_flatten(x)
     if not points:
         raise errors.jacobian_of_nothing("x")

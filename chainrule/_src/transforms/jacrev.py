@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 from chainrule._src.api.array import faced
 from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import ones_of
 from chainrule._src.tape.tensor import Tensor
@@ -43,13 +43,13 @@ def _nested(blocks: list[list[Any]], out_spec: Any, in_specs: list[Any], single:
 
 
 def jacrev(
-    func: Callable[..., Any],
+    func: AnyFunction,
     argnums: int | tuple[int, ...] = 0,
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
-) -> Callable[..., Any]:
+) -> AnyFunction:
     """The function that computes the Jacobian of ``func`` by reverse mode: best where outputs are few.
 
     Args:
@@ -95,8 +95,8 @@ def jacrev(
 
 
 def jacfwd(
-    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error"
-) -> Callable[..., Any]:
+    func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> AnyFunction:
     """The function that computes the Jacobian of ``func`` by forward mode: best where inputs are few.
 
     Args:
@@ -161,7 +161,7 @@ def jacfwd(
     return wrapper
 
 
-def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+def hessian(func: AnyFunction, argnums: int | tuple[int, ...] = 0) -> AnyFunction:
     """The function that computes the Hessian of ``func``: the Jacobian of its Jacobian, forward over reverse.
 
     Where an operation has no forward mode it is reverse over reverse.
@@ -191,7 +191,7 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
     return wrapper
 
 
-def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
+def hvp(func: AnyFunction, primals: Any, tangents: Any) -> Any:
     """The product of the Hessian of a scalar function and a vector, at the cost of a few gradients.
 
     Args:

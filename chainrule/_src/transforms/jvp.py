@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import faced
 from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.transforms.arguments import (
     as_caller_type,
@@ -23,7 +23,7 @@ from chainrule._src.transforms.arguments import (
 from chainrule._src.transforms.pushforward import JvpRun, write_back_duals
 
 
-def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+def jvp(func: AnyFunction, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """``func(*primals)`` and its directional derivative along ``tangents``, in one forward pass.
 
     Args:

@@ -7,13 +7,13 @@ derivative itself: the transpose of the transpose.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.tape import engine
 from chainrule._src.tape.node import Node
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -24,7 +24,7 @@ from chainrule._src.transforms.trace import Trace, fresh_leaf
 ndarray = np.ndarray
 
 
-def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(func: AnyFunction, *primals: Any) -> tuple[Any, AnyFunction]:
     """``func(*primals)`` and its derivative there as a linear function of tangents, which can be called many times.
 
     The function runs once, and what its derivative needs is kept. For one tangent only, :func:`jvp` is cheaper.
@@ -95,7 +95,7 @@ def _tangents_like(trace: Trace, structure: TreeSpec, tangents: tuple[Any, ...])
     return leaves
 
 
-def linear_transpose(func: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
+def linear_transpose(func: AnyFunction, *primals: Any) -> AnyFunction:
     """The transpose of a linear function.
 
     Args:

@@ -8,7 +8,7 @@ import importlib.util
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.watch import Watch
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import LOCAL
 
@@ -331,7 +332,7 @@ class _Recorder(Watch):
             self.open[-1].self_cpu_time_total -= duration
             self.open[-1].cpu_memory_usage += event.cpu_memory_usage
 
-    def timed(self, key: str, phase: str, operands: Any, read: Any, call: Callable[..., Any], *args: Any) -> Any:
+    def timed(self, key: str, phase: str, operands: Any, read: Any, call: AnyFunction, *args: Any) -> Any:
         event = self.begin(key, phase, operands)
         out: Any = ()
         try:
@@ -340,13 +341,13 @@ class _Recorder(Watch):
             self.finish(event, out, read)
         return out
 
-    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
         return self.timed(prim.name, "forward", datas, datas, super().forward, prim, datas, params)
 
     def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> Any:
         return self.timed(node.name(), "backward", g, (g, *saved), super().backward, node, g, saved, edges)
 
-    def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+    def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: Params) -> Any:
         read = (*primals, *tangents, out)
         return self.timed(prim.name, "tangent", primals, read, super().tangent, prim, primals, tangents, out, params)
 
@@ -514,7 +515,7 @@ class record_function(contextlib.ContextDecorator):
 # -- what is about devices that are not there --------------------------------------------------------------------------
 
 
-def _absent(name: str) -> Callable[..., Any]:
+def _absent(name: str) -> AnyFunction:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise errors.profiler_option(name)
 

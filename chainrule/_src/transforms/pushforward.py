@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.tape.levels import Level, open_level, within
@@ -36,7 +37,7 @@ class JvpRun:
     @within
     def __init__(
         self,
-        func: Callable[..., Any],
+        func: AnyFunction,
         primals: Sequence[Any],
         tangents: Sequence[Any],
         api: str,
@@ -58,7 +59,7 @@ class JvpRun:
             self._call(func, primals, tangents, api, lift_leaves)
 
     def _call(
-        self, func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], api: str, lift_leaves: bool
+        self, func: AnyFunction, primals: Sequence[Any], tangents: Sequence[Any], api: str, lift_leaves: bool
     ) -> None:
         with open_level(api, Dual, None, "same", lift_leaves) as level:
             self.level = level

@@ -6,13 +6,14 @@ starts only; whatever else the function used is reached by other edges and is co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import Array, faced
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.messages import errors
 from chainrule._src.table.shape import alias
@@ -87,10 +88,10 @@ class Trace:
     def __init__(
         self,
         api: str,
-        func: Callable[..., Any],
+        func: AnyFunction,
         positions: Iterable[int],
         args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        kwargs: Params,
         has_aux: bool = False,
         linked: bool = False,
     ) -> None:
@@ -127,7 +128,7 @@ class Trace:
             result = wrapped(tensor_in(result))
         self.result = result
 
-    def _call(self, func: Callable[..., Any], positions: Iterable[int], kwargs: dict[str, Any], linked: bool) -> Any:
+    def _call(self, func: AnyFunction, positions: Iterable[int], kwargs: Params, linked: bool) -> Any:
         inner = list(self.args)
         for i in positions:
             leaves, spec = tree_flatten(inner[i])

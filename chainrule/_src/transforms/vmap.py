@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from chainrule._src.arrays.tree import (
     tree_leaves,
     tree_unflatten,
 )
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.messages import errors
 from chainrule._src.ops.random import default_generator
@@ -40,13 +40,13 @@ ndarray = np.ndarray
 
 
 def vmap(
-    func: Callable[..., Any],
+    func: AnyFunction,
     in_dims: Any = 0,
     out_dims: Any = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
-) -> Callable[..., Any]:
+) -> AnyFunction:
     """The function that applies ``func`` to every entry along an axis of its arguments, all at once.
 
     Args:
@@ -108,14 +108,14 @@ def vmap(
 
 @within
 def _call_batched(
-    func: Callable[..., Any],
+    func: AnyFunction,
     leaves: list[Any],
     spec: TreeSpec,
     dims: list[Any],
     size: int,
     out_dims: Any,
     randomness: str,
-    kwargs: dict[str, Any],
+    kwargs: Params,
 ) -> tuple[list[Any], TreeSpec, list[Any]]:
     """The leaves of the outputs, their structure, and where each has the mapped axis."""
     tensors = has_tensor(leaves)

@@ -6,12 +6,12 @@ import functools
 import inspect
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.tree import tree_map
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.tape import engine
 from chainrule._src.transforms.arguments import as_caller_type
 from chainrule._src.transforms.dense import Limits, bound_of, rows
@@ -23,7 +23,7 @@ from chainrule.compat.autograd.vspaces import vspace
 from chainrule.compat.autograd.wrap_util import unary_to_nary
 from chainrule.utils import checkpoint as checkpoints
 
-Function = Callable[..., Any]
+Function = AnyFunction
 
 _make_vjp, _make_jvp = tracing.make_vjp, tracing.make_jvp  # which programs import, too
 make_vjp = unary_to_nary(tracing.make_vjp)

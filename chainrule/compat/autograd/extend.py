@@ -7,7 +7,7 @@ where something is, so rules that are written with ``autograd.numpy`` have deriv
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from itertools import count
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from chainrule._src.api.array import Array, array_of, as_arrays, is_plain
 from chainrule._src.api.grad_mode import is_grad_enabled
 from chainrule._src.arrays.tree import TreeSpec, leaves_like, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.function import Function
 from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
@@ -43,7 +44,7 @@ __all__ = [
     "vspace",
 ]
 
-Rule = Callable[..., Any]
+Rule = AnyFunction
 #: primitive -> rule(argnums, ans, args, kwargs), which returns g -> the gradients of these arguments
 primitive_vjps: dict[Any, Rule] = {}
 #: primitive -> rule(argnums, tangents, ans, args, kwargs), which returns the tangent of the result
@@ -59,7 +60,7 @@ class PrimitiveCall:
 
     spec: TreeSpec
 
-    def __init__(self, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, wrapped: Any, args: tuple[Any, ...], kwargs: Params) -> None:
         self.wrapped = wrapped
         self.args = tree_map(stacked, args)
         self.kwargs = kwargs
@@ -245,7 +246,7 @@ def defvjp(fun: Any, *vjpmakers: Rule | None, argnums: Iterable[int] | None = No
     """Declare for each argument ``vjpmaker(ans, *args)``, which returns g -> its gradient; None where that is zero."""
     table = dict(zip(count() if argnums is None else argnums, vjpmakers))
 
-    def maker(argnum: int, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule:
+    def maker(argnum: int, ans: Any, args: tuple[Any, ...], kwargs: Params) -> Rule:
         found = _rule(table, argnum, fun, "VJP")
         return (lambda g: zeros_like(args[argnum])) if found is None else found(ans, *args, **kwargs)
 
@@ -273,7 +274,7 @@ def defjvp(fun: Any, *jvpfuns: Rule | str | None, argnums: Iterable[int] | None 
     """Declare for each argument ``jvp(tangent, ans, *args)``; ``"same"`` where the function is linear in it, None for zero."""
     table = dict(zip(count() if argnums is None else argnums, jvpfuns))
 
-    def maker(argnum: int, g: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def maker(argnum: int, g: Any, ans: Any, args: tuple[Any, ...], kwargs: Params) -> Any:
         found = _rule(table, argnum, fun, "JVP")
         if found == "same":
             return fun(*subval(args, argnum, g), **kwargs)

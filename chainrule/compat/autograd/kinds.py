@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.libraries import register_plain
+from chainrule._src.arrays.types import AnyFunction
 
 
-class Kinds(dict[type, Callable[..., Any]]):
+class Kinds(dict[type, AnyFunction]):
     """A class, and what makes a box or a space of its values. What that refuses is refused where it is differentiated by.
 
     Raises:
         NotImplementedError: the class is none of arrays or numbers.
     """
 
-    def __setitem__(self, kind: type, maker: Callable[..., Any]) -> None:
+    def __setitem__(self, kind: type, maker: AnyFunction) -> None:
         if kind is not Array and not issubclass(kind, (np.ndarray, np.generic, float, complex)):
             raise NotImplementedError(
                 f"{kind.__name__} is no class of arrays, which are what chainrule differentiates, alone and in containers. Make it "

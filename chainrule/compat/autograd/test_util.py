@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule.compat.autograd.tracing import make_jvp, make_vjp
 from chainrule.compat.autograd.vspaces import vspace
 from chainrule.compat.autograd.wrap_util import get_name, unary_to_nary
 
-Function = Callable[..., Any]
+Function = AnyFunction
 
 TOL = RTOL = EPS = 1e-6
 

@@ -6,18 +6,18 @@ scalars.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from chainrule import func
 from chainrule._src.arrays.tree import tree_leaves, tree_map, tree_structure
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.transforms.grad import pulled
 from chainrule._src.transforms.trace import Trace
 from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
 from chainrule.compat.autograd.runs import Run
 from chainrule.compat.autograd.values import conjugate, differentiable, in_containers, shown, zeros_like
 
-Function = Callable[..., Any]
+Function = AnyFunction
 
 
 def points(x: Any) -> Any:

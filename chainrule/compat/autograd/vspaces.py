@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.tree import is_container, tree_flatten, tree_map, tree_unflatten
+from chainrule._src.arrays.types import NumpyDType
 from chainrule.compat.autograd.kinds import Kinds
 from chainrule.compat.autograd.values import getval
 
@@ -41,7 +42,7 @@ class VSpace:
         return self._single("shape")[0]
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> NumpyDType:
         return self._single("dtype")[1]
 
     @property
@@ -56,12 +57,12 @@ class VSpace:
     def iscomplex(self) -> bool:
         return self.spec.kind is None and self.dtype.kind == "c"
 
-    def _single(self, what: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    def _single(self, what: str) -> tuple[tuple[int, ...], NumpyDType]:
         if self.spec.kind is not None:
             raise TypeError(f"a {self.spec.kind.__name__} of arrays has no {what} of its own")
         return self.leaves[0]
 
-    def _made(self, make: Callable[[tuple[int, ...], np.dtype[Any]], Any]) -> Any:
+    def _made(self, make: Callable[[tuple[int, ...], NumpyDType], Any]) -> Any:
         return tree_unflatten([make(*leaf)[()] for leaf in self.leaves], self.spec)
 
     def zeros(self) -> Any:
@@ -71,7 +72,7 @@ class VSpace:
         return self._made(lambda shape, dtype: np.full(shape, 1 + 1j if dtype.kind == "c" else 1, dtype))
 
     def randn(self) -> Any:
-        def normal(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        def normal(shape: tuple[int, ...], dtype: NumpyDType) -> Any:
             real = np.asarray(np.random.randn(*shape))
             return (real + 1j * np.random.randn(*shape) if dtype.kind == "c" else real).astype(dtype)
 

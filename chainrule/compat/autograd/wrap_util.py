@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-Function = Callable[..., Any]
+from chainrule._src.arrays.types import AnyFunction
+
+Function = AnyFunction
 
 
 def subvals(x: Iterable[Any], pairs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.transforms.vmap import vmap
 
 __all__ = ["_vmap", "vmap"]
 
 
-def _vmap(
-    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False
-) -> Callable[..., Any]:
+def _vmap(func: AnyFunction, in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> AnyFunction:
     return vmap(func, in_dims, out_dims)

@@ -13,13 +13,13 @@ array([0.281, 0.397, 0.397, 0.281])
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
 from chainrule._src.jacobians.forms import Form
 from chainrule._src.jacobians.solution import Equation, solution
 from chainrule._src.messages import errors
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 ndarray = np.ndarray
-Function = Callable[..., Any]
+Function = AnyFunction
 
 
 # -- direct ------------------------------------------------------------------------------------------------------------
@@ -207,16 +207,14 @@ class IteratedEquation(Equation):
         super().__init__(api, form, residual, np.inf)
         self.iterate = iterate
 
-    def factors(self, x: ndarray[Any, Any], operands: Any) -> Any:
+    def factors(self, x: NumpyArray, operands: Any) -> Any:
         return Iterated(self, x, operands)
 
 
 class Iterated:
     """What solves systems with the matrix of an equation, or its transpose, in the place of factors of it."""
 
-    def __init__(
-        self, equation: IteratedEquation, x: ndarray[Any, Any], operands: Any, transposed: bool = False
-    ) -> None:
+    def __init__(self, equation: IteratedEquation, x: NumpyArray, operands: Any, transposed: bool = False) -> None:
         self._made_of = equation, x, operands
         self._equation, self._x = equation, x
         self._function = lambda v: equation.residual(v, *operands)
@@ -226,7 +224,7 @@ class Iterated:
     def T(self) -> Iterated:
         return Iterated(*self._made_of, not self._transposed)
 
-    def solve(self, b: ndarray[Any, Any], transposed: bool = False) -> ndarray[Any, Any]:
+    def solve(self, b: NumpyArray, transposed: bool = False) -> NumpyArray:
         point, turned = wrap(self._x), transposed ^ self._transposed
         with no_grad():
             pull = vjp(self._function, point)[1] if turned else None
@@ -243,7 +241,7 @@ class Iterated:
         return np.asarray(found)
 
 
-def _iterative(name: str, A: Any, b: Any, x0: Any, M: Any, options: dict[str, Any]) -> tuple[Any, int]:
+def _iterative(name: str, A: Any, b: Any, x0: Any, M: Any, options: Params) -> tuple[Any, int]:
     """SciPy's solver of a name, with the derivative of its solution."""
     linalg = scipy_module("scipy.sparse.linalg", f"sparse.linalg.{name}")
     solver = getattr(linalg, name)

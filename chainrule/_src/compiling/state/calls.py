@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import Params
 from chainrule._src.compiling.state.frames import Stack
 from chainrule._src.compiling.state.guards import IMMUTABLE, lookup
 from chainrule._src.compiling.state.known import (
@@ -99,7 +100,7 @@ class Calls(Reads):
             mixed = any(isa(x, VALUES) for x in flat(operands))
             stack.pending = arrays, mixed, False
 
-    def calls(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+    def calls(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         """A call is about to happen."""
         kind = type(function)
         if kind is np.ufunc and not keywords and len(args) == function.nin and are_plain(args):
@@ -164,7 +165,7 @@ class Calls(Reads):
         else:
             self.computes(stack, args)
 
-    def _make(self, stack: Stack, cls: type, args: list[Any], keywords: dict[str, Any]) -> None:
+    def _make(self, stack: Stack, cls: type, args: list[Any], keywords: Params) -> None:
         given = [*args, *keywords.values()]
         if cls.__module__ == "warnings" or (cls is np.datetime64 and not _OF_CLOCKS.isdisjoint(map(str, given))):
             self.refuse(f"it makes a {cls.__name__}, which depends on, or changes, what no recording sees")
@@ -194,7 +195,7 @@ class Calls(Reads):
             self.refuse(DRAW)  # it starts from the system's entropy
         stack.pending = [], False, True
 
-    def _call_library(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+    def _call_library(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         self._check_pure(function)
         receiver = getattr(function, "__self__", None)
         if args and isa(args[0], random_types()):  # a method of Cython's, which is not bound
@@ -227,7 +228,7 @@ class Calls(Reads):
             if type(x) is ndarray:
                 self.changed_container(x)
 
-    def _call_builtin(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+    def _call_builtin(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         receiver, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
         if isa(function, functools._lru_cache_wrapper):
             if not any(isa(x, OURS) for x in flat([*args, *keywords.values()])):
@@ -280,9 +281,7 @@ class Calls(Reads):
         else:
             self.computes(stack, [*args, *keywords.values()])
 
-    def _method(
-        self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: dict[str, Any]
-    ) -> None:
+    def _method(self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: Params) -> None:
         """A method of C's is about to be called."""
         if type(x) is ndarray:
             if changes(x, name):
@@ -343,7 +342,7 @@ class Calls(Reads):
                 f"it calls {type(x).__name__}.{name}, which depends on, or changes, what no recording sees: {INSTEAD}"
             )
 
-    def _method_of_container(self, stack: Stack, x: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> None:
+    def _method_of_container(self, stack: Stack, x: Any, name: str, args: list[Any], keywords: Params) -> None:
         if changes(x, name):
             if name in ("pop", "setdefault", "popitem", "popleft", "remove"):
                 self.whole(x)

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable
 from types import FrameType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import Array
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.compiling.state import frames
 from chainrule._src.compiling.state.calls import Calls
 from chainrule._src.compiling.state.frames import Instruction, Stack
@@ -46,7 +46,7 @@ class StateWatch(Calls):
         super().__init__(recorder)
         self._aside: FrameType | None = None  # of Python's, that shows a warning, loads a module, or is a step
 
-    def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def call(self, function: AnyFunction, args: Any, kwargs: Any) -> Any:
         """Call a function, and see what it does."""
         self.given = {id(x) for x in containers_in((*args, kwargs))}
         return frames.watched(
@@ -161,7 +161,7 @@ class TypeWatch(StateWatch):
             self.now = stack
             HANDLERS[i.name](self, stack, i)  # type: ignore[misc]
 
-    def calls(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+    def calls(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         if (
             args
             and type(args[0]) is Array

@@ -7,13 +7,13 @@ ones from real numbers: the operand has) along each of them, and a ``norm``. All
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import from_end, shape_of
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.table import fft as rows
 from chainrule._src.table import shape
@@ -72,7 +72,7 @@ def _conj(x: AnyArray) -> Any:
     return np.conjugate(x) if x.dtype.kind == "c" else x
 
 
-def points(transform: Callable[..., Any], x: Any, axes: Ints) -> list[int]:
+def points(transform: AnyFunction, x: Any, axes: Ints) -> list[int]:
     """How many points a transform has along axes, if nobody says."""
     sizes = [shape_of(x)[axis] for axis in axes]
     if transform in (irfft, hfft):
@@ -96,7 +96,7 @@ def _axes(given: Sequence[int], ndim: int) -> Ints:
     return from_end(axes, ndim)
 
 
-def _apply(transform: Callable[..., Any], a: Any, given: Sequence[Any], axes: Ints, norm: Any) -> Any:
+def _apply(transform: AnyFunction, a: Any, given: Sequence[Any], axes: Ints, norm: Any) -> Any:
     norm = "backward" if norm is None else norm
     if norm not in rows.OTHER:
         raise errors.fft_norm(norm, ValueError)
@@ -117,7 +117,7 @@ def _apply(transform: Callable[..., Any], a: Any, given: Sequence[Any], axes: In
     return np.astype(out, np.dtype(np.float16)) if half and out.dtype.kind == "f" and len(axes) == 1 else out
 
 
-def _one_by_one(transform: Callable[..., Any], a: Any, sizes: Sequence[Any], axes: Ints, norm: str) -> Any:
+def _one_by_one(transform: AnyFunction, a: Any, sizes: Sequence[Any], axes: Ints, norm: str) -> Any:
     """A transform for which an axis is named twice: along one axis after another, in NumPy's order."""
     *first, last = zip(sizes, axes, strict=True)
     if transform is irfft:
@@ -129,14 +129,14 @@ def _one_by_one(transform: Callable[..., Any], a: Any, sizes: Sequence[Any], axe
     return a
 
 
-def _along(transform: Callable[..., Any]) -> Callable[..., Any]:
+def _along(transform: AnyFunction) -> AnyFunction:
     def call(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
         return _apply(transform, a, (n,), _axes((axis,), len(shape_of(a))), norm)
 
     return call
 
 
-def _over(transform: Callable[..., Any], default: Any) -> Callable[..., Any]:
+def _over(transform: AnyFunction, default: Any) -> AnyFunction:
     def call(a: Any, s: Any = None, axes: Any = default, norm: Any = None) -> Any:
         have = shape_of(a)
         if axes is None:

@@ -10,7 +10,7 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.api.in_place import store_out
 from chainrule._src.arrays import dtypes
-from chainrule._src.arrays.any_array import AnyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation, shaping
 from chainrule._src.ops.arguments import creates, floating, tensor_of
@@ -50,7 +50,7 @@ def _axes(function: str, dims: list[int], ndim: int) -> tuple[int, ...]:
     return axes
 
 
-def _along(transform: Callable[..., Any], function: str, input: Any, n: Any, dim: Any, norm: Any, out: Any) -> Tensor:
+def _along(transform: AnyFunction, function: str, input: Any, n: Any, dim: Any, norm: Any, out: Any) -> Tensor:
     """A transform along one axis."""
     x = tensor_of(f"fft_{function}", input)
     axes = _axes(function, [_int(function, "dim", dim)], x.ndim)
@@ -58,7 +58,7 @@ def _along(transform: Callable[..., Any], function: str, input: Any, n: Any, dim
     return _applied(transform, function, x, sizes, axes, norm, out)
 
 
-def _over(transform: Callable[..., Any], function: str, input: Any, s: Any, dim: Any, norm: Any, out: Any) -> Tensor:
+def _over(transform: AnyFunction, function: str, input: Any, s: Any, dim: Any, norm: Any, out: Any) -> Tensor:
     """A transform over several axes."""
     x = tensor_of(f"fft_{function}", input)
     sizes = None if s is None else _ints(function, "s", s)
@@ -82,7 +82,7 @@ def _over(transform: Callable[..., Any], function: str, input: Any, s: Any, dim:
     return _applied(transform, function, x, sizes, axes, norm, out)
 
 
-def _over_nothing(transform: Callable[..., Any], function: str, x: AnyArray, out: Any) -> Tensor:
+def _over_nothing(transform: AnyFunction, function: str, x: AnyArray, out: Any) -> Tensor:
     if transform not in (shared.fft, shared.ifft):
         raise RuntimeError(f"{function.replace('2', 'n')} must transform at least one axis")
     x = floating(x)
@@ -90,7 +90,7 @@ def _over_nothing(transform: Callable[..., Any], function: str, x: AnyArray, out
 
 
 def _applied(
-    transform: Callable[..., Any], function: str, x: AnyArray, sizes: list[int], axes: Any, norm: Any, out: Any
+    transform: AnyFunction, function: str, x: AnyArray, sizes: list[int], axes: Any, norm: Any, out: Any
 ) -> Tensor:
     norm = "backward" if norm is None else norm
     if not isinstance(norm, str):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule._src.api.declare import op
-from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.dtypes import as_dtype
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import axes_of
 from chainrule._src.ops.linalg import numpy_face as shared

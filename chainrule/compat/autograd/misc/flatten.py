@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction
 
 
 def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -47,7 +48,7 @@ def _like(value: Any, ordered: Any) -> Any:
     return type(value)(map(_like, value, ordered)) if type(value) in (tuple, list) else ordered
 
 
-def flatten_func(func: Callable[..., Any], example: Any) -> tuple[Callable[..., Any], Callable[[Any], Any], Any]:
+def flatten_func(func: AnyFunction, example: Any) -> tuple[AnyFunction, Callable[[Any], Any], Any]:
     """A function of nested arrays as one of vectors, with ``unflatten`` and the vector of the example."""
     vector, unflatten = flatten(example)
     return lambda x, *args: flatten(func(unflatten(x), *args))[0], unflatten, vector

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule.compat.autograd.misc.flatten import flatten
 from chainrule.compat.autograd.wrap_util import wraps
 
-Optimizer = Callable[..., Any]
+Optimizer = AnyFunction
 
 
 def unflatten_optimizer(optimize: Optimizer) -> Optimizer:

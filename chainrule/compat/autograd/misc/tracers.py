@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from chainrule._src.arrays.types import AnyFunction
 
-def const_graph(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
+
+def const_graph(fun: AnyFunction, *args: Any, **kwargs: Any) -> AnyFunction:
     """The function with its first arguments given. It is called each time: ``chainrule.compile`` is what saves calls."""
     return partial(fun, *args, **kwargs)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterator, ValuesView
+from collections.abc import Iterator, ValuesView
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import Array, apply, holds
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.tape.protocol import FUNCTIONS
 from chainrule.compat.autograd.extend import notrace_primitive
 from chainrule.compat.autograd.values import getval
@@ -38,7 +39,7 @@ _Dispatched = type(np.sum)
 _LISTS = frozenset({"arrays", "tup", "arys", "seq", "condlist", "choicelist", "choices", "operands", "xi", "keys"})
 
 
-def takes_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+def takes_arrays(function: AnyFunction) -> AnyFunction:
     """NumPy's function, that takes Arrays anywhere."""
     answered = isinstance(function, _Dispatched) or function in FUNCTIONS
     stacks = function in (np.array, np.asarray, np.asanyarray)
@@ -59,11 +60,11 @@ def takes_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 _signature = functools.cache(inspect.signature)
 
 
-def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _call(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
-def _stacked(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def _stacked(function: AnyFunction, args: Any, kwargs: Any) -> Any:
     """Arguments with Arrays for the lists of Arrays that stand for one."""
     bound = _signature(function).bind(*args, **kwargs)
     for name, x in bound.arguments.items():
@@ -101,7 +102,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, **options: Any) -> Any:
     return np.where(inside, a, np.clip(getval(a), a_min, a_max))
 
 
-def _extremum(function: Callable[..., Any], ties_halved: Callable[..., Any]) -> Callable[..., Any]:
+def _extremum(function: AnyFunction, ties_halved: AnyFunction) -> AnyFunction:
     """np.fmax or np.fmin. Of equal elements each gets half of the gradient."""
 
     def call(x: Any, y: Any, **options: Any) -> Any:
@@ -140,7 +141,7 @@ def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> An
 class _Rows:
     """``np.r_`` and ``np.c_``, whose parts may be Arrays."""
 
-    def __init__(self, plain: Any, join: Callable[..., Any]) -> None:
+    def __init__(self, plain: Any, join: AnyFunction) -> None:
         self.plain = plain
         self.join = join
 

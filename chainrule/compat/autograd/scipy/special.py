@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,13 @@ import scipy.special
 
 from chainrule import special as _ours
 from chainrule._src.api.array import Array, holds
+from chainrule._src.arrays.types import AnyFunction
 from chainrule.compat.autograd.values import getval
 
 globals().update({name: getattr(scipy.special, name) for name in scipy.special.__all__})
 
 
-def _by_type(name: str) -> Callable[..., Any]:
+def _by_type(name: str) -> AnyFunction:
     """chainrule's function for Arrays, SciPy's for everything else."""
     ours, scipys = getattr(_ours, name), getattr(scipy.special, name)
     return lambda *args: ours(*args) if holds(args, Array) else scipys(*args)
