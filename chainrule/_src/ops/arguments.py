@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, TypeVar
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from chainrule._src.arrays import dtypes
 from chainrule._src.arrays import gpu as gpus
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.device import check_device, gpu_of
-from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
+from chainrule._src.arrays.types import AnyFunction, Dims, DTypeLike, NumpyArray, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.dispatch import bind, cast

@@ -6,6 +6,7 @@ outranks what it holds. Lower operands are constants to it, which is what keeps 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import is_array, unscalar
 from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyFunction, DTypeLike, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.devices import on_one_device
