@@ -10,8 +10,8 @@ import functools
 import itertools
 from typing import Any
 
-import dask
 import dask.array as da
+import dask.base
 import numpy as np
 from dask.array.core import _HANDLED_FUNCTIONS
 from dask.base import tokenize
@@ -314,7 +314,7 @@ def _taken(chunks: tuple[int, ...], held: range) -> list[range]:
 
 def computed(arrays: list[Any]) -> list[Any]:
     """The numbers of arrays, with one task for what is done to a block: see ``dask_fusion``."""
-    return list(map(np.asarray, dask.compute(*grouped(arrays), optimize_graph=False)))
+    return list(map(np.asarray, dask.base.compute(*grouped(arrays), optimize_graph=False)))
 
 
 LIBRARY = Library(

@@ -16,7 +16,8 @@ from typing import Any
 
 import dask.array as da
 from dask.array.optimization import optimize
-from dask.base import flatten, tokenize
+from dask.base import tokenize
+from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 
 try:

@@ -12,7 +12,8 @@ import numpy as np
 from chainrule._src.arrays.memory import zeros
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import NumpyDType
-from chainrule._src.jacobians.assemble import Block, add_into, dense, dtype_of_terms, is_plain
+from chainrule._src.jacobians.assemble import add_into, dense, dtype_of_terms, is_plain
+from chainrule._src.jacobians.ordering import Block
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.transforms.arguments import as_caller_type

@@ -15,11 +15,12 @@ import numpy as np
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import NumpyDType
 from chainrule._src.jacobians import assemble, solve, spy
-from chainrule._src.jacobians.assemble import Block, EntryPattern, Sparse, is_plain
+from chainrule._src.jacobians.assemble import EntryPattern, Sparse, is_plain
 from chainrule._src.jacobians.blocks import Blocks, blocks_of_sparse, blocks_of_terms
 from chainrule._src.jacobians.copies import of_variable, own, read, written
 from chainrule._src.jacobians.matmul import multiplied, times, transposed_times
 from chainrule._src.jacobians.operands import matched, operand
+from chainrule._src.jacobians.ordering import Block
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import recording

@@ -14,7 +14,7 @@ from chainrule._src.arrays import dtypes
 from chainrule._src.arrays import gpu as gpus
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.device import check_device, gpu_of
-from chainrule._src.arrays.types import AnyFunction, Dims, DTypeLike, NumpyArray, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, DTypeLike, NumpyArray, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.dispatch import bind, cast
@@ -26,7 +26,7 @@ ndarray = np.ndarray
 F = TypeVar("F", bound=AnyFunction)
 
 
-def tensor_of(name: str, x: object, accepts: str = "biufc") -> Tensor:
+def tensor_of(name: str, x: Any, accepts: str = "biufc") -> Tensor:
     """The operand as a tensor: arrays are wrapped, numbers and the rest refused, and so are other kinds of dtype."""
     if not isinstance(x, Tensor):
         x = operand(name, 0, x)
@@ -36,7 +36,8 @@ def tensor_of(name: str, x: object, accepts: str = "biufc") -> Tensor:
         LOCAL.recorder.bring(x)
     if x.dtype.kind not in accepts:
         raise errors.no_kernel(name, x.dtype, accepts)
-    return x
+    tensor: Tensor = x
+    return tensor
 
 
 def takes_tensors(function: F) -> F:
@@ -76,14 +77,14 @@ def axis_of(name: str, dim: SupportsIndex, ndim: int) -> int | None:
     return index - ndim if ndim else None
 
 
-def floating(x: Tensor, dtype: DTypeLike = None) -> Tensor:
+def floating(x: AnyArray, dtype: DTypeLike = None) -> Tensor:
     """The tensor in ``dtype``; without one, integers and booleans become the default float."""
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))
     return cast(x, dtypes.default_dtype()) if x.dtype.kind in "iub" else x
 
 
-def summed(x: Tensor, dtype: DTypeLike = None) -> Tensor:
+def summed(x: AnyArray, dtype: DTypeLike = None) -> Tensor:
     """The tensor in the dtype that PyTorch adds and multiplies in: int64 for integers and booleans."""
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))

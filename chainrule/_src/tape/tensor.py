@@ -77,6 +77,7 @@ class Tensor(Methods):
     _parameter: bool | None  # what ``nn.Parameter`` made
 
     if TYPE_CHECKING:  # operators, which the floors above attach
+        _base: Tensor | None
 
         def _binary(self, other: Any) -> Tensor: ...
         def _unary(self) -> Tensor: ...
