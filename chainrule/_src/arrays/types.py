@@ -80,7 +80,7 @@ NumpyArray: TypeAlias = np.ndarray[Any, Any]
 #: a dtype of NumPy's
 NumpyDType: TypeAlias = np.dtype[Any]
 #: an operand: an array-like, or a number
-TensorLike: TypeAlias = AnyArray | np.generic | complex
+TensorLike: TypeAlias = AnyArray | complex
 #: what an array can be made of: an operand, or lists in lists
 IntoArray: TypeAlias = TensorLike | Sequence[Any]
 #: one axis, several, or (None) all
