@@ -3,7 +3,7 @@
 A masked element has the gradient 0. Where nothing is left, the result is that of an empty sum, product or maximum, or nan.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, DTypeLike, Dims, TensorLike; from typing import SupportsIndex
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def _extreme(dtype: Any, lowest: bool) -> Any:
     return int(np.iinfo(dtype).min if lowest else np.iinfo(dtype).max)
 
 
-def _filled(name: str, input: Any, mask: Any, dtype: Any, with_what: Any) -> Any:
+def _filled(name: str, input: Any, mask: object, dtype: object, with_what: object) -> Any:
     """The tensor with another number where the mask is False: a number, or "lowest" or "highest" of the dtype."""
     x = tensor_of(name, input)
     x = x if dtype is None else cast(x, as_dtype(dtype))
@@ -43,10 +43,10 @@ def _filled(name: str, input: Any, mask: Any, dtype: Any, with_what: Any) -> Any
     return ew.where(mask, x, with_what)
 
 
-def _masked(name: str, neutral: Any, function: AnyFunction) -> Any:
+def _masked(name: str, neutral: object, function: AnyFunction) -> Any:
     """A function whose result does not change with the number of ``neutral`` elements."""
 
-    def call(input: Any, dim: Any = None, *, dtype: Any = None, mask: Any = None, **options: Any) -> Tensor:
+    def call(input: AnyArray, dim: Dims = None, *, dtype: DTypeLike = None, mask: AnyArray | None = None, **options: object) -> Tensor:
         x = _filled(f"masked.{name}", input, mask, dtype, neutral)
         if name == "logsumexp":
             dim = axes_of(name, dim, x.ndim)
@@ -69,13 +69,13 @@ softmin = _masked("softmin", "highest", lambda x, dim: reductions.softmax(ew.neg
 logsumexp = _masked("logsumexp", "lowest", reductions.logsumexp)
 
 
-def _counted(x: Any, mask: Any, dim: Any, keepdim: bool) -> Any:
+def _counted(x: AnyArray, mask: AnyArray | None, dim: object, keepdim: bool) -> Tensor:
     """How many elements are left."""
     left = tensor_of("masked", np.asarray(True) if mask is None else mask).expand(tuple(x.shape))
     return reductions.sum(left, dim, keepdim)
 
 
-def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def mean(input: AnyArray, dim: object = None, *, keepdim: bool = False, dtype: DTypeLike = None, mask: AnyArray | None = None) -> Tensor:
     """The mean of the elements where ``mask`` is True.
 
     >>> import chainrule as cr
@@ -89,14 +89,14 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = Non
 
 
 def var(
-    input: Any,
-    dim: Any = None,
+    input: object,
+    dim: object = None,
     unbiased: bool | None = None,
     *,
     correction: float | None = None,
     keepdim: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
+    dtype: DTypeLike = None,
+    mask: AnyArray | None = None,
 ) -> Tensor:
     """The variance of the elements where ``mask`` is True."""
     x = _filled("masked.var", input, None, dtype, 0)
@@ -112,25 +112,25 @@ def std(input: Any, dim: Any = None, unbiased: bool | None = None, **options: An
     return ew.sqrt(var(input, dim, unbiased, **options))  # type: ignore[no-any-return]
 
 
-def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def median(input: TensorLike, dim: int = -1, *, keepdim: bool = False, dtype: DTypeLike = None, mask: object = None) -> Tensor:
     """The (lower) median of the elements where ``mask`` is True."""
     return statistics.nanmedian(_filled("masked.median", input, mask, dtype, np.nan), dim, keepdim).values  # type: ignore[no-any-return]
 
 
 def norm(
-    input: Any, ord: float = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: AnyArray, ord: float = 2.0, dim: SupportsIndex | None = None, *, keepdim: bool = False, dtype: object = None, mask: AnyArray | None = None
 ) -> Tensor:
     """The norm of the elements where ``mask`` is True."""
     return vector_norm(_filled("masked.norm", input, mask, dtype, np.inf if ord < 0 else 0), ord, dim, keepdim)
 
 
-def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Tensor:
+def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: DTypeLike = None, mask: Tensor | None = None) -> Tensor:
     """The tensor, divided by the norm of the elements where ``mask`` is True; the others are 0."""
     x = _filled("masked.normalize", input, mask, dtype, 0)
     return ew.div(x, ew.clamp(norm(x, ord, dim, keepdim=True), min=eps))  # type: ignore[no-any-return]
 
 
-def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Tensor:
+def logaddexp(input: Tensor, other: Tensor, *, dtype: DTypeLike = None, input_mask: Tensor | None = None, other_mask: Tensor | None = None) -> Tensor:
     """log(exp(input) + exp(other)), without what is masked."""
     x = _filled("masked.logaddexp", input, input_mask, dtype, "lowest")
     return ew.logaddexp(x, _filled("masked.logaddexp", other, other_mask, dtype, "lowest"))  # type: ignore[no-any-return]

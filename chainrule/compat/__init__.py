@@ -49,7 +49,7 @@ class _Finder:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
         if name.partition(".")[0] != self.name:
             return None
         rest = name.removeprefix(self.name)

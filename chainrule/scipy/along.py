@@ -17,17 +17,17 @@ Function = AnyFunction
 LONGEST = 8192  # elements along an axis, whose matrix takes half a gigabyte
 
 
-def is_differentiated(x: Any) -> bool:
+def is_differentiated(x: object) -> bool:
     return isinstance(x, (Tensor, Array, ArrayLike))
 
 
-def recorded(function: Function, *args: Any, **options: Any) -> Any:
+def recorded(function: Function, *args: object, **options: object) -> Any:
     """Have SciPy's own function recorded, for arrays that are plain where nothing is compiled; None: they are not."""
     return None if LOCAL.recorder is None else recorded_as_numpy(function, "", args, options)
 
 
 def linear_along(
-    module: str, name: str, x: Any, axis: int, *args: Any, before: tuple[Any, ...] = (), **options: Any
+    module: str, name: str, x: Any, axis: int, *args: Any, before: tuple[object, ...] = (), **options: object
 ) -> Any:
     """``name(*before, x, *args, axis=axis, **options)`` of a module of SciPy's, for a function that is linear in x along the axis.
 

@@ -41,7 +41,7 @@ def element_bounds(bounds: Any, packing: Packing, kind: Any) -> Any:
     return kind(packing.pack(lows), packing.pack(highs), keep_feasible=packing.pack(keep) > 0)
 
 
-def _is_pair_for_all(bounds: Any, packing: Packing) -> bool:
+def _is_pair_for_all(bounds: object, packing: Packing) -> bool:
     pair = type(bounds) is tuple and len(bounds) == 2 and all(side is None or np.isscalar(side) for side in bounds)
     return pair and packing.spec.kind is not None and not issubclass(packing.spec.kind, (tuple, list))
 
@@ -58,13 +58,13 @@ def two_sides(bounds: Any, packing: Packing, kind: Any) -> tuple[Vector, Vector]
     return _side(low, -np.inf, packing, "bounds[0]"), _side(high, np.inf, packing, "bounds[1]")
 
 
-def _side(bound: Any, free: float, packing: Packing, what: str) -> Vector:
+def _side(bound: object, free: float, packing: Packing, what: str) -> Vector:
     places = [bound] * len(packing.leaves) if bound is None or np.isscalar(bound) else _at_leaves(bound, packing)
     along = zip(places, packing.shapes, packing.paths, strict=True)
     return packing.pack([_filled(at, free, shape, what + path) for at, shape, path in along])
 
 
-def _at_leaves(bounds: Any, packing: Packing) -> list[Any]:
+def _at_leaves(bounds: object, packing: Packing) -> list[Any]:
     """What of the bounds stands at the place of each array."""
     try:
         return leaves_like(packing.spec, bounds)
@@ -72,7 +72,7 @@ def _at_leaves(bounds: Any, packing: Packing) -> list[Any]:
         raise ValueError(f"the bounds do not have the structure of {packing.what}: {error}") from None
 
 
-def _pair(at: Any, shape: tuple[int, ...], what: str) -> tuple[Any, Any]:
+def _pair(at: object, shape: tuple[int, ...], what: str) -> tuple[Any, Any]:
     """(low, high) for an array from a pair, or from a pair for each element."""
     if at is None:
         return None, None
@@ -88,7 +88,7 @@ def _pair(at: Any, shape: tuple[int, ...], what: str) -> tuple[Any, Any]:
     return np.reshape(lows, shape), np.reshape(highs, shape)
 
 
-def _filled(bound: Any, free: float, shape: tuple[int, ...], what: str) -> ndarray:
+def _filled(bound: object, free: float, shape: tuple[int, ...], what: str) -> ndarray:
     """A bound for each element of an array."""
     value = output_value(free if bound is None else array_like(bound), what).astype(float)
     if value.ndim == 1 and value.size == math.prod(shape):

@@ -41,7 +41,7 @@ def with_derivatives(constraints: Any, packing: Packing, optimize: Any, sparse: 
     return [_constraint(c, f"constraints[{i}]", packing, optimize, sparse, compiled) for i, c in enumerate(several)]
 
 
-def _is_triple(x: Any) -> bool:
+def _is_triple(x: object) -> bool:
     return type(x) is tuple and len(x) == 3 and callable(x[0]) and not callable(x[1]) and not isinstance(x[1], dict)
 
 

@@ -126,7 +126,7 @@ class MatrixOf:
         derivative = type(self).derivative
         self.dense = maybe_compiled(lambda x, *args: derivative(lambda x: flat(x, *args), x), compiled)
 
-    def __call__(self, x: Vector, *args: Any) -> Any:
+    def __call__(self, x: Vector, *args: object) -> Any:
         x = np.array(x)
         if self.sparse and self.compiled:
             return self._replayed(x, args)
@@ -137,7 +137,7 @@ class MatrixOf:
             return found.astype(x.dtype)
         return np.asarray(output_value(self.dense(x, *args), self.what), x.dtype)
 
-    def _replayed(self, x: Vector, args: tuple[Any, ...]) -> Any:
+    def _replayed(self, x: Vector, args: tuple[object, ...]) -> Any:
         """A sparse matrix whose pattern is known, where it is the same."""
         point = (x, *map(np.asarray, args)) if args else x
         if self.prepared is None:

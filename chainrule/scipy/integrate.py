@@ -39,7 +39,7 @@ _POINTS = 20  # of Gauss's rule in each interval
 _GRADED = 0.25 ** np.arange(1, 16)  # where intervals end near the limits, where derivatives may be singular
 
 
-def _is_differentiated(x: Any) -> bool:
+def _is_differentiated(x: object) -> bool:
     return isinstance(x, (Tensor, Array, ArrayLike))
 
 
@@ -50,12 +50,12 @@ def quad(
     func: Function,
     a: Any,
     b: Any,
-    args: Any = (),
+    args: object = (),
     full_output: int = 0,
     epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
     limit: int = 50,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """``scipy.integrate.quad``: the integral of ``func(x, *args)`` from a to b, with derivatives.
 
@@ -117,7 +117,7 @@ def _somewhere(func: Function, a: Any, b: Any, args: tuple[Any, ...]) -> Any:
     return func(sum(finite, np.float64(0.0)) / len(finite) if len(finite) != 1 else finite[0] * 1.0, *args)
 
 
-def _number(x: Any) -> float:
+def _number(x: object) -> float:
     """The number of a value without axes, without its derivatives.
 
     Raises:
@@ -133,7 +133,7 @@ def _number(x: Any) -> float:
     return float(np.reshape(data, ()))
 
 
-def _sum(func: Function, a: Any, b: Any, args: tuple[Any, ...], kind: tuple[bool, ...], intervals: Any) -> Any:
+def _sum(func: Function, a: object, b: object, args: tuple[object, ...], kind: tuple[bool, ...], intervals: Any) -> Any:
     """The integral as a sum over points in intervals of [0, 1], on which [a, b] is mapped as SciPy does it."""
     plain = data_of(intervals)
     if type(plain) is ndarray:  # in vmap some examples need more of them than others
@@ -173,7 +173,7 @@ def _everywhere(func: Function, x: Any, args: tuple[Any, ...]) -> Any:
         return np.stack([func(x[i], *args) for i in range(len(x))])
 
 
-def _check(total: Any, value: Any, epsabs: float, epsrel: float) -> None:
+def _check(total: object, value: object, epsabs: float, epsrel: float) -> None:
     if type(total) is type(value) is ndarray and not abs(total - value) <= 10 * max(epsabs, epsrel * abs(float(value))):
         errors.warn(
             f"quad(): the sum that derivatives are computed from is {float(total):.6g}, and the integral {float(value):.6g}: the "
@@ -201,12 +201,12 @@ def _linear(name: str, y: Any, axis: int, *args: Any, **options: Any) -> Any:
     return found if matrix.ndim == 1 else np.moveaxis(found, -1, axis)
 
 
-def simpson(y: Any, x: Any = None, *, dx: float = 1.0, axis: int = -1) -> Any:
+def simpson(y: object, x: object = None, *, dx: float = 1.0, axis: int = -1) -> Any:
     """``scipy.integrate.simpson``, differentiable by the samples y."""
     return _linear("simpson", y, axis, x=_moved(x, axis), dx=dx)
 
 
-def romb(y: Any, dx: float = 1.0, axis: int = -1) -> Any:
+def romb(y: object, dx: float = 1.0, axis: int = -1) -> Any:
     """``scipy.integrate.romb``, differentiable by the samples y."""
     return _linear("romb", y, axis, dx=dx)
 
@@ -218,7 +218,7 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: float = 1.0, axis: int = -1
     return _linear("cumulative_simpson", y, axis, x=x, dx=dx, initial=initial)
 
 
-def cumulative_trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1, initial: Any = None) -> Any:
+def cumulative_trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1, initial: object = None) -> Any:
     """``scipy.integrate.cumulative_trapezoid``, differentiable by the samples y and by x."""
     y = np.moveaxis(y, axis, -1)
     step = dx if x is None else np.diff(x if np.ndim(x) == 1 else np.moveaxis(x, axis, -1))

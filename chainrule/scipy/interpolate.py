@@ -75,7 +75,7 @@ def _applied(x: Any, **params: Any) -> Any:
     return as_arrays(found)
 
 
-def evaluate(curve: Any, x: Any, nu: int = 0) -> Any:
+def evaluate(curve: object, x: object, nu: int = 0) -> Any:
     """An interpolant of SciPy's, or its derivative of order ``nu``, at points that may be differentiated.
 
     Args:
@@ -134,7 +134,7 @@ class Curve:
         return found if not self._axis else np.moveaxis(found, range(n), range(self._axis, self._axis + n))
 
     @staticmethod
-    def _term(x: Any, order: int, curve: Any, y: Any, ndim: int) -> Any:
+    def _term(x: object, order: int, curve: object, y: Any, ndim: int) -> Any:
         at = _applied(x, curve=curve, order=order, ndim=ndim)
         return at if y is None else np.tensordot(at, y, ([-1], [0]))
 
@@ -149,12 +149,12 @@ class Curve:
         """The curve whose derivative of that order it is, and that begins with zeros."""
         return self.derivative(-nu)
 
-    def integrate(self, a: Any, b: Any) -> Any:
+    def integrate(self, a: object, b: object) -> Any:
         """The integral from a to b."""
         return self(b, -1) - self(a, -1)
 
 
-def _values(y: Any) -> Any:
+def _values(y: object) -> Any:
     """What a curve goes through: a plain array where nothing is differentiated."""
     if isinstance(y, (Tensor, Array, ArrayLike)):
         return y
@@ -162,7 +162,7 @@ def _values(y: Any) -> Any:
     return np.asarray(y) if numbers is None else numbers
 
 
-def CubicSpline(x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> Curve:
+def CubicSpline(x: object, y: object, axis: int = 0, bc_type: object = "not-a-knot", extrapolate: object = None) -> Curve:
     """``scipy.interpolate.CubicSpline``, differentiable by y and where it is evaluated.
 
     Args:
@@ -178,14 +178,14 @@ def CubicSpline(x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extr
     return Curve([(lambda y: _scipy().CubicSpline(x, y, 0, bc_type, extrapolate), y)], axis)
 
 
-def CubicHermiteSpline(x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> Curve:
+def CubicHermiteSpline(x: object, y: object, dydx: object, axis: int = 0, extrapolate: object = None) -> Curve:
     """``scipy.interpolate.CubicHermiteSpline``, differentiable by y, by ``dydx`` and where it is evaluated."""
     make = _scipy().CubicHermiteSpline
     by_values = (lambda y: make(x, y, np.zeros_like(y), 0, extrapolate), y)
     return Curve([by_values, (lambda d: make(x, np.zeros_like(d), d, 0, extrapolate), dydx)], axis)
 
 
-def PchipInterpolator(x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> Curve:
+def PchipInterpolator(x: object, y: Any, axis: int = 0, extrapolate: object = None) -> Curve:
     """``scipy.interpolate.PchipInterpolator``, differentiable by y and where it is evaluated."""
     y = _values(y)
     if isinstance(y, ndarray):
@@ -220,7 +220,7 @@ def _pchip_end(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:
     return np.where(np.sign(d) != np.sign(m0), 0.0, np.where(steep, 3 * m0, d))
 
 
-def Akima1DInterpolator(x: Any, y: Any, axis: int = 0, **options: Any) -> Curve:
+def Akima1DInterpolator(x: object, y: object, axis: int = 0, **options: object) -> Curve:
     """``scipy.interpolate.Akima1DInterpolator``, differentiable where it is evaluated, but not by y."""
     if not isinstance(_values(y), ndarray):
         raise TypeError(
@@ -230,14 +230,14 @@ def Akima1DInterpolator(x: Any, y: Any, axis: int = 0, **options: Any) -> Curve:
     return Curve([(lambda y: _scipy().Akima1DInterpolator(x, y, 0, **options), y)], axis)
 
 
-def make_interp_spline(x: Any, y: Any, k: int = 3, axis: int = 0, bc_type: Any = None) -> Curve:
+def make_interp_spline(x: object, y: object, k: int = 3, axis: int = 0, bc_type: object = None) -> Curve:
     """``scipy.interpolate.make_interp_spline``: of degree k, differentiable by y and where it is evaluated."""
     if bc_type is not None and not isinstance(bc_type, str) and not isinstance(_values(y), ndarray):
         raise TypeError("make_interp_spline(): conditions with values make it no linear function of y; name them")
     return Curve([(lambda y: _scipy().make_interp_spline(x, y, k, bc_type=bc_type), y)], axis)
 
 
-def make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: float | None = None, axis: int = 0) -> Curve:
+def make_smoothing_spline(x: object, y: Any, w: object = None, lam: float | None = None, axis: int = 0) -> Curve:
     """``scipy.interpolate.make_smoothing_spline``, differentiable where it is evaluated and, with ``lam`` given, by y."""
     if lam is None and not isinstance(_values(y), ndarray):
         raise TypeError("make_smoothing_spline(): without lam it chooses by y how smooth to be: give it, as in lam=0.1")
@@ -251,23 +251,23 @@ def make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: float | None = Non
     return Curve([(make, y)], axis)
 
 
-def BSpline(t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> Curve:
+def BSpline(t: Any, c: object, k: int, extrapolate: object = True, axis: int = 0) -> Curve:
     """``scipy.interpolate.BSpline``: by knots t (constants), coefficients c, and degree k; differentiable by c."""
     count = len(t) - k - 1
     return Curve([(lambda c: _scipy().BSpline(t, c[:count], k, extrapolate), c)], axis)
 
 
-def BarycentricInterpolator(xi: Any, yi: Any, axis: int = 0) -> Curve:
+def BarycentricInterpolator(xi: object, yi: object, axis: int = 0) -> Curve:
     """``scipy.interpolate.BarycentricInterpolator``, differentiable by ``yi`` and where it is evaluated."""
     return KroghInterpolator(xi, yi, axis)  # the same polynomial; it has derivatives at its points
 
 
-def KroghInterpolator(xi: Any, yi: Any, axis: int = 0) -> Curve:
+def KroghInterpolator(xi: object, yi: object, axis: int = 0) -> Curve:
     """``scipy.interpolate.KroghInterpolator``, differentiable by ``yi`` and where it is evaluated."""
     return Curve([(lambda y: _scipy().KroghInterpolator(xi, y), yi)], axis)
 
 
-def UnivariateSpline(x: Any, y: Any, *args: Any, **options: Any) -> Curve:
+def UnivariateSpline(x: object, y: object, *args: object, **options: object) -> Curve:
     """``scipy.interpolate.UnivariateSpline``, differentiable where it is evaluated, but not by y, which it takes knots by."""
     if not isinstance(_values(y), ndarray):
         raise TypeError(
@@ -277,7 +277,7 @@ def UnivariateSpline(x: Any, y: Any, *args: Any, **options: Any) -> Curve:
     return Curve([(lambda y: _scipy().UnivariateSpline(x, y, *args, **options), y)])
 
 
-def InterpolatedUnivariateSpline(x: Any, y: Any, k: int = 3) -> Curve:
+def InterpolatedUnivariateSpline(x: object, y: object, k: int = 3) -> Curve:
     """``scipy.interpolate.InterpolatedUnivariateSpline``, differentiable by y and where it is evaluated."""
     return make_interp_spline(x, y, k)
 
@@ -338,7 +338,7 @@ class interp1d:
         return np.where((x > self.x[-1])[index], above, outside)
 
 
-def _check_inside(x: Any, low: float, high: float) -> None:
+def _check_inside(x: object, low: float, high: float) -> None:
     """Raise where a point is outside of the interpolation range."""
 
     def check(values: NumpyArray) -> NumpyArray:
@@ -374,7 +374,7 @@ class RegularGridInterpolator:
         values: Any,
         method: str = "linear",
         bounds_error: bool = True,
-        fill_value: Any = np.nan,
+        fill_value: object = np.nan,
     ) -> None:
         if method not in ("linear", "slinear"):
             raise NotImplementedError(f"RegularGridInterpolator(method={method!r}): 'linear' has derivatives here")
@@ -437,12 +437,12 @@ def _taken(values: Any, at: Any) -> Any:
 
 
 def interpn(
-    points: Sequence[Any],
-    values: Any,
-    xi: Any,
+    points: Sequence[object],
+    values: object,
+    xi: object,
     method: str = "linear",
     bounds_error: bool = True,
-    fill_value: Any = np.nan,
+    fill_value: object = np.nan,
 ) -> Any:
     """``scipy.interpolate.interpn`` of method "linear", differentiable by values and where it is evaluated."""
     return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)

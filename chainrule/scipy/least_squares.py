@@ -17,16 +17,16 @@ METHODS = ("trf", "dogbox", "lm")
 
 def least_squares(
     fun: AnyFunction,
-    x0: Any,
-    jac: Any = None,
-    bounds: Any = (-np.inf, np.inf),
+    x0: object,
+    jac: object = None,
+    bounds: object = (-np.inf, np.inf),
     method: str = "trf",
     *,
-    args: Any = (),
+    args: object = (),
     kwargs: Params | None = None,
     callback: AnyFunction | None = None,
     compile: bool = False,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """``scipy.optimize.least_squares`` with the Jacobian of ``fun`` filled in.
 

@@ -66,7 +66,7 @@ __all__ = [
 F = TypeVar("F", bound=AnyFunction)
 
 
-def _holds(x: Any) -> bool:
+def _holds(x: object) -> bool:
     if isinstance(x, (tuple, list)):
         return any(map(_holds, x))
     return isinstance(x, (Tensor, Array, ArrayLike))
@@ -77,7 +77,7 @@ def _else_scipys(function: F) -> F:
     name = function.__name__
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         if not _holds(args) and not _holds(list(kwargs.values())):
             return getattr(scipy_module("scipy.linalg", f"linalg.{name}"), name)(*args, **kwargs)
         return function(*args, **kwargs)
@@ -133,7 +133,7 @@ def _stacked(found: Any, stack: tuple[int, ...]) -> Any:
 
 def _of_matrix(name: str, what: str) -> Callable[[Any], Any]:
     @_over_stacks(2)
-    def function(A: Any) -> Any:
+    def function(A: object) -> Any:
         return applied(rows.matrix_function, (A,), name=name, options=())
 
     function.__name__ = function.__qualname__ = name
@@ -156,7 +156,7 @@ def expm(A: Any) -> Any:
 
 @_else_scipys
 @_over_stacks(2)
-def fractional_matrix_power(A: Any, t: float) -> Any:
+def fractional_matrix_power(A: object, t: float) -> Any:
     """A square matrix to a power that need not be whole, as ``scipy.linalg.fractional_matrix_power``; t is a constant."""
     return applied(rows.matrix_function, (A,), name="fractional_matrix_power", options=(float(t),))
 
@@ -185,19 +185,19 @@ def cholesky(a: Any, lower: bool = False) -> Any:
 
 
 @_else_scipys
-def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
+def cho_factor(a: object, lower: bool = False) -> tuple[Any, bool]:
     """What :func:`cho_solve` takes. (Elements beyond the triangle are 0 here.)"""
     return cholesky(a, lower), lower
 
 
 @_else_scipys
-def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
+def cho_solve(c_and_lower: tuple[Any, bool], b: object) -> Any:
     """x with ``a @ x = b``, from ``cho_factor(a)``."""
     return _cho_solve(c_and_lower[0], b, c_and_lower[1])
 
 
 @_over_stacks(2, "1|2")
-def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
+def _cho_solve(c: object, b: object, lower: bool) -> Any:
     L = c if lower else _adjoint(c)
     return solve_triangular(_adjoint(L), solve_triangular(L, b, lower=True))
 
@@ -223,13 +223,13 @@ def lu_factor(a: Any) -> tuple[Any, Any]:
 
 
 @_else_scipys
-def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0) -> Any:
+def lu_solve(lu_and_piv: tuple[Any, Any], b: object, trans: int = 0) -> Any:
     """x with ``a @ x = b``, from ``lu_factor(a)``; ``trans`` 1 for the transpose, 2 for the adjoint."""
     return _lu_solve(*lu_and_piv, b, trans)
 
 
 @_over_stacks(2, 1, "1|2")
-def _lu_solve(lu: Any, piv: Any, b: Any, trans: int) -> Any:
+def _lu_solve(lu: Any, piv: object, b: Any, trans: int) -> Any:
     columns = _tensor(b)[:, None] if np.ndim(b) == 1 else _tensor(b)
     pivots = _tensor(piv) + 1
     if trans == 1:
@@ -239,7 +239,7 @@ def _lu_solve(lu: Any, piv: Any, b: Any, trans: int) -> Any:
     return _faced(x[:, 0] if np.ndim(b) == 1 else x, lu, b)
 
 
-def _tensor(x: Any) -> Any:
+def _tensor(x: object) -> Any:
     opened = as_tensors(x)
     return (
         opened
@@ -257,12 +257,12 @@ def _faced(tensor: Any, *given: Any) -> Any:
 
 
 @_else_scipys
-def block_diag(*arrs: Any) -> Any:
+def block_diag(*arrs: object) -> Any:
     """A matrix with blocks on its diagonal, as ``scipy.linalg.block_diag``."""
     return _over_stacks(*[2] * len(arrs))(_block_diag)(*arrs)
 
 
-def _block_diag(*arrs: Any) -> Any:
+def _block_diag(*arrs: object) -> Any:
     found = matrices.block_diag(*map(_tensor, arrs))
     return _faced(found, *arrs)
 
@@ -313,7 +313,7 @@ def khatri_rao(a: Any, b: Any) -> Any:
 
 
 @_else_scipys
-def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Any:
+def solve_banded(l_and_u: tuple[int, int], ab: object, b: object) -> Any:
     """x with ``a @ x = b``, for a banded matrix: ``ab[u + i - j, j] = a[i, j]``, with l diagonals below and u above."""
     return _solve_banded(ab, b, *l_and_u)
 
@@ -333,7 +333,7 @@ def _solve_banded(ab: Any, b: Any, lower: int, upper: int) -> Any:
 
 @_else_scipys
 @_over_stacks(2, "1|2")
-def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
+def solveh_banded(ab: Any, b: object, lower: bool = False) -> Any:
     """x with ``a @ x = b``, for a positive definite banded matrix of which ``ab`` has one triangle."""
     u = np.shape(ab)[0] - 1
     n = np.shape(ab)[1]
@@ -347,7 +347,7 @@ def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
 
 
 @_else_scipys
-def solve_toeplitz(c_or_cr: Any, b: Any) -> Any:
+def solve_toeplitz(c_or_cr: object, b: object) -> Any:
     """x with ``toeplitz(c, r) @ x = b``, by elimination."""
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return _solve_toeplitz(c, r, b)
@@ -372,14 +372,14 @@ def solve_circulant(c: Any, b: Any) -> Any:
 
 @_else_scipys
 @_over_stacks(2, 2, 2)
-def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+def solve_sylvester(a: object, b: object, q: object) -> Any:
     """X with ``a @ X + X @ b = q``."""
     return applied(rows.sylvester, (a, b, q))
 
 
 @_else_scipys
 @_over_stacks(2, 2)
-def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+def solve_continuous_lyapunov(a: object, q: object) -> Any:
     """X with ``a @ X + X @ aᴴ = q``."""
     return applied(rows.sylvester, (a, _adjoint(a), q))
 

@@ -1,6 +1,6 @@
 """``minimize``: SciPy's, of functions of containers, with all derivatives filled in."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import inspect
 from typing import Any
@@ -36,20 +36,20 @@ METHODS = {
 
 def minimize(
     fun: AnyFunction,
-    x0: Any,
-    args: Any = (),
+    x0: AnyArray,
+    args: object = (),
     method: str | AnyFunction | None = None,
-    jac: Any = None,
-    hess: Any = None,
-    hessp: Any = None,
-    bounds: Any = None,
-    constraints: Any = (),
+    jac: object = None,
+    hess: object = None,
+    hessp: object = None,
+    bounds: object = None,
+    constraints: object = (),
     tol: float | None = None,
     callback: AnyFunction | None = None,
     options: Params | None = None,
     *,
     compile: bool = False,
-    checkpoint: Any = None,
+    checkpoint: object = None,
 ) -> Any:
     """``scipy.optimize.minimize`` with gradients, Hessians and Hessian products of ``fun`` filled in.
 
@@ -97,7 +97,7 @@ def minimize(
     sparse = method is not None and not callable(method) and method.lower() == "trust-constr"
     what = f"{function_name(fun)}()"
 
-    def flat(x: Any) -> Any:
+    def flat(x: TensorLike) -> Any:
         return fun(packing.unpack(x), *args)
 
     journal = None if checkpoint is None else Journal(checkpoint, packing.start)
@@ -137,7 +137,7 @@ def minimize(
     return like_start(found, packing, ("x", "jac", "grad"))
 
 
-def _uses(method: Any, bounds: Any, constraints: Any) -> str:
+def _uses(method: object, bounds: object, constraints: object) -> str:
     """Which derivatives a method takes: letters of METHODS."""
     if method is None or callable(method):
         return "g"
@@ -146,7 +146,7 @@ def _uses(method: Any, bounds: Any, constraints: Any) -> str:
     return METHODS[method.lower()]
 
 
-def _both(fun: AnyFunction, packing: Packing, args: tuple[Any, ...]) -> dict[str, Any]:
+def _both(fun: AnyFunction, packing: Packing, args: tuple[object, ...]) -> dict[str, Any]:
     """``jac=True``: fun returns its value and its gradient."""
 
     def value_and_gradient(x: Vector) -> tuple[float, Vector]:
@@ -165,7 +165,7 @@ def like_start(found: Any, packing: Packing, names: tuple[str, ...]) -> Any:
     return found
 
 
-def callback_for(callback: AnyFunction | None, packing: Packing) -> Any:
+def callback_for(callback: AnyFunction | None, packing: Packing) -> AnyFunction | None:
     """The user's callback, for containers in the place of vectors. SciPy tells two kinds by their parameters."""
     if callback is None or packing.is_vector:
         return callback

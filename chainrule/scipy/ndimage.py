@@ -8,7 +8,7 @@
 (3, 3)
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import Dims, TensorLike
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def _one_axis(name: str) -> AnyFunction:
-    def filtered(input: Any, *args: Any, axis: int = -1, **options: Any) -> Any:
+    def filtered(input: object, *args: Any, axis: int = -1, **options: Any) -> Any:
         if options.get("cval"):
             raise NotImplementedError(f"{name}(cval=...): there are derivatives for cval 0")
         return linear_along("ndimage", name, input, axis, *args, **options)
@@ -51,7 +51,7 @@ gaussian_filter1d, uniform_filter1d = _one_axis("gaussian_filter1d"), _one_axis(
 
 
 def gaussian_filter(
-    input: Any, sigma: Any, order: Any = 0, mode: str = "reflect", truncate: float = 4.0, axes: Any = None
+    input: TensorLike, sigma: object, order: object = 0, mode: str = "reflect", truncate: float = 4.0, axes: Dims = None
 ) -> Any:
     """``scipy.ndimage.gaussian_filter``, differentiable by the input; sigma and order are numbers, or one for each axis."""
     axes = _axes(input, axes)
@@ -60,7 +60,7 @@ def gaussian_filter(
     return input
 
 
-def uniform_filter(input: Any, size: Any = 3, mode: str = "reflect", axes: Any = None) -> Any:
+def uniform_filter(input: TensorLike, size: object = 3, mode: str = "reflect", axes: Dims = None) -> Any:
     """``scipy.ndimage.uniform_filter``, differentiable by the input; size is a number, or one for each axis."""
     axes = _axes(input, axes)
     for axis, n in zip(axes, _each(size, axes), strict=True):
@@ -68,17 +68,17 @@ def uniform_filter(input: Any, size: Any = 3, mode: str = "reflect", axes: Any =
     return input
 
 
-def sobel(input: Any, axis: int = -1, mode: str = "reflect") -> Any:
+def sobel(input: TensorLike, axis: int = -1, mode: str = "reflect") -> Any:
     """``scipy.ndimage.sobel``: the derivative along an axis, smoothed along the others; differentiable by the input."""
     return _smoothed_derivative(input, axis, mode, [1, 2, 1])
 
 
-def prewitt(input: Any, axis: int = -1, mode: str = "reflect") -> Any:
+def prewitt(input: TensorLike, axis: int = -1, mode: str = "reflect") -> Any:
     """``scipy.ndimage.prewitt``, differentiable by the input."""
     return _smoothed_derivative(input, axis, mode, [1, 1, 1])
 
 
-def _smoothed_derivative(input: Any, axis: int, mode: str, weights: Sequence[float]) -> Any:
+def _smoothed_derivative(input: TensorLike, axis: int, mode: str, weights: Sequence[float]) -> Any:
     ndim = np.ndim(input)
     found = correlate1d(input, [-1, 0, 1], axis=axis, mode=mode)
     for other in range(ndim):
@@ -87,12 +87,12 @@ def _smoothed_derivative(input: Any, axis: int, mode: str, weights: Sequence[flo
     return found
 
 
-def laplace(input: Any, mode: str = "reflect") -> Any:
+def laplace(input: TensorLike, mode: str = "reflect") -> Any:
     """``scipy.ndimage.laplace``: the sum of second differences along all axes, differentiable by the input."""
     return sum(correlate1d(input, [1, -2, 1], axis=axis, mode=mode) for axis in range(np.ndim(input)))
 
 
-def map_coordinates(input: Any, coordinates: Any, order: int = 1, mode: str = "constant", cval: float = 0.0) -> Any:
+def map_coordinates(input: TensorLike, coordinates: Any, order: int = 1, mode: str = "constant", cval: float = 0.0) -> Any:
     """``scipy.ndimage.map_coordinates`` of order 1, differentiable by the input and by the coordinates.
 
     Args:
@@ -119,7 +119,7 @@ def map_coordinates(input: Any, coordinates: Any, order: int = 1, mode: str = "c
     return found
 
 
-def _axes(input: Any, axes: Any) -> list[int]:
+def _axes(input: TensorLike, axes: Any) -> list[int]:
     ndim = np.ndim(input)
     return list(range(ndim)) if axes is None else [axis % ndim for axis in np.atleast_1d(axes)]
 

@@ -35,7 +35,7 @@ def _scipys(name: str) -> Any:
     return getattr(scipy_module("scipy.optimize", f"optimize.{name}"), name)
 
 
-def _root(name: str, f: Function, x0: float, args: tuple[Any, ...], find: Function) -> Any:
+def _root(name: str, f: Function, x0: float, args: tuple[object, ...], find: Function) -> Any:
     """x with ``f(x, *args) = 0``, which ``find(g)`` finds as a number, for the function g of a number."""
 
     def solver(g: Function, start: Any) -> Any:
@@ -49,7 +49,7 @@ def _root(name: str, f: Function, x0: float, args: tuple[Any, ...], find: Functi
 def _between(name: str) -> Function:
     """The public function for one of SciPy's solvers on an interval."""
 
-    def solve(f: Function, a: float, b: float, args: Any = (), **options: Any) -> Any:
+    def solve(f: Function, a: float, b: float, args: object = (), **options: object) -> Any:
         if options.get("full_output"):
             raise NotImplementedError(f"{name}(full_output=True): SciPy's own has it; here is the root alone")
         find = lambda g: _scipys(name)(g, a, b, **options)  # noqa: E731
@@ -73,7 +73,7 @@ def _between(name: str) -> Function:
 brentq, brenth, bisect, ridder, toms748 = map(_between, ["brentq", "brenth", "bisect", "ridder", "toms748"])
 
 
-def newton(func: Function, x0: Any, fprime: Function | None = None, args: Any = (), **options: Any) -> Any:
+def newton(func: Function, x0: object, fprime: Function | None = None, args: object = (), **options: object) -> Any:
     """``scipy.optimize.newton``: a root of ``func(x, *args)`` near x0, differentiable by ``args``.
 
     Args:
@@ -88,14 +88,14 @@ def newton(func: Function, x0: Any, fprime: Function | None = None, args: Any = 
     if fprime is None and not options:
         return implicit.root(func, x0, *args)
 
-    def solver(g: Function, start: Any) -> Any:
+    def solver(g: Function, start: object) -> Any:
         derivative = None if fprime is None else lambda x: plain_value(fprime(x, *args), "fprime()")
         return _scipys("newton")(lambda x: plain_value(g(x), "newton()"), start, derivative, **options)
 
     return implicit.root(func, x0, *args, solver=solver)
 
 
-def curve_fit(f: Function, xdata: Any, ydata: Any, p0: Any, sigma: Any = None, absolute_sigma: bool = False) -> Any:
+def curve_fit(f: Function, xdata: Any, ydata: Any, p0: Any, sigma: object = None, absolute_sigma: bool = False) -> Any:
     """``scipy.optimize.curve_fit``: parameters and their covariance, differentiable by the data and by ``sigma``.
 
     Args:
@@ -117,7 +117,7 @@ def curve_fit(f: Function, xdata: Any, ydata: Any, p0: Any, sigma: Any = None, a
     scales = () if sigma is None else (sigma,)
     p0 = np.asarray(p0, float)
 
-    def residuals(p: Any, xdata: Any, ydata: Any, *scales: Any) -> Any:
+    def residuals(p: Any, xdata: Any, ydata: Any, *scales: object) -> Any:
         left = f(xdata, *[p[k] for k in range(len(p0))]) - ydata
         return left / scales[0] if scales else left
 

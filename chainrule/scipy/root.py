@@ -28,10 +28,10 @@ METHODS = {
 
 def root(
     fun: AnyFunction,
-    x0: Any,
-    args: Any = (),
+    x0: object,
+    args: object = (),
     method: str = "hybr",
-    jac: Any = None,
+    jac: object = None,
     tol: float | None = None,
     callback: AnyFunction | None = None,
     options: Params | None = None,
@@ -75,7 +75,7 @@ def root(
     flat = flat_function(fun, packing, args, what)
     value = maybe_compiled(flat, compile)
 
-    def equations(x: Any) -> Any:
+    def equations(x: object) -> Any:
         found = plain_vector(value(np.array(x)), what)
         if found.size != packing.size:
             raise ValueError(

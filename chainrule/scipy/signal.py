@@ -34,19 +34,19 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1) -> Any:
     return np.moveaxis(found, -1, axis)
 
 
-def filtfilt(b: Any, a: Any, x: Any, axis: int = -1, **options: Any) -> Any:
+def filtfilt(b: object, a: object, x: object, axis: int = -1, **options: object) -> Any:
     """``scipy.signal.filtfilt``, differentiable by the signal x."""
     return linear_along("signal", "filtfilt", x, axis, before=(b, a), **options)
 
 
-def sosfilt(sos: Any, x: Any, axis: int = -1) -> Any:
+def sosfilt(sos: object, x: object, axis: int = -1) -> Any:
     """``scipy.signal.sosfilt`` from rest, differentiable by the signal x."""
     for section in np.asarray(sos):
         x = lfilter(section[:3], section[3:], x, axis)
     return x
 
 
-def sosfiltfilt(sos: Any, x: Any, axis: int = -1, **options: Any) -> Any:
+def sosfiltfilt(sos: object, x: object, axis: int = -1, **options: object) -> Any:
     """``scipy.signal.sosfiltfilt``, differentiable by the signal x."""
     return linear_along("signal", "sosfiltfilt", x, axis, before=(sos,), **options)
 
@@ -66,6 +66,6 @@ def resample(x: Any, num: int, axis: int = 0, **options: Any) -> Any:
     return linear_along("signal", "resample", x, axis, num, **options)
 
 
-def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Any:
+def hilbert(x: object, N: int | None = None, axis: int = -1) -> Any:
     """``scipy.signal.hilbert``: the analytic signal, whose numbers are complex; differentiable by the signal x."""
     return linear_along("signal", "hilbert", x, axis, N)

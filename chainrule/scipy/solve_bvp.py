@@ -23,7 +23,7 @@ def solve_bvp(
     x: Any,
     y: Any,
     p: Any = None,
-    S: Any = None,
+    S: object = None,
     fun_jac: AnyFunction | None = None,
     bc_jac: AnyFunction | None = None,
     tol: float = 1e-3,
@@ -81,16 +81,16 @@ def solve_bvp(
 
     state = np.concatenate([np.reshape(plain_value(leaf, "y"), (-1, mesh.size)) for leaf in tree_flatten(guess)[0]])
 
-    def with_parameters(p: tuple[Any, ...]) -> tuple[Any, ...]:
+    def with_parameters(p: tuple[object, ...]) -> tuple[Any, ...]:
         return tuple(parameters.unpack(part) for part in p) if parameters is not None else ()
 
     def flat_fun(x: Any, y: Any, *p: Any) -> Any:
         return flat_output(fun(x, packing.unpack(y), *with_parameters(p)), f, y.shape[1])
 
-    def flat_bc(a: Any, b: Any, *p: Any) -> Any:
+    def flat_bc(a: object, b: object, *p: object) -> Any:
         return flat_output(bc(packing.unpack(a), packing.unpack(b), *with_parameters(p)), g)
 
-    def by_state(x: Any, y: Any, *p: Any) -> Any:
+    def by_state(x: object, y: object, *p: object) -> Any:
         # The equation holds point by point, so a change that is the same at all points shows each point's Jacobian.
         return jacfwd(lambda change: flat_fun(x, y + change[:, None], *p))(np.zeros(packing.size))
 

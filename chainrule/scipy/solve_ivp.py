@@ -28,12 +28,12 @@ SPARSE = ("Radau", "BDF")  # these take sparse Jacobians
 
 def solve_ivp(
     fun: AnyFunction,
-    t_span: Any,
-    y0: Any,
-    method: Any = "RK45",
-    t_eval: Any = None,
+    t_span: object,
+    y0: object,
+    method: object = "RK45",
+    t_eval: object = None,
     dense_output: bool = False,
-    events: Any = None,
+    events: object = None,
     vectorized: bool = False,
     args: tuple[Any, ...] | None = None,
     *,

@@ -1,6 +1,6 @@
 """Between the user's containers of arrays and the vectors of float64 that SciPy works with."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, DTypeLike, TensorLike; from collections.abc import Sequence
 
 from typing import Any
 
@@ -23,7 +23,7 @@ Vector = np.ndarray[Any, np.dtype[np.float64]]
 Function = AnyFunction
 
 
-def _real(x: Any) -> Any:
+def _real(x: TensorLike) -> Any:
     """A Python integer as the number it is: integers are what arrays are of."""
     return float(x) if type(x) is int else x
 
@@ -41,7 +41,7 @@ class Packing:
         ValueError: there are no numbers in the tree.
     """
 
-    def __init__(self, tree: Any, what: str, kinds: str = "f") -> None:
+    def __init__(self, tree: object, what: str, kinds: str = "f") -> None:
         self.what = what
         self.leaves, self.spec = tree_flatten(array_like(tree))
         self.paths = leaf_paths(self.spec)
@@ -79,11 +79,11 @@ class Packing:
             and not isinstance(self.leaves[0], (Tensor, ArrayLike))
         )
 
-    def pack(self, values: list[Any]) -> Vector:
+    def pack(self, values: Sequence[AnyArray]) -> Vector:
         """Plain arrays, one for each leaf, as one vector."""
         return np.concatenate([np.reshape(value, -1) for value in values]).astype(self.dtype)
 
-    def pack_like(self, tree: Any, what: str) -> Vector:
+    def pack_like(self, tree: object, what: str) -> Vector:
         """A tree of the same structure and shapes as one vector.
 
         Raises:
@@ -117,7 +117,7 @@ class Packing:
             parts.append(_with_face(part if dtype == self.dtype else part.astype(dtype), leaf))
         return tree_unflatten(parts, self.spec)
 
-    def results(self, x: ndarray, axis: int = 0, dtype: Any = None) -> Any:
+    def results(self, x: ndarray, axis: int = 0, dtype: DTypeLike = None) -> Any:
         """An array of SciPy's, one axis of which is laid out as the vector, as the tree, in memory of its own.
 
         Each leaf has its own axes in the place of that one. With ``dtype`` all have that dtype.
@@ -130,7 +130,7 @@ class Packing:
         return tree_unflatten(found, self.spec)
 
 
-def plain_value(x: Any, what: str) -> ndarray:
+def plain_value(x: object, what: str) -> ndarray:
     """The numbers of an array, tensor or number, without its history.
 
     Raises:
@@ -158,7 +158,7 @@ def plain_value(x: Any, what: str) -> ndarray:
     raise TypeError(f"{what} is a {type(x).__name__}: expected arrays, tensors or numbers, or containers of them")
 
 
-def _with_face(part: Any, leaf: Any) -> Any:
+def _with_face(part: TensorLike, leaf: AnyArray) -> Any:
     """A part of the vector as the user gave that leaf: a tensor or an array."""
     if type(part) is Array:
         return faced(part._tensor, leaf)
@@ -167,7 +167,7 @@ def _with_face(part: Any, leaf: Any) -> Any:
     return wrap(np.asarray(part)) if isinstance(leaf, (Tensor, ArrayLike)) else np.asarray(part)
 
 
-def flat_output(y: Any, what: str, *more: int) -> Any:
+def flat_output(y: TensorLike, what: str, *more: int) -> AnyArray:
     """What a function returned (an array, or a container of them), as one vector that is recorded if they are.
 
     With ``more``, the lengths of axes that all arrays end with, these stay axes of their own.
@@ -189,7 +189,7 @@ def flat_output(y: Any, what: str, *more: int) -> Any:
     return np.concatenate([np.reshape(leaf, (-1, *more)) for leaf in leaves])
 
 
-def output_value(y: Any, what: str) -> ndarray:
+def output_value(y: TensorLike, what: str) -> ndarray:
     """The numbers of what a function returned, or of anything else that the solution depends on.
 
     Raises:
@@ -207,20 +207,20 @@ def output_value(y: Any, what: str) -> ndarray:
     return plain_value(in_memory([tensor._raw if isinstance(tensor, Tensor) else tensor])[0], what)
 
 
-def plain_vector(y: Any, what: str) -> Vector:
+def plain_vector(y: TensorLike, what: str) -> Vector:
     """What a function returned as a vector of float64 for SciPy."""
     vector = output_value(flat_output(y, what), what)
     return vector if vector.dtype.kind == "c" else np.asarray(vector, float)
 
 
-def plain_matrix(matrix: Any) -> Any:
+def plain_matrix(matrix: object) -> Any:
     """A matrix that a function of the user's returned; those of SciPy's own classes stay as they are."""
     if isinstance(matrix, (Tensor, Array, ArrayLike)):
         return plain_value(matrix, "the matrix")
     return np.asarray(matrix) if isinstance(matrix, (list, tuple)) else matrix
 
 
-def flat_function(fun: Function, packing: Packing, args: tuple[Any, ...], what: str) -> Function:
+def flat_function(fun: Function, packing: Packing, args: tuple[object, ...], what: str) -> Function:
     """A function of the tree as a function from vector to vector, which can be differentiated."""
 
     def flat(x: Any) -> Any:
@@ -229,10 +229,10 @@ def flat_function(fun: Function, packing: Packing, args: tuple[Any, ...], what: 
     return flat
 
 
-def arguments(args: Any) -> tuple[Any, ...]:
+def arguments(args: object) -> tuple[Any, ...]:
     """SciPy's ``args``: a tuple, or the one argument."""
     return args if type(args) is tuple else (args,)
 
 
-def function_name(function: Any) -> str:
+def function_name(function: object) -> str:
     return getattr(function, "__name__", type(function).__name__)

@@ -5,7 +5,7 @@ repeats without a seam, as a Fourier transform takes it to. Further keywords: ``
 dtype if not given), ``device``, ``layout`` and ``requires_grad``, as of other functions that make tensors.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, DTypeLike
 
 import functools
 import inspect
@@ -29,8 +29,8 @@ def _window(formula: AnyFunction) -> Callable[..., Tensor]:
     """The user's function for a formula of the points k = 0 … M − 1, the number of steps, and keywords of its own."""
     name = formula.__name__
 
-    def call(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
-             requires_grad: bool = False, **parameters: Any) -> Tensor:  # fmt: skip
+    def call(M: int, *, sym: bool = True, dtype: DTypeLike = None, layout: object = None, device: object = None,
+             requires_grad: bool = False, **parameters: object) -> Tensor:  # fmt: skip
         dtype = dtypes.default_dtype() if dtype is None else dtypes.as_dtype(dtype)
         if layout is not None and str(layout).rpartition(".")[2] != "strided":
             raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
@@ -69,7 +69,7 @@ def exponential(k: Any, steps: int, center: float | None = None, tau: float = 1.
 
 
 @_window
-def gaussian(k: Any, steps: int, std: float = 1.0) -> Any:
+def gaussian(k: AnyArray, steps: int, std: float = 1.0) -> AnyArray:
     """exp(−(k − middle)² / (2·std²))."""
     _require(std > 0, f"Standard deviation must be positive, got: {std} instead.")
     return np.exp(-0.5 * ((k - steps / 2) / std) ** 2)
@@ -82,7 +82,7 @@ def cosine(k: Any, steps: int) -> Any:
 
 
 @_window
-def kaiser(k: Any, steps: int, beta: float = 12.0) -> Any:
+def kaiser(k: AnyArray, steps: int, beta: float = 12.0) -> AnyArray:
     """I₀(beta·√(1 − x²)) / I₀(beta), for x from −1 to 1."""
     _require(beta >= 0, f"beta must be non-negative, got: {beta} instead.")
     x = 2 * k / max(steps, 1) - 1
@@ -90,7 +90,7 @@ def kaiser(k: Any, steps: int, beta: float = 12.0) -> Any:
 
 
 @_window
-def bartlett(k: Any, steps: int) -> Any:
+def bartlett(k: AnyArray, steps: int) -> AnyArray:
     """A triangle: 1 − |2k / steps − 1|."""
     return 1 - np.abs(2 * k / max(steps, 1) - 1)
 
@@ -101,7 +101,7 @@ def _cosines(k: Any, steps: int, a: Iterable[float]) -> Any:
 
 
 @_window
-def general_cosine(k: Any, steps: int, a: Iterable[float]) -> Any:
+def general_cosine(k: AnyArray, steps: int, a: Iterable[float]) -> Any:
     """Σ (−1)ⁱ·aᵢ·cos(2πik / steps): a sum of cosines."""
     if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
@@ -111,13 +111,13 @@ def general_cosine(k: Any, steps: int, a: Iterable[float]) -> Any:
 
 
 @_window
-def general_hamming(k: Any, steps: int, alpha: float = 0.54) -> Any:
+def general_hamming(k: object, steps: int, alpha: float = 0.54) -> Any:
     """alpha − (1 − alpha)·cos(2πk / steps)."""
     return _cosines(k, steps, [alpha, 1 - alpha])
 
 
 @_window
-def hann(k: Any, steps: int) -> Any:
+def hann(k: AnyArray, steps: int) -> Any:
     """sin²(πk / steps).
 
     >>> import chainrule as cr
@@ -128,7 +128,7 @@ def hann(k: Any, steps: int) -> Any:
 
 
 def _weighted(name: str, doc: str, *weights: float) -> Callable[..., Tensor]:
-    def formula(k: Any, steps: int) -> Any:
+    def formula(k: AnyArray, steps: int) -> Any:
         return _cosines(k, steps, weights)
 
     formula.__name__, formula.__qualname__, formula.__doc__ = name, name, doc
@@ -146,7 +146,7 @@ nuttall = _weighted(
 
 
 def _older(name: str, window: Callable[..., Tensor]) -> Any:
-    def call(window_length: int, periodic: bool = True, *shape: float, **options: Any) -> Tensor:
+    def call(window_length: int, periodic: bool = True, *shape: float, **options: object) -> Tensor:
         options.pop("pin_memory", None)
         return window(window_length, *shape, sym=not periodic, **options)
 

@@ -1,6 +1,6 @@
 """The class of sparse matrices with entries that are differentiated, and what it is made from."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike, TensorLike
 
 from typing import Any
 
@@ -21,14 +21,14 @@ from chainrule._src.tape.tensor import Tensor
 ndarray = np.ndarray
 
 
-def applied(row: Any, operands: tuple[Any, ...], **params: Any) -> Any:
+def applied(row: Any, operands: tuple[object, ...], **params: Any) -> Any:
     """A row, of operands of both faces and of plain arrays: the result has the face of the operands."""
     opened = [_opened(x) for x in operands]
     result = bind(row, opened, params)
     return as_arrays(result) if not any(isinstance(x, (Tensor, ArrayLike)) for x in operands) else result
 
 
-def _opened(x: Any) -> Any:
+def _opened(x: object) -> Any:
     if type(x) is Array:
         return x._tensor
     if isinstance(x, (Tensor, ArrayLike)):
@@ -58,7 +58,7 @@ class SparseArray:
     __array_ufunc__ = None  # so that ``array @ A`` comes here
     ndim = 2
 
-    def __init__(self, data: Any, places: Places, transposed: bool = False) -> None:
+    def __init__(self, data: object, places: Places, transposed: bool = False) -> None:
         self.data = data
         self._places = places
         self._transposed = transposed
@@ -117,7 +117,7 @@ class SparseArray:
         """Whether the entries are in the order of the rows, "csr", or of the columns, "csc"."""
         return "csc" if self._transposed else "csr"
 
-    def with_data(self, data: Any) -> SparseArray:
+    def with_data(self, data: object) -> SparseArray:
         """Other entries at the same places."""
         if tuple(shape_of(data)) != (self.nnz,):
             raise ValueError(f"there are {self.nnz} places for entries, and data has the shape {tuple(shape_of(data))}")
@@ -125,7 +125,7 @@ class SparseArray:
 
     # -- products and systems ------------------------------------------------------------------------------------------
 
-    def __matmul__(self, x: Any) -> Any:
+    def __matmul__(self, x: object) -> Any:
         """The product with a vector, with the columns of a dense matrix, or with a sparse matrix (which is one)."""
         if isinstance(x, SparseArray) or is_sparse(x):
             return self._times(_sparse(x))
@@ -154,12 +154,12 @@ class SparseArray:
         data = np.take(self.data, left) * np.take(other.data, right)
         return self._coo(data, mine[0][left], theirs[1][right], (self.shape[0], other.shape[1]))
 
-    def _coo(self, data: Any, row: Any, col: Any, shape: tuple[int, int]) -> SparseArray:
+    def _coo(self, data: object, row: object, col: object, shape: tuple[int, int]) -> SparseArray:
         """A matrix of the same kind."""
         made = coo(data, row, col, shape)
         return type(self)(made.data, made._places, made._transposed)
 
-    def solve(self, b: Any) -> Any:
+    def solve(self, b: object) -> Any:
         """x with ``A @ x = b``, for a vector or the columns of a dense matrix, by SuperLU.
 
         The factors are kept for other right-hand sides, and serve the derivatives, with respect to ``data`` and to b.
@@ -176,17 +176,17 @@ class SparseArray:
 
     # -- by elements ---------------------------------------------------------------------------------------------------
 
-    def multiply(self, x: Any) -> SparseArray:
+    def multiply(self, x: object) -> SparseArray:
         """Element by element, with a number or a dense array that broadcasts to the shape of A."""
         return self.with_data(self.data * self._at_places(x, "*"))
 
-    def __mul__(self, x: Any) -> Any:
+    def __mul__(self, x: object) -> Any:
         return self.multiply(x)
 
-    def __rmul__(self, x: Any) -> Any:
+    def __rmul__(self, x: object) -> Any:
         return self.multiply(x)
 
-    def __truediv__(self, x: Any) -> Any:
+    def __truediv__(self, x: object) -> Any:
         return self.with_data(self.data / self._at_places(x, "/"))
 
     def __neg__(self) -> SparseArray:
@@ -232,10 +232,10 @@ class SparseArray:
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> SparseArray:
+    def __sub__(self, other: TensorLike) -> SparseArray:
         return self + -other
 
-    def __rsub__(self, other: Any) -> SparseArray:
+    def __rsub__(self, other: TensorLike) -> SparseArray:
         return -self + other
 
     # -- other forms ---------------------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ class SparseArray:
         row, col = at.coords
         return self._coo(entries, row, col, at.shape)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         raise TypeError(
             "the places of a SparseArray are fixed: make one with the entry, by coo_array((data, (row, col)), shape), which "
             "adds up entries at one place, or A.with_data(data) for other entries at the same places"
@@ -268,10 +268,10 @@ class SparseArray:
     def __len__(self) -> int:
         raise TypeError("the length of a sparse matrix is ambiguous: A.nnz entries, A.shape[0] rows")
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: DTypeLike = None, copy: object = None) -> Any:
         raise TypeError(f"a SparseArray is no array of NumPy's, and its entries may carry derivatives: {_INSTEAD}")
 
-    def matvec(self, x: Any) -> Any:
+    def matvec(self, x: object) -> Any:
         """``A @ x`` of plain numbers, which is all that SciPy's own ``cg``, ``eigsh`` ... ask for.
 
         Raises:
@@ -349,7 +349,7 @@ class SparseArray:
         kept = 1 - axis % 2
         return self._added(self.coords[kept], self.shape[kept])
 
-    def mean(self, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+    def mean(self, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> Any:
         """The mean of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
         return self.sum(axis, dtype, out) / (self.shape[0] * self.shape[1] if axis is None else self.shape[axis])
 
@@ -393,7 +393,7 @@ class SparseMatrix(SparseArray):
     def __rmul__(self, x: Any) -> Any:
         return self.multiply(x) if not np.ndim(x) else x @ self
 
-    def sum(self, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+    def sum(self, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> Any:
         """The sum of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
         found = super().sum(axis, dtype, out)
         return found if axis is None else np.reshape(found, (1, -1) if axis % 2 == 0 else (-1, 1))
@@ -410,7 +410,7 @@ register_pytree_node(SparseArray, _taken_apart, lambda leaves, places: SparseArr
 register_pytree_node(SparseMatrix, _taken_apart, lambda leaves, places: SparseMatrix(*leaves, *places))
 
 
-def csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> SparseArray:
+def csr(data: object, indices: object, indptr: object, shape: tuple[int, int]) -> SparseArray:
     """A sparse matrix by its rows, as ``scipy.sparse.csr_array((data, indices, indptr), shape)`` takes it.
 
     Args:
@@ -436,7 +436,7 @@ def csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> SparseA
     return SparseArray(None, Places(indices, indptr, (m, n))).with_data(data)
 
 
-def coo(data: Any, row: Any, col: Any, shape: tuple[int, int]) -> SparseArray:
+def coo(data: object, row: object, col: object, shape: tuple[int, int]) -> SparseArray:
     """A sparse matrix by the row and the column of each entry, as ``scipy.sparse.coo_array`` takes it. Its entries are by rows.
 
     Args:
@@ -496,5 +496,5 @@ def like(A: Any, data: Any = None) -> SparseArray:
     return SparseArray(None, places, transposed).with_data(found if data is None else data)
 
 
-def _sparse(x: Any) -> SparseArray:
+def _sparse(x: object) -> SparseArray:
     return x if isinstance(x, SparseArray) else like(x)

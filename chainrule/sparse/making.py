@@ -1,6 +1,6 @@
 """Sparse matrices by the names, and from what, ``scipy.sparse`` makes its own, with entries that can be differentiated."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike
 
 from collections.abc import Callable
 from typing import Any
@@ -48,7 +48,7 @@ def _size(places: Any) -> int:
 def _named(name: str, kind: type[SparseArray]) -> Callable[..., SparseArray]:
     """The public function for one of SciPy's constructors."""
 
-    def make(arg1: Any, shape: tuple[int, int] | None = None, dtype: Any = None, copy: bool = False) -> SparseArray:
+    def make(arg1: object, shape: tuple[int, int] | None = None, dtype: DTypeLike = None, copy: bool = False) -> SparseArray:
         found = _made(name, arg1, shape)
         if shape is not None and tuple(shape) != found.shape:
             raise ValueError(f"{name}(): shape is {tuple(shape)}, and the matrix has the shape {found.shape}")
@@ -117,7 +117,7 @@ def diags(diagonals: Any, offsets: Any = 0, shape: tuple[int, int] | None = None
     return coo(np.concatenate(data), np.concatenate(row), np.concatenate(col), (m, n))
 
 
-def diags_array(diagonals: Any, *, offsets: Any = 0, shape: tuple[int, int] | None = None) -> SparseArray:
+def diags_array(diagonals: object, *, offsets: object = 0, shape: tuple[int, int] | None = None) -> SparseArray:
     """As :func:`diags`."""
     return diags(diagonals, offsets, shape)
 

@@ -6,7 +6,7 @@ derivative of what is not chosen can be seen. From ``_logpdf`` and ``_cdf`` the 
 has a better formula.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 
 import inspect
 from types import SimpleNamespace
@@ -34,7 +34,7 @@ DEFAULTS = {"loc": 0, "scale": 1}
 # -- random numbers ----------------------------------------------------------------------------------------------------
 
 
-def draw(name: str, parameters: Any, size: Any, random_state: Any, *others: Any) -> Any:
+def draw(name: str, parameters: Any, size: Any, random_state: Any, *others: Any) -> AnyArray | None:
     """Numbers that SciPy draws from one of its distributions, of the size that parameters (and others) ask for.
 
     Raises:
@@ -156,7 +156,7 @@ class Distribution(Named):
             shapes = [np.where(valid, shape, nan) for shape in shapes]
         return x, shapes, loc, scale
 
-    def _at(self, method: str, x: Any, args: Any, kwds: dict[str, Any]) -> tuple[Any, list[Any], Any, Any, Any]:
+    def _at(self, method: str, x: AnyArray, args: Any, kwds: dict[str, Any]) -> tuple[Any, list[Any], Any, Any, Any]:
         """A point of the standard form, made one inside where x is not; shapes, scale; where x is below, and above."""
         x, shapes, loc, scale = self._parameters(method, x, args, kwds)
         y = self._standard(method, x, loc, scale)
@@ -168,67 +168,67 @@ class Distribution(Named):
         above = ~inside & (y > low)
         return choose(below | above, self._inner(*shapes), y), shapes, scale, below, above
 
-    def _standard(self, method: str, x: Any, loc: Any, scale: Any) -> Any:
+    def _standard(self, method: str, x: AnyArray, loc: AnyArray, scale: AnyArray) -> AnyArray:
         return (x - loc) / scale
 
-    def _check_domain(self, valid: Any) -> None:
+    def _check_domain(self, valid: AnyArray) -> None:
         if certain(~np.all(valid)):
             raise ValueError(f"{self.name}.rvs: a parameter is out of its range")
 
     # What both kinds have
 
-    def cdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+    def cdf(self, x: AnyArray, *args: Any, **kwds: Any) -> TensorLike:
         """The probability of at most x."""
         y, shapes, _, below, above = self._at("cdf", x, args, kwds)
         return _with_ends(self._cdf(y, *shapes), below, 0, above, 1)
 
-    def logcdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+    def logcdf(self, x: AnyArray, *args: Any, **kwds: Any) -> TensorLike:
         """The logarithm of the probability of at most x."""
         y, shapes, _, below, above = self._at("logcdf", x, args, kwds)
         return _with_ends(self._logcdf(y, *shapes), below, -inf, above, 0)
 
-    def sf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+    def sf(self, x: AnyArray, *args: Any, **kwds: Any) -> Any:
         """The probability of more than x, 1 − cdf."""
         y, shapes, _, below, above = self._at("sf", x, args, kwds)
         return _with_ends(self._sf(y, *shapes), below, 1, above, 0)
 
-    def logsf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+    def logsf(self, x: AnyArray, *args: Any, **kwds: Any) -> TensorLike:
         """The logarithm of the probability of more than x."""
         y, shapes, _, below, above = self._at("logsf", x, args, kwds)
         return _with_ends(self._logsf(y, *shapes), below, 0, above, -inf)
 
-    def mean(self, *args: Any, **kwds: Any) -> Any:
+    def mean(self, *args: Any, **kwds: Any) -> TensorLike:
         """The mean."""
         _, shapes, loc, scale = self._parameters("mean", 0.0, args, kwds)
         return finished(loc + scale * self._mean(*shapes))
 
-    def var(self, *args: Any, **kwds: Any) -> Any:
+    def var(self, *args: Any, **kwds: Any) -> TensorLike:
         """The variance."""
         _, shapes, _, scale = self._parameters("var", 0.0, args, kwds)
         return finished(np.square(scale) * self._var(*shapes))
 
-    def std(self, *args: Any, **kwds: Any) -> Any:
+    def std(self, *args: Any, **kwds: Any) -> TensorLike:
         """The standard deviation."""
         return np.sqrt(self.var(*args, **kwds))
 
     # Derived formulas
 
-    def _cdf(self, x: Any, *shapes: Any) -> Any:
+    def _cdf(self, x: AnyArray, *shapes: Any) -> AnyArray:
         raise self._missing("cdf")
 
-    def _sf(self, x: Any, *shapes: Any) -> Any:
+    def _sf(self, x: AnyArray, *shapes: Any) -> AnyArray:
         return 1 - self._cdf(x, *shapes)
 
-    def _logcdf(self, x: Any, *shapes: Any) -> Any:
+    def _logcdf(self, x: AnyArray, *shapes: Any) -> AnyArray:
         return log_of_share(self._cdf(x, *shapes), self._sf(x, *shapes))
 
-    def _logsf(self, x: Any, *shapes: Any) -> Any:
+    def _logsf(self, x: AnyArray, *shapes: Any) -> AnyArray:
         return log_of_share(self._sf(x, *shapes), self._cdf(x, *shapes))
 
-    def _mean(self, *shapes: Any) -> Any:
+    def _mean(self, *shapes: Any) -> AnyArray:
         raise self._missing("mean")
 
-    def _var(self, *shapes: Any) -> Any:
+    def _var(self, *shapes: Any) -> AnyArray:
         raise self._missing("var")
 
     def _missing(self, method: str) -> NotImplementedError:
@@ -238,7 +238,7 @@ class Distribution(Named):
         )
 
 
-def _all(*conditions: Any) -> Any:
+def _all(*conditions: Any) -> AnyArray | bool:
     """Whether all conditions hold, element by element."""
     out: Any = np.True_
     for condition in conditions:
@@ -246,7 +246,7 @@ def _all(*conditions: Any) -> Any:
     return out
 
 
-def _with_ends(out: Any, below: Any, left: float, above: Any, right: float) -> Any:
+def _with_ends(out: Any, below: Any, left: float, above: Any, right: float) -> TensorLike:
     """A result with what it is below and above the support."""
     return finished(out if below is None else choose(below, left, choose(above, right, out)))
 
@@ -254,21 +254,21 @@ def _with_ends(out: Any, below: Any, left: float, above: Any, right: float) -> A
 class Continuous(Distribution):
     """A continuous distribution: a subclass gives ``_logpdf(x, *shapes)``, and what it has of ``_cdf``, ``_ppf``, …"""
 
-    def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+    def logpdf(self, x: AnyArray, *args: Any, **kwds: Any) -> TensorLike | None:
         """The logarithm of the density; −inf outside of the support."""
         y, shapes, scale, below, above = self._at("logpdf", x, args, kwds)
         return _with_ends(self._logpdf(y, *shapes) - np.log(scale), below, -inf, above, -inf)
 
-    def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+    def pdf(self, x: AnyArray, *args: Any, **kwds: Any) -> TensorLike:
         """The density; 0 outside of the support."""
         y, shapes, scale, below, above = self._at("pdf", x, args, kwds)
         return _with_ends(np.exp(self._logpdf(y, *shapes)) / scale, below, 0, above, 0)
 
-    def ppf(self, q: Any, *args: Any, **kwds: Any) -> Any:
+    def ppf(self, q: Any, *args: Any, **kwds: Any) -> TensorLike:
         """The point below which the share q lies: the inverse of the cdf."""
         return self._quantile("ppf", self._ppf, q, args, kwds)
 
-    def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
+    def isf(self, q: AnyArray, *args: Any, **kwds: Any) -> TensorLike:
         """The point above which the share q lies: the inverse of the sf."""
         return self._quantile("isf", self._isf, q, args, kwds)
 
@@ -307,20 +307,20 @@ class Continuous(Distribution):
             drawn = self._resampled(drawn, *shapes)
         return finished(drawn * scale + loc)
 
-    def _resampled(self, drawn: Any, *shapes: Any) -> Any:
+    def _resampled(self, drawn: Any, *shapes: Any) -> AnyArray:
         """Drawn numbers as functions of the shape parameters."""
         raise self._missing("derivative of rvs by its shape parameters")
 
-    def _logpdf(self, x: Any, *shapes: Any) -> Any:
+    def _logpdf(self, x: AnyArray, *shapes: Any) -> AnyArray:
         raise NotImplementedError
 
-    def _ppf(self, q: Any, *shapes: Any) -> Any:
+    def _ppf(self, q: AnyArray, *shapes: Any) -> AnyArray:
         raise self._missing("ppf")
 
-    def _isf(self, q: Any, *shapes: Any) -> Any:
+    def _isf(self, q: AnyArray, *shapes: Any) -> AnyArray:
         return self._ppf(1 - q, *shapes)
 
-    def _entropy(self, *shapes: Any) -> Any:
+    def _entropy(self, *shapes: Any) -> AnyArray:
         raise self._missing("entropy")
 
 
@@ -332,30 +332,30 @@ class Discrete(Distribution):
     _density = "_logpmf"
     _located = ("loc",)
 
-    def _standard(self, method: str, x: Any, loc: Any, scale: Any) -> Any:
+    def _standard(self, method: str, x: AnyArray, loc: AnyArray, scale: AnyArray) -> AnyArray:
         y = detached(x) - detached(loc)
         return y if method == "logpmf" else np.floor(y)
 
-    def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+    def logpmf(self, k: AnyArray, *args: Any, **kwds: Any) -> TensorLike:
         """The logarithm of the probability of k; −inf for what is not a whole number of the support."""
         y, shapes, _, below, above = self._at("logpmf", k, args, kwds)
         whole = np.floor(y) == y
         out = _with_ends(self._logpmf(y, *shapes), below, -inf, above, -inf)
         return finished(choose(~whole & ~np.isnan(y), -inf, out))
 
-    def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+    def pmf(self, k: AnyArray, *args: Any, **kwds: Any) -> Any:
         """The probability of k."""
         return np.exp(self.logpmf(k, *args, **kwds))
 
-    def ppf(self, q: Any, *args: Any, **kwds: Any) -> Any:
+    def ppf(self, q: Any, *args: Any, **kwds: Any) -> AnyArray:
         """The least k of which the cdf is at least q. There are no derivatives."""
         return self._step("ppf", q, args, kwds)
 
-    def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
+    def isf(self, q: AnyArray, *args: Any, **kwds: Any) -> AnyArray:
         """The least k of which the sf is at most q. There are no derivatives."""
         return self._step("isf", q, args, kwds)
 
-    def _step(self, method: str, q: Any, args: Any, kwds: dict[str, Any]) -> Any:
+    def _step(self, method: str, q: AnyArray, args: Any, kwds: dict[str, Any]) -> Any:
         bound = self._bound(method, args, kwds)
         given = operands(f"{self.name}.{method}", [q, *(bound[name] for name in (*self.shapes, "loc"))])
         return finished(sc.steps(*np.broadcast_arrays(*given), name=self.name, method=method))
@@ -372,14 +372,14 @@ class Discrete(Distribution):
             return finished(drawn)
         return wrap(drawn) if Tensor in faces else array_of(wrap(drawn))
 
-    def _logpmf(self, k: Any, *shapes: Any) -> Any:
+    def _logpmf(self, k: AnyArray, *shapes: Any) -> AnyArray:
         raise NotImplementedError
 
 
 class Frozen:
     """A distribution whose parameters are fixed: its methods without them."""
 
-    def __init__(self, dist: Any, args: Any, kwds: dict[str, Any]) -> None:
+    def __init__(self, dist: AnyArray, args: Any, kwds: dict[str, Any]) -> None:
         self.dist, self.args, self.kwds = dist, args, kwds
 
     def __repr__(self) -> str:
@@ -391,7 +391,7 @@ class Frozen:
         given = {} if size is None else {"size": size}
         return self.dist.rvs(*self.args, **self.kwds, **given, random_state=random_state)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> AnyFunction:
         if name.startswith("_"):
             raise AttributeError(name)
         method = getattr(self.dist, name)

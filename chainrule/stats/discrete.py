@@ -1,6 +1,6 @@
 """SciPy's discrete distributions: derivatives by their parameters, and none by k."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 import functools
 from typing import Any
@@ -15,28 +15,28 @@ from chainrule.stats.rows import log1mexp
 class poisson(Discrete):
     """The Poisson distribution of rate mu."""
 
-    def _valid(self, mu: Any) -> Any:
+    def _valid(self, mu: AnyArray) -> Any:
         return mu >= 0
 
-    def _logpmf(self, k: Any, mu: Any) -> Any:
+    def _logpmf(self, k: AnyArray, mu: AnyArray) -> AnyArray:
         return sc.xlogy(k, mu) - sc.gammaln(k + 1) - mu
 
-    def _cdf(self, k: Any, mu: Any) -> Any:
+    def _cdf(self, k: AnyArray, mu: AnyArray) -> AnyArray:
         return sc.gammaincc(k + 1, mu)
 
-    def _sf(self, k: Any, mu: Any) -> Any:
+    def _sf(self, k: AnyArray, mu: AnyArray) -> AnyArray:
         return sc.gammainc(k + 1, mu)
 
-    def _logcdf(self, k: Any, mu: Any) -> Any:
+    def _logcdf(self, k: AnyArray, mu: AnyArray) -> AnyArray:
         return sc.log_gammaincc(k + 1, mu)
 
-    def _logsf(self, k: Any, mu: Any) -> Any:
+    def _logsf(self, k: AnyArray, mu: AnyArray) -> AnyArray:
         return sc.log_gammainc(k + 1, mu)
 
-    def _mean(self, mu: Any) -> Any:
+    def _mean(self, mu: AnyArray) -> AnyArray:
         return mu
 
-    def _var(self, mu: Any) -> Any:
+    def _var(self, mu: AnyArray) -> AnyArray:
         return mu
 
 
@@ -79,7 +79,7 @@ def _with_share(method: Any) -> Any:
     return call
 
 
-def _share(p: Any) -> Any:
+def _share(p: Any) -> AnyArray | bool:
     return (p >= 0) & (p <= 1)
 
 
@@ -88,28 +88,28 @@ class _bernoulli_of_logits(Discrete):
 
     high = 1.0
 
-    def _valid(self, logits: Any) -> Any:
+    def _valid(self, logits: AnyArray) -> Any:
         return ~np.isnan(logits)
 
-    def _logpmf(self, k: Any, logits: Any) -> Any:
+    def _logpmf(self, k: AnyArray, logits: AnyArray) -> AnyArray:
         return sc.log_expit(np.where(k > 0.5, logits, -logits)) + 0 * k
 
-    def _cdf(self, k: Any, logits: Any) -> Any:
+    def _cdf(self, k: AnyArray, logits: AnyArray) -> AnyArray:
         return np.where(k < 1, sc.logistic_cdf(-logits), k)
 
-    def _sf(self, k: Any, logits: Any) -> Any:
+    def _sf(self, k: AnyArray, logits: AnyArray) -> AnyArray:
         return np.where(k < 1, sc.logistic_cdf(logits), k - 1)
 
-    def _logcdf(self, k: Any, logits: Any) -> Any:
+    def _logcdf(self, k: AnyArray, logits: AnyArray) -> AnyArray:
         return np.where(k < 1, sc.log_expit(-logits), k - 1)
 
-    def _logsf(self, k: Any, logits: Any) -> Any:
+    def _logsf(self, k: AnyArray, logits: AnyArray) -> Any:
         return choose(k >= 1, -np.inf, sc.log_expit(logits) + 0 * k)
 
-    def _mean(self, logits: Any) -> Any:
+    def _mean(self, logits: AnyArray) -> AnyArray:
         return sc.logistic_cdf(logits)
 
-    def _var(self, logits: Any) -> Any:
+    def _var(self, logits: AnyArray) -> AnyArray:
         return sc.logistic_cdf(logits) * sc.logistic_cdf(-logits)
 
 
@@ -119,63 +119,63 @@ class bernoulli(Discrete):
 
     high = 1.0
 
-    def _valid(self, p: Any) -> Any:
+    def _valid(self, p: AnyArray) -> Any:
         return _share(p)
 
-    def _logpmf(self, k: Any, p: Any) -> Any:
+    def _logpmf(self, k: AnyArray, p: AnyArray) -> AnyArray:
         return sc.xlogy(k, p) + sc.xlog1py(1 - k, -p)
 
-    def _cdf(self, k: Any, p: Any) -> Any:
+    def _cdf(self, k: AnyArray, p: AnyArray) -> AnyArray:
         return np.where(k < 1, 1 - p, k)  # where k is nan, so is this
 
-    def _sf(self, k: Any, p: Any) -> Any:
+    def _sf(self, k: AnyArray, p: AnyArray) -> AnyArray:
         return np.where(k < 1, p, k - 1)
 
-    def _mean(self, p: Any) -> Any:
+    def _mean(self, p: AnyArray) -> AnyArray:
         return p
 
-    def _var(self, p: Any) -> Any:
+    def _var(self, p: AnyArray) -> AnyArray:
         return p * (1 - p)
 
 
 class binom(Discrete):
     """The binomial distribution: how many of n trials succeed, each with probability p. There is no derivative by n."""
 
-    def _valid(self, n: Any, p: Any) -> Any:
+    def _valid(self, n: AnyArray, p: AnyArray) -> Any:
         return (n >= 0) & (np.floor(n) == n) & _share(p)
 
-    def _ends(self, n: Any, p: Any) -> tuple[Any, Any]:
+    def _ends(self, n: AnyArray, p: AnyArray) -> tuple[Any, Any]:
         return 0.0, n
 
-    def _inner(self, n: Any, p: Any) -> Any:
+    def _inner(self, n: AnyArray, p: AnyArray) -> AnyArray:
         return 0 * np.floor(n)
 
-    def _logpmf(self, k: Any, n: Any, p: Any) -> Any:
+    def _logpmf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
         n = np.floor(n)
         ways = sc.gammaln(n + 1) - sc.gammaln(k + 1) - sc.gammaln(n - k + 1)
         return ways + sc.xlogy(k, p) + sc.xlog1py(n - k, -p)
 
-    def _at_most(self, function: Any, at_n: float, k: Any, n: Any, p: Any) -> Any:
+    def _at_most(self, function: Any, at_n: float, k: AnyArray, n: AnyArray, p: AnyArray) -> Any:
         """A function of the incomplete beta function's arguments, which has a value of its own for k = n."""
         rest = np.floor(n) - k
         return choose(rest <= 0, at_n, function(k + 1, choose(rest <= 0, 1, rest), p))
 
-    def _cdf(self, k: Any, n: Any, p: Any) -> Any:
+    def _cdf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
         return self._at_most(sc.betaincc, 1, k, n, p)
 
-    def _logcdf(self, k: Any, n: Any, p: Any) -> Any:
+    def _logcdf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
         return self._at_most(sc.log_betaincc, 0, k, n, p)
 
-    def _sf(self, k: Any, n: Any, p: Any) -> Any:
+    def _sf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
         return self._at_most(sc.betainc, 0, k, n, p)
 
-    def _logsf(self, k: Any, n: Any, p: Any) -> Any:
+    def _logsf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
         return self._at_most(sc.log_betainc, -np.inf, k, n, p)
 
-    def _mean(self, n: Any, p: Any) -> Any:
+    def _mean(self, n: AnyArray, p: AnyArray) -> AnyArray:
         return n * p
 
-    def _var(self, n: Any, p: Any) -> Any:
+    def _var(self, n: AnyArray, p: AnyArray) -> AnyArray:
         return n * p * (1 - p)
 
 
@@ -184,55 +184,55 @@ class geom(Discrete):
 
     low = 1.0
 
-    def _valid(self, p: Any) -> Any:
+    def _valid(self, p: AnyArray) -> Any:
         return (p > 0) & (p <= 1)
 
-    def _logpmf(self, k: Any, p: Any) -> Any:
+    def _logpmf(self, k: AnyArray, p: AnyArray) -> AnyArray:
         return sc.xlog1py(k - 1, -p) + np.log(p)
 
-    def _cdf(self, k: Any, p: Any) -> Any:
+    def _cdf(self, k: AnyArray, p: AnyArray) -> AnyArray:
         return sc.neg_expm1(self._logsf(k, p))
 
-    def _logcdf(self, k: Any, p: Any) -> Any:
+    def _logcdf(self, k: AnyArray, p: AnyArray) -> AnyArray:
         return log1mexp(self._logsf(k, p))
 
-    def _sf(self, k: Any, p: Any) -> Any:
+    def _sf(self, k: AnyArray, p: AnyArray) -> AnyArray:
         return np.exp(self._logsf(k, p))
 
-    def _logsf(self, k: Any, p: Any) -> Any:
+    def _logsf(self, k: AnyArray, p: AnyArray) -> AnyArray:
         return k * np.log1p(-p)
 
-    def _mean(self, p: Any) -> Any:
+    def _mean(self, p: AnyArray) -> AnyArray:
         return 1 / p
 
-    def _var(self, p: Any) -> Any:
+    def _var(self, p: AnyArray) -> AnyArray:
         return (1 - p) / np.square(p)
 
 
 class nbinom(Discrete):
     """The negative binomial distribution: how many trials fail until n succeed, each with probability p."""
 
-    def _valid(self, n: Any, p: Any) -> Any:
+    def _valid(self, n: AnyArray, p: AnyArray) -> Any:
         return (n > 0) & (p > 0) & (p <= 1)
 
-    def _logpmf(self, k: Any, n: Any, p: Any) -> Any:
+    def _logpmf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
         ways = sc.gammaln(n + k) - sc.gammaln(k + 1) - sc.gammaln(n)
         return ways + n * np.log(p) + sc.xlog1py(k, -p)
 
-    def _cdf(self, k: Any, n: Any, p: Any) -> Any:
+    def _cdf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
         return sc.betainc(n, k + 1, p)
 
-    def _logcdf(self, k: Any, n: Any, p: Any) -> Any:
+    def _logcdf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
         return sc.log_betainc(n, k + 1, p)
 
-    def _sf(self, k: Any, n: Any, p: Any) -> Any:
+    def _sf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
         return sc.betaincc(n, k + 1, p)
 
-    def _logsf(self, k: Any, n: Any, p: Any) -> Any:
+    def _logsf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
         return sc.log_betaincc(n, k + 1, p)
 
-    def _mean(self, n: Any, p: Any) -> Any:
+    def _mean(self, n: AnyArray, p: AnyArray) -> AnyArray:
         return n * (1 - p) / p
 
-    def _var(self, n: Any, p: Any) -> Any:
+    def _var(self, n: AnyArray, p: AnyArray) -> AnyArray:
         return n * (1 - p) / np.square(p)

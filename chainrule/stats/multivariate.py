@@ -1,6 +1,6 @@
 """SciPy's distributions of vectors and matrices. Their parameters are checked where their numbers can be read."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import inspect
 import math
@@ -35,11 +35,11 @@ class Multivariate(Named):
 class ContinuousMultivariate(Multivariate):
     """One that has a density, which is exp of its ``logpdf``."""
 
-    def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+    def pdf(self, x: AnyArray, *args: Any, **kwds: Any) -> Any:
         """The density at x."""
         return np.exp(self.logpdf(x, *args, **kwds))
 
-    def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+    def logpdf(self, x: AnyArray, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the density at x."""
         raise NotImplementedError
 
@@ -49,11 +49,11 @@ class DiscreteMultivariate(Multivariate):
 
     _density = "logpmf"
 
-    def pmf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+    def pmf(self, x: AnyArray, *args: Any, **kwds: Any) -> Any:
         """The probability of x."""
         return np.exp(self.logpmf(x, *args, **kwds))
 
-    def logpmf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+    def logpmf(self, x: AnyArray, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the probability of x."""
         raise NotImplementedError
 
@@ -106,7 +106,7 @@ def _located(name: str, x: Any, loc: Any, shape: Any) -> tuple[Any, Any]:
     return x - loc, _symmetric(name, shape)
 
 
-def _symmetric(name: str, matrix: Any) -> Any:
+def _symmetric(name: str, matrix: Any) -> AnyArray:
     """A symmetric matrix, whose gradient is symmetric, too. (NumPy's factorisations read one triangle.)"""
     turned = np.swapaxes(matrix, -1, -2)
     values = values_of(matrix - turned)
@@ -115,7 +115,7 @@ def _symmetric(name: str, matrix: Any) -> Any:
     return 0.5 * (matrix + turned)
 
 
-def _factor(name: str, matrix: Any) -> Any:
+def _factor(name: str, matrix: Any) -> AnyArray | None:
     """The lower triangular factor of a positive definite matrix."""
     try:
         return np.linalg.cholesky(matrix)
@@ -123,12 +123,12 @@ def _factor(name: str, matrix: Any) -> Any:
         raise np.linalg.LinAlgError(f"{name}: the matrix must be symmetric and positive definite") from None
 
 
-def _log_determinant(factor: Any) -> Any:
+def _log_determinant(factor: Any) -> TensorLike:
     """log det of a matrix from its triangular factor."""
     return 2 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
 
 
-def _squared_distance(factor: Any, x: Any) -> Any:
+def _squared_distance(factor: Any, x: Any) -> AnyArray:
     """xᵀ (factor · factorᵀ)⁻¹ x along the last axis."""
     columns = np.transpose(np.reshape(x, (-1, factor.shape[-1])))
     return np.reshape(np.sum(np.square(np.linalg.solve(factor, columns)), axis=0), x.shape[:-1])
@@ -152,7 +152,7 @@ def _singular(name: str, matrix: Any) -> tuple[Any, Any, int]:
 class multivariate_normal(ContinuousMultivariate):
     """The normal distribution of vectors, which lie along the last axis; cov is a matrix, its diagonal, or a number."""
 
-    def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+    def logpdf(self, x: AnyArray, mean: AnyArray | None = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """The logarithm of the density at x, by derivatives of the mean and the covariance, too.
 
         Raises:
@@ -168,7 +168,7 @@ class multivariate_normal(ContinuousMultivariate):
             log_determinant, distance = _log_determinant(factor), _squared_distance(factor, deviation)
         return finished(-0.5 * (rank * LOG_2PI + log_determinant + distance))
 
-    def rvs(self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
+    def rvs(self, mean: AnyArray | None = None, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
         """Random vectors, which are SciPy's for a ``random_state``, with derivatives by the mean and the covariance.
 
         Raises:
@@ -186,7 +186,7 @@ class multivariate_normal(ContinuousMultivariate):
         noise = np.linalg.solve(np.linalg.cholesky(matrix), rows.T)
         return np.reshape(np.transpose(_factor("multivariate_normal.rvs", cov) @ noise) + mean, drawn.shape)
 
-    def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
+    def entropy(self, mean: AnyArray | None = None, cov: Any = 1) -> Any:
         """The differential entropy, in nats."""
         deviation, cov = _located("multivariate_normal.entropy", 0.0, mean, cov)
         log_determinant = _log_determinant(_factor("multivariate_normal.entropy", cov))
@@ -196,7 +196,7 @@ class multivariate_normal(ContinuousMultivariate):
 class multivariate_t(ContinuousMultivariate):
     """Student's t distribution of vectors, which lie along the last axis, with a matrix ``shape``."""
 
-    def logpdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
+    def logpdf(self, x: AnyArray, loc: AnyArray | None = None, shape: Any = 1, df: Any = 1) -> Any:
         """The logarithm of the density at x, by derivatives of all parameters, too."""
         (df,) = operands("multivariate_t.logpdf", [df])
         if np.size(df) != 1 or certain(~(df > 0)):
@@ -217,7 +217,7 @@ class multivariate_t(ContinuousMultivariate):
 class dirichlet(ContinuousMultivariate):
     """The Dirichlet distribution of vectors of shares, which lie along the first axis, as in SciPy."""
 
-    def logpdf(self, x: Any, alpha: Any) -> Any:
+    def logpdf(self, x: Any, alpha: Any) -> TensorLike | None:
         """The logarithm of the density at x, whose last component may be left out: the shares add up to 1.
 
         Raises:
@@ -255,7 +255,7 @@ class dirichlet(ContinuousMultivariate):
         inside = (total - alpha.shape[0]) * sc.psi(total) - np.sum((alpha - 1) * sc.psi(alpha), axis=-1)
         return finished(self._log_normaliser(alpha) + inside)
 
-    def mean(self, alpha: Any) -> Any:
+    def mean(self, alpha: Any) -> AnyArray:
         """The mean of each share."""
         (alpha,) = operands("dirichlet.mean", [alpha])
         self._check(alpha)
@@ -268,10 +268,10 @@ class dirichlet(ContinuousMultivariate):
         total = np.sum(alpha)
         return alpha * (total - alpha) / (np.square(total) * (total + 1))
 
-    def _log_normaliser(self, alpha: Any) -> Any:
+    def _log_normaliser(self, alpha: AnyArray) -> AnyArray:
         return np.sum(sc.gammaln(alpha), axis=-1) - sc.gammaln(np.sum(alpha, axis=-1))
 
-    def _check(self, alpha: Any) -> None:
+    def _check(self, alpha: AnyArray) -> None:
         if np.ndim(alpha) != 1:
             raise ValueError(f"dirichlet: alpha must be a vector, not an array of shape {np.shape(alpha)}")
         if certain(~np.all(alpha > 0)):

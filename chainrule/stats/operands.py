@@ -1,6 +1,6 @@
 """What distributions compute with: operands of one floating dtype, and conditions whose values may be known."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def operands(name: str, values: Any) -> list[Any]:
     return [_as_float(x, common) for x in given]
 
 
-def array_like(x: Any) -> Any:
+def array_like(x: Any) -> AnyArray | None:
     """Arrays that NumPy's functions compute as they are; lists and columns of tables as arrays."""
     check_kinds((type(x),))
     if isinstance(x, (Array, Tensor, ArrayLike)) or (hasattr(x, "__array_function__") and type(x) is not np.ndarray):
@@ -40,7 +40,7 @@ def array_like(x: Any) -> Any:
     return np.asarray(found) if found is x else Array(x)
 
 
-def _as_float(x: Any, dtype: Any) -> Any:
+def _as_float(x: Any, dtype: Any) -> TensorLike:
     if type(x) in (int, float):
         return np.asarray(x, dtype)[()]
     return x if dtype_of(x).kind == "f" else as_dtype(x, dtype)
@@ -61,14 +61,14 @@ def certain(condition: Any) -> bool:
     return values is not None and bool(np.all(values))
 
 
-def choose(condition: Any, x: Any, y: Any) -> Any:
+def choose(condition: Any, x: Any, y: Any) -> TensorLike:
     """``np.where``, with a number for x in the dtype of y; y where the condition is known to hold nowhere."""
     if certain(~condition):
         return y
     return np.where(condition, np.asarray(x, dtype_of(y)) if isinstance(x, (int, float)) else x, y)
 
 
-def finished(x: Any) -> Any:
+def finished(x: Any) -> TensorLike:
     """A result as NumPy's functions return it: a scalar in the place of a 0-d array."""
     return x[()] if type(x) is np.ndarray else x
 

@@ -1,6 +1,6 @@
 """SciPy's continuous distributions of positive numbers."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 import math
 from typing import Any
@@ -26,37 +26,37 @@ class gamma(Continuous):
 
     low, inner = 0.0, 1.0
 
-    def _logpdf(self, x: Any, a: Any) -> Any:
+    def _logpdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
         return sc.xlogy(a - 1, x) - x - sc.gammaln(a)
 
-    def _cdf(self, x: Any, a: Any) -> Any:
+    def _cdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
         return sc.gammainc(a, x)
 
-    def _sf(self, x: Any, a: Any) -> Any:
+    def _sf(self, x: AnyArray, a: AnyArray) -> AnyArray:
         return sc.gammaincc(a, x)
 
-    def _logcdf(self, x: Any, a: Any) -> Any:
+    def _logcdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
         return sc.log_gammainc(a, x)
 
-    def _logsf(self, x: Any, a: Any) -> Any:
+    def _logsf(self, x: AnyArray, a: AnyArray) -> AnyArray:
         return sc.log_gammaincc(a, x)
 
-    def _ppf(self, q: Any, a: Any) -> Any:
+    def _ppf(self, q: AnyArray, a: AnyArray) -> AnyArray:
         return sc.gammaincinv(a, q)
 
-    def _isf(self, q: Any, a: Any) -> Any:
+    def _isf(self, q: AnyArray, a: AnyArray) -> AnyArray:
         return sc.gammainccinv(a, q)
 
-    def _resampled(self, drawn: Any, a: Any) -> Any:
+    def _resampled(self, drawn: AnyArray, a: AnyArray) -> AnyArray:
         return sc.gamma_sample(a, drawn)
 
-    def _entropy(self, a: Any) -> Any:
+    def _entropy(self, a: AnyArray) -> AnyArray:
         return sc.psi(a) * (1 - a) + a + sc.gammaln(a)
 
-    def _mean(self, a: Any) -> Any:
+    def _mean(self, a: Any) -> AnyArray:
         return a
 
-    def _var(self, a: Any) -> Any:
+    def _var(self, a: AnyArray) -> AnyArray:
         return a
 
 
@@ -65,38 +65,38 @@ class chi2(Continuous):
 
     low, inner = 0.0, 1.0
 
-    def _logpdf(self, x: Any, df: Any) -> Any:
+    def _logpdf(self, x: AnyArray, df: AnyArray) -> AnyArray:
         return sc.xlogy(0.5 * df - 1, x) - 0.5 * x - sc.gammaln(0.5 * df) - 0.5 * LOG_2 * df
 
-    def _cdf(self, x: Any, df: Any) -> Any:
+    def _cdf(self, x: AnyArray, df: AnyArray) -> AnyArray:
         return sc.gammainc(0.5 * df, 0.5 * x)
 
-    def _sf(self, x: Any, df: Any) -> Any:
+    def _sf(self, x: AnyArray, df: AnyArray) -> AnyArray:
         return sc.gammaincc(0.5 * df, 0.5 * x)
 
-    def _logcdf(self, x: Any, df: Any) -> Any:
+    def _logcdf(self, x: AnyArray, df: AnyArray) -> AnyArray:
         return sc.log_gammainc(0.5 * df, 0.5 * x)
 
-    def _logsf(self, x: Any, df: Any) -> Any:
+    def _logsf(self, x: AnyArray, df: AnyArray) -> AnyArray:
         return sc.log_gammaincc(0.5 * df, 0.5 * x)
 
-    def _ppf(self, q: Any, df: Any) -> Any:
+    def _ppf(self, q: AnyArray, df: AnyArray) -> AnyArray:
         return 2 * sc.gammaincinv(0.5 * df, q)
 
-    def _isf(self, q: Any, df: Any) -> Any:
+    def _isf(self, q: AnyArray, df: AnyArray) -> AnyArray:
         return 2 * sc.gammainccinv(0.5 * df, q)
 
-    def _resampled(self, drawn: Any, df: Any) -> Any:
+    def _resampled(self, drawn: AnyArray, df: AnyArray) -> AnyArray:
         return 2 * sc.gamma_sample(0.5 * df, 0.5 * drawn)
 
-    def _entropy(self, df: Any) -> Any:
+    def _entropy(self, df: AnyArray) -> AnyArray:
         half = 0.5 * df
         return half + LOG_2 + sc.gammaln(half) + (1 - half) * sc.psi(half)
 
-    def _mean(self, df: Any) -> Any:
+    def _mean(self, df: Any) -> AnyArray:
         return df
 
-    def _var(self, df: Any) -> Any:
+    def _var(self, df: AnyArray) -> AnyArray:
         return 2 * df
 
 
@@ -105,37 +105,37 @@ class invgamma(Continuous):
 
     low, closed, inner = 0.0, False, 1.0
 
-    def _logpdf(self, x: Any, a: Any) -> Any:
+    def _logpdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
         return -(a + 1) * np.log(x) - sc.gammaln(a) - 1 / x
 
-    def _cdf(self, x: Any, a: Any) -> Any:
+    def _cdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
         return sc.gammaincc(a, 1 / x)
 
-    def _sf(self, x: Any, a: Any) -> Any:
+    def _sf(self, x: AnyArray, a: AnyArray) -> AnyArray:
         return sc.gammainc(a, 1 / x)
 
-    def _logcdf(self, x: Any, a: Any) -> Any:
+    def _logcdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
         return sc.log_gammaincc(a, 1 / x)
 
-    def _logsf(self, x: Any, a: Any) -> Any:
+    def _logsf(self, x: AnyArray, a: AnyArray) -> AnyArray:
         return sc.log_gammainc(a, 1 / x)
 
-    def _ppf(self, q: Any, a: Any) -> Any:
+    def _ppf(self, q: AnyArray, a: AnyArray) -> AnyArray:
         return 1 / sc.gammainccinv(a, q)
 
-    def _isf(self, q: Any, a: Any) -> Any:
+    def _isf(self, q: AnyArray, a: AnyArray) -> AnyArray:
         return 1 / sc.gammaincinv(a, q)
 
-    def _resampled(self, drawn: Any, a: Any) -> Any:
+    def _resampled(self, drawn: AnyArray, a: AnyArray) -> AnyArray:
         return 1 / sc.gamma_sample(a, 1 / drawn)
 
-    def _entropy(self, a: Any) -> Any:
+    def _entropy(self, a: AnyArray) -> AnyArray:
         return a + sc.gammaln(a) - (a + 1) * sc.psi(a)
 
     def _mean(self, a: Any) -> Any:
         return choose(a <= 1, inf, 1 / choose(a <= 1, 1, a - 1))
 
-    def _var(self, a: Any) -> Any:
+    def _var(self, a: AnyArray) -> Any:
         finite = choose(a <= 2, 3, a)
         return choose(a <= 2, inf, 1 / (np.square(finite - 1) * (finite - 2)))
 
@@ -145,25 +145,25 @@ class expon(Continuous):
 
     low, inner = 0.0, 1.0
 
-    def _logpdf(self, x: Any) -> Any:
+    def _logpdf(self, x: AnyArray) -> AnyArray:
         return -x
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: AnyArray) -> AnyArray:
         return sc.neg_expm1(-x)
 
-    def _logcdf(self, x: Any) -> Any:
+    def _logcdf(self, x: AnyArray) -> AnyArray:
         return log1mexp(-x)
 
-    def _sf(self, x: Any) -> Any:
+    def _sf(self, x: AnyArray) -> AnyArray:
         return np.exp(-x)
 
-    def _logsf(self, x: Any) -> Any:
+    def _logsf(self, x: AnyArray) -> AnyArray:
         return -x
 
-    def _ppf(self, q: Any) -> Any:
+    def _ppf(self, q: AnyArray) -> AnyArray:
         return -np.log1p(-q)
 
-    def _isf(self, q: Any) -> Any:
+    def _isf(self, q: AnyArray) -> AnyArray:
         return -np.log(q)
 
     def _entropy(self) -> Any:
@@ -181,37 +181,37 @@ class weibull_min(Continuous):
 
     low, inner = 0.0, 1.0
 
-    def _logpdf(self, x: Any, c: Any) -> Any:
+    def _logpdf(self, x: AnyArray, c: AnyArray) -> AnyArray:
         return np.log(c) + sc.xlogy(c - 1, x) - x**c
 
-    def _cdf(self, x: Any, c: Any) -> Any:
+    def _cdf(self, x: AnyArray, c: AnyArray) -> AnyArray:
         return sc.neg_expm1(-(x**c))
 
-    def _logcdf(self, x: Any, c: Any) -> Any:
+    def _logcdf(self, x: AnyArray, c: AnyArray) -> AnyArray:
         return log1mexp(-(x**c))
 
-    def _sf(self, x: Any, c: Any) -> Any:
+    def _sf(self, x: AnyArray, c: AnyArray) -> AnyArray:
         return np.exp(-(x**c))
 
-    def _logsf(self, x: Any, c: Any) -> Any:
+    def _logsf(self, x: AnyArray, c: AnyArray) -> AnyArray:
         return -(x**c)
 
-    def _ppf(self, q: Any, c: Any) -> Any:
+    def _ppf(self, q: AnyArray, c: AnyArray) -> AnyArray:
         return (-np.log1p(-q)) ** (1 / c)
 
-    def _isf(self, q: Any, c: Any) -> Any:
+    def _isf(self, q: AnyArray, c: AnyArray) -> AnyArray:
         return (-np.log(q)) ** (1 / c)
 
-    def _resampled(self, drawn: Any, c: Any) -> Any:
+    def _resampled(self, drawn: AnyArray, c: AnyArray) -> AnyArray:
         return np.exp(np.log(drawn) * values_of(c) / c)
 
-    def _entropy(self, c: Any) -> Any:
+    def _entropy(self, c: AnyArray) -> AnyArray:
         return EULER * (1 - 1 / c) - np.log(c) + 1
 
-    def _mean(self, c: Any) -> Any:
+    def _mean(self, c: Any) -> AnyArray:
         return sc.gamma(1 + 1 / c)
 
-    def _var(self, c: Any) -> Any:
+    def _var(self, c: AnyArray) -> AnyArray:
         return sc.gamma(1 + 2 / c) - np.square(sc.gamma(1 + 1 / c))
 
 
@@ -220,38 +220,38 @@ class lognorm(Continuous):
 
     low, closed, inner = 0.0, False, 1.0
 
-    def _logpdf(self, x: Any, s: Any) -> Any:
+    def _logpdf(self, x: AnyArray, s: AnyArray) -> AnyArray:
         log = np.log(x)
         return -0.5 * np.square(log / s) - log - np.log(s) - LOG_ROOT_2PI
 
-    def _cdf(self, x: Any, s: Any) -> Any:
+    def _cdf(self, x: AnyArray, s: AnyArray) -> AnyArray:
         return sc.ndtr(np.log(x) / s)
 
-    def _logcdf(self, x: Any, s: Any) -> Any:
+    def _logcdf(self, x: AnyArray, s: AnyArray) -> AnyArray:
         return sc.log_ndtr(np.log(x) / s)
 
-    def _sf(self, x: Any, s: Any) -> Any:
+    def _sf(self, x: AnyArray, s: AnyArray) -> AnyArray:
         return sc.ndtr(-np.log(x) / s)
 
-    def _logsf(self, x: Any, s: Any) -> Any:
+    def _logsf(self, x: AnyArray, s: AnyArray) -> AnyArray:
         return sc.log_ndtr(-np.log(x) / s)
 
-    def _ppf(self, q: Any, s: Any) -> Any:
+    def _ppf(self, q: AnyArray, s: AnyArray) -> AnyArray:
         return np.exp(s * sc.ndtri(q))
 
-    def _isf(self, q: Any, s: Any) -> Any:
+    def _isf(self, q: AnyArray, s: AnyArray) -> AnyArray:
         return np.exp(-s * sc.ndtri(q))
 
-    def _resampled(self, drawn: Any, s: Any) -> Any:
+    def _resampled(self, drawn: AnyArray, s: AnyArray) -> AnyArray:
         return np.exp(np.log(drawn) / values_of(s) * s)
 
-    def _entropy(self, s: Any) -> Any:
+    def _entropy(self, s: AnyArray) -> AnyArray:
         return LOG_ROOT_2PI + 0.5 + np.log(s)
 
-    def _mean(self, s: Any) -> Any:
+    def _mean(self, s: Any) -> AnyArray:
         return np.exp(0.5 * np.square(s))
 
-    def _var(self, s: Any) -> Any:
+    def _var(self, s: AnyArray) -> AnyArray:
         return np.exp(np.square(s)) * np.expm1(np.square(s))
 
 
@@ -260,22 +260,22 @@ class halfnorm(Continuous):
 
     low = 0.0
 
-    def _logpdf(self, x: Any) -> Any:
+    def _logpdf(self, x: AnyArray) -> AnyArray:
         return LOG_2 - LOG_ROOT_2PI - 0.5 * np.square(x)
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: AnyArray) -> AnyArray:
         return sc.erf(math.sqrt(0.5) * x)
 
-    def _sf(self, x: Any) -> Any:
+    def _sf(self, x: AnyArray) -> AnyArray:
         return 2 * sc.ndtr(-x)
 
-    def _logsf(self, x: Any) -> Any:
+    def _logsf(self, x: AnyArray) -> AnyArray:
         return LOG_2 + sc.log_ndtr(-x)
 
-    def _ppf(self, q: Any) -> Any:
+    def _ppf(self, q: AnyArray) -> AnyArray:
         return sc.ndtri(0.5 * (1 + q))
 
-    def _isf(self, q: Any) -> Any:
+    def _isf(self, q: AnyArray) -> AnyArray:
         return -sc.ndtri(0.5 * q)
 
     def _entropy(self) -> Any:
@@ -293,21 +293,21 @@ class halfcauchy(Continuous):
 
     low = 0.0
 
-    def _logpdf(self, x: Any) -> Any:
+    def _logpdf(self, x: AnyArray) -> AnyArray:
         return LOG_2 - LOG_PI - np.log1p(np.square(x))
 
-    def _cdf(self, x: Any) -> Any:
+    def _cdf(self, x: AnyArray) -> AnyArray:
         return np.arctan(x) * (2 / math.pi)
 
-    def _sf(self, x: Any) -> Any:
+    def _sf(self, x: AnyArray) -> AnyArray:
         return np.arctan2(1, x) * (2 / math.pi)
 
-    def _ppf(self, q: Any) -> Any:
+    def _ppf(self, q: AnyArray) -> AnyArray:
         lower = q < 0.5
         near = 0.5 * math.pi * np.where(lower, q, 1 - q)  # the tangent of what is far from 0 would lose its digits
         return np.where(lower, np.tan(near), 1 / np.tan(np.where(lower, 1, near)))
 
-    def _isf(self, q: Any) -> Any:
+    def _isf(self, q: AnyArray) -> AnyArray:
         lower = q < 0.5
         near = 0.5 * math.pi * np.where(lower, q, 1 - q)
         return np.where(lower, 1 / np.tan(np.where(lower, near, 1)), np.tan(near))
@@ -327,29 +327,29 @@ class halft(Continuous):
 
     low = 0.0
 
-    def _logpdf(self, x: Any, df: Any) -> Any:
+    def _logpdf(self, x: AnyArray, df: AnyArray) -> AnyArray:
         return LOG_2 + log_student_density(df, x)
 
-    def _cdf(self, x: Any, df: Any) -> Any:
+    def _cdf(self, x: AnyArray, df: AnyArray) -> AnyArray:
         return sc.halft_cdf(df, x)
 
-    def _sf(self, x: Any, df: Any) -> Any:
+    def _sf(self, x: AnyArray, df: AnyArray) -> AnyArray:
         return 2 * sc.stdtr(df, -x)
 
-    def _logsf(self, x: Any, df: Any) -> Any:
+    def _logsf(self, x: AnyArray, df: AnyArray) -> AnyArray:
         return LOG_2 + sc.log_stdtr(df, -x)
 
-    def _between(self, below: Any, above: Any, df: Any) -> Any:
+    def _between(self, below: AnyArray, above: AnyArray, df: AnyArray) -> AnyArray:
         """The point with these shares below and above it, found from the smaller one."""
         square = sc.betaincinv(0 * df + 0.5, 0.5 * df, choose((below > 0.5) | (below == 0), 0.5, below))
         near = choose(below == 0, 0, np.sqrt(df * square / (1 - square)))
         far = -sc.stdtrit(df, 0.5 * choose((above > 0.5) | (above == 0), 0.5, above))
         return np.where(below > 0.5, choose(above == 0, inf, far), near)
 
-    def _ppf(self, q: Any, df: Any) -> Any:
+    def _ppf(self, q: AnyArray, df: AnyArray) -> AnyArray:
         return self._between(q, 1 - q, df)
 
-    def _isf(self, q: Any, df: Any) -> Any:
+    def _isf(self, q: AnyArray, df: AnyArray) -> AnyArray:
         return self._between(1 - q, q, df)
 
     def rvs(self, *args: Any, random_state: Any = None, **kwds: Any) -> Any:
@@ -361,7 +361,7 @@ class halft(Continuous):
         size = least if bound.get("size") is None else bound["size"]
         return finished(np.abs(_t.rvs(df, size=size, random_state=random_state)) * scale + loc)
 
-    def _entropy(self, df: Any) -> Any:
+    def _entropy(self, df: AnyArray) -> AnyArray:
         return _t._entropy(df) - LOG_2
 
     def _mean(self, df: Any) -> Any:
@@ -369,7 +369,7 @@ class halft(Continuous):
         log = sc.gammaln(0.5 * (finite + 1)) - sc.gammaln(0.5 * finite) + 0.5 * np.log(finite)
         return choose(df <= 1, inf, 2 * np.exp(log) / (math.sqrt(math.pi) * (finite - 1)))
 
-    def _var(self, df: Any) -> Any:
+    def _var(self, df: AnyArray) -> Any:
         finite = choose(df <= 2, 3, df)
         return choose(df <= 2, inf, finite / (finite - 2) - np.square(self._mean(finite)))
 
@@ -379,37 +379,37 @@ class pareto(Continuous):
 
     low, inner = 1.0, 2.0
 
-    def _logpdf(self, x: Any, b: Any) -> Any:
+    def _logpdf(self, x: AnyArray, b: AnyArray) -> AnyArray:
         return np.log(b) - (b + 1) * np.log(x)
 
-    def _cdf(self, x: Any, b: Any) -> Any:
+    def _cdf(self, x: AnyArray, b: AnyArray) -> AnyArray:
         return sc.neg_expm1(-b * np.log(x))
 
-    def _logcdf(self, x: Any, b: Any) -> Any:
+    def _logcdf(self, x: AnyArray, b: AnyArray) -> AnyArray:
         return log1mexp(-b * np.log(x))
 
-    def _sf(self, x: Any, b: Any) -> Any:
+    def _sf(self, x: AnyArray, b: AnyArray) -> AnyArray:
         return np.exp(-b * np.log(x))
 
-    def _logsf(self, x: Any, b: Any) -> Any:
+    def _logsf(self, x: AnyArray, b: AnyArray) -> AnyArray:
         return -b * np.log(x)
 
-    def _ppf(self, q: Any, b: Any) -> Any:
+    def _ppf(self, q: AnyArray, b: AnyArray) -> AnyArray:
         return np.exp(-np.log1p(-q) / b)
 
-    def _isf(self, q: Any, b: Any) -> Any:
+    def _isf(self, q: AnyArray, b: AnyArray) -> AnyArray:
         return np.exp(-np.log(q) / b)
 
-    def _resampled(self, drawn: Any, b: Any) -> Any:
+    def _resampled(self, drawn: AnyArray, b: AnyArray) -> AnyArray:
         return np.exp(np.log(drawn) * values_of(b) / b)
 
-    def _entropy(self, b: Any) -> Any:
+    def _entropy(self, b: AnyArray) -> AnyArray:
         return 1 + 1 / b - np.log(b)
 
     def _mean(self, b: Any) -> Any:
         return choose(b <= 1, inf, b / choose(b <= 1, 1, b - 1))
 
-    def _var(self, b: Any) -> Any:
+    def _var(self, b: AnyArray) -> Any:
         finite = choose(b <= 2, 3, b)
         return choose(b <= 2, inf, finite / (np.square(finite - 1) * (finite - 2)))
 
@@ -419,51 +419,51 @@ class f(Continuous):
 
     low, inner = 0.0, 1.0
 
-    def _logpdf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+    def _logpdf(self, x: AnyArray, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
         n, d = 0.5 * dfn, 0.5 * dfd
         ratio = dfn / dfd
         return sc.xlogy(n - 1, x) + n * np.log(ratio) - (n + d) * np.log1p(ratio * x) - sc.betaln(n, d)
 
-    def _side(self, near: Any, far: Any, x: Any, dfn: Any, dfd: Any) -> Any:
+    def _side(self, near: Any, far: Any, x: AnyArray, dfn: Any, dfd: Any) -> Any:
         """A function of the smaller of the two shares that dfn·x and dfd have of their sum: of a share next to 1 the rest is lost."""
         total = dfd + dfn * x
         low = dfn * x <= dfd
         first, second = np.where(low, dfn * x / total, 0.25), np.where(low, 0.25, dfd / total)
         return np.where(low, near(0.5 * dfn, 0.5 * dfd, first), far(0.5 * dfd, 0.5 * dfn, second))
 
-    def _cdf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+    def _cdf(self, x: AnyArray, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
         return self._side(sc.betainc, sc.betaincc, x, dfn, dfd)
 
-    def _logcdf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+    def _logcdf(self, x: AnyArray, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
         return self._side(sc.log_betainc, sc.log_betaincc, x, dfn, dfd)
 
-    def _sf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+    def _sf(self, x: AnyArray, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
         return self._side(sc.betaincc, sc.betainc, x, dfn, dfd)
 
-    def _logsf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+    def _logsf(self, x: AnyArray, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
         return self._side(sc.log_betaincc, sc.log_betainc, x, dfn, dfd)
 
-    def _ppf(self, q: Any, dfn: Any, dfd: Any) -> Any:
+    def _ppf(self, q: AnyArray, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
         above, below = sc.betaincinv(0.5 * dfn, 0.5 * dfd, q), sc.betainccinv(0.5 * dfd, 0.5 * dfn, q)
         return dfd / dfn * above / below
 
-    def _isf(self, q: Any, dfn: Any, dfd: Any) -> Any:
+    def _isf(self, q: AnyArray, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
         above, below = sc.betainccinv(0.5 * dfn, 0.5 * dfd, q), sc.betaincinv(0.5 * dfd, 0.5 * dfn, q)
         return dfd / dfn * above / below
 
-    def _resampled(self, drawn: Any, dfn: Any, dfd: Any) -> Any:
+    def _resampled(self, drawn: Any, dfn: Any, dfd: Any) -> AnyArray:
         logit = np.log(values_of(dfn) / values_of(dfd) * drawn)
         return dfd / dfn * np.exp(sc.beta_logit_sample(0.5 * dfn, 0.5 * dfd, logit))
 
-    def _entropy(self, dfn: Any, dfd: Any) -> Any:
+    def _entropy(self, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
         n, d = 0.5 * dfn, 0.5 * dfd
         ends = (1 - n) * sc.psi(n) - (1 + d) * sc.psi(d) + (n + d) * sc.psi(n + d)
         return np.log(dfd / dfn) + sc.betaln(n, d) + ends
 
-    def _mean(self, dfn: Any, dfd: Any) -> Any:
+    def _mean(self, dfn: Any, dfd: AnyArray) -> AnyArray:
         return choose(dfd <= 2, inf, dfd / choose(dfd <= 2, 1, dfd - 2)) + 0 * dfn
 
-    def _var(self, dfn: Any, dfd: Any) -> Any:
+    def _var(self, dfn: AnyArray, dfd: AnyArray) -> Any:
         finite = choose(dfd <= 4, 5, dfd)
         ratio = 2 * np.square(finite) * (dfn + finite - 2) / (dfn * np.square(finite - 2) * (finite - 4))
         return choose((dfd <= 4) & (dfd > 0), inf, ratio)

@@ -3,7 +3,7 @@ has in its distributions only, and samples, which are drawn numbers with the der
 ∂x/∂θ = −(∂F/∂θ) / f (Figurnov, Mohamed and Mnih 2018, "Implicit reparameterization gradients").
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 
 import importlib
 import math
@@ -38,7 +38,7 @@ POSITIVE, UNIT, REAL = (0.3, 3.0), (0.1, 0.9), (-2.0, 2.0)
 _OPTIONS: Any = {"promotion": "float", "accepts": "f", "listed": False}
 
 
-def in_scipy_stats(name: str, method: str) -> Any:
+def in_scipy_stats(name: str, method: str) -> AnyFunction:
     """A method of a distribution of SciPy's, for plain arrays. (``scipy.stats`` takes a while to load.)"""
     return getattr(getattr(importlib.import_module("scipy.stats"), name), method)
 
@@ -48,7 +48,7 @@ def _of_scipy(name: str, method: str) -> Any:
     return lambda *operands: np.asarray(in_scipy_stats(name, method)(*operands), np.result_type(*operands))
 
 
-def log1mexp(x: Any) -> Any:
+def log1mexp(x: Any) -> AnyArray:
     """log(1 − exp(x)) for x ≤ 0, by the more accurate of two formulas (Mächler 2012, "Accurately computing log(1 − exp(−|a|))")."""
     near = x > -0.6931471805599453
     close, far = np.where(near, x, -1), np.where(near, -1, x)
@@ -57,23 +57,23 @@ def log1mexp(x: Any) -> Any:
 
 
 @elementwise(d={"x": lambda x: -np.exp(x)}, domain=((-3.0, -0.1),), value=lambda x: -np.expm1(x), **_OPTIONS)
-def neg_expm1(x):
+def neg_expm1(x: Any) -> None:
     """1 − exp(x), with a derivative that keeps its digits where the value is next to 1."""
 
 
 @elementwise(d={"x": lambda x: expit(x) * expit(-x)}, domain=REAL, value=lambda x: NAMES["expit"](x), **_OPTIONS)
-def logistic_cdf(x):
+def logistic_cdf(x: Any) -> None:
     """1 / (1 + exp(−x)), with a derivative that keeps its digits where the value is next to 1."""
 
 
 # -- logarithms of distribution functions ------------------------------------------------------------------------------
 
 
-def _log_gamma_density(a: Any, x: Any) -> Any:
+def _log_gamma_density(a: Any, x: Any) -> TensorLike:
     return xlogy(a - 1, x) - x - gammaln(a)
 
 
-def _log_beta_density(a: Any, b: Any, x: Any) -> Any:
+def _log_beta_density(a: Any, b: Any, x: Any) -> AnyArray:
     return xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)
 
 
@@ -83,7 +83,7 @@ def _log_beta_density(a: Any, b: Any, x: Any) -> Any:
     value=incomplete.log_gammainc,
     **_OPTIONS,
 )
-def log_gammainc(a, x):
+def log_gammainc(a: Any, x: Any) -> None:
     """The logarithm of the regularised lower incomplete gamma function."""
 
 
@@ -93,7 +93,7 @@ def log_gammainc(a, x):
     value=incomplete.log_gammaincc,
     **_OPTIONS,
 )
-def log_gammaincc(a, x):
+def log_gammaincc(a: Any, x: Any) -> None:
     """The logarithm of the regularised upper incomplete gamma function."""
 
 
@@ -107,7 +107,7 @@ def log_gammaincc(a, x):
     value=incomplete.log_betainc,
     **_OPTIONS,
 )
-def log_betainc(a, b, x):
+def log_betainc(a: Any, b: Any, x: Any) -> None:
     """The logarithm of the regularised incomplete beta function."""
 
 
@@ -121,7 +121,7 @@ def log_betainc(a, b, x):
     value=incomplete.log_betaincc,
     **_OPTIONS,
 )
-def log_betaincc(a, b, x):
+def log_betaincc(a: Any, b: Any, x: Any) -> None:
     """The logarithm of the complement of the regularised incomplete beta function."""
 
 
@@ -134,7 +134,7 @@ def log_betaincc(a, b, x):
     value=incomplete.log_stdtr,
     **_OPTIONS,
 )
-def log_stdtr(df, x):
+def log_stdtr(df: Any, x: Any) -> None:
     """The logarithm of the distribution function of Student's t distribution."""
 
 
@@ -144,7 +144,7 @@ def log_stdtr(df, x):
     value=lambda df, x: NAMES["betainc"](0.5, 0.5 * df, np.square(x) / (df + np.square(x))),
     **_OPTIONS,
 )
-def halft_cdf(df, x):
+def halft_cdf(df: Any, x: Any) -> None:
     """The distribution function of |x| where x has Student's t distribution."""
 
 
@@ -167,7 +167,7 @@ def _skew_by_a(x: Any, a: Any) -> Any:
     value=_of_scipy("skewnorm", "cdf"),
     **_OPTIONS,
 )
-def skewnorm_cdf(x, a):
+def skewnorm_cdf(x: Any, a: Any) -> None:
     """The distribution function of the skew-normal distribution, which SciPy takes from Boost."""
 
 
@@ -184,7 +184,7 @@ def _log_skew_density(x: Any, a: Any) -> Any:
     value=lambda x, a: log_skewnorm_tail(x, a, _of_scipy("skewnorm", "cdf")).astype(np.result_type(x, a)),
     **_OPTIONS,
 )
-def log_skewnorm_sf(x, a):
+def log_skewnorm_sf(x: Any, a: Any) -> None:
     """The logarithm of the probability of more than x, of the skew-normal distribution."""
 
 
@@ -194,7 +194,7 @@ def log_skewnorm_sf(x, a):
     value=_of_scipy("skewnorm", "ppf"),
     **_OPTIONS,
 )
-def skewnorm_ppf(q, a):
+def skewnorm_ppf(q: Any, a: Any) -> None:
     """The quantile function of the skew-normal distribution, which SciPy takes from Boost."""
 
 
@@ -215,7 +215,7 @@ _UNKNOWN = unsupported("the von Mises distribution's cdf has no formula for it")
     value=_of_scipy("vonmises", "cdf"),
     **_OPTIONS,
 )
-def vonmises_cdf(x, kappa):
+def vonmises_cdf(x: Any, kappa: Any) -> None:
     """The distribution function of the von Mises distribution, which SciPy computes."""
 
 
@@ -225,7 +225,7 @@ def vonmises_cdf(x, kappa):
     value=lambda x, kappa: log_vonmises_tail(x, kappa, _of_scipy("vonmises", "cdf")).astype(np.result_type(x, kappa)),
     **_OPTIONS,
 )
-def log_vonmises_sf(x, kappa):
+def log_vonmises_sf(x: Any, kappa: Any) -> None:
     """The logarithm of the probability of more than x, of the von Mises distribution."""
 
 
@@ -235,14 +235,14 @@ def log_vonmises_sf(x, kappa):
     value=_of_scipy("vonmises", "ppf"),
     **_OPTIONS,
 )
-def vonmises_ppf(q, kappa):
+def vonmises_ppf(q: Any, kappa: Any) -> None:
     """The quantile function of the von Mises distribution, which SciPy computes."""
 
 
 # -- the truncated normal distribution ---------------------------------------------------------------------------------
 
 
-def log_normal_mass(a: Any, b: Any) -> Any:
+def log_normal_mass(a: Any, b: Any) -> AnyArray:
     """The logarithm of the normal probability between a and b, for a < b."""
     right = a > 0
     a, b = np.where(right, -b, a), np.where(right, -a, b)  # the same on the left, where the smaller tail is
@@ -252,7 +252,7 @@ def log_normal_mass(a: Any, b: Any) -> Any:
     return np.where(left, in_tail, np.log1p(-ndtr(np.where(left, -1, a)) - ndtr(-np.where(left, 1, b))))
 
 
-def log_truncnorm_density(x: Any, a: Any, b: Any) -> Any:
+def log_truncnorm_density(x: Any, a: Any, b: Any) -> TensorLike:
     """The logarithm of the density at x of the normal distribution between a and b."""
     return -0.5 * np.square(x) - math.log(NAMES["root2pi"]) - log_normal_mass(a, b)
 
@@ -269,7 +269,7 @@ _BETWEEN = {"domain": (UNIT, (-2.0, -0.5), (1.5, 2.0)), **_OPTIONS}
     value=_of_scipy("truncnorm", "cdf"),
     **_BETWEEN,
 )
-def truncnorm_cdf(x, a, b):
+def truncnorm_cdf(x: Any, a: Any, b: Any) -> None:
     """The distribution function of the normal distribution between a and b."""
 
 
@@ -282,7 +282,7 @@ def truncnorm_cdf(x, a, b):
     value=_of_scipy("truncnorm", "logcdf"),
     **_BETWEEN,
 )
-def truncnorm_logcdf(x, a, b):
+def truncnorm_logcdf(x: Any, a: Any, b: Any) -> None:
     """The logarithm of the distribution function of the normal distribution between a and b."""
 
 
@@ -305,20 +305,20 @@ def _truncnorm_by_b(x: Any, a: Any, b: Any) -> Any:
     value=_of_scipy("truncnorm", "ppf"),
     **_BETWEEN,
 )
-def truncnorm_ppf(q, a, b):
+def truncnorm_ppf(q: Any, a: Any, b: Any) -> None:
     """The quantile function of the normal distribution between a and b."""
 
 
 # -- samples -----------------------------------------------------------------------------------------------------------
 
 
-def _drawn(*operands: Any) -> Any:
+def _drawn(*operands: Any) -> AnyArray | None:
     """What was drawn, the last operand."""
     return np.array(operands[-1], np.result_type(*operands))
 
 
 @elementwise(d={"a": lambda a, out: gamma_quantile_by_a(a, out)}, value=_drawn, **_OPTIONS)
-def gamma_sample(a, drawn):
+def gamma_sample(a: Any, drawn: Any) -> None:
     """Numbers drawn from the gamma distribution."""
 
 
@@ -330,17 +330,17 @@ def gamma_sample(a, drawn):
     value=_drawn,
     **_OPTIONS,
 )
-def beta_logit_sample(a, b, drawn):
+def beta_logit_sample(a: Any, b: Any, drawn: Any) -> None:
     """log(x / (1 − x)) of numbers drawn from the beta distribution."""
 
 
 @elementwise(d={"df": lambda df, out: -stdtr_by_df(df, out) / student_density(df, out)}, value=_drawn, **_OPTIONS)
-def t_sample(df, drawn):
+def t_sample(df: Any, drawn: Any) -> None:
     """Numbers drawn from Student's t distribution."""
 
 
 @elementwise(d={"a": lambda a, out: -_skew_by_a(out, a) / _skew_density(out, a)}, value=_drawn, **_OPTIONS)
-def skewnorm_sample(a, drawn):
+def skewnorm_sample(a: Any, drawn: Any) -> None:
     """Numbers drawn from the skew-normal distribution."""
 
 
@@ -349,21 +349,21 @@ def skewnorm_sample(a, drawn):
     value=_drawn,
     **_OPTIONS,
 )
-def truncnorm_sample(a, b, drawn):
+def truncnorm_sample(a: Any, b: Any, drawn: Any) -> None:
     """Numbers drawn from the normal distribution between a and b."""
 
 
 # -- quantiles of whole numbers ----------------------------------------------------------------------------------------
 
 
-def _steps(*operands: Any, name: str, method: str) -> Any:
+def _steps(*operands: Any, name: str, method: str) -> AnyArray:
     return np.asarray(in_scipy_stats(name, method)(*operands), np.result_type(*operands))
 
 
 @discrete(
     value=_steps, samples=[call(np.array([0.3, 0.8]), np.array([2.0, 5.5]), name="poisson", method="ppf")], listed=False
 )
-def steps(*operands, name, method):
+def steps(*operands: Any, name: Any, method: Any) -> Any:
     """A function of a discrete distribution of SciPy's that is constant between its steps."""
 
 

@@ -1,6 +1,6 @@
 """A row of the table with one sample of it, and the machinery run on them: where every check of a row starts."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike; from collections.abc import Sequence
 
 import itertools
 from collections.abc import Iterable
@@ -35,20 +35,20 @@ class Case:
             i for i in sample.floating if names[i] in rules and not isinstance(rules[names[i]], unsupported)
         )
 
-    def fail(self, what: str, got: Any, expected: Any, operand: int | None = None, at: Any = None) -> None:
+    def fail(self, what: str, got: object, expected: object, operand: int | None = None, at: tuple[int, ...] | None = None) -> None:
         about = "" if operand is None else f" with respect to operand {self.names[operand]!r} (number {operand})"
         place = "" if at is None else f" at {at}"
         raise AssertionError(
             f"row {self.prim.name}: {what}{about}, on sample {self.sample}{place}: got {got}, expected {expected}"
         )
 
-    def agree(self, what: str, got: Any, expected: Any, tolerance: float, operand: int | None = None) -> None:
+    def agree(self, what: str, got: TensorLike | list[float], expected: TensorLike, tolerance: float, operand: int | None = None) -> None:
         problem = worst(got, expected, tolerance)
         if problem is not None:
             at, g, e = problem
             self.fail(what + (" (shapes)" if at == "shape" else ""), g, e, operand, None if at == "shape" else at)
 
-    def value(self, operands: Any) -> tuple[Any, ...]:
+    def value(self, operands: list[TensorLike] | tuple[TensorLike, ...]) -> tuple[Any, ...]:
         """The outputs on raw arrays, by the value column alone."""
         outs = as_tuple(self.prim.value(*operands, **self.params))
         return tuple(
@@ -58,7 +58,7 @@ class Case:
     def differentiable_outputs(self) -> tuple[int, ...]:
         return tuple(i for i, out in enumerate(self.value(self.operands)) if out.dtype.kind in "fc")
 
-    def cotangents(self, operands: Any, seed: int) -> list[Any]:
+    def cotangents(self, operands: tuple[TensorLike, ...], seed: int) -> list[Any]:
         outs = self.value(operands)
         return [normal_like(np.asarray(outs[i]), seed + i) for i in self.differentiable_outputs()]
 
@@ -69,30 +69,30 @@ class Case:
         outs = as_tuple(self.prim(*given, **self.params))
         return [given[i] for i in wanted], [outs[i] for i in self.differentiable_outputs()]
 
-    def pull(self, operands: Any, gs: Any, wanted: Any = None) -> list[Any]:
+    def pull(self, operands: list[TensorLike] | tuple[TensorLike, ...], gs: object, wanted: tuple[int, ...] | None = None) -> list[Any]:
         """The gradients at the wanted operands, by the machinery: tape, engine, rules."""
         leaves, outs = self.run(operands, self.wanted if wanted is None else wanted)
         return sweep(leaves, outs, gs, False)
 
-    def moved(self, i: int, x: Any) -> tuple[Any, ...]:
+    def moved(self, i: int, x: AnyArray) -> tuple[Any, ...]:
         return (*self.operands[:i], x, *self.operands[i + 1 :])
 
-    def moved_along(self, tangents: dict[int, Any], s: Any) -> list[Any]:
+    def moved_along(self, tangents: dict[int, AnyArray], s: AnyArray) -> list[TensorLike]:
         return [np.asarray(x + s * tangents[i]) if i in tangents else x for i, x in enumerate(self.operands)]
 
 
-def as_tuple(x: Any) -> tuple[Any, ...]:
+def as_tuple(x: object) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, tuple) else (x,)
 
 
-def on_tape(data: Any) -> Tensor:
+def on_tape(data: TensorLike) -> Tensor:
     tensor = wrapped(data)
     if tensor._edge is None:
         tensor._edge = Leaf(tensor)
     return tensor
 
 
-def sweep(leaves: list[Tensor], outs: Any, gs: Any, create_graph: bool) -> list[Any]:
+def sweep(leaves: list[Tensor], outs: Sequence[Tensor], gs: object, create_graph: bool) -> list[Any]:
     roots = [
         (out._edge, g) for out, g in zip(outs, gs, strict=True) if isinstance(out, Tensor) and out._edge is not None
     ]
@@ -109,15 +109,15 @@ def sweep(leaves: list[Tensor], outs: Any, gs: Any, create_graph: bool) -> list[
     return found
 
 
-def or_zeros(g: Any, like: Any) -> Any:
+def or_zeros(g: TensorLike | None, like: TensorLike) -> Any:
     return np.zeros(np.shape(like), getattr(like, "dtype", np.float64)) if g is None else g
 
 
-def duals(operands: Any, tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
+def duals(operands: Sequence[TensorLike] | tuple[TensorLike, ...], tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
     return [Dual(x, tangents[i], level) if i in tangents else x for i, x in enumerate(operands)]
 
 
-def push(case: Case, operands: Any, tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
+def push(case: Case, operands: list[TensorLike] | tuple[TensorLike, ...], tangents: dict[int, AnyArray], level: int = LEVEL) -> list[Any]:
     """The differentiable outputs' tangents (zeros for None), by forward mode."""
     outs = as_tuple(case.prim(*duals(operands, tangents, level), **case.params))
     return [

@@ -1,6 +1,6 @@
 """Checks of batching: whatever runs on a batch gives what a loop over its examples gives."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
 
 import itertools
 from typing import Any
@@ -17,7 +17,7 @@ from chainrule.testing.case import LEVEL, Case, as_tuple, or_zeros, push, subset
 _BATCH = 3
 
 
-def _payload(x: Any, size: int = _BATCH, level: int = LEVEL) -> Any:
+def _payload(x: TensorLike, size: int = _BATCH, level: int = LEVEL) -> Any:
     """What a result holds for all examples: its payload, or itself repeated."""
     if isinstance(x, Tensor):
         x = x._raw

@@ -1,6 +1,6 @@
 """Checks of derivatives: each mode against differences of the values, against the other mode, and a second time."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def check_vjp(case: Case) -> None:
         if np.shape(got) != np.shape(x):
             case.fail("the VJP's shape", np.shape(got), np.shape(x), i)
 
-        def loss(moved: Any, i: int = i) -> float:
+        def loss(moved: AnyArray, i: int = i) -> float:
             outs = case.value(case.moved(i, moved))
             return sum(inner(g, outs[k]) for g, k in zip(gs, floats))
 
@@ -49,7 +49,7 @@ def check_jvp(case: Case) -> None:
 
         for n, k in enumerate(floats):
 
-            def output(s: Any, k: int = k, tangents: Any = tangents) -> Any:
+            def output(s: AnyArray, k: int = k, tangents: dict[int, AnyArray] = tangents) -> Any:
                 return case.value(case.moved_along(tangents, s))[k]
 
             expected = along(output, 0.0, 1.0)
@@ -75,7 +75,7 @@ def check_second_order(case: Case) -> None:
         return
     weights = [case.sample.direction(i, case.operands[i], 5) for i in case.wanted]
 
-    def pulled(operands: Any, cotangents: Any) -> float:
+    def pulled(operands: tuple[TensorLike, ...], cotangents: list[AnyArray]) -> float:
         found = case.pull(operands, cotangents)
         return sum(inner(w, or_zeros(r, w)) for w, r in zip(weights, found))
 
@@ -93,7 +93,7 @@ def check_second_order(case: Case) -> None:
         x = case.operands[i]
         directions = list(case.sample.directions(i, x))
 
-        def at_operand(moved: Any, i: int = i) -> float:
+        def at_operand(moved: AnyArray, i: int = i) -> float:
             return pulled(case.moved(i, moved), gs)
 
         expected = all_along(at_operand, x, directions)
@@ -102,7 +102,7 @@ def check_second_order(case: Case) -> None:
     for n, g in enumerate(gs):
         direction = normal_like(g, 23)
 
-        def at_cotangent(moved: Any, n: int = n) -> float:
+        def at_cotangent(moved: AnyArray, n: int = n) -> float:
             return pulled(case.operands, [*gs[:n], moved, *gs[n + 1 :]])
 
         expected = along(at_cotangent, g, direction)
@@ -116,7 +116,7 @@ def check_second_order(case: Case) -> None:
 
     for n, i in enumerate(case.wanted):
 
-        def gradient(s: Any, n: int = n, i: int = i) -> Any:
+        def gradient(s: AnyArray, n: int = n, i: int = i) -> Any:
             g_moved = [np.asarray(g + s * t) for g, t in zip(gs, g_tangents)]
             return or_zeros(case.pull(case.moved_along(tangents, s), g_moved)[n], case.operands[i])
 
@@ -130,7 +130,7 @@ def check_second_order(case: Case) -> None:
     outs_ = as_tuple(case.prim(*given, **case.params))
     for n, k in enumerate(case.differentiable_outputs()):
 
-        def tangent(s: Any, n: int = n) -> Any:
+        def tangent(s: AnyArray, n: int = n) -> Any:
             return push(case, case.moved_along(tangents, s), tangents)[n]
 
         expected = along(tangent, 0.0, 1.0)
@@ -150,7 +150,7 @@ def check_second_order(case: Case) -> None:
         x = case.operands[i]
         directions = list(case.sample.directions(i, x))
 
-        def pushed(moved: Any, i: int = i) -> float:
+        def pushed(moved: AnyArray, i: int = i) -> float:
             return sum(inner(g, t) for g, t in zip(gs, push(case, case.moved(i, moved), tangents)))
 
         expected = all_along(pushed, x, directions)

@@ -1,6 +1,6 @@
 """``assert_close``: equality of tensors up to rounding, and a message that says how far off they are."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 import numbers
 from collections.abc import Callable, Mapping, Sequence
@@ -32,8 +32,8 @@ def default_tolerances(*dtypes: NumpyDType) -> tuple[float, float]:
 
 
 def assert_close(
-    actual: Any,
-    expected: Any,
+    actual: Tensor,
+    expected: Tensor,
     *,
     allow_subclasses: bool = True,
     rtol: float | None = None,
@@ -96,7 +96,7 @@ def assert_allclose(
     assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
-def _compare(actual: Any, expected: Any, where: str, how: tuple[Any, ...]) -> str | None:
+def _compare(actual: Tensor, expected: Tensor, where: str, how: tuple[float | None, ...]) -> str | None:
     """What is wrong, or None."""
     place = f"\n\nThe failure occurred for item {where}" if where else ""
     if _both(actual, expected, Sequence) and not isinstance(actual, str):
@@ -124,7 +124,7 @@ def _compare(actual: Any, expected: Any, where: str, how: tuple[Any, ...]) -> st
     return None if problem is None else problem + place
 
 
-def _both(actual: Any, expected: Any, kind: Any) -> bool:
+def _both(actual: AnyArray, expected: AnyArray, kind: Any) -> bool:
     return isinstance(actual, kind) and isinstance(expected, kind)
 
 
@@ -150,7 +150,7 @@ def _compare_arrays(actual: Any, expected: Any, how: tuple[Any, ...]) -> str | N
     return _difference(a, e, rtol, atol, equal_nan, what)
 
 
-def _array(x: Any) -> NumpyArray:
+def _array(x: Tensor) -> NumpyArray:
     array = x._array() if isinstance(x, Tensor) else np.asarray(x)
     if array.dtype.kind not in "biufc":
         raise TypeError(f"No comparison pair was able to handle inputs of type {type(x)} and {type(x)}.")

@@ -17,7 +17,7 @@ operand. Elements of a sample are all different and keep away from each other, f
 there lie the kinks and steps, which central differences must not straddle.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, DTypeLike, TensorLike
 
 import itertools
 import math
@@ -75,7 +75,7 @@ class Sample:
     may_be_complex: bool = True
 
     def __str__(self) -> str:
-        def text(shape: Any) -> str:
+        def text(shape: AnyArray | tuple[int, ...]) -> str:
             return f"array{shape.shape}" if isinstance(shape, ndarray) else str(shape)
 
         parts = [text(s) for s in self.shapes] + [f"{k}={v!r}" for k, v in self.params.items()]
@@ -94,7 +94,7 @@ class Sample:
         """The positions of the operands that are arrays (not numbers)."""
         return tuple(i for i, s in enumerate(self.shapes) if isinstance(s, (tuple, ndarray)))
 
-    def draw(self, seed: int = 0, dtype: Any = np.float64) -> tuple[Any, ...]:
+    def draw(self, seed: int = 0, dtype: DTypeLike = np.float64) -> tuple[TensorLike, ...]:
         """Operands for the sample; the same for the same seed."""
         rng = np.random.default_rng((seed, zlib.crc32(str(self.shapes).encode())))
         sizes = [math.prod(s) if type(s) is tuple else 0 for s in self.shapes]
@@ -153,11 +153,11 @@ def _laid_out(x: Any, layout: str) -> Any:
     return x
 
 
-def _dagger(a: Any) -> Any:
+def _dagger(a: AnyArray) -> Any:
     return np.conj(np.swapaxes(a, -1, -2))
 
 
-def _eye(a: Any) -> Any:
+def _eye(a: AnyArray) -> AnyArray:
     return np.eye(a.shape[-2], a.shape[-1])
 
 
@@ -185,7 +185,7 @@ _PROJECT: dict[str, Any] = {
 }
 
 
-def _per_operand(what: Any, n: int, alone: bool) -> tuple[Any, ...]:
+def _per_operand(what: object, n: int, alone: bool) -> tuple[Any, ...]:
     """One entry per operand, from one for all (or for the first) or a sequence."""
     if (
         isinstance(what, Sequence)

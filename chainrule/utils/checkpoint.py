@@ -6,7 +6,7 @@ state; what it saves this time, in the same order, is what the placeholders stan
 that take longest to compute are kept, as far as they fit, and are not computed again.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -95,7 +95,7 @@ def checkpoint(
     early_stop: bool = True,
     preserve_rng_state: bool = True,
     budget: int | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """``function(*args, **kwargs)``, without keeping what its operations save: it is computed again during backward.
 
@@ -173,9 +173,9 @@ class _Again:
     def __init__(
         self,
         function: AnyFunction,
-        args: tuple[Any, ...],
+        args: tuple[object, ...],
         kwargs: Params,
-        context: Any,
+        context: object,
         preserve_rng_state: bool,
     ) -> None:
         self.function = function
@@ -233,7 +233,7 @@ class _Reentrant(Function):
     """The older way: a node whose rule runs the function again, recorded, and a backward pass through that."""
 
     @staticmethod
-    def forward(ctx: Any, function: AnyFunction, preserve_rng_state: bool, *args: Any) -> Any:
+    def forward(ctx: Any, function: AnyFunction, preserve_rng_state: bool, *args: AnyArray) -> Any:
         ctx.function = function
         ctx.randomness = Randomness() if preserve_rng_state else None
         ctx.rest = [None if isinstance(x, Tensor) else x for x in args]
@@ -242,7 +242,7 @@ class _Reentrant(Function):
             return function(*args)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         if LOCAL.sweep is not None and LOCAL.sweep.useful is not None:
             raise errors.reentrant_needs_all_leaves()
         args = []
@@ -266,7 +266,7 @@ class _Reentrant(Function):
 def checkpoint_sequential(
     functions: Sequence[AnyFunction] | Any,
     segments: int,
-    input: Any,
+    input: TensorLike,
     use_reentrant: bool | None = None,
     *,
     preserve_rng_state: bool = True,
@@ -305,7 +305,7 @@ def checkpoint_sequential(
 
 
 def _chain(functions: Sequence[AnyFunction]) -> Callable[[Any], Any]:
-    def run(x: Any) -> Any:
+    def run(x: object) -> Any:
         for function in functions:
             x = function(x)
         return x

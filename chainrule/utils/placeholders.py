@@ -191,7 +191,7 @@ class _Log(Watch):
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
 
-    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
+    def forward(self, prim: Any, datas: object, params: Params) -> Any:
         where = errors.user_line()
         self.lines.append(f"{prim.name} at {where}" if where else prim.name)
         return super().forward(prim, datas, params)

@@ -34,7 +34,7 @@ class CheckpointPolicy(enum.Enum):
 class SelectiveCheckpointContext:
     """What a policy function gets to know: ``is_recompute``, ``op_output`` (None before it is computed)."""
 
-    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+    def __init__(self, *, is_recompute: bool, op_output: object = None) -> None:
         self.is_recompute = is_recompute
         self.op_output = op_output
 
@@ -51,10 +51,10 @@ class _Kept:
         self.results: dict[int, tuple[Any, int]] = {}
         self.strict = strict
 
-    def put(self, number: int, result: Any) -> None:
+    def put(self, number: int, result: object) -> None:
         self.results[number] = (result, CLOCK.latest)
 
-    def get(self, number: int, prim: Any) -> Any:
+    def get(self, number: int, prim: object) -> Any:
         """The result, or None if there is none or it was overwritten since."""
         found = self.results.get(number)
         if found is None:
@@ -85,7 +85,7 @@ class _Counting(Watch):
 class _Recall(_Counting):
     """The second run."""
 
-    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
+    def forward(self, prim: object, datas: object, params: Params) -> Any:
         self.number += 1
         result = self.kept.get(self.number, prim)
         return super().forward(prim, datas, params) if result is None else result
@@ -140,7 +140,7 @@ def create_selective_checkpoint_contexts(
         if not all(isinstance(name, str) for name in names):
             raise ValueError("Expected ops in `policy_fn_or_list` to be names of operations, such as 'mm'")
 
-        def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
+        def policy(ctx: object, op: Any, *args: object, **kwargs: object) -> Any:
             return op.name in names
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
@@ -163,7 +163,7 @@ class Budget(_Counting):
     def contexts(self) -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
         return self, _Recalls(self.kept)
 
-    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
+    def forward(self, prim: Any, datas: object, params: Params) -> Any:
         self.number += 1
         start = perf_counter()
         result = super().forward(prim, datas, params)

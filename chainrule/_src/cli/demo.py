@@ -57,7 +57,7 @@ p
 )
 
 
-def run(options: Any) -> int:
+def run(options: object) -> int:
     """Show and run the tour."""
     show = Console()
     names: dict[str, Any] = {"__name__": "__demo__"}
@@ -87,7 +87,7 @@ def _run(source: str, file: str, names: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(last.value), file, "eval"), names)  # type: ignore[attr-defined]
 
 
-def _show(show: Console, value: Any) -> None:
+def _show(show: Console, value: object) -> None:
     if hasattr(value, "__rich_console__"):
         show.rich(value)
     else:

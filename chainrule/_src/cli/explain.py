@@ -111,7 +111,7 @@ def _explain_pass(options: Any, started: Pass) -> Any:
     return _unless_refused(lambda: explaining.explain(Y, grad=G, wrt=wrt), options)
 
 
-def _unless_refused(explained: Callable[[], Any], options: Any) -> Any:
+def _unless_refused(explained: Callable[[], Any], options: object) -> Any:
     try:
         return explained()
     except _REFUSALS as error:
@@ -206,7 +206,7 @@ def _same(path: str, other: str) -> bool:
     return os.path.realpath(path) == os.path.realpath(other)
 
 
-def _write(kind: str, path: str, folder: str, explanation: Any) -> None:
+def _write(kind: str, path: str, folder: str, explanation: object) -> None:
     text = _text(kind, explanation)
     if path == "-":
         print(text)
@@ -219,7 +219,7 @@ def _write(kind: str, path: str, folder: str, explanation: Any) -> None:
     note(f"wrote {path}")
 
 
-def _open(path: str, folder: str, explanation: Any) -> None:
+def _open(path: str, folder: str, explanation: object) -> None:
     """Show the page, for which there is a file already, or else a temporary one."""
     if path == "-":
         handle, path = tempfile.mkstemp(prefix="chainrule-", suffix=".html")

@@ -99,7 +99,7 @@ def _evaluated(given: Given, at: str) -> bool:
         ) from None
 
 
-def _is_custom(function: Any) -> bool:
+def _is_custom(function: object) -> bool:
     """Whether it is a class of ``autograd.Function``."""
     return isinstance(function, type) and issubclass(function, Function)
 

@@ -120,7 +120,7 @@ class _RowWatch(Watch):
     def __init__(self) -> None:
         self.found: list[RowCall] = []
 
-    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
+    def forward(self, prim: Any, datas: object, params: Params) -> Any:
         out = super().forward(prim, datas, params)
         outs = out if isinstance(out, tuple) else (out,)
         shapes = [x.shape for x in _flat(datas) if hasattr(x, "shape")]

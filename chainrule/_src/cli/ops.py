@@ -265,7 +265,7 @@ def _size(case: Case) -> int:
     return sum(map(np.size, case.operands))
 
 
-def _numbers(x: Any) -> str:
+def _numbers(x: object) -> str:
     if not isinstance(x, (np.ndarray, np.generic)):
         return repr(x)
     x = np.asarray(x)

@@ -75,7 +75,7 @@ class Console:
             cells = [f"{column[i]:{width}}" for column, width in zip(columns, widths) if i < len(column)]
             self.line(" " * indent + "".join(cells).rstrip())
 
-    def rich(self, thing: Any) -> None:
+    def rich(self, thing: object) -> None:
         """Something that has a ``__rich_console__``; its text where there are no colours."""
         if self.console is None:
             print(thing)

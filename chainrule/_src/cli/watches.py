@@ -26,7 +26,7 @@ class KeptGraphs(Watch):
         self.kept: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
         self.last: Pass | None = None
 
-    def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def backward(self, node: Any, g: object, saved: tuple[Any, ...], edges: tuple[object, ...]) -> tuple[Any, ...]:
         if self not in LOCAL.sweep.notes:
             LOCAL.sweep.notes[self] = True
             self.last = Pass()
@@ -113,7 +113,7 @@ class AtBackward(Watch):
         self.explanation: Any = None
         self.failure: Exception | None = None
 
-    def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def backward(self, node: Any, g: object, saved: tuple[Any, ...], edges: tuple[object, ...]) -> tuple[Any, ...]:
         if self.explanation is None:
             sweep = LOCAL.sweep
             if sweep is not self.last:

@@ -1,6 +1,6 @@
 """The whole Jacobian, contracted with the given gradient, against what the steps computed."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def _one(e: Any, tensor: Any, value: Any) -> tuple[bool, str]:
         return False, f"{said} ✗: they differ by up to {float(np.nanmax(np.abs(total - value.gradient))):.6g}"
 
 
-def _agree(total: Any, gradient: Any) -> bool:
+def _agree(total: Any, gradient: AnyArray) -> bool:
     single = gradient.dtype.itemsize <= (8 if gradient.dtype.kind == "c" else 4)
     with np.errstate(all="ignore"):
         scale = np.max(np.abs(gradient), initial=0.0, where=np.isfinite(gradient))
@@ -66,7 +66,7 @@ def _agree(total: Any, gradient: Any) -> bool:
         return bool(np.allclose(total, gradient, rtol=rtol, atol=atol, equal_nan=True))
 
 
-def _contracted(seed: Any, whole: Any, dtype: Any) -> Any:
+def _contracted(seed: NumpyArray, whole: NumpyArray, dtype: NumpyDType) -> NumpyArray:
     """Σ G·∂Y/∂x, in the convention of gradients of complex numbers."""
     with np.errstate(all="ignore"):
         if seed.dtype.kind != "c":

@@ -4,7 +4,7 @@ A backward pass is linear in what it starts from, and a sum at each value that i
 exactly: by where cotangents leave the sum that a loss is (one pass for each term), or by where they enter a leaf.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
 
 import itertools
 import math
@@ -131,13 +131,13 @@ def _contribution(leaf: str, part: GradientPart, parts: dict[str, Any], wholes: 
         )
 
 
-def inner(x: Any, y: Any) -> float:
+def inner(x: NumpyArray, y: NumpyArray) -> float:
     """The real part of ⟨x, y⟩."""
     with np.errstate(all="ignore"):
         return float(np.real(np.vdot(x, y)).astype(float))
 
 
-def norm(arrays: Iterable[Any]) -> float:
+def norm(arrays: Iterable[NumpyArray]) -> float:
     """The norm of several arrays together."""
     return math.sqrt(sum(inner(x, x) for x in arrays))
 
@@ -208,7 +208,7 @@ def grouped_terms(e: Any) -> list[tuple[str, SourceLine | None, list[tuple[Any, 
     return found
 
 
-def _by_term(e: Any) -> list[GradientPart]:
+def _by_term(e: object) -> list[GradientPart]:
     """By those terms: a pass from each."""
     parts: dict[str, GradientPart] = {}
     for name, line, group in grouped_terms(e):
@@ -280,7 +280,7 @@ def pulled(e: Any, starts: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
     """What arrives at the leaves of an explanation if a pass starts with these cotangents: its rules once more, without hooks."""
     values, cotangents = e._values.by_edge, dict[Any, Any]()
 
-    def add(edge: Any, g: Any) -> None:
+    def add(edge: object, g: object) -> None:
         shape, dtype = values[edge].shape, values[edge].dtype
         g = kinds.unbroadcast(np.asarray(g), shape, dtype)
         cotangents[edge] = cotangents[edge] + g if edge in cotangents else g

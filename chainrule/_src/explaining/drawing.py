@@ -36,7 +36,7 @@ class Drawing:
 
     def __init__(
         self,
-        tensors: list[Any],
+        tensors: list[Tensor],
         names: Names,
         labels: Mapping[Any, str],
         every: bool,
@@ -69,7 +69,7 @@ class Drawing:
         free = (name for n in itertools.count(1) if (name := f"t{n}") not in taken)
         return {edge: name or next(free) for edge, name in named.items()}
 
-    def _boxed(self, edge: Any) -> bool:
+    def _boxed(self, edge: object) -> bool:
         """Whether a value is drawn as a box, even between operations."""
         if edge in self.roots or self.every:
             return True
@@ -121,15 +121,15 @@ class Drawing:
         found = [ref() for _, ref in sorted(getattr(node, "outs", {}).items())]
         return [output for output in found if output in self.labels]
 
-    def _leaves(self, edge: Any, g: int) -> bool:
+    def _leaves(self, edge: object, g: int) -> bool:
         """Whether a value is an output, or read outside of the fold that made it."""
         return edge in self.roots or any(self.of_op[i] != g for i in self.tape.readers.get(edge, ()))
 
-    def _value(self, edge: Any) -> None:
+    def _value(self, edge: object) -> None:
         self.nodes[edge] = node = self._node("value", self.labels[edge], edge)
         node.role = "leaf" if type(edge) is Leaf else "output" if edge in self.roots else "intermediate"
 
-    def _node(self, kind: str, label: str, edge: Any) -> GraphNode:
+    def _node(self, kind: str, label: str, edge: object) -> GraphNode:
         shape, dtype = self.tape.about.get(edge, (None, None))
         return GraphNode("", kind, label, shape, None if dtype is None else str(dtype), line=self.names.line(edge))
 
@@ -183,7 +183,7 @@ class Drawing:
             known = [number for number in op.numbers.values() if number != "…"]
             op.detail = ", ".join([*known, *_parameters(node)])
 
-    def _constant(self, thing: Any, name: str, role: str = "constant") -> None:
+    def _constant(self, thing: object, name: str, role: str = "constant") -> None:
         """A box for a value without gradient, and where its path was cut."""
         if id(thing) in self.nodes:
             return
@@ -295,7 +295,7 @@ class Drawing:
         self.title = ", ".join(self.nodes[key].label for key in self.roots if key in self.nodes)
 
 
-def _sources(tensor: Any, names: Names) -> list[Any]:
+def _sources(tensor: object, names: Names) -> list[Any]:
     """The tensors, as far as they are alive, that the path to was cut where this one was made."""
     found = []
     for source in getattr(tensor._cut, "sources", ()) if isinstance(tensor, Tensor) else ():
@@ -337,6 +337,6 @@ def _parameters(node: Node) -> list[str]:
     return [text for text in shown if len(text) <= 24]
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     value = value.item() if hasattr(value, "item") else value
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -4,7 +4,7 @@ A formula's tree is read from the result's index inwards, and becomes a tree ove
 :class:`~chainrule._src.explaining.tree.NoForm`: there is no form then, rather than a wrong one.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import Dims
 
 import ast
 import functools
@@ -55,7 +55,7 @@ def broadcast_index(index: Index, shape: tuple[int, ...]) -> Index:
     return tuple(0 if n == 1 else i for n, i in zip(shape, index[len(index) - len(shape) :]))
 
 
-def rounded(x: Any) -> ast.expr:
+def rounded(x: object) -> ast.expr:
     """Four digits of a number."""
     x = np.asarray(x).item()
     return constant(float(f"{x:.4g}") if isinstance(x, float) else x)
@@ -75,7 +75,7 @@ class ElementReader:
         self,
         formula: Formula,
         concrete: bool = False,
-        used: Sequence[Any] = (),
+        used: Sequence[str] = (),
         entry: Callable[[str, Index], ast.expr] | None = None,
     ) -> None:
         self.formula = formula
@@ -197,7 +197,7 @@ class ElementReader:
     def _moved(self, node: ast.expr, index: Index, array: ast.expr) -> ast.expr:
         """What moves the elements of an array; how, is read off what it does to coordinates."""
 
-        def move(coordinates: Any) -> Any:
+        def move(coordinates: object) -> Any:
             return self._value(copy_tree(node, array, ast.Name("moved", ast.Load())), moved=coordinates)
 
         if id(node) not in self._places:
@@ -246,7 +246,7 @@ class ElementReader:
         """A sum that runs from an index to the end."""
         axis, start = axis % len(index), index[axis]
 
-        def at(i: Any) -> ast.expr:
+        def at(i: object) -> ast.expr:
             return self.at(array, (*index[:axis], i, *index[axis + 1 :]))
 
         if self.concrete:
@@ -326,7 +326,7 @@ class ElementReader:
             self._shapes[id(node)] = tuple(np.shape(value))
         return self._shapes[id(node)]
 
-    def _value(self, node: ast.expr, **names: Any) -> Any:
+    def _value(self, node: ast.expr, **names: object) -> Any:
         try:
             return evaluate(node, {**self.formula.helpers, **self.formula.values, **names})
         except Exception:
@@ -384,7 +384,7 @@ def _reduced(node: ast.Call, ndim: int) -> tuple[tuple[int, ...], bool]:
     return axes_of(axis, ndim), bool(keywords.get("keepdims"))
 
 
-def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(axis: Dims, ndim: int) -> tuple[int, ...]:
     """The axes that a parameter ``axis`` means, counted from the front."""
     axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return tuple(a % ndim for a in axes) if ndim else ()

@@ -31,7 +31,7 @@ from chainrule._src.transforms.backward import first_cotangent
 ndarray = np.ndarray
 
 
-def explain(Y: Any, grad: Any = None, wrt: Any = None, *, by: str | None = None) -> Any:
+def explain(Y: Tensor, grad: object = None, wrt: object = None, *, by: str | None = None) -> Any:
     """Explain what ``Y.backward(grad)`` computes: every step's rule, shapes and numbers.
 
     It computes what backward would, but writes no ``.grad``, frees nothing and leaves the tensors as they are. Hooks that
@@ -81,8 +81,8 @@ def explain(Y: Any, grad: Any = None, wrt: Any = None, *, by: str | None = None)
 
 
 def explained(
-    tensors: tuple[Any, ...],
-    grad: Any,
+    tensors: tuple[Tensor, ...],
+    grad: object,
     wrt: Any,
     names: Names,
     called: dict[Any, str],
@@ -138,7 +138,7 @@ def _gradients(grad: Any, count: int) -> list[Any]:
     return [None if g is None else _array(g) for g in grad]
 
 
-def _array(g: Any) -> Any:
+def _array(g: object) -> Any:
     if isinstance(g, (Tensor, ndarray)):
         return g
     try:
@@ -151,10 +151,10 @@ def _array(g: Any) -> Any:
 
 
 def _of_function(
-    function: AnyFunction, grad: Any, wrt: Any, names: Names, by: str | None
+    function: AnyFunction, grad: object, wrt: object, names: Names, by: str | None
 ) -> Callable[..., Explanation | Contributions]:
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Explanation | Contributions:
+    def call(*args: object, **kwargs: object) -> Explanation | Contributions:
         called: dict[Any, str] = {}
         leaves: list[Tensor] = []
         given: dict[int, Tensor] = {}
@@ -185,7 +185,7 @@ def _of_function(
 
 
 def _asked(
-    function: Any, wrt: Any, called: dict[Any, str], leaves: list[Tensor], given: dict[int, Tensor]
+    function: object, wrt: object, called: dict[Any, str], leaves: list[Tensor], given: dict[int, Tensor]
 ) -> list[Any]:
     """The leaves that ``wrt`` means: by a parameter's name, as the argument itself, or a tensor that f uses from outside."""
     asked: list[Any] = []
@@ -200,7 +200,7 @@ def _asked(
     return asked
 
 
-def _leaf(x: Any) -> Tensor | None:
+def _leaf(x: object) -> Tensor | None:
     """A leaf with a floating-point argument's value, away from whatever made that."""
     data = x._raw if isinstance(x, Tensor) else x
     if isinstance(data, float):

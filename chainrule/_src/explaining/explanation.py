@@ -1,6 +1,6 @@
 """An explanation of a backward pass: its steps, its values, what it arrives at, and every way to show it."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
 
 import functools
 from collections.abc import Sequence
@@ -44,13 +44,13 @@ class Explanation:
     def __init__(
         self,
         tensors: Sequence[Tensor],
-        seeds: Sequence[Any],
+        seeds: Sequence[NumpyArray],
         wanted: Sequence[Tensor],
         values: Values,
         records: Sequence[RuleRecord],
-        found: Sequence[Any],
+        found: Sequence[NumpyArray],
         default_seed: bool,
-        given: Sequence[Any],
+        given: Sequence[object],
     ) -> None:
         self._tensors = tuple(tensors)
         self._wanted = tuple(wanted)
@@ -229,7 +229,7 @@ class Explanation:
     def __repr__(self) -> str:
         return f"<explanation of {self.title}: {len(self.steps)} steps>"
 
-    def __rich_console__(self, console: Any, options: Any) -> Any:
+    def __rich_console__(self, console: object, options: object) -> Any:
         yield from rich_console(self, console, options)
 
     def _repr_html_(self) -> str:
@@ -238,6 +238,6 @@ class Explanation:
     def _repr_svg_(self) -> str:
         return str(self.graph.to_svg())
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         makers = {"text/plain": self.__str__, "text/html": self._repr_html_, "image/svg+xml": self._repr_svg_}
         return mimebundle(makers, include, exclude)

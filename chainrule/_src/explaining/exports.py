@@ -8,7 +8,7 @@ from typing import Any
 from chainrule._src.explaining.diagnosis.source import SourceLine
 
 
-def shape_text(shape: Any) -> str:
+def shape_text(shape: tuple[int, ...]) -> str:
     return "" if shape is None else str(tuple(shape))
 
 

@@ -20,7 +20,7 @@ _PATTERN = 6  # operations of a repetition that are named
 Key = tuple[str, str, Any]  # "term", "function" or "line"; its name; its line
 
 
-def folds_of(e: Any, by_term: Contributions) -> list[Any]:
+def folds_of(e: object, by_term: Contributions) -> list[Any]:
     """A nested list: numbers of steps, and dicts for folds.
 
     A fold has ``what`` ("term", "function", "line" or "repeat"), ``name``, ``line``, ``steps`` (how many), ``first`` (the step
@@ -77,7 +77,7 @@ class _Folding:
             yield found | {"times": times}
 
     def _fold(
-        self, what: str, name: str, line: SourceLine | None, group: list[int], inside: list[Any]
+        self, what: str, name: str, line: SourceLine | None, group: list[int], inside: Sequence[object]
     ) -> dict[str, Any]:
         first, sent = self.e.steps[group[0]], Counter[str]()
         for at in group:

@@ -5,7 +5,7 @@ in as literals, choices they decide are made, and what remains are arrays. Every
 text, LaTeX, MathML, index form, numbers) is read off the same tree.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import NumpyDType
 
 import ast
 import builtins
@@ -41,7 +41,7 @@ class Formula:
         helper: Callable[[str], Any],
         out_shape: tuple[int, ...],
         shape: tuple[int, ...],
-        dtype: Any,
+        dtype: NumpyDType,
         elementwise: bool,
     ) -> None:
         used = free_names(tree)

@@ -140,13 +140,13 @@ class Graph:
     def _repr_svg_(self) -> str:
         return self.to_svg()
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return exports.mimebundle({"text/plain": self.__str__, "image/svg+xml": self.to_svg}, include, exclude)
 
 
 def graph_of(
-    *tensors: Any,
-    frame: Any = None,
+    *tensors: Tensor,
+    frame: object = None,
     names: Names | None = None,
     labels: Mapping[Any, str] | None = None,
     every: bool = False,

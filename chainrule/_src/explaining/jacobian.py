@@ -185,7 +185,7 @@ class Walk:
 
     # -- movements
 
-    def _renamed(self, arrow: Any, index: Index) -> Index:
+    def _renamed(self, arrow: object, index: Index) -> Index:
         return tuple(at if axis is None else index[axis] for axis, at in axes_read(arrow))
 
     # -- sums and products
@@ -221,7 +221,7 @@ def _bound(size: int) -> Any:
     return 0 if size == 1 else Bound(size)
 
 
-def _bounds(index: Sequence[Any]) -> tuple[Bound, ...]:
+def _bounds(index: Sequence[Bound]) -> tuple[Bound, ...]:
     return tuple(i for i in index if isinstance(i, Bound))
 
 

@@ -140,7 +140,7 @@ def _term(e: Any, k: int, term: Any) -> str:
     )
 
 
-def _chip(k: int, letter: str, e: Any) -> str:
+def _chip(k: int, letter: str, e: object) -> str:
     colour = f"var(--t{k})" if _coloured(e) else "var(--soft)"
     return f"<span class='chip' style='--chip:{colour}'>{escape(letter)}</span>"
 
@@ -165,7 +165,7 @@ def _factor(factor: Any) -> str:
 # -- the operations ----------------------------------------------------------------------------------------------------
 
 
-def _steps(e: Any) -> str:
+def _steps(e: object) -> str:
     titles = f"<td></td><th>operation</th><th>local Jacobian</th><th>{escape(after_title(e))}</th>"
     titles += "<th>on its way to</th>" * _coloured(e)
     table = f"<table class='made'><thead><tr>{titles}</tr></thead><tbody>{''.join(_rows(e))}</tbody></table>"

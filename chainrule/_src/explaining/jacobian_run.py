@@ -78,7 +78,7 @@ def _place(part: Term, terms: Terms) -> int:
     raise AssertionError("a term of one operand is in none of the result's")
 
 
-def _is_same(a: Any, b: Any) -> bool:
+def _is_same(a: object, b: object) -> bool:
     return a is b
 
 
@@ -119,7 +119,7 @@ class Story:
         settled: the terms of the result as they went on: those, or fewer ones that they were put together to.
     """
 
-    def __init__(self, records: Sequence[TermRecord], result: Any, variable: Variable, final: Terms) -> None:
+    def __init__(self, records: Sequence[TermRecord], result: object, variable: Variable, final: Terms) -> None:
         self.relevant = {variable, *parts_of(variable)}
         self.cuts: dict[Variable, Any] = {}
         self.merged: set[Any] = set()
@@ -158,13 +158,13 @@ class Story:
             lineage = [frozenset(own.union(*[before[o.operand][o.term] for o in origins])) for origins in came]
             self.values[step, k] = (terms, lineage)
 
-    def _lineage(self, origin: Any, terms: Terms) -> list[frozenset[int]]:
+    def _lineage(self, origin: object, terms: Terms) -> list[frozenset[int]]:
         """The steps of a value's terms; none, where it was cut since it was made."""
         made, lineage = self.values.get(origin, ([], []))
         known = {id(term): steps for term, steps in zip(made, lineage, strict=True)}
         return [known[id(t)] if id(t) in known else self._new(origin, t, made, lineage) for t in terms]
 
-    def _new(self, origin: Any, term: Term, made: Terms, lineage: list[frozenset[int]]) -> frozenset[int]:
+    def _new(self, origin: object, term: Term, made: Terms, lineage: list[frozenset[int]]) -> frozenset[int]:
         """The steps of a term that an operand has and its value had not, when it was made."""
         own = term.source.terms
         if own is not None and all([other.source is not term.source for other in made]):
@@ -259,7 +259,7 @@ class Rules(Watch):
     def __init__(self) -> None:
         self.ran: list[tuple[int, int, Any]] = []
 
-    def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def backward(self, node: object, g: object, saved: tuple[object, ...], edges: tuple[object, ...]) -> tuple[Any, ...]:
         began = next_seq()
         grads = super().backward(node, g, saved, edges)
         self.ran.append((began, next_seq(), node))

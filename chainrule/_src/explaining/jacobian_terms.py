@@ -214,7 +214,7 @@ class JacobianExplanation:
     def _repr_html_(self) -> str:
         return jacobian_page.fragment(self)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return mimebundle({"text/plain": self.__str__, "text/html": self._repr_html_}, include, exclude)
 
 
@@ -338,7 +338,7 @@ def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Called:
     called: Called = {None: "a constant"}
     taken: set[str] = set()
 
-    def enter(key: Any, wanted: str) -> None:
+    def enter(key: object, wanted: str) -> None:
         found = wanted
         for k in itertools.count(2):
             if found not in taken:

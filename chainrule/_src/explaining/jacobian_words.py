@@ -60,7 +60,7 @@ def _of_identity(term: Term) -> str:
     return "identity" if number == 1 else f"{number_text(number)} × identity"
 
 
-def one_number(vals: Any) -> Any:
+def one_number(vals: object) -> Any:
     """The number that all entries are, or None."""
     if not shape_of(vals):
         return vals if isinstance(vals, (int, float, complex)) else np.asarray(vals).item()

@@ -46,7 +46,7 @@ def lessons_of(e: Any, given: Sequence[Any]) -> Iterator[Lesson]:
         yield Lesson("ones_means_sum", f"{how}: they mean {e.scalar} = {total}.")
 
 
-def _leaf_with(e: Any, passed: Any, seed: Any) -> Any:
+def _leaf_with(e: Any, passed: object, seed: Any) -> Any:
     """The leaf that was passed as the gradient, or one with the same numbers."""
     data = passed._raw if isinstance(passed, Tensor) else passed
     if np.all(seed == 1) or seed.size < 2:

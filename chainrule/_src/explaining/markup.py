@@ -56,7 +56,7 @@ def data(name: str) -> str:
     return resources.files("chainrule._src.explaining").joinpath("data", name).read_text(encoding="utf-8")
 
 
-def escape(text: Any) -> str:
+def escape(text: object) -> str:
     """The text, to stand between tags or in a quoted attribute."""
     return html.escape(str(text), quote=True)
 
@@ -72,7 +72,7 @@ def code(text: str) -> str:
     return f"<code>{barred}</code>"
 
 
-def embedded(value: Any) -> str:
+def embedded(value: object) -> str:
     """JSON that can stand inside a script element: nothing in it can end the element or open a comment."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -33,7 +33,7 @@ INLINE = 6  # numbers that stand in a line of text
 SHORT = 90  # letters of a Jacobian's elements beside the answer
 
 
-def to_html(explanation: Any) -> str:
+def to_html(explanation: object) -> str:
     """The page of an explanation, or of the dictionary that its `to_dict()` gives, as the text of one HTML file.
 
     >>> import chainrule as cr
@@ -66,7 +66,7 @@ def _plan(explanation: Any) -> dict[str, Any]:
     return to_dict(explanation, DERIVED if len(explanation.steps) > EDITED else None)
 
 
-def fragment(explanation: Any) -> str:
+def fragment(explanation: object) -> str:
     """The page's answer, graph and steps for a notebook: no scripts, and nothing that depends on what stands around it."""
     plan = _plan(explanation)
     flow = flow_of(plan, detailed=EDITED)
@@ -129,7 +129,7 @@ def _question(plan: dict[str, Any]) -> str:
     return f"What a backward pass from {escape(', '.join(names))} computes"
 
 
-def _names(plan: dict[str, Any], keys: Any, *, bar: bool = False) -> str:
+def _names(plan: dict[str, Any], keys: list[str], *, bar: bool = False) -> str:
     return ", ".join(name_math(sections.symbol(plan["values"][key]), bar=bar) for key in keys)
 
 

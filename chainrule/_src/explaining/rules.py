@@ -4,7 +4,7 @@
 are strings, or None where the row has no such form.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
 
 import functools
 import math
@@ -310,7 +310,7 @@ class Rule:
         return f"{self.left}{bracket(at)} {self.arrow.sign} {terms} = {several}{_four_digits(down[at])}"
 
 
-def _four_digits(x: Any) -> str:
+def _four_digits(x: object) -> str:
     return print_tree(rounded(x), NUMBERS)
 
 
@@ -318,7 +318,7 @@ def _unnamed(value: Value) -> bool:
     return not value.identifier or value.identifier.startswith("c_")
 
 
-def _close(formula: Formula, downstream: Any) -> bool:
+def _close(formula: Formula, downstream: NumpyArray) -> bool:
     loose = downstream.dtype.itemsize <= (8 if downstream.dtype.kind == "c" else 4)
     try:
         with np.errstate(all="ignore"):

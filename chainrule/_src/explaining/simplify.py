@@ -175,7 +175,7 @@ class _FoldConstants(ast.NodeTransformer):
             return ast.Attribute(node.args[0], attribute, ast.Load()) if attribute else node
         return node
 
-    def _broadcast(self, left: ast.expr, op: Any, right: ast.expr) -> tuple[ast.expr, Any, ast.expr]:
+    def _broadcast(self, left: ast.expr, op: object, right: ast.expr) -> tuple[ast.expr, Any, ast.expr]:
         """Operands, of which a scalar needs no axes beside one that has some."""
         scalars = self._without_axes(left), self._without_axes(right)
         if (scalars[0] is None) == (scalars[1] is None):
@@ -268,13 +268,13 @@ def _is_one(node: ast.expr) -> bool:
     return value is True or (type(value) in (int, float) and value == 1)
 
 
-def literal(value: Any) -> ast.expr | None:
+def literal(value: object) -> ast.expr | None:
     """A value as an expression, if it is short."""
     text = _source(value)
     return None if text is None else ast.parse(text, mode="eval").body
 
 
-def _source(value: Any) -> str | None:
+def _source(value: object) -> str | None:
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item() if value.dtype.kind in "biuf" else object
     if isinstance(value, float) and not np.isfinite(value):

@@ -1,6 +1,6 @@
 """The steps of a backward pass: one for every operation, with one arrow for every operand that a gradient flows to."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
 
 import functools
 import math
@@ -34,7 +34,7 @@ class Arrow:
 
     built = False
 
-    def __init__(self, step: Step, position: int, operand: str, value: Value, downstream: Any) -> None:
+    def __init__(self, step: Step, position: int, operand: str, value: Value, downstream: NumpyArray) -> None:
         self.step = step
         self.position = position
         self.operand = operand

@@ -112,7 +112,7 @@ def jacobian(arrow: Any, limit: int) -> Any:
     edges = tuple(edge if i == arrow.position else None for i, edge in enumerate(record.edges))
     saved = arrow.step.saved()
 
-    def pull(g: Any) -> Any:
+    def pull(g: object) -> Any:
         if len(node.prim.outputs) > 1:
             others = [None if part is None else np.zeros_like(part) for part in record.g]
             others[getattr(out.edge, "index", 0)] = g

@@ -1,6 +1,6 @@
 """One backward pass, watched: what every rule was given, and what it returned."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ class RuleRecorder(Watch):
     def __init__(self) -> None:
         self.records: list[RuleRecord] = []
 
-    def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def backward(self, node: Any, g: object, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[NumpyArray, ...]:
         saved = unpack(saved) if type(saved) is Packed else saved
         grads = super().backward(node, g, saved, edges)
         self.records.append(
@@ -49,11 +49,11 @@ class RuleRecorder(Watch):
         return grads
 
 
-def _arrays(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+def _arrays(parts: tuple[NumpyArray, ...]) -> tuple[NumpyArray, ...]:
     return tuple(None if part is None else np.asarray(part) for part in parts)
 
 
-def swept(roots: Sequence[Any], starts: Sequence[Any], targets: Sequence[Any]) -> tuple[list[RuleRecord], list[Any]]:
+def swept(roots: Sequence[object], starts: Sequence[NumpyArray], targets: Sequence[object]) -> tuple[list[RuleRecord], list[Any]]:
     """The records of a sweep, in its order, and the targets' cotangents (None where no path leads to one)."""
     recorder = RuleRecorder()
     with no_grad(), recorder:
@@ -63,7 +63,7 @@ def swept(roots: Sequence[Any], starts: Sequence[Any], targets: Sequence[Any]) -
     return recorder.records, [None if g is None else np.asarray(g) for g in found]
 
 
-def leaves_below(roots: Sequence[Any]) -> list[Leaf]:
+def leaves_below(roots: Sequence[object]) -> list[Leaf]:
     """The leaves that the roots depend on, in the order in which operations used them."""
     nodes = (edge for edge in engine.reachable(roots) if isinstance(edge, Node))  # oldest first
     return [e for e in dict.fromkeys([*(below for node in nodes for below in node.edges), *roots]) if type(e) is Leaf]

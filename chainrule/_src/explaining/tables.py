@@ -16,7 +16,7 @@ FIGURE, POINT = "\u2007", "\u2008"  # spaces as wide as a digit, as a point
 TALL, SHOWN = 16, 8  # rows: of a table that is shown whole, and of others
 
 
-def flat(data: Any) -> list[Any]:
+def flat(data: float | Sequence[float]) -> list[float]:
     """The numbers of a nested list in row-major order; "nan" and "inf" become floats, other text stays text."""
     if isinstance(data, list):
         return [number for item in data for number in flat(item)]
@@ -34,11 +34,11 @@ def number(item: Any) -> Any:
     return float(item)
 
 
-def is_real(numbers: Sequence[Any]) -> bool:
+def is_real(numbers: Sequence[float]) -> bool:
     return all(isinstance(item, float) for item in numbers)
 
 
-def decimals(numbers: Sequence[Any]) -> int:
+def decimals(numbers: Sequence[float]) -> int:
     """How many decimals show every number of the array, four at most."""
     wanted = 0
     for item in numbers:
@@ -49,7 +49,7 @@ def decimals(numbers: Sequence[Any]) -> int:
     return wanted
 
 
-def written(item: Any, places: int, *, single: bool = False) -> str:
+def written(item: float, places: int, *, single: bool = False) -> str:
     """A number with so many decimals (fewer, where float32 does not know them), or in powers of ten where they hide it."""
     if not isinstance(item, float):
         return str(item)
@@ -138,7 +138,7 @@ def _rows(texts: list[str], there: list[int], shown: int, width: int, shape: Seq
     yield "</tbody>"
 
 
-def _there(data: Any) -> list[int]:
+def _there(data: object) -> list[int]:
     """The shape of what is there of an array."""
     shape = []
     while isinstance(data, list):

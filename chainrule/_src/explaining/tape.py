@@ -4,7 +4,7 @@ A node does not keep the shape of its result. It is known from the tensor if tha
 the shapes that rules need to undo broadcasting; what is left is computed on arrays without memory.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.tape.tensor import Tensor
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +31,7 @@ class Tape:
         readers: for each edge the places of the operations that read it.
     """
 
-    def __init__(self, tensors: Sequence[Any], names: Names) -> None:
+    def __init__(self, tensors: Sequence[Tensor], names: Names) -> None:
         self.roots = [tensor._edge for tensor in tensors if tensor._edge is not None]
         order = reachable(self.roots)
         self.ops: list[Node] = [edge for edge in order if isinstance(edge, Node)]

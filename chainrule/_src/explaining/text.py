@@ -3,7 +3,7 @@
 A long pass is told briefly: of each step its rule, and of what it sends the shape and the range.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyFunction, NumpyArray
 
 import importlib
 import textwrap
@@ -26,7 +26,7 @@ _LABEL = 11
 Line = tuple[str, str]
 
 
-def text(e: Any) -> str:
+def text(e: object) -> str:
     """See ``Explanation.__str__``."""
     return "\n".join(line for _, line in lines(e))
 
@@ -40,7 +40,7 @@ def pad(s: str, columns: int) -> str:
     return s + " " * max(columns - width(s), 0)
 
 
-def lines(e: Any) -> list[Line]:
+def lines(e: object) -> list[Line]:
     """All lines, with styles."""
     answer, verdict = [*_answer(e)], [*_verdict(e)]
     whole = [*answer, *_steps(e, _step, 16), *_sums(e), *verdict]
@@ -85,7 +85,7 @@ def _cut(s: str) -> str:
     return s
 
 
-def _shape(x: Any) -> str:
+def _shape(x: NumpyArray) -> str:
     return str(tuple(x.shape))
 
 
@@ -94,7 +94,7 @@ def _wrapped(style: str, sentence: str, first: str = "", rest: str = "") -> Iter
     yield from ((style, line) for line in textwrap.wrap(sentence, WIDTH - 2, **options) or [""])
 
 
-def _array(style: str, label: str, x: Any, compact: bool = False) -> Iterator[Line]:
+def _array(style: str, label: str, x: NumpyArray, compact: bool = False) -> Iterator[Line]:
     """A label with an array after it, its rows below one another; of more than two axes only the first matrix."""
     x = np.asarray(x)
     if x.ndim > 2 and x.size > 24:
@@ -109,7 +109,7 @@ def _array(style: str, label: str, x: Any, compact: bool = False) -> Iterator[Li
 # -- steps ---------------------------------------------------------------------------------------------------------------
 
 
-def _steps(e: Any, one: Any, most: int) -> Iterator[Line]:
+def _steps(e: Any, one: AnyFunction, most: int) -> Iterator[Line]:
     """All steps; of more than so many, those in the middle are left out."""
     steps = e.steps
     left_out = steps[most // 2 : -most // 2] if len(steps) > most else []
@@ -130,7 +130,7 @@ def _head(step: Any) -> Line:
     return "head", _cut(f"Step {step.index}  {step.output.name} = {step.op}({', '.join(operands)}){where}")
 
 
-def _brief_step(step: Any, e: Any) -> Iterator[Line]:
+def _brief_step(step: Any, e: object) -> Iterator[Line]:
     yield _head(step)
     for arrow in step.arrows:
         sent = f"{_shape(arrow.downstream)} {_range(arrow.downstream)}".rstrip()
@@ -245,7 +245,7 @@ def _verdict(e: Any) -> Iterator[Line]:
 _STYLES = {"head": "bold", "rule": "cyan", "note": "dim", "ok": "green", "bad": "bold red", "": ""}
 
 
-def rich_console(e: Any, console: Any, options: Any) -> Iterator[Any]:
+def rich_console(e: object, console: object, options: object) -> Iterator[Any]:
     """See ``Explanation.__rich_console__``."""
     rich_text = importlib.import_module("rich.text")
     for style, line in lines(e):

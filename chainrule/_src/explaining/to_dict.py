@@ -1,6 +1,6 @@
 """An explanation as nested dicts and lists of plain Python values: what pages are made of, and what JSON can hold."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyArray
 
 import math
 from typing import Any
@@ -45,7 +45,7 @@ def to_dict(e: Any, ends: int | None = None) -> dict[str, Any]:
     }
 
 
-def array(x: Any) -> dict[str, Any]:
+def array(x: NumpyArray) -> dict[str, Any]:
     """``{"shape", "dtype", "data", "truncated"}``; of a large array only the corner with the lowest indices."""
     x = np.asarray(x)
     cut = x.size > _CELLS
@@ -53,7 +53,7 @@ def array(x: Any) -> dict[str, Any]:
     return {"shape": list(x.shape), "dtype": str(x.dtype), "data": plain(shown), "truncated": cut}
 
 
-def plain(x: Any) -> Any:
+def plain(x: AnyArray) -> Any:
     """Nested lists of numbers; what JSON has no number for (nan, infinities, complex numbers) as text."""
     if isinstance(x, np.ndarray) and x.ndim:
         if x.dtype.kind in "biu" or (x.dtype.kind == "f" and bool(np.isfinite(x).all())):
@@ -67,11 +67,11 @@ def plain(x: Any) -> Any:
     return item
 
 
-def _picked(of: Any, *names: str) -> dict[str, Any]:
+def _picked(of: object, *names: str) -> dict[str, int | str | None]:
     return {name: getattr(of, name) for name in names}
 
 
-def _line(where: Any) -> dict[str, Any] | None:
+def _line(where: object) -> dict[str, Any] | None:
     return None if where is None else _picked(where, "file", "line", "text")
 
 

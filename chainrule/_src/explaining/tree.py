@@ -1,6 +1,6 @@
 """Expression trees: Python's own, with nodes for what formulas of single elements have besides."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
 
 import ast
 import functools
@@ -45,7 +45,7 @@ class Relation(_Node):
     text: str
 
 
-def copy_tree(node: Any, part: ast.expr | None = None, new: ast.expr | None = None) -> Any:
+def copy_tree(node: object, part: ast.expr | None = None, new: ast.expr | None = None) -> Any:
     """A copy, with another expression in place of a part."""
     if part is not None and node is part:
         return new
@@ -94,7 +94,7 @@ def evaluate(tree: ast.expr, names: Mapping[str, Any]) -> Any:
         return eval(code, dict(names))
 
 
-def call_name(node: Any) -> str:
+def call_name(node: object) -> str:
     """The name of the function that an expression calls, NumPy's without ``np.``; "" for what is no call."""
     if not isinstance(node, ast.Call):
         return ""
@@ -114,7 +114,7 @@ def accepts(function: Any, *args: Any, **kwargs: Any) -> bool:
         return False
 
 
-def of_numpy(node: Any) -> bool:
+def of_numpy(node: object) -> bool:
     """Whether an expression is ``np.something``."""
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "np"
 
@@ -132,6 +132,6 @@ def numpy_call(function: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Attribute(ast.Name("np", ast.Load()), function, ast.Load()), list(args), [])
 
 
-def is_scalar(x: Any) -> bool:
+def is_scalar(x: NumpyArray) -> bool:
     """Whether a value has no axes."""
     return x.ndim == 0 if isinstance(x, np.ndarray) else isinstance(x, (bool, int, float, complex, np.generic))

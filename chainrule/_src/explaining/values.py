@@ -4,7 +4,7 @@ A node keeps only what its rule reads, so the value of an intermediate result ma
 variables, among what its neighbours saved, and computed again where all that it takes is known.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyArray
 
 import itertools
 import re
@@ -41,7 +41,7 @@ class Value:
         line: where the program made it, if that can be found.
     """
 
-    def __init__(self, edge: Any, role: str, shape: tuple[int, ...], dtype: Any, data: Any = None) -> None:
+    def __init__(self, edge: object, role: str, shape: tuple[int, ...], dtype: Any, data: object = None) -> None:
         self.edge = edge
         self.role = role
         self.shape = shape
@@ -80,7 +80,7 @@ class Values:
     def all(self) -> list[Value]:
         return [*self.by_edge.values(), *self.constants.values()]
 
-    def at(self, edge: Any, shape: Any = None, dtype: Any = None) -> Value:
+    def at(self, edge: Any, shape: Any = None, dtype: object = None) -> Value:
         """The value of an edge; its shape and dtype are those of its cotangent."""
         value = self.by_edge.get(edge)
         if value is None:
@@ -88,7 +88,7 @@ class Values:
             value = self.by_edge[edge] = Value(edge, role, tuple(shape), dtype)
         return value
 
-    def constant(self, data: Any, why: str, edge: Any = None) -> Value:
+    def constant(self, data: Any, why: str, edge: object = None) -> Value:
         """A value to which no gradient flows."""
         plain = isinstance(data, (bool, int, float, complex))
         key = edge if edge is not None else (type(data), data) if plain else id(data)
@@ -104,7 +104,7 @@ class Values:
             self.constants[key] = value
         return self.constants[key]
 
-    def copy(self, data: Any) -> Any:
+    def copy(self, data: AnyArray) -> Any:
         """An array that the user cannot write to any more (itself, where there is too much to copy)."""
         if type(data) is not ndarray:
             return data
@@ -182,7 +182,7 @@ def saved_operands(node: Any, saved: tuple[Any, ...]) -> dict[int, Any]:
     return found
 
 
-def saved_values(node: Any, saved: tuple[Any, ...]) -> Iterable[tuple[Any, Any]]:
+def saved_values(node: Any, saved: tuple[object, ...]) -> Iterable[tuple[Any, Any]]:
     """The edges whose values a node has saved, with these."""
     yield from ((node.edges[i], data) for i, data in saved_operands(node, saved).items() if node.edges[i] is not None)
     prim = node.prim
@@ -202,7 +202,7 @@ def outputs_of(node: Node) -> list[Any]:
     return sorted((o for o in found if o is not None), key=lambda o: o.index)
 
 
-def computed(node: Node, operands: Sequence[Any]) -> Any:
+def computed(node: Node, operands: Sequence[object]) -> Any:
     """A node's value from its operands; None where they are not what it takes, or not known."""
     if node.prim.kind == "function" or any(x is None for x in operands):
         return None
@@ -213,7 +213,7 @@ def computed(node: Node, operands: Sequence[Any]) -> Any:
         return None
 
 
-def operands_of(record: RuleRecord, known: dict[Any, Any]) -> list[Any]:
+def operands_of(record: RuleRecord, known: dict[Any, Any]) -> list[NumpyArray | None]:
     """A node's operands, None for what is not known."""
     kept = saved_operands(record.node, record.saved)
     known_ = (None if edge is None else known.get(edge) for edge in record.node.edges)

@@ -23,7 +23,7 @@ class Seen(Watch):
         self.first = sys._getframe(1)
         self.out: Any = None
 
-    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
+    def forward(self, prim: object, datas: object, params: Params) -> Any:
         self.out = super().forward(prim, datas, params)
         return self.out
 

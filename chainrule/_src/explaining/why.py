@@ -45,7 +45,7 @@ class Why:
     __repr__ = __str__
 
 
-def why(tensor: Any, frame: Any = None) -> Why:
+def why(tensor: Tensor, frame: object = None) -> Why:
     """Why ``tensor.grad`` is None, or what it is the sum of.
 
     Args:
@@ -125,7 +125,7 @@ class _Answer:
         advice = "Nothing among your variables was computed from it."
         return self._none(reason, self._backward_elsewhere([]) or advice)
 
-    def _use(self, found: NamedArray, reader: Any) -> str:
+    def _use(self, found: NamedArray, reader: object) -> str:
         """Which operation reads it, on the way to a variable."""
         by = "" if reader is found.thing._edge else f", through {_op_name(reader)}"
         return f"{found.name} = {_op_of(found.thing)} uses it{by}{self._at(self.names.line(reader))}"
@@ -135,12 +135,12 @@ class _Answer:
         made = [f for f in self.names.found if type(getattr(f.thing, "_edge", None)) not in (type(None), Leaf)]
         return sorted(made, key=lambda f: int(f.thing._edge.seq))
 
-    def _number(self, leaf: Any) -> str:
+    def _number(self, leaf: object) -> str:
         """The variable that holds the last number that depends on a leaf."""
         numbers = (f for f in reversed(self._computed()) if f.thing.shape == ())
         return next((f.name for f in numbers if leaf in reachable([f.thing._edge])), "")
 
-    def _users(self, leaf: Any) -> list[tuple[NamedArray, Any]]:
+    def _users(self, leaf: object) -> list[tuple[NamedArray, Any]]:
         """The variables that were computed from a leaf, with no other variable between; each with the operation that reads it first."""
         users = []
         for found in self._computed():
@@ -309,7 +309,7 @@ def _times(n: int) -> str:
     return f"{n} backward() call{'s' * (n != 1)}"
 
 
-def _op_of(tensor: Any) -> str:
+def _op_of(tensor: Tensor) -> str:
     return "" if tensor.grad_fn is None else _op_name(tensor.grad_fn)
 
 

@@ -4,7 +4,7 @@
 own, whose instances are Python's.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import TensorLike; from collections.abc import Sequence
 
 import builtins
 from typing import Any
@@ -16,12 +16,12 @@ __all__ = ["DictBox", "SequenceBox", "dict", "isinstance", "list", "tuple", "typ
 
 
 class _BuiltinContainer(builtins.type):
-    def __instancecheck__(cls, x: Any) -> bool:
+    def __instancecheck__(cls, x: object) -> bool:
         return builtins.isinstance(x, cls.__mro__[1])
 
 
 class tuple(builtins.tuple[Any, ...], metaclass=_BuiltinContainer):
-    def __new__(cls, xs: Any = ()) -> builtins.tuple[Any, ...]:  # type: ignore[misc]
+    def __new__(cls, xs: Sequence[TensorLike] = ()) -> builtins.tuple[Any, ...]:  # type: ignore[misc]
         return builtins.tuple(xs)
 
 
@@ -31,7 +31,7 @@ class list(builtins.list[Any], metaclass=_BuiltinContainer):
 
 
 class dict(builtins.dict[Any, Any], metaclass=_BuiltinContainer):
-    def __new__(cls, *args: Any, **kwargs: Any) -> builtins.dict[Any, Any]:  # type: ignore[misc]
+    def __new__(cls, *args: object, **kwargs: int) -> builtins.dict[Any, Any]:  # type: ignore[misc]
         return builtins.dict(*args, **kwargs)
 
 
@@ -45,7 +45,7 @@ class DictBox(builtins.dict[Any, Any]):
     """A name that programs ask for: dicts of Arrays are dicts."""
 
 
-def isinstance(x: Any, classes: Any) -> bool:
+def isinstance(x: object, classes: Any) -> bool:
     return builtins.isinstance(getval(x), classes)
 
 

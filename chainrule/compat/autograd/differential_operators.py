@@ -1,6 +1,6 @@
 """The operators: derivatives of functions, made of ``make_vjp`` and ``make_jvp``."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import functools
 import inspect
@@ -30,7 +30,7 @@ make_vjp = unary_to_nary(tracing.make_vjp)
 make_jvp = unary_to_nary(tracing.make_jvp)
 
 
-def _single(y: Any, name: str) -> Any:
+def _single(y: TensorLike | None, name: str) -> Any:
     """The gradient to start from, of a result that is one real number, of any shape."""
     space = vspace(y)
     if space.size != 1:
@@ -42,7 +42,7 @@ def _single(y: Any, name: str) -> Any:
 
 
 @unary_to_nary
-def grad(fun: Function, x: Any) -> Any:
+def grad(fun: Function, x: object) -> Any:
     """
     Returns a function which gives the gradient of ``fun`` with respect to the argument at ``argnum``.
 
@@ -65,18 +65,18 @@ def grad(fun: Function, x: Any) -> Any:
 
 
 @unary_to_nary
-def value_and_grad(fun: Function, x: Any) -> Any:
+def value_and_grad(fun: Function, x: AnyArray) -> tuple[AnyArray, ...]:
     """As :func:`grad`; what is returned gives ``(value, gradient)``, as ``scipy.optimize.minimize(jac=True)`` wants."""
     vjp, y = tracing.make_vjp(fun, x)
     return y, vjp(_single(y, "value_and_grad"))
 
 
 @unary_to_nary
-def grad_and_aux(fun: Function, x: Any) -> Any:
+def grad_and_aux(fun: Function, x: AnyArray) -> tuple[AnyArray, ...]:
     """As :func:`grad`, of a function that returns ``(output, aux)``; what is returned gives ``(gradient, aux)``."""
     aux = []
 
-    def first(x: Any) -> Any:
+    def first(x: AnyArray) -> Any:
         y, *rest = fun(x)
         aux.extend(rest)
         return y
@@ -87,7 +87,7 @@ def grad_and_aux(fun: Function, x: Any) -> Any:
 
 
 @unary_to_nary
-def elementwise_grad(fun: Function, x: Any) -> Any:
+def elementwise_grad(fun: Function, x: object) -> Any:
     """The gradient of the sum of what ``fun`` returns: for an elementwise function, its derivative.
 
     >>> import numpy as np
@@ -103,13 +103,13 @@ def elementwise_grad(fun: Function, x: Any) -> Any:
 
 
 @unary_to_nary
-def deriv(fun: Function, x: Any) -> Any:
+def deriv(fun: Function, x: TensorLike) -> Any:
     """The derivative along ones, by forward mode."""
     return tracing.make_jvp(fun, x)(vspace(x).ones())[1]
 
 
 @unary_to_nary
-def jacobian(fun: Function, x: Any) -> Any:
+def jacobian(fun: Function, x: object) -> Any:
     """The Jacobian of shape ``(*fun(x).shape, *x.shape)``, of a function from one array to another.
 
     Rows are computed many at a time; one by one where the function calls primitives of the program's own, whose rules
@@ -133,7 +133,7 @@ def jacobian(fun: Function, x: Any) -> Any:
     if y._edge is None or not y.numel():
         return np.zeros(shape, y._raw.dtype)
 
-    def pull(g: Any, more: bool = True) -> list[Any]:
+    def pull(g: AnyArray, more: bool = True) -> list[Any]:
         return trace.sweep_to_inputs([y], [g], more)
 
     own = any(getattr(getattr(node, "prim", None), "function", None) is Applied for node in engine.reachable([y._edge]))
@@ -144,13 +144,13 @@ def jacobian(fun: Function, x: Any) -> Any:
 
 
 @unary_to_nary
-def hessian(fun: Function, x: Any) -> Any:
+def hessian(fun: Function, x: AnyArray) -> Any:
     """The matrix of second derivatives, as the Jacobian of the Jacobian."""
     return jacobian(jacobian(fun))(x)
 
 
 @unary_to_nary
-def holomorphic_grad(fun: Function, x: Any) -> Any:
+def holomorphic_grad(fun: Function, x: object) -> Any:
     """The derivative of a holomorphic function from one complex number to another."""
     if not vspace(x).iscomplex:
         warnings.warn("Input to holomorphic_grad is not complex", stacklevel=2)
@@ -166,11 +166,11 @@ def multigrad_dict(fun: Function) -> Function:
     """The gradients with respect to all arguments, as a dict by their names."""
     signature = inspect.signature(fun)
 
-    def gradfun(*args: Any, **kwargs: Any) -> Any:
+    def gradfun(*args: object, **kwargs: object) -> Any:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
 
-        def of_dict(arguments: dict[str, Any]) -> Any:
+        def of_dict(arguments: dict[str, AnyArray]) -> Any:
             call = inspect.BoundArguments(signature, OrderedDict(arguments))
             return fun(*call.args, **call.kwargs)
 
@@ -183,7 +183,7 @@ def multigrad_dict(fun: Function) -> Function:
 
 
 @unary_to_nary
-def make_hvp(fun: Function, x: Any) -> Any:
+def make_hvp(fun: Function, x: AnyArray) -> tuple[AnyArray | AnyFunction, ...]:
     """``(hvp, gradient)``: ``hvp(v)`` is the product of the Hessian and v."""
     return tracing.make_vjp(grad(fun), x)
 
@@ -192,7 +192,7 @@ def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
     """A function of ``(*args, tensor)``: the Hessian, contracted with a tensor of the argument's shape."""
     gradient = grad(fun, argnum)
 
-    def along(*args: Any, **kwargs: Any) -> Any:
+    def along(*args: object, **kwargs: object) -> Any:
         return np.sum(gradient(*args[:-1], **kwargs) * args[-1])
 
     return grad(along, argnum)  # type: ignore[no-any-return]
@@ -214,7 +214,7 @@ vector_jacobian_product = tensor_jacobian_product
 
 
 @unary_to_nary
-def make_jvp_reversemode(fun: Function, x: Any) -> Any:
+def make_jvp_reversemode(fun: Function, x: object) -> Any:
     """``jvp(t)``, without the value, by two reverse passes: for primitives that have no JVP."""
     vjp, y = tracing.make_vjp(fun, x)
     return tracing.make_vjp(vjp, vspace(y).zeros())[0]
@@ -228,7 +228,7 @@ def make_ggnvp(f: Function, g: Function = _half_square, f_argnum: int = 0) -> Fu
     """``make_ggnvp(f, g)(x)(v)`` is Jᵀ H J v, with J the Jacobian of f at x and H the Hessian of g at f(x)."""
 
     @unary_to_nary
-    def ggnvp(f: Function, x: Any) -> Any:
+    def ggnvp(f: Function, x: object) -> Any:
         pull, y = tracing.make_vjp(f, x)
         curve = tracing.make_vjp(grad(g), y)[0]
         push = tracing.make_vjp(pull, vspace(y).zeros())[0]

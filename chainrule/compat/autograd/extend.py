@@ -4,7 +4,7 @@ An application is one node on the tape, a Function. Its rules are handed plain v
 where something is, so rules that are written with ``autograd.numpy`` have derivatives themselves.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import warnings
 from collections.abc import Iterable
@@ -60,7 +60,7 @@ class PrimitiveCall:
 
     spec: TreeSpec
 
-    def __init__(self, wrapped: Any, args: tuple[Any, ...], kwargs: Params) -> None:
+    def __init__(self, wrapped: AnyFunction, args: tuple[object, ...], kwargs: Params) -> None:
         self.wrapped = wrapped
         self.args = tree_map(stacked, args)
         self.kwargs = kwargs
@@ -69,16 +69,16 @@ class PrimitiveCall:
     def operands(self) -> list[Tensor]:
         return [x.tensor for x in tree_leaves(self.args) if type(x) is Array]
 
-    def filled(self, values: Iterable[Any]) -> tuple[Any, ...]:
+    def filled(self, values: Iterable[TensorLike]) -> tuple[Any, ...]:
         """The arguments with values in the place of Arrays."""
         given = iter(values)
         return tree_map(lambda x: next(given) if type(x) is Array else x, self.args)  # type: ignore[no-any-return]
 
-    def by_argument(self, leaves: Iterable[Any]) -> list[Any]:
+    def by_argument(self, leaves: Iterable[object]) -> list[TensorLike]:
         """Leaves, one for each operand (None for zeros), as values that are like the arguments at ``argnums``."""
         given = iter(leaves)
 
-        def one(x: Any) -> Any:
+        def one(x: Array) -> Any:
             found = next(given) if type(x) is Array else None
             return zeros_like(x) if found is None else found
 
@@ -92,11 +92,11 @@ class PrimitiveCall:
         return rules[self.wrapped]
 
 
-def _followed(x: Any) -> bool:
+def _followed(x: object) -> bool:
     return any(type(leaf) is Array for leaf in tree_leaves(x))
 
 
-def _handed(tensor: Tensor, run: Run | None = None) -> Any:
+def _handed(tensor: Tensor, run: Run | None = None) -> TensorLike:
     """A value as rules get it: an Array where what they compute is recorded, else a plain one; outside of the run, if any."""
     if not is_grad_enabled():
         if type(tensor._raw) is np.ndarray:
@@ -126,7 +126,7 @@ class Applied(Function):
         ctx.count = len(operands)
 
     @staticmethod
-    def backward(ctx: Any, *gs: Any) -> tuple[Any, ...]:
+    def backward(ctx: Any, *gs: Any) -> tuple[Tensor | None, ...] | None:
         run = sweeping()
         call, operands, _, args, ans = Applied._values(ctx, run)
         rule = call.rule(primitive_vjps, "VJP")
@@ -139,7 +139,7 @@ class Applied(Function):
         return (None, *[_gradient(conjugate(part), x) for part, x in zip(found, operands, strict=True)])
 
     @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
+    def jvp(ctx: object, *tangents: Any) -> Any:
         call, _, outputs, args, ans = Applied._values(ctx)
         rule = call.rule(primitive_jvps, "JVP")
         gs = call.by_argument(None if t is None else _handed(t) for t in tangents[1:])
@@ -172,7 +172,7 @@ def primitive(f_raw: Rule) -> Rule:
     """Make a function one operation, whose rules ``defvjp`` and ``defjvp`` declare. It is called with plain values."""
 
     @wraps(f_raw)
-    def f_wrapped(*args: Any, **kwargs: Any) -> Any:
+    def f_wrapped(*args: object, **kwargs: object) -> Any:
         call = PrimitiveCall(f_wrapped, args, kwargs)
         if not call.argnums:
             return f_raw(*args, **kwargs)
@@ -188,11 +188,11 @@ def primitive(f_raw: Rule) -> Rule:
     return f_wrapped
 
 
-def _old_rule(f: Any, rules: dict[int, Rule], name: str, maker: Rule, argnum: int = 0) -> None:
+def _old_rule(f: AnyFunction, rules: dict[int, Rule], name: str, maker: Rule, argnum: int = 0) -> None:
     """The old methods of primitives: defgrad(ans, *args) -> rule, and defvjp(g, ans, vs, gvs, *args)."""
     warnings.warn(f"The {name} method is deprecated: autograd.extend.defvjp() declares rules", stacklevel=2)
 
-    def at_once(ans: Any, *args: Any, **kwargs: Any) -> Rule:
+    def at_once(ans: object, *args: object, **kwargs: object) -> Rule:
         return lambda g: maker(g, ans, vspace(args[argnum]), vspace(g), *args, **kwargs)
 
     rules[argnum] = maker if name == "defgrad" else at_once
@@ -203,18 +203,18 @@ def notrace_primitive(f_raw: Rule) -> Rule:
     """A function that is called with plain values and has no derivative."""
 
     @wraps(f_raw)
-    def f_wrapped(*args: Any, **kwargs: Any) -> Any:
+    def f_wrapped(*args: AnyArray, **kwargs: object) -> Any:
         return f_raw(*tree_map(getval, args), **kwargs)
 
     return f_wrapped
 
 
-def register_notrace(trace_type: Any, primitive_fun: Any) -> None:
+def register_notrace(trace_type: object, primitive_fun: AnyFunction) -> None:
     """Say that a primitive has no derivative."""
     _notrace.add(_checked(primitive_fun, "register_notrace"))
 
 
-def _checked(f: Any, name: str) -> Any:
+def _checked(f: object, name: str) -> Any:
     """A function of the program's own. One that is no primitive may be given rules, which then do nothing."""
     if isinstance(f, np.ufunc) or str(getattr(f, "__module__", "")).partition(".")[0] in ("numpy", "scipy"):
         raise TypeError(
@@ -227,22 +227,22 @@ def _checked(f: Any, name: str) -> Any:
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 
-def defvjp_argnums(fun: Any, vjpmaker: Rule) -> None:
+def defvjp_argnums(fun: AnyFunction, vjpmaker: Rule) -> None:
     """Declare ``vjpmaker(argnums, ans, args, kwargs)``, which returns g -> the gradients of all these arguments."""
     primitive_vjps[_checked(fun, "defvjp_argnums")] = vjpmaker
 
 
-def defvjp_argnum(fun: Any, vjpmaker: Rule) -> None:
+def defvjp_argnum(fun: AnyFunction, vjpmaker: Rule) -> None:
     """Declare ``vjpmaker(argnum, ans, args, kwargs)``, which returns g -> the gradient of one argument."""
 
-    def maker(argnums: Iterable[int], *rest: Any) -> Rule:
+    def maker(argnums: Iterable[int], *rest: object) -> Rule:
         vjps = [vjpmaker(argnum, *rest) for argnum in argnums]
         return lambda g: [vjp(g) for vjp in vjps]
 
     defvjp_argnums(fun, maker)
 
 
-def defvjp(fun: Any, *vjpmakers: Rule | None, argnums: Iterable[int] | None = None) -> None:
+def defvjp(fun: AnyFunction, *vjpmakers: Rule | None, argnums: Iterable[int] | None = None) -> None:
     """Declare for each argument ``vjpmaker(ans, *args)``, which returns g -> its gradient; None where that is zero."""
     table = dict(zip(count() if argnums is None else argnums, vjpmakers))
 
@@ -253,15 +253,15 @@ def defvjp(fun: Any, *vjpmakers: Rule | None, argnums: Iterable[int] | None = No
     defvjp_argnum(fun, maker)
 
 
-def defjvp_argnums(fun: Any, jvpmaker: Rule) -> None:
+def defjvp_argnums(fun: object, jvpmaker: Rule) -> None:
     """Declare ``jvpmaker(argnums, tangents, ans, args, kwargs)``, which returns the tangent of the result."""
     primitive_jvps[_checked(fun, "defjvp_argnums")] = jvpmaker
 
 
-def defjvp_argnum(fun: Any, jvpmaker: Rule) -> None:
+def defjvp_argnum(fun: object, jvpmaker: Rule) -> None:
     """Declare ``jvpmaker(argnum, tangent, ans, args, kwargs)``: the part of the result's tangent that one argument's gives."""
 
-    def maker(argnums: Iterable[int], gs: Iterable[Any], *rest: Any) -> Any:
+    def maker(argnums: Iterable[int], gs: Iterable[TensorLike], *rest: object) -> Any:
         first, *others = [_dense(jvpmaker(argnum, g, *rest)) for argnum, g in zip(argnums, gs)]
         for part in others:
             first = tree_map(np.add, first, part)
@@ -270,7 +270,7 @@ def defjvp_argnum(fun: Any, jvpmaker: Rule) -> None:
     defjvp_argnums(fun, maker)
 
 
-def defjvp(fun: Any, *jvpfuns: Rule | str | None, argnums: Iterable[int] | None = None) -> None:
+def defjvp(fun: AnyFunction, *jvpfuns: Rule | str | None, argnums: Iterable[int] | None = None) -> None:
     """Declare for each argument ``jvp(tangent, ans, *args)``; ``"same"`` where the function is linear in it, None for zero."""
     table = dict(zip(count() if argnums is None else argnums, jvpfuns))
 
@@ -288,7 +288,7 @@ def def_linear(fun: Any) -> None:
     defjvp_argnum(fun, lambda argnum, g, ans, args, kwargs: fun(*subval(args, argnum, g), **kwargs))
 
 
-def _rule(table: dict[int, Any], argnum: int, fun: Any, kind: str) -> Any:
+def _rule(table: dict[int, Any], argnum: int, fun: AnyFunction, kind: str) -> Any:
     if argnum not in table:
         raise NotImplementedError(f"{kind} of {get_name(fun)} wrt argnum {argnum} not defined")
     return table[argnum]
@@ -305,7 +305,7 @@ class SparseObject:
         self.mut_add = mut_add
 
 
-def _dense(x: Any) -> Any:
+def _dense(x: object) -> Any:
     return x.mut_add(x.vs.zeros()) if isinstance(x, SparseObject) else x
 
 

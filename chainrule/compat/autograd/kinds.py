@@ -29,7 +29,7 @@ class Kinds(dict[type, AnyFunction]):
             register_plain(kind)
         super().__setitem__(kind, maker)
 
-    def check(self, x: Any) -> None:
+    def check(self, x: object) -> None:
         """Ask the maker for a value's class, if there is one, whether it can be differentiated by."""
         maker = self.get(type(x))
         if maker is not None and not isinstance(maker, type):
@@ -42,7 +42,7 @@ def _leave_to_arrays(kind: Any) -> None:
     if own is np.ndarray.__array_ufunc__ or hasattr(own, "leaves_to_arrays"):
         return
 
-    def __array_ufunc__(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self: object, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object) -> Any:
         if any(type(x) is Array for x in inputs):
             return NotImplemented
         return own(self, ufunc, method, *inputs, **kwargs)

@@ -4,7 +4,7 @@ HIPS autograd keeps one value for each run that is going on, in boxes in boxes. 
 where the value one level less is a node of its own: the sweep of its run does not pass it, those of the runs around do.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import threading
 import warnings
@@ -65,7 +65,7 @@ class Run:
             return np.zeros(())
         return tree_map(differentiable, y)
 
-    def start(self, x: Any) -> None:
+    def start(self, x: Array) -> None:
         edge = getattr(x, "tensor", x)._edge
         self.starts.add(edge)
         STARTS[edge] = self
@@ -78,7 +78,7 @@ class Run:
     def __exit__(self, *exc: object) -> None:
         GOING.runs = tuple([run for run in GOING.runs if run is not self])
 
-    def followed(self, x: Any) -> Any:
+    def followed(self, x: Tensor) -> Any:
         """What of a value depends on this run's argument: a tensor, or the Dual of the run's level; None if nothing does."""
         for part in _layers(x):
             if isinstance(part, Tensor):
@@ -109,7 +109,7 @@ class Run:
             self.hide(x) if outside or any(type(start) is not Leaf for start in self.starts) else array_of(wrap(x._raw))
         )
 
-    def hide(self, x: Any) -> Array:
+    def hide(self, x: object) -> Array:
         """A tensor whose derivative belongs to the runs around this one alone."""
         lower = alias(x)
         if lower._edge is not None:
@@ -117,7 +117,7 @@ class Run:
             self.hidden.add(lower._edge)
         return array_of(lower)
 
-    def left(self, x: Any) -> Any:
+    def left(self, x: TensorLike) -> Any:
         """A result, or what a rule is given, outside of the run that it was computed in."""
         return self.hide(x.tensor) if type(x) is Array and x.tensor._edge is not None else x
 
@@ -133,7 +133,7 @@ GOING = _Going()
 STARTS: weakref.WeakKeyDictionary[Any, Run] = weakref.WeakKeyDictionary()
 
 
-def _layers(x: Any) -> Iterator[Any]:
+def _layers(x: AnyArray) -> Iterator[Any]:
     """A tensor, what its data is made of, and so on, as far as runs put them around each other."""
     while isinstance(x, (Tensor, WithPrimal, Batched)):
         yield x

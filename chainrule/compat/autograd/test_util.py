@@ -20,18 +20,18 @@ def scalar_close(a: Any, b: Any) -> bool:
     return bool(abs(a - b) < TOL or abs(a - b) / abs(a + b) < RTOL)
 
 
-def make_numerical_jvp(f: Function, x: Any) -> Function:
+def make_numerical_jvp(f: Function, x: object) -> Function:
     """The derivative along a tangent by central differences."""
     points, values = vspace(x), vspace(f(x))
 
-    def jvp(v: Any) -> Any:
+    def jvp(v: object) -> Any:
         ahead, behind = (f(points.add(x, points.scalar_mul(v, step))) for step in (EPS / 2, -EPS / 2))
         return values.scalar_mul(values.add(ahead, values.scalar_mul(behind, -1.0)), 1 / EPS)
 
     return jvp
 
 
-def check_vjp(f: Function, x: Any) -> None:
+def check_vjp(f: Function, x: object) -> None:
     """Compare ⟨t, vjp(g)⟩ with ⟨J t, g⟩, for random t and g.
 
     Raises:
@@ -49,13 +49,13 @@ def check_vjp(f: Function, x: Any) -> None:
     )
 
 
-def check_jvp(f: Function, x: Any) -> None:
+def check_jvp(f: Function, x: object) -> None:
     """Compare the derivative along a random tangent with differences."""
     t = vspace(x).randn()
     check_equivalent(make_jvp(f, x)(t)[1], make_numerical_jvp(f, x)(t))
 
 
-def check_equivalent(x: Any, y: Any) -> None:
+def check_equivalent(x: object, y: object) -> None:
     """Compare two values in their product with a random one.
 
     Raises:
@@ -68,7 +68,7 @@ def check_equivalent(x: Any, y: Any) -> None:
 
 
 @unary_to_nary
-def check_grads(f: Function, x: Any, modes: Iterable[str] | None = None, order: int = 2) -> None:
+def check_grads(f: Function, x: object, modes: Iterable[str] | None = None, order: int = 2) -> None:
     """Check the derivatives of a function at a point, up to an order.
 
     Args:
@@ -89,13 +89,13 @@ def check_grads(f: Function, x: Any, modes: Iterable[str] | None = None, order: 
             _check_derivative(f"vjp_{get_name(f)}", lambda x, g: make_vjp(f, x)[0](g), x, f(x), modes, order)
 
 
-def _check_derivative(name: str, derivative: Function, x: Any, like: Any, modes: list[str], order: int) -> None:
+def _check_derivative(name: str, derivative: Function, x: object, like: object, modes: list[str], order: int) -> None:
     """Check the derivatives of a derivative, which is a function of the point and a direction."""
     derivative.__name__ = name
     check_grads(derivative, (0, 1), modes, order=order - 1)(x, vspace(like).randn())
 
 
-def combo_check(fun: Function, *args: Any, **kwargs: Any) -> Function:
+def combo_check(fun: Function, *args: object, **kwargs: object) -> Function:
     """``check_grads`` with every combination of the arguments, of which lists are given."""
 
     def check(*choices: Any, **named: Any) -> None:

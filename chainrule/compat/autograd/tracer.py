@@ -1,6 +1,6 @@
 """What programs ask about traced values, and the steps that operators are made of there."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 
 import weakref
 from collections.abc import Callable, Iterator
@@ -53,11 +53,11 @@ class VJPNode:
 class JVPNode:
     """Where a tangent starts, or ends: ``node.g``."""
 
-    def __init__(self, g: Any) -> None:
+    def __init__(self, g: object) -> None:
         self.g = g
 
     @classmethod
-    def new_root(cls, g: Any) -> JVPNode:
+    def new_root(cls, g: float) -> JVPNode:
         return cls(g)
 
 
@@ -78,7 +78,7 @@ class TraceStack:
 trace_stack = TraceStack()
 
 
-def new_box(value: Any, trace: int, node: VJPNode) -> Any:
+def new_box(value: TensorLike | tuple[TensorLike, ...], trace: int, node: VJPNode) -> Any:
     """An Array (Arrays, for a tuple or list) to call a function with; ``backward_pass`` gives gradients with respect to it."""
     run = next((run for run in GOING.runs if run.depth == trace and run.fun is None), None) or _loose(trace)
     boxes = tree_map(lambda x: _started(x, run), points(value))
@@ -102,13 +102,13 @@ def _loose(trace: int) -> Run:
     return run
 
 
-def _started(x: Any, run: Run) -> Array:
+def _started(x: AnyArray, run: Run) -> Array:
     start = array_of(fresh_leaf(x))
     run.start(start)
     return start
 
 
-def backward_pass(g: Any, end_node: VJPNode) -> Any:
+def backward_pass(g: TensorLike, end_node: VJPNode) -> Any:
     """The gradient with respect to what an Array was computed from, the innermost start of ``new_box`` or ``trace``."""
     if end_node.pull is not None:
         return end_node.pull(g)
@@ -142,13 +142,13 @@ class Node:
     """The base of a program's own classes of nodes, for :func:`trace`."""
 
     @classmethod
-    def new_root(cls, *args: Any, **kwargs: Any) -> Node:
+    def new_root(cls, *args: str, **kwargs: object) -> Node:
         root = cls.__new__(cls)
         root.initialize_root(*args, **kwargs)  # type: ignore[attr-defined]
         return root
 
 
-def trace(start_node: Any, fun: Any, x: Any) -> tuple[Any, Any]:
+def trace(start_node: object, fun: AnyFunction, x: float) -> tuple[Any, Any]:
     """``(value, node)`` of a function: the node's ``backward_pass`` or, of a JVPNode, its ``g`` is the derivative."""
     if isinstance(start_node, JVPNode):
         value, tangent = make_jvp(fun, x)(start_node.g)

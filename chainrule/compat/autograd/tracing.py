@@ -20,14 +20,14 @@ from chainrule.compat.autograd.values import conjugate, differentiable, in_conta
 Function = AnyFunction
 
 
-def points(x: Any) -> Any:
+def points(x: object) -> Any:
     """What a function is differentiated by, as floats and complex numbers."""
     for leaf in tree_leaves(x):
         TYPE_MAPPINGS.check(leaf)
     return tree_map(differentiable, x)
 
 
-def recorded(name: str, fun: Function, x: Any) -> tuple[Run, Trace]:
+def recorded(name: str, fun: Function, x: object) -> tuple[Run, Trace]:
     """A function's run in reverse mode, and its trace."""
     if x is None:
         raise TypeError("Can't differentiate w.r.t. None")
@@ -37,34 +37,34 @@ def recorded(name: str, fun: Function, x: Any) -> tuple[Run, Trace]:
     return run, trace
 
 
-def make_vjp(fun: Function, x: Any) -> tuple[Function, Any]:
+def make_vjp(fun: Function, x: object) -> tuple[Function, Any]:
     """``(vjp, value)``: ``vjp(g)`` pulls a gradient with respect to fun(x) back to x."""
     return vjp_of(*recorded("make_vjp(fun, x)", fun, x), x)
 
 
-def vjp_of(run: Run, trace: Trace, x: Any) -> tuple[Function, Any]:
+def vjp_of(run: Run, trace: Trace, x: object) -> tuple[Function, Any]:
     """``(vjp, value)`` of a function that was called."""
     if run.is_constant:
         return lambda g: zeros_like(x), run.constant
     value, pull = pulled(trace)
     spec = tree_structure(value)
 
-    def vjp(g: Any) -> Any:
+    def vjp(g: object) -> Any:
         g = tree_map(conjugate, in_containers(spec, g))
         return result_of(run, tree_map(conjugate, pull(g)[0]))
 
     return vjp, result_of(run, value)
 
 
-def result_of(run: Run, x: Any) -> Any:
+def result_of(run: Run, x: object) -> Any:
     """What a run in reverse mode gives, as programs get it."""
     return shown(tree_map(run.left, x))
 
 
-def make_jvp(fun: Function, x: Any) -> Function:
+def make_jvp(fun: Function, x: object) -> Function:
     """A function of a tangent of x, which returns ``(fun(x), tangent of fun(x))``."""
 
-    def jvp(g: Any) -> tuple[Any, Any]:
+    def jvp(g: object) -> tuple[Any, Any]:
         run = Run(fun, forward=True)
         value, tangent = func.jvp(run, (points(x),), (g,))
         if run.is_constant:

@@ -1,6 +1,6 @@
 """Small helpers that programs import."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
 
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
@@ -10,15 +10,15 @@ from chainrule.compat.autograd.test_util import check_grads
 from chainrule.compat.autograd.wrap_util import subvals
 
 
-def func(f: Any) -> Any:
+def func(f: object) -> Any:
     return f
 
 
-def subval(x: Iterable[Any], i: int, value: Any) -> tuple[Any, ...]:
+def subval(x: Iterable[object], i: int, value: object) -> tuple[TensorLike, ...]:
     return subvals(x, [(i, value)])
 
 
-def toposort(end_node: Any, parents: Any = attrgetter("parents")) -> Iterator[Any]:
+def toposort(end_node: object, parents: Any = attrgetter("parents")) -> Iterator[Any]:
     """The nodes that a node depends on, each after all that depend on it."""
     children: dict[Any, int] = {end_node: 1}
     stack = [end_node]
@@ -37,6 +37,6 @@ def toposort(end_node: Any, parents: Any = attrgetter("parents")) -> Iterator[An
                 ready.append(parent)
 
 
-def quick_grad_check(fun: Any, arg0: Any, extra_args: Any = (), kwargs: Any = None, **ignored: Any) -> None:
+def quick_grad_check(fun: Any, arg0: Any, extra_args: Any = (), kwargs: Any = None, **ignored: object) -> None:
     """The old name of a check of first derivatives."""
     check_grads(lambda x: fun(x, *extra_args, **(kwargs or {})), modes=["rev"], order=1)(arg0)

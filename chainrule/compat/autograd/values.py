@@ -1,6 +1,6 @@
 """Values as programs, rules and the tape get them. Gradients of complex values are HIPS autograd's, the conjugates of chainrule's."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.arguments import is_array
 
 
-def getval(x: Any) -> Any:
+def getval(x: object) -> Any:
     """The plain value of an Array, without its derivatives; anything else as it is."""
     if type(x) is not Array:
         return x
@@ -23,22 +23,22 @@ def getval(x: Any) -> Any:
     return value[()]
 
 
-def isbox(x: Any) -> bool:
+def isbox(x: TensorLike) -> bool:
     """Whether a value is followed by a derivative that is being taken."""
     return type(x) is Array and carries(x)
 
 
-def conjugate(x: Any) -> Any:
+def conjugate(x: TensorLike) -> TensorLike:
     """From chainrule's gradient of a complex value to HIPS autograd's, and back."""
     return np.conj(x) if np.iscomplexobj(x) else x
 
 
-def shown(x: Any) -> Any:
+def shown(x: object) -> Any:
     """A result as programs get it: NumPy's scalars for 0-d arrays."""
     return tree_map(lambda leaf: leaf[()] if isinstance(leaf, np.ndarray) and not leaf.ndim else leaf, x)
 
 
-def differentiable(x: Any) -> Any:
+def differentiable(x: object) -> AnyArray | None:
     """What is differentiated by: floats and complex numbers; integers become floats."""
     if isinstance(x, (Array, Tensor)):
         return x
@@ -55,13 +55,13 @@ def constant(y: Any) -> bool:
     return not any(isinstance(leaf, Tensor) or isbox(leaf) for leaf in tree_leaves(y))
 
 
-def stacked(x: Any) -> Any:
+def stacked(x: TensorLike | AnyFunction) -> TensorLike | AnyFunction:
     """An array of objects that are Arrays as one Array."""
     found = plain_or_stacked(x)
     return array_of(found) if isinstance(found, Tensor) and found is not x else found
 
 
-def zeros_like(x: Any) -> Any:
+def zeros_like(x: object) -> Any:
     return tree_map(lambda leaf: np.zeros_like(differentiable(getval(leaf)))[()], x)
 
 

@@ -1,6 +1,6 @@
 """Vector spaces of values: numbers, arrays, and containers of them."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
 
 import math
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ class VSpace:
 
     mappings = Kinds()
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         leaves, self.spec = tree_flatten(value)
         if value is None or not all(isinstance(x, _SCALARS) or hasattr(x, "__array__") for x in leaves):
             raise TypeError(
@@ -72,7 +72,7 @@ class VSpace:
         return self._made(lambda shape, dtype: np.full(shape, 1 + 1j if dtype.kind == "c" else 1, dtype))
 
     def randn(self) -> Any:
-        def normal(shape: tuple[int, ...], dtype: NumpyDType) -> Any:
+        def normal(shape: tuple[int, ...], dtype: NumpyDType) -> TensorLike:
             real = np.asarray(np.random.randn(*shape))
             return (real + 1j * np.random.randn(*shape) if dtype.kind == "c" else real).astype(dtype)
 
@@ -87,22 +87,22 @@ class VSpace:
                     leaves[place][index] = unit
                     yield tree_unflatten([leaf[()] for leaf in leaves], self.spec)
 
-    def add(self, x: Any, y: Any) -> Any:
+    def add(self, x: object, y: object) -> Any:
         return tree_map(np.add, x, y)
 
-    def mut_add(self, x: Any, y: Any) -> Any:
+    def mut_add(self, x: object, y: object) -> Any:
         """The sum; ``x`` may be None, for zeros."""
         return self.add(self.zeros() if x is None else x, y)
 
-    def scalar_mul(self, x: Any, a: Any) -> Any:
+    def scalar_mul(self, x: object, a: float) -> Any:
         return tree_map(lambda leaf: leaf * a, x)
 
-    def inner_prod(self, x: Any, y: Any) -> Any:
+    def inner_prod(self, x: object, y: object) -> Any:
         """Re ⟨x, y⟩, the sum over all leaves."""
         products = tree_map(lambda a, b: np.real(np.sum(np.conj(a) * b)), x, y)
         return sum(tree_flatten(products)[0], 0.0)
 
-    def covector(self, x: Any) -> Any:
+    def covector(self, x: object) -> Any:
         """From a vector to what ``inner_prod`` with it is as a gradient: the conjugate."""
         return tree_map(lambda leaf: np.conj(leaf) if np.iscomplexobj(leaf) else leaf, x)
 
@@ -123,7 +123,7 @@ class VSpace:
 class ArrayVSpace(VSpace):
     """The space of one array or number."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         super().__init__(value if isinstance(value, _SCALARS) or hasattr(value, "__array__") else np.asarray(value))
 
 
@@ -131,7 +131,7 @@ class ComplexArrayVSpace(ArrayVSpace):
     """The space of one complex array or number."""
 
 
-def vspace(value: Any) -> VSpace:
+def vspace(value: object) -> VSpace:
     """The space that a value lives in."""
     if type(value) in VSpace.mappings:
         return VSpace.mappings[type(value)](value)  # type: ignore[no-any-return]

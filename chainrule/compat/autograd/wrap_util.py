@@ -10,7 +10,7 @@ from chainrule._src.arrays.types import AnyFunction
 Function = AnyFunction
 
 
-def subvals(x: Iterable[Any], pairs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
+def subvals(x: Iterable[object], pairs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
     """A tuple with other values at some indices."""
     changed = list(x)
     for i, value in pairs:
@@ -22,11 +22,11 @@ def get_name(f: Any) -> str:
     return getattr(f, "__name__", "[unknown name]")
 
 
-def get_doc(f: Any) -> str:
+def get_doc(f: AnyFunction) -> str:
     return getattr(f, "__doc__", "")
 
 
-def wraps(fun: Any, namestr: str = "{fun}", docstr: str = "{doc}", **names: Any) -> Callable[[Function], Function]:
+def wraps(fun: AnyFunction, namestr: str = "{fun}", docstr: str = "{doc}", **names: object) -> Callable[[Function], Function]:
     """Give a function another one's name and documentation, put into patterns."""
 
     def rename(f: Function) -> Function:
@@ -41,12 +41,12 @@ def unary_to_nary(operator: Function) -> Function:
     """``operator(fun, x)`` as ``operator(fun, argnum)(*args)``; for several argnums, x is the tuple of those arguments."""
 
     @wraps(operator)
-    def nary_operator(fun: Function, argnum: Any = 0, *op_args: Any, **op_kwargs: Any) -> Function:
+    def nary_operator(fun: Function, argnum: Any = 0, *op_args: object, **op_kwargs: object) -> Function:
         if type(argnum) not in (int, tuple, list):
             raise AssertionError(f"argnum must be an int, or a tuple or list of them, not {argnum!r}")
 
         @wrap_nary_f(fun, operator, argnum)
-        def nary_f(*args: Any, **kwargs: Any) -> Any:
+        def nary_f(*args: Any, **kwargs: object) -> Any:
             @wraps(fun)
             def unary_f(x: Any) -> Any:
                 pairs = [(argnum, x)] if isinstance(argnum, int) else zip(argnum, x, strict=True)
@@ -60,7 +60,7 @@ def unary_to_nary(operator: Function) -> Function:
     return nary_operator
 
 
-def wrap_nary_f(fun: Function, op: Function, argnum: Any) -> Callable[[Function], Function]:
+def wrap_nary_f(fun: Function, op: Function, argnum: object) -> Callable[[Function], Function]:
     """The name and documentation of what an operator returns."""
     return wraps(
         fun,

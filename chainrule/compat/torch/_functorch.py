@@ -7,11 +7,11 @@ from chainrule._src.interpreters.dual import Dual
 from chainrule._src.tape.tensor import Tensor
 
 
-def is_batchedtensor(tensor: Any) -> bool:
+def is_batchedtensor(tensor: object) -> bool:
     """Whether the tensor is one example of a ``vmap``."""
     return isinstance(tensor, Tensor) and isinstance(tensor._raw, Batched)
 
 
-def is_functorch_wrapped_tensor(tensor: Any) -> bool:
+def is_functorch_wrapped_tensor(tensor: object) -> bool:
     """Whether the tensor is what a transformation made of the caller's."""
     return isinstance(tensor, Tensor) and isinstance(tensor._raw, (Batched, Dual))

@@ -10,5 +10,5 @@ from chainrule._src.transforms.vmap import vmap
 __all__ = ["_vmap", "vmap"]
 
 
-def _vmap(func: AnyFunction, in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> AnyFunction:
+def _vmap(func: AnyFunction, in_dims: object = 0, out_dims: object = 0, allow_none_pass_through: bool = False) -> AnyFunction:
     return vmap(func, in_dims, out_dims)

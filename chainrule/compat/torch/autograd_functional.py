@@ -7,7 +7,7 @@ from typing import Any
 from chainrule._src.tape.tensor import Tensor
 
 
-def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None) -> tuple[bool, tuple[Tensor, ...]]:
+def _as_tuple(inp: object, arg_name: str | None = None, fn_name: str | None = None) -> tuple[bool, tuple[Tensor, ...]]:
     """Whether it is a tuple, and one."""
     items = inp if isinstance(inp, tuple) else (inp,)
     for i, item in enumerate(items):

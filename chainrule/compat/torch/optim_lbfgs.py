@@ -11,12 +11,12 @@ from chainrule.optim.lbfgs import _interpolated, _LineSearch, _Trial
 
 
 def _strong_wolfe(
-    obj_func: Callable[[Any, Any, Tensor], tuple[Any, Tensor]], x: Any, t: Any, d: Tensor, f: Any, g: Tensor, gtd: Any,
+    obj_func: Callable[[Any, Any, Tensor], tuple[Any, Tensor]], x: object, t: object, d: Tensor, f: Any, g: Tensor, gtd: Any,
     c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9, max_ls: int = 25,
 ) -> tuple[Any, Tensor, Any, int]:  # fmt: skip
     """The loss and gradient at a step along ``d`` that satisfies the strong Wolfe conditions, the step, and trials made."""
 
-    def trial(step: Any) -> _Trial:
+    def trial(step: object) -> _Trial:
         loss, grad = obj_func(x, step, d)
         return _Trial(step, loss, grad, grad.dot(d))
 
@@ -26,7 +26,7 @@ def _strong_wolfe(
     return found.loss, found.grad, found.t, search.evaluations
 
 
-def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: Any = None) -> Any:
+def _cubic_interpolate(x1: object, f1: Any, g1: object, x2: object, f2: Any, g2: object, bounds: Any = None) -> Any:
     """Where the cubic through two points with their slopes is least, within bounds (between the points by default)."""
     ends = tuple(as_tensor(x, dtype="float64") for x in (x1, x2))
     slopes = tuple(as_tensor(g, dtype="float64") for g in (g1, g2))

@@ -13,21 +13,21 @@ __all__ = [
 ]  # fmt: skip
 
 
-def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+def has_torch_function(relevant_args: Iterable[object]) -> bool:
     """Whether one of the arguments is asked."""
     return bool(overriding(relevant_args))
 
 
-def has_torch_function_unary(relevant_arg: Any) -> bool:
+def has_torch_function_unary(relevant_arg: object) -> bool:
     return bool(overriding((relevant_arg,)))
 
 
-def has_torch_function_variadic(*relevant_args: Any) -> bool:
+def has_torch_function_variadic(*relevant_args: object) -> bool:
     return bool(overriding(relevant_args))
 
 
 def handle_torch_function(
-    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+    public_api: Callable[..., Any], relevant_args: Iterable[object], *args: object, **kwargs: object
 ) -> Any:
     """What the first of the relevant arguments says that a function gives for the arguments.
 
@@ -42,7 +42,7 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[C
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> Any:
             asked = overriding(dispatcher(*args, **kwargs))
             return hand_over(call, asked, args, kwargs) if asked else function(*args, **kwargs)
 
@@ -51,6 +51,6 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[C
     return decorate
 
 
-def is_tensor_like(inp: Any) -> bool:
+def is_tensor_like(inp: object) -> bool:
     """Whether it is a tensor, or of a class with ``__torch_function__``."""
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")

@@ -11,7 +11,7 @@ A matrix is one of SciPy's, which is constant, a ``chainrule.sparse.SparseArray`
 array([0.281, 0.397, 0.397, 0.281])
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike; from collections.abc import Sequence
 
 from typing import Any
 
@@ -54,7 +54,7 @@ Function = AnyFunction
 # -- direct ------------------------------------------------------------------------------------------------------------
 
 
-def spsolve(A: Any, b: Any) -> Any:
+def spsolve(A: object, b: object) -> Any:
     """x with ``A @ x = b``, for a sparse matrix A, as a function of b and of the entries of A.
 
     Args:
@@ -90,7 +90,7 @@ class splu:
            [ 0.   ,  0.25 ]])
     """
 
-    def __init__(self, A: Any) -> None:
+    def __init__(self, A: object) -> None:
         self._matrix = like(A)
         self.shape = self._matrix.shape
 
@@ -103,7 +103,7 @@ class splu:
         return (self._matrix if trans == "N" else self._matrix.T).solve(b)
 
 
-def factorized(A: Any) -> Function:
+def factorized(A: object) -> Function:
     """The function that solves ``A @ x = b`` for b, as ``splu(A).solve`` does."""
     return splu(A).solve
 
@@ -136,11 +136,11 @@ class LinearOperator:
         self._matvec = matvec
         self._rmatvec = rmatvec
 
-    def matvec(self, x: Any) -> Any:
+    def matvec(self, x: object) -> Any:
         """The product with a vector."""
         return self._product(x, 1)
 
-    def matmat(self, x: Any) -> Any:
+    def matmat(self, x: object) -> Any:
         """The products with the columns of a matrix."""
         return self._product(x, 2)
 
@@ -188,12 +188,12 @@ def aslinearoperator(A: Any) -> LinearOperator:
     return LinearOperator(np.shape(A), lambda x: A @ x)
 
 
-def _times(A: Any) -> Function:
+def _times(A: object) -> Function:
     """Products with a constant of SciPy's."""
     return lambda x: product(A, x) if _differentiable(x) else A @ x
 
 
-def _differentiable(*values: Any) -> bool:
+def _differentiable(*values: object) -> bool:
     return any(isinstance(x, (Tensor, Array, ArrayLike)) for x in values)
 
 
@@ -207,7 +207,7 @@ class IteratedEquation(Equation):
         super().__init__(api, form, residual, np.inf)
         self.iterate = iterate
 
-    def factors(self, x: NumpyArray, operands: Any) -> Any:
+    def factors(self, x: NumpyArray, operands: object) -> Any:
         return Iterated(self, x, operands)
 
 
@@ -229,7 +229,7 @@ class Iterated:
         with no_grad():
             pull = vjp(self._function, point)[1] if turned else None
 
-            def matvec(v: Any) -> Any:
+            def matvec(v: object) -> Any:
                 found = pull(wrap(v))[0] if pull else jvp(self._function, (point,), (wrap(v),))[1]
                 return found._raw
 
@@ -241,7 +241,7 @@ class Iterated:
         return np.asarray(found)
 
 
-def _iterative(name: str, A: Any, b: Any, x0: Any, M: Any, options: Params) -> tuple[Any, int]:
+def _iterative(name: str, A: Any, b: Any, x0: object, M: object, options: Params) -> tuple[Any, int]:
     """SciPy's solver of a name, with the derivative of its solution."""
     linalg = scipy_module("scipy.sparse.linalg", f"sparse.linalg.{name}")
     solver = getattr(linalg, name)
@@ -255,7 +255,7 @@ def _iterative(name: str, A: Any, b: Any, x0: Any, M: Any, options: Params) -> t
     dtype = _dtype_of(b)
     infos = [0]
 
-    def iterate(matvec: Function, b: Any, turned: bool, start: Any = None, by: str = name) -> tuple[Any, int]:
+    def iterate(matvec: Function, b: object, turned: bool, start: object = None, by: str = name) -> tuple[Any, int]:
         if is_sparse(A):  # a constant, whose products need no derivative of the equation
             plain = A.T if turned else A
         else:
@@ -266,7 +266,7 @@ def _iterative(name: str, A: Any, b: Any, x0: Any, M: Any, options: Params) -> t
         kept = {key: value for key, value in options.items() if by == name or key in ("rtol", "atol")}
         return getattr(linalg, by)(plain, b, x0=start, M=before, **kept)  # type: ignore[no-any-return]
 
-    def find(start: Any, b: Any, *args: Any) -> Any:
+    def find(start: object, b: object, *args: object) -> Any:
         found, infos[0] = iterate(lambda v: _numbers(matvec(v, *args)), _numbers(b), False, _start(x0))
         if infos[0]:
             errors.warn(f"{name}(): the solver did not converge (info {infos[0]}), and what it returns is no solution")
@@ -287,10 +287,10 @@ def eigsh(
     M: Any = None,
     sigma: float | None = None,
     which: str = "LM",
-    v0: Any = None,
+    v0: object = None,
     *,
     return_eigenvectors: bool = True,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """A few eigenvalues and eigenvectors of a symmetric matrix, by ``scipy.sparse.linalg.eigsh``, as functions of its entries.
 
@@ -334,7 +334,7 @@ def eigsh(
         raise NotImplementedError(f"eigsh(A): the derivatives are those of real matrices, and A is {dtype}")
     v0 = np.random.default_rng(0).standard_normal(n) if v0 is None else v0  # the same numbers in each call
 
-    def find(start: Any, *args: Any) -> Any:
+    def find(start: object, *args: object) -> Any:
         numbers = [_numbers(x) for x in args]
         matrices = [_plain(A, times_a, numbers[: len(of_a)], dtype)]
         matrices.append(None if M is None else _plain(M, times_m, numbers[len(of_a) :], dtype))
@@ -353,7 +353,7 @@ def eigsh(
     return (x[-1], x[:-1]) if return_eigenvectors else x[-1]
 
 
-def _plain(A: Any, times: Function, numbers: list[Any], dtype: Any) -> Any:
+def _plain(A: object, times: Function, numbers: Sequence[object], dtype: DTypeLike) -> Any:
     """A matrix with certain entries, as SciPy takes it."""
     if isinstance(A, SparseArray):
         return A.with_data(numbers[0]).to_scipy()
@@ -363,7 +363,7 @@ def _plain(A: Any, times: Function, numbers: list[Any], dtype: Any) -> Any:
     return numbers[0] if numbers else A
 
 
-def _product_with(A: Any) -> tuple[Function, tuple[Any, ...]]:
+def _product_with(A: object) -> tuple[Function, tuple[Any, ...]]:
     """How a vector is multiplied by A, and what is differentiable of A beside what that uses from around it."""
     if isinstance(A, SparseArray):
         return lambda x, data: A.with_data(data) @ x, (A.data,)
@@ -374,13 +374,13 @@ def _product_with(A: Any) -> tuple[Function, tuple[Any, ...]]:
     return lambda x, A: A @ x, (A,)
 
 
-def _numbers(x: Any) -> Any:
+def _numbers(x: object) -> Any:
     """The plain array of a vector that depends on constants alone."""
     tensor = x._tensor if type(x) is Array else x
     return tensor._raw if isinstance(tensor, Tensor) else np.asarray(tensor)
 
 
-def _start(x0: Any) -> Any:
+def _start(x0: object) -> Any:
     return None if x0 is None else _numbers(x0)
 
 
@@ -392,7 +392,7 @@ def _dtype_of(b: Any) -> Any:
 def _named(name: str) -> Function:
     """The public function for one of SciPy's iterative solvers."""
 
-    def solve(A: Any, b: Any, x0: Any = None, *, M: Any = None, **options: Any) -> tuple[Any, int]:
+    def solve(A: object, b: object, x0: object = None, *, M: object = None, **options: object) -> tuple[Any, int]:
         return _iterative(name, A, b, x0, M, options)
 
     solve.__name__ = solve.__qualname__ = name

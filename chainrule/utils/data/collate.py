@@ -17,7 +17,7 @@ from chainrule._src.tape.tensor import Tensor
 Collate = Callable[[Any], Any]
 
 
-def _refusal(what: Any) -> TypeError:
+def _refusal(what: object) -> TypeError:
     return TypeError(
         f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {what}: give the loader a "
         "collate_fn, which takes the list of samples"
@@ -75,7 +75,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     raise _refusal(type(first))
 
 
-def default_convert(data: Any) -> Any:
+def default_convert(data: object) -> Any:
     """Arrays as tensors, in containers, too; all else as it is."""
     if isinstance(data, np.ndarray) and data.dtype.kind in "SUO":
         return data

@@ -46,7 +46,7 @@ class DataLoader(Generic[T]):
         self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable[Any] | None = None,
         batch_sampler: Iterable[Any] | None = None, num_workers: int = 0, collate_fn: Collate | None = None,
         pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
-        worker_init_fn: Callable[[int], None] | None = None, multiprocessing_context: Any = None,
+        worker_init_fn: Callable[[int], None] | None = None, multiprocessing_context: object = None,
         generator: Generator | None = None, *, prefetch_factor: int | None = None, persistent_workers: bool = False,
         pin_memory_device: str = "", in_order: bool = True,
     ) -> None:  # fmt: skip
@@ -83,7 +83,7 @@ class DataLoader(Generic[T]):
         self.multiprocessing_context, self.prefetch_factor = multiprocessing_context, prefetch_factor
         self.persistent_workers = persistent_workers
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in _FIXED and "persistent_workers" in self.__dict__:
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)

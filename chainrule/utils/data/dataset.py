@@ -20,7 +20,7 @@ class Dataset(Generic[T]):
     A data set that finds many items faster than one by one says so in ``__getitems__``, which takes a list of indices.
     """
 
-    def __getitem__(self, index: Any) -> T:
+    def __getitem__(self, index: object) -> T:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
     def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
@@ -74,13 +74,13 @@ class StackDataset(Dataset[Any]):
             raise ValueError(f"Size mismatch between datasets: the lengths are {lengths}")
         self._length = lengths[0]
 
-    def _with(self, found: Iterable[Any]) -> Any:
+    def _with(self, found: Iterable[object]) -> Any:
         return dict(zip(self.datasets, found, strict=True)) if isinstance(self.datasets, dict) else tuple(found)
 
     def _parts(self) -> list[Any]:
         return [*self.datasets.values()] if isinstance(self.datasets, dict) else [*self.datasets]
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         return self._with([dataset[index] for dataset in self._parts()])
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
@@ -121,7 +121,7 @@ class ConcatDataset(Dataset[Any]):
 class ChainDataset(IterableDataset[Any]):
     """Data sets that are gone through, one after the other."""
 
-    def __init__(self, datasets: Iterable[Any]) -> None:
+    def __init__(self, datasets: Iterable[object]) -> None:
         self.datasets = datasets
 
     def _checked(self) -> Iterator[Any]:

@@ -12,12 +12,12 @@ from chainrule._src.ops.random import Generator, multinomial, randint, randperm
 T = TypeVar("T", covariant=True)
 
 
-def _check_count(name: str, number: Any) -> None:
+def _check_count(name: str, number: object) -> None:
     if not isinstance(number, int) or isinstance(number, bool) or number <= 0:
         raise ValueError(f"{name} should be a positive integer value, but got {name}={number}")
 
 
-def _check_switch(kind: type[Exception], name: str, value: Any) -> None:
+def _check_switch(kind: type[Exception], name: str, value: object) -> None:
     if not isinstance(value, bool):
         raise kind(f"{name} should be a boolean value, but got {name}={value}")
 
@@ -104,7 +104,7 @@ class WeightedRandomSampler(Sampler[int]):
     """
 
     def __init__(
-        self, weights: Any, num_samples: int, replacement: bool = True, generator: Generator | None = None
+        self, weights: object, num_samples: int, replacement: bool = True, generator: Generator | None = None
     ) -> None:
         _check_count("num_samples", num_samples)
         _check_switch(ValueError, "replacement", replacement)

@@ -45,16 +45,16 @@ def call_stack() -> CallStack:
     return CallStack(reversed(found))
 
 
-def _values(values: dict[str, Any]) -> str:
+def _values(values: dict[str, float]) -> str:
     return ", ".join(f"{name} = {value!r}" for name, value in values.items())
 
 
-def _remedy(prim: Any) -> str:
+def _remedy(prim: object) -> str:
     text = getattr(prim, "remedy", "")  # a custom Function has none
     return f" What helps: {text}." if text else ""
 
 
-def nan_born(prim: Any, index: Any, values: dict[str, Any], stack: CallStack) -> str:
+def nan_born(prim: Any, index: object, values: dict[str, float], stack: CallStack) -> str:
     with_ = f", with {_values(values)}" if values else ", from operands without nan"
     return f"The first nan was born in {prim.name} at index {index}{with_} ({stack.innermost}).{_remedy(prim)}"
 
@@ -85,9 +85,9 @@ def warn_detected(node: Any) -> None:
 def nan_gradient(
     node: Any,
     i: int,
-    index: Any,
+    index: tuple[int, ...],
     values: dict[str, Any],
-    upstream: Any,
+    upstream: float,
     arrived: bool,
     born: str | None,
     infinity: str | None = None,
@@ -130,7 +130,7 @@ def nan_gradient(
     return RuntimeError("\n".join(lines))
 
 
-def infinity_born(node: Any, index: Any, values: dict[str, Any]) -> str:
+def infinity_born(node: Any, index: object, values: dict[str, float]) -> str:
     stack = node.metadata.get("traceback_")
     with_ = f", with {_values(values)}" if values else ""
     where = f" ({stack.innermost})" if stack else ""
@@ -166,7 +166,7 @@ def _renamed(formula: str, names: dict[str, str]) -> str:
 
 
 def nan_tangent(
-    prim: Any, index: Any, values: dict[str, Any], moved: dict[str, Any], stack: CallStack, born: str | None
+    prim: Any, index: object, values: dict[str, Any], moved: dict[str, float], stack: CallStack, born: str | None
 ) -> RuntimeError:
     where = f" ({stack.innermost})" if stack else ""
     lines = [f"Function '{prim.name}' returned nan values in its tangent, in forward mode, at index {index}{where}."]

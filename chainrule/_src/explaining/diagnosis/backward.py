@@ -1,6 +1,6 @@
 """Why a backward pass cannot start or go on: gradients that cannot be made, are of the wrong shape, or reach nothing."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray; from chainrule._src.tape.tensor import Tensor
 
 import math
 from typing import Any
@@ -29,7 +29,7 @@ from chainrule._src.tape.node import Freed
 # -- starting a backward pass -------------------------------------------------------------------------------------------
 
 
-def implicit_scalar(output: Any) -> RuntimeError:
+def implicit_scalar(output: Tensor) -> RuntimeError:
     text = receiver("backward")
     y = named(output) or (text if len(text) <= 16 else "") or "y"
     shape = shape_of(output)
@@ -54,7 +54,7 @@ def _asks_for_grad() -> bool:
     return "grad" in (getattr(func, "attr", ""), getattr(func, "id", ""))
 
 
-def gradient_shape(index: int, gradient: Any, output: Any, label: str = "output") -> RuntimeError:
+def gradient_shape(index: int, gradient: Tensor, output: Tensor, label: str = "output") -> RuntimeError:
     given, want = shape_of(gradient), shape_of(output)
     y = named(output) or "y"
     x = of_shape(output._edge, given) if output._edge is not None else ""
@@ -70,27 +70,27 @@ def gradient_shape(index: int, gradient: Any, output: Any, label: str = "output"
     )
 
 
-def flat_values(tensor: Any) -> list[Any]:
+def flat_values(tensor: Tensor) -> list[Any]:
     try:
         return list(tensor.detach().flatten()[:64].tolist())
     except Exception:  # inside a transformation there are no numbers to look at
         return [None]
 
 
-def gradient_type(value: Any) -> TypeError:
+def gradient_type(value: int | str) -> TypeError:
     fix = " of the output's shape" if isinstance(value, (list, tuple)) else ""
     return TypeError(
         f"gradients can be either Tensors or None, but got {type(value).__name__}: wrap it, tensor(...), or pass an array{fix}"
     )
 
 
-def gradient_numbers(value: Any) -> TypeError:
+def gradient_numbers(value: object) -> TypeError:
     text = repr(value)
     shown = f" {text}" if len(text) <= 60 else f", which is a {type(value).__name__}"
     return TypeError(f"explain(): argument 'grad' must be numbers, one per element of the output, not{shown}")
 
 
-def no_grad_fn(index: int, output: Any) -> RuntimeError:
+def no_grad_fn(index: int, output: Tensor) -> RuntimeError:
     y = named(output) or receiver("backward") or "it"
     numbers = left_graph(output)
     if output._cut is not None:
@@ -110,7 +110,7 @@ def no_grad_fn(index: int, output: Any) -> RuntimeError:
     return RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn.\n{cause}")
 
 
-def _mark(output: Any) -> str:
+def _mark(output: Tensor) -> str:
     start = unmarked(output)
     if start is None:
         return "Mark the inputs you want gradients for before computing with them: x = tensor(..., requires_grad=True)."
@@ -121,7 +121,7 @@ def _mark(output: Any) -> str:
     )
 
 
-def input_requires_no_grad(index: int, tensor: Any) -> RuntimeError:
+def input_requires_no_grad(index: int, tensor: Tensor) -> RuntimeError:
     x = named(tensor)
     cause = f" {str(tensor._cut)[0].upper()}{str(tensor._cut)[1:]}." if tensor._cut is not None else ""
     if tensor.dtype.kind in "iub":
@@ -133,7 +133,7 @@ def input_requires_no_grad(index: int, tensor: Any) -> RuntimeError:
     )
 
 
-def unused_input(index: int, tensor: Any, outputs: Any = ()) -> RuntimeError:
+def unused_input(index: int, tensor: object, outputs: Tensor | tuple[Tensor, ...] = ()) -> RuntimeError:
     x = named(tensor)
     subject = f"input {index} ({x})" if x else f"input {index}"
     several = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
@@ -187,7 +187,7 @@ def _earlier_pass(node: Any) -> tuple[str, bool]:
     return f" by {where.quoted}", False
 
 
-def saved_was_written(node: Any, name: str, array: Any, written: Any) -> RuntimeError:
+def saved_was_written(node: Any, name: str, array: AnyArray, written: Any) -> RuntimeError:
     prim = node.prim
     if "traceback_" in node.metadata:  # in anomaly mode
         warn_detected(node)
@@ -196,7 +196,7 @@ def saved_was_written(node: Any, name: str, array: Any, written: Any) -> Runtime
     return RuntimeError(f"{what}\n{_overwriter(node, array, written)}")
 
 
-def was_overwritten(what: str, array: Any, written: Any, seq: int) -> str:
+def was_overwritten(what: str, array: AnyArray, written: Any, seq: int) -> str:
     """PyTorch's words for a saved value that was written to."""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -205,7 +205,7 @@ def was_overwritten(what: str, array: Any, written: Any, seq: int) -> str:
     )
 
 
-def _overwriter(node: Any, array: Any, written: Any) -> str:
+def _overwriter(node: object, array: AnyArray, written: Any) -> str:
     op, where = written.last
     holder = Names().find(array)
     name = "" if holder is None else holder.name
@@ -247,7 +247,7 @@ def _rebound(tensor: Any, x: str) -> str:
     return f"{x} was rebound by `{found.line.text}` ({found.line}){leaf}. {advice}"
 
 
-def function_saved_was_written(node: Any, index: int, array: Any, written: Any) -> RuntimeError:
+def function_saved_was_written(node: Any, index: int, array: AnyArray, written: Any) -> RuntimeError:
     return RuntimeError(
         f"{was_overwritten(f'saved_tensors[{index}] of {node.name()}', array, written, node.seq)}\n"
         f"{op_at(node)} saved it for backward, and then {writer(*written.last)} overwrote it. Write the change out "

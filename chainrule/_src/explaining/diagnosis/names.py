@@ -74,7 +74,7 @@ class Names:
         if before is None or (edge is None and getattr(before.thing, "_edge", None) is not None):
             self._arrays[id(data)] = found
 
-    def find(self, thing: Any) -> NamedArray | None:
+    def find(self, thing: object) -> NamedArray | None:
         """The variable that holds a tensor, the value of an edge, or a raw array."""
         if isinstance(thing, Tensor):
             found = self._tensors.get(id(thing))
@@ -83,12 +83,12 @@ class Names:
             return self._edges.get(thing)
         return self._arrays.get(id(thing))
 
-    def of(self, thing: Any) -> str | None:
+    def of(self, thing: object) -> str | None:
         """The name of the variable that holds a tensor, the value of an edge (Node, Output, Leaf), or a raw array."""
         found = self.find(thing)
         return None if found is None else found.name
 
-    def line(self, thing: Any) -> SourceLine | None:
+    def line(self, thing: object) -> SourceLine | None:
         """The line that made the value of an edge (or tensor): the place of its node, or where its variable was assigned."""
         where = place_of(thing)
         if where is not None:

@@ -142,7 +142,7 @@ def assignment(scope: Scope, name: str, before: int | None = None) -> Assignment
     return None
 
 
-def _assigned(function: Any, name: str, now: int) -> tuple[Any, Any] | None:
+def _assigned(function: object, name: str, now: int) -> tuple[Any, Any] | None:
     """The last assignment of a name before a line; its value is None where another may have come later."""
     found, blocks = None, []
     for node in _own(function):
@@ -162,7 +162,7 @@ def _assigned(function: Any, name: str, now: int) -> tuple[Any, Any] | None:
     return found
 
 
-def _targets(node: Any) -> Iterator[tuple[str, Any]]:
+def _targets(node: object) -> Iterator[tuple[str, Any]]:
     """The names that a statement gives values to, each with the expression."""
     if isinstance(node, ast.Assign):
         for target in node.targets:

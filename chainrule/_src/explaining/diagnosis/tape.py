@@ -22,12 +22,12 @@ def op_at(node: Any) -> str:
     return f"{node.prim.name}{bracketed(place_of(node))}"
 
 
-def named(thing: Any) -> str:
+def named(thing: object) -> str:
     """The user's name of a tensor, of the value at an edge, or of an array; '' if it has none."""
     return Names().of(thing) or ""
 
 
-def described(tensor: Any, name: str) -> str:
+def described(tensor: Tensor, name: str) -> str:
     """A tensor and what made it: ``c = mul (t.py:4)``."""
     node = getattr(tensor, "grad_fn", None)
     return name if node is None else f"{name} = {op_at(node)}"
@@ -46,13 +46,13 @@ def near(edge: Any) -> Iterator[Any]:
                 found.append(below)
 
 
-def leaves(edge: Any) -> list[Any]:
+def leaves(edge: object) -> list[Any]:
     """The leaf tensors, still alive, that an edge leads to."""
     tensors = [item.tensor() for item in near(edge) if type(item) is Leaf]
     return [tensor for tensor in tensors if tensor is not None]
 
 
-def leaf_names(edge: Any) -> list[str]:
+def leaf_names(edge: object) -> list[str]:
     """The names of the leaves that an edge leads to."""
     names = Names()
     return sorted({names.of(leaf) or "" for leaf in leaves(edge)} - {""})
@@ -71,7 +71,7 @@ def path(edge: Any) -> str:
     return " ← ".join([*words, named(edge) or "a leaf without a name"])
 
 
-def of_shape(edge: Any, shape: tuple[int, ...]) -> str:
+def of_shape(edge: object, shape: tuple[int, ...]) -> str:
     """The name of a leaf of this shape among what an edge leads to, or ''."""
     return next((named(leaf) for leaf in leaves(edge) if shape_of(leaf) == shape), "")
 
@@ -122,7 +122,7 @@ class Ancestor(NamedTuple):
     line: SourceLine
 
 
-def origins(tensor: Any) -> Iterator[Ancestor]:
+def origins(tensor: Tensor) -> Iterator[Ancestor]:
     """The assignments that a tensor's value comes from, nearest first, by the names in them."""
     names = Names()
     known = {found.name: found for found in reversed(names.found)}
@@ -147,7 +147,7 @@ def origins(tensor: Any) -> Iterator[Ancestor]:
 _NUMBERS = {"item", "tolist", "numpy", "asarray", "array", "float", "int"}
 
 
-def left_graph(tensor: Any) -> str:
+def left_graph(tensor: Tensor) -> str:
     """Where a tensor's history went through plain numbers: ``x.sum().item()``, with its line; '' where it did not."""
     for origin in origins(tensor):
         name = origin.found.name
@@ -173,7 +173,7 @@ def _gives_numbers(call: ast.Call) -> bool:
     return isinstance(func, ast.Name) and func.id in _NUMBERS
 
 
-def used_data(tensor: Any) -> str:
+def used_data(tensor: Tensor) -> str:
     """Where a tensor's history took ``.data`` of another: `` in `y = x.data * 2` (t.py:3)``; '' if that is not known."""
     for origin in origins(tensor):
         if any(isinstance(item, ast.Attribute) and item.attr == "data" for item in ast.walk(origin.value)):
@@ -182,7 +182,7 @@ def used_data(tensor: Any) -> str:
     return ""
 
 
-def unmarked(tensor: Any) -> tuple[str, SourceLine] | None:
+def unmarked(tensor: Tensor) -> tuple[str, SourceLine] | None:
     """The variable at the start of a tensor's history, which could have required grad, and its line."""
     last = None
     for origin in origins(tensor):

@@ -1,6 +1,6 @@
 """Fixed points x = f(a)(x), differentiated by the equation that they solve."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyFunction
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from chainrule.compat.autograd.vspaces import vspace
 
 
 @primitive
-def fixed_point(f: Callable[[Any], Any], a: Any, x0: Any, distance: Callable[[Any, Any], Any], tol: float) -> Any:
+def fixed_point(f: Callable[[Any], Any], a: object, x0: object, distance: Callable[[Any, Any], Any], tol: float) -> Any:
     """Iterate ``x = f(a)(x)`` from x0 until two iterates are closer than ``tol``."""
     step = f(a)
     x, before = step(x0), x0
@@ -20,7 +20,7 @@ def fixed_point(f: Callable[[Any], Any], a: Any, x0: Any, distance: Callable[[An
     return x
 
 
-def _vjp(ans: Any, f: Any, a: Any, x0: Any, distance: Any, tol: float) -> Callable[[Any], Any]:
+def _vjp(ans: object, f: Any, a: Any, x0: object, distance: AnyFunction, tol: float) -> Callable[[Any], Any]:
     """(I − ∂f/∂x)⁻ᵀ g is a fixed point, too: of w = (∂f/∂x)ᵀ w + g."""
 
     def adjoint(given: Any) -> Callable[[Any], Any]:

@@ -1,6 +1,6 @@
 """Nested tuples, lists and dicts of arrays as one vector."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 from collections.abc import Callable
 from itertools import accumulate
@@ -12,7 +12,7 @@ from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction
 
 
-def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
+def flatten(value: object) -> tuple[Any, Callable[[Any], Any]]:
     """All elements of nested containers as one vector, and the function that takes such a vector apart.
 
     >>> from chainrule.compat.autograd.misc import flatten
@@ -27,7 +27,7 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
     order = tree_unflatten(range(len(leaves)), spec)
     cuts = list(accumulate(map(int, map(np.size, leaves)), initial=0))
 
-    def unflatten(vector: Any) -> Any:
+    def unflatten(vector: AnyArray) -> Any:
         parts = [np.reshape(vector[a:b], shape) for a, b, shape in zip(cuts, cuts[1:], shapes)]
         return tree_map(lambda i: parts[i][()] if isinstance(parts[i], np.ndarray) else parts[i], _like(value, order))
 
@@ -48,7 +48,7 @@ def _like(value: Any, ordered: Any) -> Any:
     return type(value)(map(_like, value, ordered)) if type(value) in (tuple, list) else ordered
 
 
-def flatten_func(func: AnyFunction, example: Any) -> tuple[AnyFunction, Callable[[Any], Any], Any]:
+def flatten_func(func: AnyFunction, example: object) -> tuple[AnyFunction, Callable[[Any], Any], Any]:
     """A function of nested arrays as one of vectors, with ``unflatten`` and the vector of the example."""
     vector, unflatten = flatten(example)
     return lambda x, *args: flatten(func(unflatten(x), *args))[0], unflatten, vector

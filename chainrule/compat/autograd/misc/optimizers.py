@@ -1,6 +1,6 @@
 """Optimizers of functions of nested arrays, by gradients ``grad(x, i)`` in iteration i."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 from typing import Any
 
@@ -17,10 +17,10 @@ def unflatten_optimizer(optimize: Optimizer) -> Optimizer:
     """An optimizer of vectors as one of nested arrays."""
 
     @wraps(optimize)
-    def of_nested(grad: Any, x0: Any, callback: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def of_nested(grad: AnyFunction, x0: dict[str, TensorLike], callback: AnyFunction | None = None, *args: object, **kwargs: object) -> Any:
         vector, unflatten = flatten(x0)
 
-        def step(x: Any, i: int) -> Any:
+        def step(x: AnyArray, i: int) -> Any:
             nested = unflatten(x)
             g = grad(nested, i)
             if callback:
@@ -34,8 +34,8 @@ def unflatten_optimizer(optimize: Optimizer) -> Optimizer:
 
 @unflatten_optimizer
 def sgd(
-    grad: Any, x: Any, callback: Any = None, num_iters: int = 200, step_size: float = 0.1, mass: float = 0.9
-) -> Any:
+    grad: AnyFunction, x: AnyArray, callback: object = None, num_iters: int = 200, step_size: float = 0.1, mass: float = 0.9
+) -> AnyArray:
     """Gradient descent with momentum: v ← mass v − (1 − mass) g, x ← x + step_size v."""
     velocity = np.zeros_like(x)
     for i in range(num_iters):
@@ -46,9 +46,9 @@ def sgd(
 
 @unflatten_optimizer
 def rmsprop(
-    grad: Any, x: Any, callback: Any = None, num_iters: int = 100, step_size: float = 0.1, gamma: float = 0.9,
+    grad: AnyFunction, x: AnyArray, callback: object = None, num_iters: int = 100, step_size: float = 0.1, gamma: float = 0.9,
     eps: float = 1e-8,
-) -> Any:  # fmt: skip
+) -> AnyArray:  # fmt: skip
     """Steps divided by the root of a running mean of the squared gradient."""
     mean_square = np.ones_like(x)
     for i in range(num_iters):
@@ -60,9 +60,9 @@ def rmsprop(
 
 @unflatten_optimizer
 def adam(
-    grad: Any, x: Any, callback: Any = None, num_iters: int = 100, step_size: float = 0.001, b1: float = 0.9,
+    grad: AnyFunction, x: AnyArray, callback: object = None, num_iters: int = 100, step_size: float = 0.001, b1: float = 0.9,
     b2: float = 0.999, eps: float = 1e-8,
-) -> Any:  # fmt: skip
+) -> AnyArray:  # fmt: skip
     """Kingma and Ba, "Adam", https://arxiv.org/abs/1412.6980, algorithm 1."""
     mean, mean_square = np.zeros_like(x), np.zeros_like(x)
     for i in range(1, num_iters + 1):

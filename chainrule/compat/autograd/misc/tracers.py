@@ -8,6 +8,6 @@ from typing import Any
 from chainrule._src.arrays.types import AnyFunction
 
 
-def const_graph(fun: AnyFunction, *args: Any, **kwargs: Any) -> AnyFunction:
+def const_graph(fun: AnyFunction, *args: object, **kwargs: object) -> AnyFunction:
     """The function with its first arguments given. It is called each time: ``chainrule.compile`` is what saves calls."""
     return partial(fun, *args, **kwargs)

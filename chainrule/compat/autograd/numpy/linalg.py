@@ -1,6 +1,6 @@
 """``numpy.linalg``."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 from typing import Any
 
@@ -21,12 +21,12 @@ _dot = numpy.matmul
 
 
 @primitive
-def _symmetric(a: Any) -> Any:
+def _symmetric(a: AnyArray) -> AnyArray:
     """A matrix that is symmetric: so are its gradients."""
     return a
 
 
-def _symmetrized(g: Any) -> Any:
+def _symmetrized(g: AnyArray) -> Any:
     return (g + numpy.conj(numpy.swapaxes(g, -1, -2))) / 2
 
 
@@ -34,6 +34,6 @@ defvjp(_symmetric, lambda ans, a: _symmetrized)
 defjvp(_symmetric, lambda t, ans, a: _symmetrized(t))
 
 
-def cholesky(a: Any, **options: Any) -> Any:
+def cholesky(a: TensorLike, **options: Any) -> Any:
     """NumPy's; the gradient is symmetric, where NumPy reads one triangle only."""
     return numpy.linalg.cholesky(_symmetric(a), **options)

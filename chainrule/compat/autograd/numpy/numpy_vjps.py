@@ -1,6 +1,6 @@
 """What programs use in rules of their own."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-def unbroadcast(x: Any, target: Any) -> Any:
+def unbroadcast(x: TensorLike, target: TensorLike) -> Any:
     """A gradient, summed over the axes along which ``target`` was broadcast, and real if that is."""
     shape = np.shape(target)
     x = np.sum(x, axis=tuple(range(np.ndim(x) - len(shape))))
@@ -16,5 +16,5 @@ def unbroadcast(x: Any, target: Any) -> Any:
     return np.real(x) if np.iscomplexobj(x) and not np.iscomplexobj(target) else x
 
 
-def unbroadcast_f(target: Any, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def unbroadcast_f(target: TensorLike, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda g: unbroadcast(f(g), target)

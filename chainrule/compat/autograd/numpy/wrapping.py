@@ -4,7 +4,7 @@ NumPy asks Arrays itself in most of its functions, but not where they are elemen
 arrays. So functions look at their arguments here, also inside lists.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike; from collections.abc import Sequence
 
 import functools
 import inspect
@@ -45,7 +45,7 @@ def takes_arrays(function: AnyFunction) -> AnyFunction:
     stacks = function in (np.array, np.asarray, np.asanyarray)
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: int) -> Any:
         if args and isinstance(args[0], (Iterator, ValuesView)):  # np.stack(map(f, x))
             args = (list(args[0]), *args[1:])
         if not holds(args, Array) and not (kwargs and holds(kwargs, Array)):
@@ -60,7 +60,7 @@ def takes_arrays(function: AnyFunction) -> AnyFunction:
 _signature = functools.cache(inspect.signature)
 
 
-def _call(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
+def _call(function: AnyFunction, *args: object, **kwargs: object) -> Any:
     return function(*args, **kwargs)
 
 
@@ -74,7 +74,7 @@ def _stacked(function: AnyFunction, args: Any, kwargs: Any) -> Any:
     return bound.args, bound.kwargs
 
 
-def _as_array(x: Any) -> Any:
+def _as_array(x: Sequence[TensorLike]) -> Any:
     return Array(x) if isinstance(x, list | tuple) and holds(x, Array) else x
 
 
@@ -94,7 +94,7 @@ def wrap_namespace(old: dict[str, Any], new: dict[str, Any]) -> None:
 # -- functions that are not quite NumPy's ---------------------------------------------------------------------------------
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, **options: Any) -> Any:
+def clip(a: Array, a_min: float | None = None, a_max: float | None = None, **options: object) -> Any:
     """NumPy's. Elements that are on a bound count as outside, so their derivative is zero."""
     if type(a) is not Array or options or holds((a_min, a_max), Array):
         return takes_arrays(np.clip)(a, a_min, a_max, **options)
@@ -105,7 +105,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, **options: Any) -> Any:
 def _extremum(function: AnyFunction, ties_halved: AnyFunction) -> AnyFunction:
     """np.fmax or np.fmin. Of equal elements each gets half of the gradient."""
 
-    def call(x: Any, y: Any, **options: Any) -> Any:
+    def call(x: TensorLike, y: TensorLike, **options: object) -> Any:
         if options or not holds((x, y), Array):
             return function(x, y, **options)
         return np.where(np.isnan(x), y, np.where(np.isnan(y), x, ties_halved(x, y)))
@@ -123,7 +123,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Any:
     return np.full(shape, fill_value, dtype, **options)
 
 
-def where(condition: Any, *args: Any, **kwargs: Any) -> Any:
+def where(condition: AnyArray | bool | list[bool], *args: object, **kwargs: object) -> Any:
     """NumPy's; of Python's own numbers and lists it gives these."""
     found = takes_arrays(np.where)(condition, *[*args, *kwargs.values()])
     given = (condition, *args, *kwargs.values())
@@ -131,7 +131,7 @@ def where(condition: Any, *args: Any, **kwargs: Any) -> Any:
     return found if len(given) == 1 or any(holds(given, kind) for kind in arrays) else found.tolist()
 
 
-def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def make_diagonal(D: AnyArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> AnyArray:
     """Matrices with the given diagonals: ``np.diagonal(x, axis1=-1, axis2=-2)``, inverted."""
     if (offset, axis1, axis2) != (0, -1, -2):
         raise NotImplementedError("make_diagonal() only supports offset=0, axis1=-1, axis2=-2")
@@ -141,7 +141,7 @@ def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> An
 class _Rows:
     """``np.r_`` and ``np.c_``, whose parts may be Arrays."""
 
-    def __init__(self, plain: Any, join: AnyFunction) -> None:
+    def __init__(self, plain: object, join: AnyFunction) -> None:
         self.plain = plain
         self.join = join
 

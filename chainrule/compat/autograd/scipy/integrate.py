@@ -1,6 +1,6 @@
 """``scipy.integrate.odeint``, with the gradient of its adjoint equation."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ from chainrule.compat.autograd.tracing import make_vjp
 odeint = primitive(scipy.integrate.odeint)
 
 
-def _vjp(argnums: Any, ys: Any, arguments: Any, options: Any) -> Callable[[Any], Any]:
+def _vjp(argnums: tuple[int, ...], ys: AnyArray, arguments: Any, options: Any) -> Callable[[Any], Any]:
     """Solve y, a = ∂L/∂y and ∂L/∂args together from the last time to the first: a′ = −(∂f/∂y)ᵀ a.
 
     At each time of the result its gradient is added to a. Source: Froehlich, Loos, Hasenauer, "Scalable Inference of
@@ -27,8 +27,8 @@ def _vjp(argnums: Any, ys: Any, arguments: Any, options: Any) -> Callable[[Any],
     parameters, unflatten = flatten(args)
     n = len(y0)
 
-    def backwards(state: Any, t: Any, parameters: Any) -> Any:
-        def rate(given: Any) -> Any:
+    def backwards(state: AnyArray, t: float, parameters: AnyArray) -> AnyArray:
+        def rate(given: tuple[AnyArray, ...]) -> Any:
             y, t, parameters = given
             return func(y, t, *unflatten(parameters))
 
@@ -36,7 +36,7 @@ def _vjp(argnums: Any, ys: Any, arguments: Any, options: Any) -> Callable[[Any],
         by_y, by_t, by_parameters = pull(-state[n : 2 * n])
         return np.concatenate([dy, by_y, np.reshape(by_t, (1,)), by_parameters])
 
-    def vjp(g: Any) -> list[Any]:
+    def vjp(g: AnyArray) -> list[Any]:
         adjoint, by_parameters, by_start = g[-1], np.zeros(len(parameters)), 0.0
         by_times = []
         for i in range(len(times) - 1, 0, -1):

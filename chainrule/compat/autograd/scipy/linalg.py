@@ -1,6 +1,6 @@
 """``scipy.linalg``: the functions that have rules; the others are for plain arrays."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import inspect
 from collections.abc import Callable
@@ -26,18 +26,18 @@ globals().update(
 solve_sylvester = primitive(scipy.linalg.solve_sylvester)
 
 
-def _sylvester_vjp(argnums: Any, x: Any, args: Any, kwargs: Any) -> Callable[[Any], Any]:
+def _sylvester_vjp(argnums: tuple[int, ...], x: AnyArray, args: tuple[AnyArray, ...], kwargs: object) -> Callable[[Any], Any]:
     """The transposed equation's solution w is the gradient by q; those by a and b are −w xᵀ and −xᵀ w."""
     a, b, _ = args
 
-    def vjp(g: Any) -> list[Any]:
+    def vjp(g: AnyArray) -> list[AnyArray]:
         w = solve_sylvester(a.T, b.T, g)
         return [(-w @ x.T, -x.T @ w, w)[i] for i in argnums]
 
     return vjp
 
 
-def _sylvester_jvp(argnum: int, t: Any, x: Any, args: Any, kwargs: Any) -> Any:
+def _sylvester_jvp(argnum: int, t: AnyArray, x: AnyArray, args: tuple[AnyArray, ...], kwargs: object) -> Any:
     return solve_sylvester(args[0], args[1], (-t @ x, -x @ t, t)[argnum])
 
 
@@ -54,7 +54,7 @@ defjvp(sqrtm, lambda t, x, a: solve_sylvester(x, x, t))
 
 
 def solve_triangular(
-    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any
+    a: AnyArray, b: AnyArray, trans: object = 0, lower: bool = False, unit_diagonal: bool = False, **options: object
 ) -> Any:
     """The solution x of a x = b (``trans``: of aᵀ x = b, or aᴴ x = b), where a is triangular."""
     if not holds((a, b), Array):
@@ -75,18 +75,18 @@ def _band(lower: int, upper: int, n: int) -> tuple[Any, Any, Any]:
     return np.clip(i, 0, n - 1), j, (i >= 0) & (i < n)
 
 
-def _transposed_band(l_and_u: Any, ab: Any) -> Any:
+def _transposed_band(l_and_u: tuple[int, ...], ab: AnyArray) -> AnyArray:
     lower, upper = l_and_u
     row, i, there = _band(upper, lower, np.shape(ab)[1])
     return np.where(there, ab[upper + i - row, row], 0.0)
 
 
-def _banded_vjp(argnums: Any, x: Any, args: Any, kwargs: Any) -> Callable[[Any], Any]:
+def _banded_vjp(argnums: Any, x: AnyArray, args: Any, kwargs: object) -> Callable[[Any], Any]:
     """The transposed system's solution w is the gradient by b; that by a is −w xᵀ, on the band."""
     (lower, upper), ab, _ = args
     i, j, there = _band(lower, upper, np.shape(ab)[1])
 
-    def vjp(g: Any) -> list[Any]:
+    def vjp(g: TensorLike) -> list[Any]:
         w = solve_banded((upper, lower), _transposed_band((lower, upper), ab), g)
         products = w[i] * x[j]
         by_band = np.where(there, -(np.sum(products, axis=-1) if np.ndim(x) == 2 else products), 0.0)

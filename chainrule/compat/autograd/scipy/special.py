@@ -1,6 +1,6 @@
 """``scipy.special``: its ufuncs answer to Arrays themselves, and so do these functions."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 from typing import Any
 
@@ -25,7 +25,7 @@ polygamma = _by_type("polygamma")
 multigammaln = _by_type("multigammaln")
 
 
-def logsumexp(x: Any, axis: Any = None, b: Any = 1.0, keepdims: bool = False) -> Any:
+def logsumexp(x: AnyArray, axis: int | None = None, b: TensorLike = 1.0, keepdims: bool = False) -> Any:
     """log(sum(b exp(x)))."""
     if not holds((x, b), Array):
         return scipy.special.logsumexp(x, axis, b, keepdims)
@@ -35,9 +35,9 @@ def logsumexp(x: Any, axis: Any = None, b: Any = 1.0, keepdims: bool = False) ->
     return total + (top if keepdims else np.squeeze(top, axis))
 
 
-def log_softmax(x: Any, axis: Any = None) -> Any:
+def log_softmax(x: AnyArray, axis: int | None = None) -> Any:
     return x - logsumexp(x, axis, keepdims=True)
 
 
-def softmax(x: Any, axis: Any = None) -> Any:
+def softmax(x: AnyArray, axis: int | None = None) -> Any:
     return np.exp(log_softmax(x, axis))
