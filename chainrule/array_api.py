@@ -14,7 +14,7 @@ promotion and methods, so that ``x.size`` is a number.
 (1, tensor([2., 4., 6.]))
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, DTypeLike; from typing import SupportsIndex
 
 import functools
 import importlib.util
@@ -71,7 +71,7 @@ def _as_argument(x: Any) -> Any:
     return type(x)([_as_argument(item) for item in x]) if type(x) in (list, tuple) else x
 
 
-def _as_result(x: Any) -> Any:
+def _as_result(x: object) -> Any:
     """A result with Arrays for arrays and for NumPy's numbers."""
     if type(x) is Array:
         return x
@@ -87,7 +87,7 @@ def _on_arrays(function: AnyFunction) -> AnyFunction:
     """A function of NumPy's that takes Arrays and tensors, and gives Arrays."""
 
     @functools.wraps(function)
-    def call(*args: Any, device: Any = None, **kwargs: Any) -> Any:
+    def call(*args: Any, device: str | None = None, **kwargs: SupportsIndex) -> Any:
         check_device(device)
         prepare = _as_argument if _has_rule(function) else _as_plain
         result = _as_result(function(*map(prepare, args), **{name: prepare(x) for name, x in kwargs.items()}))
@@ -96,7 +96,7 @@ def _on_arrays(function: AnyFunction) -> AnyFunction:
     return call
 
 
-def _has_rule(function: Any) -> bool:
+def _has_rule(function: object) -> bool:
     if hasattr(function, "takes_arrays"):
         return True
     known: Any = UFUNCS if isinstance(function, np.ufunc) else FUNCTIONS
@@ -105,7 +105,7 @@ def _has_rule(function: Any) -> bool:
     return function in known
 
 
-def _as_plain(x: Any) -> Any:
+def _as_plain(x: object) -> Any:
     """An argument of a function without a rule: constants are no more than their numbers."""
     x = _as_argument(x)
     if isinstance(x, (list, tuple)):
@@ -131,7 +131,7 @@ def _extension(module: ModuleType) -> ModuleType:
 # -- making arrays -----------------------------------------------------------------------------------------------------
 
 
-def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
+def asarray(obj: object, /, *, dtype: DTypeLike = None, device: object = None, copy: bool | None = None) -> Array:
     """An Array of numbers, nested sequences, an array or a tensor.
 
     Args:
@@ -156,7 +156,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     return x if device is None else x.to_device(device)  # type: ignore[no-any-return]
 
 
-def _as_array(x: Any, dtype: Any, copy: bool | None) -> Array:
+def _as_array(x: object, dtype: DTypeLike, copy: bool | None) -> Array:
     if isinstance(x, (list, tuple)) and holds(x, Array):
         if copy is False:
             raise ValueError("arrays in a list cannot be one array without a copy")
@@ -167,7 +167,7 @@ def _as_array(x: Any, dtype: Any, copy: bool | None) -> Array:
     return array_of(wrap(array))
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: object, /, *, device: object = None, copy: bool | None = None) -> Array:
     """An Array that shares the memory of another library's array. See :func:`chainrule.from_dlpack`."""
     return array_of(dlpack.from_dlpack(x, device=device, copy=copy))
 
@@ -175,23 +175,23 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 # -- functions that the standard has otherwise than NumPy --------------------------------------------------------------
 
 
-def broadcast_arrays(*arrays: Any) -> list[Array]:
+def broadcast_arrays(*arrays: object) -> list[Array]:
     """Views of the arrays in their common shape."""
     return [asarray(x) for x in np.broadcast_arrays(*map(_as_argument, arrays))]
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
+def clip(x: AnyArray, /, min: float | None = None, max: float | None = None) -> Array:
     """The elements that lie between the bounds, and for others the bound that is next; None is no bound."""
     return asarray(np.clip(_as_argument(x), _as_argument(min), _as_argument(max)))
 
 
-def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+def sort(x: AnyArray, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """The elements in order along an axis."""
     in_order = np.sort(_as_argument(x), axis=axis)
     return asarray(np.flip(in_order, axis) if descending else in_order)
 
 
-def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """Where the elements in order along an axis come from. Equal elements stay as they were."""
     x = _as_argument(x)
     if not descending:
@@ -218,25 +218,25 @@ class __array_namespace_info__:
         """All devices."""
         return ["cpu", *[f"cuda:{number}" for number in range(gpu.count())]]
 
-    def default_dtypes(self, *, device: Any = None) -> Any:
+    def default_dtypes(self, *, device: object = None) -> Any:
         """The dtypes that numbers get where none is said, by kind."""
         check_device(device)
         return self._numpy.default_dtypes()
 
-    def dtypes(self, *, device: Any = None, kind: Any = None) -> Any:
+    def dtypes(self, *, device: str | None = None, kind: Any = None) -> Any:
         """The dtypes that there are, by name; those of a kind, or of several."""
         check_device(device)
         return self._numpy.dtypes(kind=kind)
 
 
-def finfo(type: Any, /) -> SimpleNamespace:
+def finfo(type: object, /) -> SimpleNamespace:
     """What is known of a floating-point dtype, or that of an array, in Python's numbers."""
     known = np.finfo(_dtype_of(type))
     numbers = {name: float(getattr(known, name)) for name in ("eps", "max", "min", "smallest_normal", "tiny")}
     return SimpleNamespace(bits=known.bits, dtype=known.dtype, **numbers)
 
 
-def iinfo(type: Any, /) -> Any:
+def iinfo(type: DTypeLike, /) -> Any:
     """What is known of an integer dtype, or that of an array: its ``bits``, ``min`` and ``max``."""
     return np.iinfo(_dtype_of(type))
 
@@ -247,7 +247,7 @@ def _dtype_of(x: Any) -> NumpyDType:
 
 def _frequencies(function: AnyFunction) -> Callable[..., Array]:
     @functools.wraps(function)
-    def call(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
+    def call(n: int, /, *, d: float = 1.0, dtype: DTypeLike = None, device: object = None) -> Array:
         return asarray(function(n, d), dtype=dtype, device=device)
 
     del call.__wrapped__

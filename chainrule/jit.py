@@ -1,6 +1,6 @@
 """``torch.jit``'s decorators, which leave functions and modules as they are; :func:`chainrule.compile` makes them fast."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 
 import functools
 from contextvars import ContextVar
@@ -34,7 +34,7 @@ class ScriptModule:
     """What PyTorch's scripts of modules are; nothing is one here."""
 
 
-def script(obj: T, **options: Any) -> T:
+def script(obj: T, **options: object) -> T:
     """The function or module itself: a script computes what it does.
 
     >>> import chainrule as torch
@@ -55,7 +55,7 @@ class TracerWarning(Warning):
 _TRACING: ContextVar[bool] = ContextVar("tracing", default=False)
 
 
-def trace(func: Any, example_inputs: Any = None, *, example_kwarg_inputs: Any = None, **options: Any) -> Any:
+def trace(func: Any, example_inputs: Tensor | tuple[TensorLike, ...] | None = None, *, example_kwarg_inputs: dict[str, Tensor] | None = None, **options: bool) -> Any:
     """A function that does what another does while it is traced, which it is run for once; a module as it is.
 
     Args:
@@ -71,7 +71,7 @@ def trace(func: Any, example_inputs: Any = None, *, example_kwarg_inputs: Any = 
         arguments = (example_inputs,) if isinstance(example_inputs, (Tensor, dict)) else tuple(example_inputs)
 
     @functools.wraps(func, updated=())
-    def traced(*args: Any, **kwargs: Any) -> Any:
+    def traced(*args: object, **kwargs: AnyArray) -> Any:
         token = _TRACING.set(True)
         try:
             return func(*args, **kwargs)
@@ -82,7 +82,7 @@ def trace(func: Any, example_inputs: Any = None, *, example_kwarg_inputs: Any = 
     return traced if isinstance(func, (FunctionType, MethodType)) else func
 
 
-def ignore(drop: T = None, **options: Any) -> Any:  # type: ignore[assignment]
+def ignore(drop: T = None, **options: object) -> AnyFunction:  # type: ignore[assignment]
     """The function itself; with options only, the decorator."""
     return drop if callable(drop) else lambda function: function
 

@@ -61,7 +61,7 @@ Function = AnyFunction
 _KINDS = "fciub"
 
 
-def _decorator(kind: AnyFunction, *args: Any, ufunc: Any = None, **options: Any) -> Callable[[Function], Function]:
+def _decorator(kind: AnyFunction, *args: object, ufunc: Any = None, **options: object) -> Callable[[Function], Function]:
     def declare(function: Function) -> Function:
         if not inspect.isfunction(function):
             raise TypeError(f"{kind.__name__}() decorates a function that computes the value, not {function!r}")
@@ -80,7 +80,7 @@ def _decorator(kind: AnyFunction, *args: Any, ufunc: Any = None, **options: Any)
     return declare
 
 
-def _check_ufunc(function: Function, ufunc: Any) -> None:
+def _check_ufunc(function: Function, ufunc: object) -> None:
     if not isinstance(ufunc, np.ufunc):
         raise TypeError(f"row {function.__name__}: 'ufunc' must be a NumPy ufunc, not {type(ufunc).__name__}")
     taken = UFUNCS.get(ufunc)
@@ -95,7 +95,7 @@ def _function(prim: Primitive, function: Function) -> Function:
     defaults = function.__kwdefaults__ or {}
 
     @functools.wraps(function)
-    def call(*operands: Any, **params: Any) -> Any:
+    def call(*operands: Any, **params: int) -> Any:
         if params or defaults or (len(operands) != len(prim.operands) and not prim.variadic):
             bound = signature.bind(*operands, **params)
             bound.apply_defaults()
@@ -116,7 +116,7 @@ def _function(prim: Primitive, function: Function) -> Function:
     return public
 
 
-def bind_checked(prim: Primitive, *operands: Any, **params: Any) -> Any:
+def bind_checked(prim: Primitive, *operands: object, **params: int) -> Any:
     """A row that is not elementwise, on tensors, arrays and numbers."""
     checked = [faces.operand(prim.name, i, x) for i, x in enumerate(operands)]
     for x in checked:
@@ -127,13 +127,13 @@ def bind_checked(prim: Primitive, *operands: Any, **params: Any) -> Any:
 
 def elementwise(
     *,
-    d: Any = None,
-    formula: Any = None,
-    ufunc: Any = None,
-    value: Any = None,
-    vjp: Any = None,
-    jvp: Any = None,
-    **options: Any,
+    d: AnyFunction | dict[str, AnyFunction | int | unsupported] | None = None,
+    formula: dict[str, str] | None = None,
+    ufunc: AnyFunction | None = None,
+    value: AnyFunction | None = None,
+    vjp: object = None,
+    jvp: object = None,
+    **options: object,
 ) -> Callable[[Function], Function]:
     """A function whose output element depends on the same element of each operand (after broadcasting).
 
@@ -163,12 +163,12 @@ def elementwise(
 
 def linear(
     *,
-    transpose: Any,
-    formula: Any = None,
-    value: Any = None,
-    batch: Any = each_example,
-    jvp: Any = None,
-    **options: Any,
+    transpose: dict[str, AnyFunction],
+    formula: dict[str, str] | None = None,
+    value: object = None,
+    batch: AnyFunction = each_example,
+    jvp: object = None,
+    **options: object,
 ) -> Callable[[Function], Function]:
     """A function that is linear in its differentiable operands: give the transposed maps.
 
@@ -192,13 +192,13 @@ def linear(
     )  # fmt: skip
 
 
-def contraction(subscripts: str, *, value: Any = None, **options: Any) -> Callable[[Function], Function]:
+def contraction(subscripts: str, *, value: object = None, **options: object) -> Callable[[Function], Function]:
     """A product of two operands, summed over shared subscripts, as in ``@contraction("ik,jk->ij")``: no rule is needed."""
     return _decorator(kinds.contraction, subscripts, value=value, **options)
 
 
 def opaque(
-    *, vjp: Any, jvp: Any, formula: Any = None, value: Any = None, batch: Any = each_example, **options: Any
+    *, vjp: AnyFunction | dict[str, AnyFunction], jvp: AnyFunction | dict[str, AnyFunction], formula: dict[str, str] | None = None, value: object = None, batch: AnyFunction = each_example, **options: object
 ) -> Callable[[Function], Function]:
     """A function whose rules are written by hand: VJP and JVP (or ``unsupported(why)``).
 
@@ -223,7 +223,7 @@ def opaque(
     return _decorator(kinds.opaque, vjp=vjp, jvp=jvp, formula=formula, value=value, batch=batch, **options)
 
 
-def discrete(*, value: Any = None, batch: Any = each_example, **options: Any) -> Callable[[Function], Function]:
+def discrete(*, value: object = None, batch: AnyFunction = each_example, **options: object) -> Callable[[Function], Function]:
     """A function whose results are integers or booleans, through which no gradient passes.
 
     Args:

@@ -6,7 +6,7 @@ own) or ``.safetensors`` (see ``arrays/safetensors.py``), which other libraries 
 ``requires_grad``) is written as JSON next to them.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
 
 import io
 import json
@@ -33,7 +33,7 @@ from chainrule._src.tape.tensor import Tensor
 _STRUCTURE = "__chainrule__"
 
 
-def save(obj: Any, f: Any, *, format: str | None = None) -> None:
+def save(obj: object, f: Any, *, format: str | None = None) -> None:
     """Save a dictionary of tensors, or anything made of tensors, arrays, numbers, text, dictionaries, lists and tuples.
 
     A file that exists is replaced in one step when the new one is complete. A tensor that occurs twice is written once and
@@ -63,7 +63,7 @@ def save(obj: Any, f: Any, *, format: str | None = None) -> None:
         _replace(os.path.realpath(os.fspath(f)), lambda file: write(file, arrays, metadata))
 
 
-def load(f: Any, map_location: Any = None, *, weights_only: bool = True, format: str | None = None) -> Any:
+def load(f: Any, map_location: str | None = None, *, weights_only: bool = True, format: str | None = None) -> Any:
     """What was saved in a file by ``save``, ``numpy.savez`` or any writer of safetensors. Never runs code.
 
     Files that other programs wrote come back as a dictionary from names to tensors.
@@ -106,7 +106,7 @@ def _format(f: Any, given: str | None) -> str | None:
     return suffix[1:]
 
 
-def _read(file: BinaryIO, kind: str | None, name: Any) -> Any:
+def _read(file: BinaryIO, kind: str | None, name: object) -> Any:
     if not file.seekable():
         file = io.BytesIO(file.read())
     start = file.read(9)
@@ -164,7 +164,7 @@ _UNREADABLE = (
 )  # fmt: skip
 
 
-def _read_npz(file: BinaryIO, name: Any) -> tuple[Arrays, dict[str, str]]:
+def _read_npz(file: BinaryIO, name: object) -> tuple[Arrays, dict[str, str]]:
     arrays: Arrays = {}
     try:
         size = file.seek(0, os.SEEK_END)
@@ -230,14 +230,14 @@ class _Packer:
         self.kept: list[Any] = []  # keeps the ids in ``names`` valid
         self.open: set[int] = set()
 
-    def pack(self, obj: Any) -> tuple[Arrays, dict[str, str]]:
+    def pack(self, obj: object) -> tuple[Arrays, dict[str, str]]:
         structure = self.node(obj, (), "obj")
         flat = [[name, {"tensor": name}] for name in self.arrays]
         if structure == {"dict": flat} and _STRUCTURE not in self.arrays:
             return self.arrays, {}
         return self.arrays, {_STRUCTURE: json.dumps(structure, separators=(",", ":"))}
 
-    def node(self, obj: Any, path: tuple[str, ...], where: str) -> Any:
+    def node(self, obj: object, path: tuple[str, ...], where: str) -> Any:
         if isinstance(obj, Tensor):
             entry: dict[str, Any] = {"tensor": self.name(obj, obj._array(), path)}
             return {**entry, "requires_grad": True} if obj.requires_grad else entry
@@ -261,12 +261,12 @@ class _Packer:
         self.open.discard(id(obj))
         return {"dict" if isinstance(obj, Mapping) else "list" if isinstance(obj, list) else "tuple": found}
 
-    def key(self, key: Any, where: str) -> str | int:
+    def key(self, key: int | str, where: str) -> str | int:
         if type(key) is not str and type(key) is not int:
             raise TypeError(f"save(): the keys of {where} must be text or integers, but one is {key!r}")
         return key
 
-    def name(self, obj: Any, array: NumpyArray, path: tuple[str, ...]) -> str:
+    def name(self, obj: object, array: NumpyArray, path: tuple[str, ...]) -> str:
         """The name under which the array is kept: the same again for the same object."""
         if id(obj) in self.names:
             return self.names[id(obj)]
@@ -316,13 +316,13 @@ def _build(node: Any, arrays: Arrays, made: dict[tuple[str, str], Any]) -> Any:
     return made[kind, content]
 
 
-def _key(key: Any) -> str | int:
+def _key(key: int | str) -> str | int:
     if type(key) is not str and type(key) is not int:
         raise BadFile(f"its structure has the key {key!r}")
     return key
 
 
-def _leaf(kind: str, array: NumpyArray, requires_grad: bool) -> Any:
+def _leaf(kind: str, array: NumpyArray, requires_grad: bool) -> TensorLike:
     if kind == "tensor":
         return make_tensor(array, None, requires_grad, False)
     return array[()] if kind == "scalar" else array

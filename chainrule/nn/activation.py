@@ -1,6 +1,6 @@
 """Activations, with PyTorch's names and arguments."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyFunction, DTypeLike, TensorLike
 
 from typing import Any
 
@@ -27,7 +27,7 @@ _hardsigmoid, _hardswish = unary(rows.hardsigmoid), unary(rows.hardswish)
 sigmoid, tanh = ew.sigmoid, ew.tanh
 
 
-def _applied(name: str, function: Any, input: Any, inplace: bool, **params: Any) -> Tensor:
+def _applied(name: str, function: AnyFunction, input: TensorLike, inplace: bool, **params: object) -> Tensor:
     if not inplace:
         return function(input, **params)  # type: ignore[no-any-return]
     return in_place(name + "_", function)(input, **params)  # type: ignore[no-any-return]
@@ -215,21 +215,21 @@ def _dim(name: str, dim: int | None, ndim: int) -> int:
 
 @op()
 @takes_tensors
-def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike = None) -> Tensor:
     """exp(x) / Σ exp(x) along ``dim``."""
     return reductions.softmax(input, _dim("softmax", dim, input.ndim), dtype)
 
 
 @op()
 @takes_tensors
-def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike = None) -> Tensor:
     """The softmax of −x."""
     return reductions.softmax(ew.neg(input), _dim("softmin", dim, input.ndim), dtype)
 
 
 @op()
 @takes_tensors
-def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike = None) -> Tensor:
     """The logarithm of the softmax along ``dim``, without overflow."""
     return reductions.log_softmax(input, _dim("log_softmax", dim, input.ndim), dtype)
 

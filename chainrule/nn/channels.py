@@ -14,7 +14,7 @@ from chainrule.nn.pooling import avg_pool1d
 # -- moves -----------------------------------------------------------------------------------------------------------
 
 
-def _image(function: str, input: Any) -> Any:
+def _image(function: str, input: Tensor) -> Tensor:
     x = tensor_of(function, input)
     if x.ndim < 3:
         raise RuntimeError(
@@ -23,7 +23,7 @@ def _image(function: str, input: Any) -> Any:
     return x
 
 
-def _factor(function: str, name: str, value: Any) -> int:
+def _factor(function: str, name: str, value: int) -> int:
     if not hasattr(value, "__index__"):
         raise TypeError(f"{function}(): argument '{name}' must be int, not {type(value).__name__}")
     if value <= 0:

@@ -1,6 +1,6 @@
 """Losses of scores and probabilities of classes, with PyTorch's names, arguments and reductions."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike
 
 import math
 from typing import Any
@@ -30,7 +30,7 @@ _bce_logits = binary(rows.binary_cross_entropy_with_logits)
 _REDUCE = {"reduce": True}
 
 
-def _classes(x: AnyArray, target: Any) -> Any:
+def _classes(x: AnyArray, target: Tensor) -> Tensor:
     """Check the shapes of scores (classes), (n, classes) or (n, classes, d...) and targets; returns the target."""
     if not isinstance(target, Tensor):
         target = wrap(as_array(target))
@@ -71,7 +71,7 @@ def _as_rows(x: Any) -> Any:
     return x.movedim(1, -1).reshape(-1, x.shape[1])
 
 
-def _class_weights(weight: Any, classes: int) -> Any:
+def _class_weights(weight: Any, classes: int) -> Tensor | None:
     if weight is None:
         return None
     if tuple(weight.shape) != (classes,):
@@ -87,7 +87,7 @@ def _class_weights(weight: Any, classes: int) -> Any:
     return weight if isinstance(weight, Tensor) else wrap(as_array(weight))
 
 
-def _picks(target: Any, classes: int, weight: Any, ignore_index: int, mode: str, dtype: Any) -> tuple[Any, Any]:
+def _picks(target: Tensor, classes: int, weight: Tensor | None, ignore_index: int, mode: str, dtype: DTypeLike) -> tuple[Any, Any]:
     """For each row the class to pick, and the factor of its logarithm: minus its weight, over all weights if a mean."""
     index = target.reshape(-1)
     if not (
@@ -106,13 +106,13 @@ def _picks(target: Any, classes: int, weight: Any, ignore_index: int, mode: str,
     return in_one(_index_and_coef, index, classes, given, ignore_index, mode, dtype)
 
 
-def _all_count(index: Any, classes: int, ignore_index: int) -> Any:
+def _all_count(index: Any, classes: int, ignore_index: int) -> AnyArray:
     """Whether all indices are of classes, and none is left out."""
     low, high = (index.min(), index.max()) if index.size else (0, 0)
     return np.asarray(low >= 0 and high < classes and not (low <= ignore_index <= high))
 
 
-def _index_and_coef(index: Any, classes: int, weight: Any, ignore_index: int, mode: str, dtype: Any) -> tuple[Any, Any]:
+def _index_and_coef(index: Any, classes: int, weight: AnyArray | None, ignore_index: int, mode: str, dtype: Any) -> tuple[Any, Any]:
     inside = index.size == 0 or (index.min() >= 0 and index.max() < classes)
     keep = index != ignore_index
     if not inside:
@@ -129,7 +129,7 @@ def _index_and_coef(index: Any, classes: int, weight: Any, ignore_index: int, mo
     return index, -weights / (total or 1)
 
 
-def _from_picks(row: Any, x: AnyArray, target: Any, weight: Any, ignore_index: int, mode: str) -> Tensor:
+def _from_picks(row: object, x: AnyArray, target: Tensor, weight: Tensor | None, ignore_index: int, mode: str) -> Tensor:
     classes = x.shape[1] if x.ndim > 1 else x.shape[0]
     index, coef = _picks(target, classes, weight, ignore_index, mode, x.dtype)
     loss: Tensor = bind(row, (_as_rows(x), index, coef), {"reduce": mode != "none"})
@@ -143,10 +143,10 @@ def _from_picks(row: Any, x: AnyArray, target: Any, weight: Any, ignore_index: i
 def nll_loss(
     input: Tensor,
     target: Tensor,
-    weight: Any = None,
-    size_average: Any = None,
+    weight: object = None,
+    size_average: object = None,
     ignore_index: int = -100,
-    reduce: Any = None,
+    reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
     """The negative log-likelihood −input[target], for log-probabilities (n, classes, d...) and classes (n, d...).
@@ -166,10 +166,10 @@ def nll_loss(
 def cross_entropy(
     input: Tensor,
     target: Tensor,
-    weight: Any = None,
-    size_average: Any = None,
+    weight: Tensor | None = None,
+    size_average: object = None,
     ignore_index: int = -100,
-    reduce: Any = None,
+    reduce: object = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
@@ -258,9 +258,9 @@ def _soft_cross_entropy(x: Any, target: Any, weight: Any, mode: str, label_smoot
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
-    weight: Any = None,
-    size_average: Any = None,
-    reduce: Any = None,
+    weight: object = None,
+    size_average: object = None,
+    reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
     """The mean of −y·log(x) − (1 − y)·log(1 − x), for probabilities x; logarithms are limited to −100 from below."""
@@ -284,11 +284,11 @@ def binary_cross_entropy(
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
-    weight: Any = None,
-    size_average: Any = None,
-    reduce: Any = None,
+    weight: object = None,
+    size_average: object = None,
+    reduce: object = None,
     reduction: str = "mean",
-    pos_weight: Any = None,
+    pos_weight: object = None,
 ) -> Tensor:
     """The binary cross entropy of sigmoid(input), without overflow. ``pos_weight`` multiplies the positive part."""
     mode = mode_of(reduction, size_average, reduce)
@@ -306,5 +306,5 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else ew.mul(loss, weight), mode)
 
 
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: object) -> Any:
     return bind(rows.log_sigmoid, (x,), {})

@@ -19,11 +19,11 @@ class DataParallel(Module):
         device_ids, output_device, dim: accepted.
     """
 
-    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
+    def __init__(self, module: Module, device_ids: object = None, output_device: object = None, dim: int = 0) -> None:
         super().__init__()
         self.module = module
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: object, **kwargs: Any) -> Any:
         """What the module gives."""
         return self.module(*args, **kwargs)
 
@@ -144,7 +144,7 @@ class _Parameters(Module):
     def __len__(self) -> int:
         return len(self._keys())
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: object) -> Any:
         raise RuntimeError(f"{type(self).__name__} should not be called.")
 
     def extra_repr(self) -> str:
@@ -185,7 +185,7 @@ class ParameterList(_Parameters):
         self[self._size - 1] = value
         return self
 
-    def extend(self, values: Iterable[Any]) -> ParameterList:
+    def extend(self, values: Iterable[object]) -> ParameterList:
         """Add several values at the end."""
         if isinstance(values, Tensor) or not isinstance(values, Iterable):
             kind = type(values).__name__
@@ -207,7 +207,7 @@ class ParameterList(_Parameters):
             return type(self)([*self][index])
         return getattr(self, self._name(index))
 
-    def __setitem__(self, index: int, value: Any) -> None:
+    def __setitem__(self, index: int, value: Tensor | str) -> None:
         self._put(self._name(index), value)
 
     def __iter__(self) -> Iterator[Any]:
@@ -227,7 +227,7 @@ class ParameterDict(_Parameters):
     (['slope', 'offset'], [True, True])
     """
 
-    def __init__(self, parameters: Any = None) -> None:
+    def __init__(self, parameters: object = None) -> None:
         super().__init__()
         self._names: dict[str, None] = {}
         self.update({} if parameters is None else parameters)
@@ -247,7 +247,7 @@ class ParameterDict(_Parameters):
     def __getitem__(self, key: str) -> Any:
         return getattr(self, self._known(key))
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: Tensor) -> None:
         if not isinstance(key, str):
             kind = type(key).__name__
             raise TypeError(
@@ -283,7 +283,7 @@ class ParameterDict(_Parameters):
         """The names with the parameters."""
         return [(key, self[key]) for key in self]
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: int | None = None) -> int | None:
         """The parameter of a name, or the default."""
         return getattr(self, key) if key in self._names else default
 
@@ -325,7 +325,7 @@ class ParameterDict(_Parameters):
         """Another dictionary of the same parameters."""
         return type(self)(dict(self))
 
-    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+    def fromkeys(self, keys: Iterable[str], default: object = None) -> ParameterDict:
         """A dictionary of these names."""
         return type(self)(dict.fromkeys(keys, default))
 

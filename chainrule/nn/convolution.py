@@ -20,7 +20,7 @@ from chainrule._src.tape.ties import tie
 from chainrule.nn.spatial import Ints, each_axis, tensor_argument, whole, with_examples
 
 
-def _same_dtype(function: str, x: AnyArray, weight: Any, bias: Any) -> None:
+def _same_dtype(function: str, x: AnyArray, weight: Tensor, bias: Tensor | None) -> None:
     for what, other in (("weight", weight), ("bias", bias)):
         if other is not None and other.dtype != x.dtype:
             raise RuntimeError(
@@ -38,7 +38,7 @@ def _checked(function: str, stride: Ints, padding: Ints, dilation: Ints) -> None
         raise RuntimeError(f"dilation should be greater than zero: {function} got dilation {dilation}")
 
 
-def _plus_bias(function: str, out: Any, weight: Any, bias: Any) -> Any:
+def _plus_bias(function: str, out: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if bias is None:
         return out
     channels = out.shape[1]
@@ -48,7 +48,7 @@ def _plus_bias(function: str, out: Any, weight: Any, bias: Any) -> Any:
 
 
 def _operands(
-    function: str, axes: int, input: Any, weight: Any, bias: Any, groups: Any
+    function: str, axes: int, input: Tensor, weight: Tensor, bias: Tensor | None, groups: int
 ) -> tuple[Any, Any, Any, int, bool]:
     """The operands as tensors, checked (x with a batch axis), and whether x had a batch axis."""
     x = tensor_of(function, input, "iufc")
@@ -77,8 +77,8 @@ def _operands(
     ("rand(1, 2, 5), rand(3, 2, 3)", "rand(1, 2, 4, 5), rand(3, 2, 2, 3)", "rand(1, 1, 3, 3, 3), rand(2, 1, 2, 2, 2)"),
 )
 def convolve(
-    axes: int, input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
+    axes: int, input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: object = 1, padding: object = 0,
+    dilation: object = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
     """A convolution along one axis (strictly, a correlation: the weight is not flipped).
 
@@ -137,8 +137,8 @@ def _named_padding(x: AnyArray, padding: str, kernel: Ints, stride: Ints, dilati
     ("rand(1, 2, 5), rand(2, 3, 3)", "rand(1, 2, 2, 3), rand(2, 3, 2, 2)", "rand(1, 1, 2, 2, 2), rand(1, 2, 2, 2, 2)"),
 )
 def convolve_transposed(
-    axes: int, input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+    axes: int, input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: object = 1, padding: object = 0,
+    output_padding: int = 0, groups: int = 1, dilation: object = 1,
 ) -> Tensor:  # fmt: skip
     """The transpose of :func:`conv1d` in its input: every element spreads the weight over a window.
 
@@ -182,7 +182,7 @@ def convolve_transposed(
 # -- blocks ----------------------------------------------------------------------------------------------------------
 
 
-def _block(function: str, kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> dict[str, Ints]:
+def _block(function: str, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...], padding: int, dilation: int) -> dict[str, Ints]:
     given = {"kernel": kernel_size, "stride": stride, "padding": padding, "dilation": dilation}
     params = {name: each_axis(function, name, value, 2) for name, value in given.items()}
     for name, values in params.items():
@@ -192,7 +192,7 @@ def _block(function: str, kernel_size: Any, stride: Any, padding: Any, dilation:
 
 
 @op()
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+def unfold(input: Tensor, kernel_size: int, dilation: int = 1, padding: int = 0, stride: int = 1) -> Tensor:
     """The blocks of images (n, channels, height, width) as columns: (n, channels·kernel, blocks).
 
     >>> import chainrule as cr
@@ -213,7 +213,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 @op(sample="rand(1, 8, 4), 3, 2")
 def fold(
-    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    input: Tensor, output_size: int | tuple[int, ...], kernel_size: int | tuple[int, ...], dilation: int = 1, padding: int = 0, stride: int | tuple[int, ...] = 1
 ) -> Tensor:
     """The transpose of :func:`unfold`: columns (n, channels·kernel, blocks), each added where its block was."""
     x, batch = with_examples("fold", tensor_of("fold", input), 1)

@@ -1,6 +1,6 @@
 """Random zeros: elements or whole channels dropped, and the slopes that ``rrelu`` draws."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
 
 import math
 from typing import Any
@@ -20,30 +20,30 @@ from chainrule._src.tape.ties import tie
 _LOW = -1.7580993408473766
 
 
-def _mask_shape(x: Any, channels: bool) -> tuple[int, ...]:
+def _mask_shape(x: Tensor, channels: bool) -> tuple[int, ...]:
     """The shape of one number for each element, or for each channel (axis 1) of each example."""
     if channels and x.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     return (*x.shape[:2], *(1,) * (x.ndim - 2)) if channels else tuple(x.shape)
 
 
-def _mask(x: Any, p: float, shape: tuple[int, ...]) -> Any:
+def _mask(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
     """Ones with probability 1 − p, else zeros."""
     return cast(ew.ge(random.rand(*shape, device=x.device), p), x.dtype)
 
 
-def _times(x: Any, factor: Any, inplace: bool) -> Any:
+def _times(x: Tensor, factor: TensorLike, inplace: bool) -> Tensor:
     return x.mul_(factor) if inplace else ew.mul(x, factor)
 
 
-def _drop(x: Any, p: float, training: bool, inplace: bool, channels: bool) -> Any:
+def _drop(x: Tensor, p: float, training: bool, inplace: bool, channels: bool) -> Tensor:
     _check_probability(p)
     if not training or p == 0:
         return x
     return _times(x, ew.mul(_mask(x, p, _mask_shape(x, channels)), 1 / (1 - p) if p < 1 else 0.0), inplace)
 
 
-def _drop_to_low(x: Any, p: float, training: bool, inplace: bool, channels: bool) -> Any:
+def _drop_to_low(x: Tensor, p: float, training: bool, inplace: bool, channels: bool) -> Tensor:
     _check_probability(p)
     if not training or p == 0:
         return x

@@ -27,7 +27,7 @@ __all__ = sorted(_public)
 
 
 def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def call(input: Tensor, *args: object, **kwargs: object) -> Tensor:
         return function(input, *args, **kwargs, inplace=True)
 
     call.__name__ = call.__qualname__ = function.__name__ + "_"

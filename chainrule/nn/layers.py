@@ -163,7 +163,7 @@ def embedding(
     return out  # type: ignore[no-any-return]
 
 
-def _shrink(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
+def _shrink(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) -> None:
     used = np.unique(index._array())
     found = weight.detach()._array()[used]
     norms = np.linalg.norm(found, norm_type, axis=-1, keepdims=True)
@@ -204,12 +204,12 @@ def _standardized(x: AnyArray, axes: tuple[int, ...], eps: float, name: str) -> 
     return bind(rows.standardize, (x,), {"axis": axes, "eps": eps, "name": name})
 
 
-def _affine(x: AnyArray, weight: Any, bias: Any) -> Any:
+def _affine(x: AnyArray, weight: AnyArray | None, bias: AnyArray | None) -> Any:
     x = x if weight is None else ew.mul(x, weight)
     return x if bias is None else ew.add(x, bias)
 
 
-def _trailing(name: str, x: AnyArray, normalized_shape: Any, weight: Any, bias: Any = None) -> tuple[int, ...]:
+def _trailing(name: str, x: AnyArray, normalized_shape: object, weight: Tensor | None, bias: Tensor | None = None) -> tuple[int, ...]:
     shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
     if not shape:
         raise RuntimeError(
@@ -233,7 +233,7 @@ def _trailing(name: str, x: AnyArray, normalized_shape: Any, weight: Any, bias: 
 @op("nn.functional.layer_norm layer_norm")
 @takes_tensors
 def layer_norm(
-    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
     """(x − mean) / √(variance + eps) over the last axes, of ``normalized_shape``; then times weight plus bias."""
     x = tensor_of("layer_norm", input, "f")
@@ -243,7 +243,7 @@ def layer_norm(
 
 @op("nn.functional.rms_norm rms_norm")
 @takes_tensors
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+def rms_norm(input: Tensor, normalized_shape: object, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """x / √(mean(x²) + eps) over the last axes; then times weight. ``eps`` is the dtype's by default."""
     x = tensor_of("rms_norm", input, "fc")
     axes = _trailing("rms_norm", x, normalized_shape, weight)
@@ -252,7 +252,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     return _affine(ew.mul(x, scale), weight, None)  # type: ignore[no-any-return]
 
 
-def _by_channel(t: Any, x: Any) -> Any:
+def _by_channel(t: Tensor | None, x: Tensor) -> Any:
     """One number per channel (axis 1), shaped to meet the input."""
     return None if t is None else t.reshape(1, -1, *(1,) * (x.ndim - 2))
 
@@ -361,7 +361,7 @@ def group_norm(
 
 
 @op()
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: object = None) -> Tensor:
     """Vectors along ``dim`` over their p-norm (at least ``eps``)."""
     size = ew.clamp(reductions.norm(input, p, dim, True), min=eps)
     return ew.true_divide(input, size, out=out)  # type: ignore[no-any-return]
@@ -432,7 +432,7 @@ def scaled_dot_product_attention(
     return products.matmul(weights, value)
 
 
-def _safe_softmax(scores: Any) -> Any:
+def _safe_softmax(scores: Tensor) -> Any:
     """The softmax over the last axis, with zeros where there is nothing but −∞."""
     plain = scores.detach()
     nothing = reductions.all(ew.eq(plain, -math.inf), -1, True)

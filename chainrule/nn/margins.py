@@ -25,8 +25,8 @@ def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
     margin: float = 1.0,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: object = None,
+    reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
     """The mean of the input where the target is 1, and of max(0, margin − input) where it is −1."""
@@ -42,8 +42,8 @@ def margin_ranking_loss(
     input2: Tensor,
     target: Tensor,
     margin: float = 0,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: object = None,
+    reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
     """The mean of max(0, −target·(input1 − input2) + margin): the target 1 ranks input1 higher, −1 input2."""
@@ -59,7 +59,7 @@ def margin_ranking_loss(
 
 @op()
 def soft_margin_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    input: Tensor, target: Tensor, size_average: object = None, reduce: object = None, reduction: str = "mean"
 ) -> Tensor:
     """The mean of log(1 + exp(−target·input)), for targets 1 and −1."""
     mode = mode_of(reduction, size_average, reduce)
@@ -71,8 +71,8 @@ def multilabel_soft_margin_loss(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: object = None,
+    reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
     """The binary cross entropy of sigmoid(input), as a mean over the classes in the last axis."""
@@ -90,8 +90,8 @@ def multi_margin_loss(
     p: int = 1,
     margin: float = 1.0,
     weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: object = None,
+    reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
     """The mean over the other classes of max(0, margin − input[target] + input)ᵖ.
@@ -128,7 +128,7 @@ def multi_margin_loss(
     return tie(reduced(loss if x.ndim == 2 and target.ndim else loss.squeeze(0), mode))
 
 
-def _class_count(x: Any) -> int:
+def _class_count(x: Tensor) -> int:
     """The number of classes that scores (n, classes) or (classes,) are for, or one score of one class."""
     if x.ndim > 2 or (x.ndim and not x.shape[-1]):
         raise RuntimeError(
@@ -145,7 +145,7 @@ def _in_range(function: str, index: Any, classes: int) -> None:
 
 @op(sample="rand(1, 3), tensor([[2, 0, -1]])")
 def multilabel_margin_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    input: Tensor, target: Tensor, size_average: object = None, reduce: object = None, reduction: str = "mean"
 ) -> Tensor:
     """The mean over the classes of max(0, 1 − (input[y] − input)), summed over all labels y, for all non-labels.
 
@@ -184,8 +184,8 @@ def cosine_embedding_loss(
     input2: Tensor,
     target: Tensor,
     margin: float = 0,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: object = None,
+    reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
     """The mean of 1 − cos where the target is 1, and of max(0, cos − margin) where it is −1.
@@ -234,7 +234,7 @@ def triplet_margin_with_distance_loss(
     return reduced(_triplet_loss(anchor, positive, negative, distance_function or _distance, margin, swap), mode)
 
 
-def _distance(a: Any, b: Any, p: float = 2.0, eps: float = 1e-6) -> Any:
+def _distance(a: object, b: object, p: float = 2.0, eps: float = 1e-6) -> Any:
     return reductions.norm(ew.add(ew.sub(a, b), eps), p, -1)
 
 
@@ -254,8 +254,8 @@ def triplet_margin_loss(
     p: float = 2,
     eps: float = 1e-6,
     swap: bool = False,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: object = None,
+    reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
     """The mean of max(0, d(anchor, positive) − d(anchor, negative) + margin), with d the p-norm of the difference."""

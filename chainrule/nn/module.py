@@ -58,7 +58,7 @@ class Module:
     _of_compiled: ClassVar[Any]  # what `compile` makes of a compiled one
     call_super_init = False  # whether arguments go on to the next class, for a module that is something else as well
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: int, **kwargs: int) -> None:
         if (args or kwargs) and not self.call_super_init:
             given = (
                 f"an unexpected keyword argument {next(iter(kwargs))!r}"
@@ -77,11 +77,11 @@ class Module:
         """What the module computes, which the subclass says."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: object) -> Any:
         compiled = self._compiled_call
         return self._call(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
 
-    def _call(self, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, *args: object, **kwargs: object) -> Any:
         for pre_hook in [*self._pre_hooks.values()]:
             changed = pre_hook(self, args)
             if changed is not None:
@@ -92,7 +92,7 @@ class Module:
             out = out if changed is None else changed
         return out
 
-    def compile(self, *args: Any, **kwargs: Any) -> None:
+    def compile(self, *args: object, **kwargs: object) -> None:
         """Have calls recorded and replayed from now on, with hooks; the arguments are those of :func:`chainrule.compile`.
 
         The module stays what it is: its parameters and state keep their names. Copies and pickles of it are not compiled.
@@ -130,7 +130,7 @@ class Module:
         unready = "" if "_modules" in self.__dict__ else ": call super().__init__() before anything is assigned"
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{unready}", name=name, obj=self)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, (Parameter, Module)):
             self._hold("_parameters" if isinstance(value, Parameter) else "_modules", name, value)
             return
@@ -146,7 +146,7 @@ class Module:
                 "makes a parameter; `with no_grad(): p.copy_(value)` writes new numbers into one."
             )
 
-    def _hold(self, where: str, name: str, value: Any) -> None:
+    def _hold(self, where: str, name: str, value: object) -> None:
         """Own a value under a name that means nothing else then."""
         if where not in self.__dict__:
             raise AttributeError(
@@ -408,7 +408,7 @@ class OptimizedModule(Module):
         module = self._orig_mod
         return getattr(module if hasattr(module, name) else self._compiled, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name == "_orig_mod":
             super().__setattr__(name, value)
         else:

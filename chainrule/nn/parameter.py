@@ -32,7 +32,7 @@ class Parameter(Tensor, metaclass=_Marked):
 
     __slots__ = ()
 
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Tensor:  # type: ignore[misc]
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Tensor:  # type: ignore[misc]
         if data is None:
             tensor = make_tensor(np.empty((0,), np.float32), None, False, False)
         elif isinstance(data, Tensor):

@@ -39,7 +39,7 @@ class _Windows:
     """Kernel, stride, padding and dilation along each axis, checked, and how many windows that makes."""
 
     def __init__(
-        self, function: str, x: AnyArray, axes: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
+        self, function: str, x: AnyArray, axes: int, kernel: Any, stride: Any, padding: Any, dilation: int, ceil: bool
     ) -> None:
         self.kernel = each_axis(function, "kernel_size", kernel, axes)
         empty = stride is None or (isinstance(stride, (tuple, list)) and not stride)
@@ -84,7 +84,7 @@ class _Windows:
 # -- the largest -----------------------------------------------------------------------------------------------------
 
 
-def _largest(x: Any, places: tuple[Any, ...], return_indices: bool) -> Any:
+def _largest(x: Tensor, places: tuple[AnyArray, ...], return_indices: bool) -> Tensor | tuple[Tensor, ...]:
     axes = len(places)
     flat = shaping.flatten(x, x.ndim - axes)
     where = bind(rows.window_argmax, (x.detach(),), {"places": places})
@@ -103,9 +103,9 @@ def _largest(x: Any, places: tuple[Any, ...], return_indices: bool) -> Any:
     "nn.functional.max_pool{}d max_pool{}d", ("rand(1, 2, 6), 2", "rand(1, 2, 4, 4), 2", "rand(1, 1, 4, 4, 4), 2")
 )
 def max_pool(
-    axes: int, input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    axes: int, input: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0, dilation: int = 1,
     ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor | tuple[Tensor, ...]:  # fmt: skip
     """The largest element of every window along the last axis. The first of several gets the gradient.
 
     Args:
@@ -132,7 +132,7 @@ def _bounds(size: int, count: int) -> tuple[Any, Any]:
     return i * size // count, -(-(i + 1) * size // count)
 
 
-def _output_size(function: str, x: AnyArray, output_size: Any, axes: int) -> Ints:
+def _output_size(function: str, x: AnyArray, output_size: object, axes: int) -> Ints:
     if x.ndim not in (axes + 1, axes + 2):
         raise errors.adaptive_rank(function, x, axes, isinstance(output_size, (tuple, list)) and axes > 1)
     spatial = tuple(x.shape[x.ndim - axes :])
@@ -153,7 +153,7 @@ def _output_size(function: str, x: AnyArray, output_size: Any, axes: int) -> Int
 @op_each_axes(
     "nn.functional.adaptive_max_pool{}d", ("rand(1, 2, 6), 2", "rand(1, 2, 4, 4), 2", "rand(1, 1, 4, 4, 4), 2")
 )
-def adaptive_max_pool(axes: int, input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool(axes: int, input: Tensor, output_size: int, return_indices: bool = False) -> Any:
     """The largest elements of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
     function = f"adaptive_max_pool{axes}d"
     x = tensor_of(function, input, "f")
@@ -168,7 +168,7 @@ def adaptive_max_pool(axes: int, input: Tensor, output_size: Any, return_indices
 # -- the mean --------------------------------------------------------------------------------------------------------
 
 
-def _summed(x: AnyArray, w: _Windows) -> Any:
+def _summed(x: AnyArray, w: _Windows) -> AnyArray:
     """The sum of every window: along one axis after the other, over a view of the windows."""
     axes = len(w.kernel)
     widths = []
@@ -195,7 +195,7 @@ def _sizes(w: _Windows, count_include_pad: bool) -> Any:
 
 
 def _avg_pool(
-    axes: int, input: Any, kernel: Any, stride: Any, padding: Any, ceil: bool, include: bool, divisor: Any
+    axes: int, input: Tensor, kernel: object, stride: object, padding: object, ceil: bool, include: bool, divisor: object
 ) -> Tensor:
     function = f"avg_pool{axes}d"
     x = tensor_of(function, input, "iufc")
@@ -210,7 +210,7 @@ def _avg_pool(
 
 @op("nn.functional.avg_pool1d avg_pool1d", sample="rand(1, 2, 6), 2")
 def avg_pool1d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    input: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:  # fmt: skip
     """The mean of every window along the last axis.
@@ -231,7 +231,7 @@ def avg_pool1d(
 
 @op(sample="rand(1, 2, 4, 4), 2")
 def avg_pool2d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    input: Tensor, kernel_size: object, stride: object = None, padding: object = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
     """As :func:`avg_pool1d`, over the last two axes; ``divisor_override`` divides the sums instead of their counts."""
@@ -240,14 +240,14 @@ def avg_pool2d(
 
 @op(sample="rand(1, 1, 4, 4, 4), 2")
 def avg_pool3d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    input: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
     """As :func:`avg_pool2d`, over the last three axes."""
     return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-def along_axis(x: Any, axis: int, matrix: Any) -> Any:
+def along_axis(x: AnyArray, axis: int, matrix: AnyArray) -> Tensor:
     """The product of a matrix (new, old) of numbers with the vectors along an axis (counted from the end)."""
     matrix = beside(x, as_array(matrix, x.dtype))
     if axis == -2:
@@ -265,7 +265,7 @@ def averages(size: int, count: int) -> Any:
     return inside / np.maximum(inside.sum(1, keepdims=True), 1)
 
 
-def _adaptive_avg(axes: int, input: Any, output_size: Any) -> Any:
+def _adaptive_avg(axes: int, input: Tensor, output_size: object) -> Tensor:
     function = f"adaptive_avg_pool{axes}d"
     x = tensor_of(function, input, "fc")
     counts = _output_size(function, x, output_size, axes)
@@ -278,7 +278,7 @@ def _adaptive_avg(axes: int, input: Any, output_size: Any) -> Any:
 
 
 @op("nn.functional.adaptive_avg_pool1d adaptive_avg_pool1d", sample="rand(1, 2, 6), 2")
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: int) -> Tensor:
     """The means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size.
 
     >>> import chainrule as cr
@@ -289,20 +289,20 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 
 
 @op(sample="rand(1, 2, 4, 4), 2")
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]) -> Tensor:
     """As :func:`adaptive_avg_pool1d`, over the last two axes; None keeps a size."""
     return _adaptive_avg(2, input, output_size)  # type: ignore[no-any-return]
 
 
 @op(sample="rand(1, 1, 4, 4, 4), 2")
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: object) -> Tensor:
     """As :func:`adaptive_avg_pool1d`, over the last three axes; None keeps a size."""
     return _adaptive_avg(3, input, output_size)  # type: ignore[no-any-return]
 
 
 @op_each_axes("nn.functional.lp_pool{}d", ("rand(1, 2, 6), 2, 3", "rand(1, 4, 4), 2, 2", "rand(1, 1, 2, 4, 4), 2, 2"))
 def lp_pool(
-    axes: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    axes: int, input: Tensor, norm_type: float, kernel_size: int, stride: object = None, ceil_mode: bool = False
 ) -> Tensor:
     """(Σ xᵖ)^(1/p) over every window along the last axis; for p = ±∞ the largest (or least) element.
 
@@ -329,7 +329,7 @@ def lp_pool(
     ),
 )
 def max_unpool(
-    axes: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    axes: int, input: Tensor, indices: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
     """What :func:`max_pool1d` kept, back in its places, among zeros."""

@@ -3,7 +3,7 @@
 A cell is a function of what input and state give after their affine maps; the layers and the modules of single steps share it.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike
 
 import math
 from collections.abc import Callable
@@ -100,7 +100,7 @@ class _Recurrent(Module):
                 raise RuntimeError(f"Expected hidden size {shape}, got {list(h.shape)}")
         return state
 
-    def _check_width(self, input: Any, width: int) -> None:
+    def _check_width(self, input: Tensor, width: int) -> None:
         if not isinstance(input, Tensor):
             raise TypeError(f"{type(self).__name__} takes a tensor, and no packed sequence: got {type(input).__name__}")
         if input.shape[-1] != width:
@@ -125,7 +125,7 @@ class RNNBase(_Recurrent):
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
         batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         super().__init__()
         if proj_size:
@@ -248,7 +248,7 @@ class RNNCellBase(_Recurrent):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self, input_size: int, hidden_size: int, bias: bool = True, device: object = None, dtype: DTypeLike = None
     ) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
@@ -276,8 +276,8 @@ class RNNCell(RNNCellBase):
     """One step of an :class:`RNN`: tanh(W x + b + U h + c), or relu."""
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
-        dtype: Any = None,
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: object = None,
+        dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         self.__dict__.update(nonlinearity=nonlinearity, mode=_kind_of(nonlinearity))
         super().__init__(input_size, hidden_size, bias, device, dtype)

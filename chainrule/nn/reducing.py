@@ -1,6 +1,6 @@
 """What the losses share: their reductions, and their two operands in one dtype and shape."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from chainrule._src.tape.tensor import Tensor
 ndarray = np.ndarray
 
 
-def mode_of(reduction: str, size_average: Any = None, reduce: Any = None) -> str:
+def mode_of(reduction: str, size_average: object = None, reduce: object = None) -> str:
     """What ``reduction``, or the older two arguments, ask for."""
     if size_average is not None or reduce is not None:
         average, total = size_average is None or size_average, reduce is None or reduce
@@ -29,11 +29,11 @@ def mode_of(reduction: str, size_average: Any = None, reduce: Any = None) -> str
     return reduction
 
 
-def reduced(loss: Any, mode: str) -> Tensor:
+def reduced(loss: Tensor, mode: str) -> Tensor:
     return loss if mode == "none" else reductions.mean(loss) if mode == "mean" else reductions.sum(loss)
 
 
-def times_weights(loss: Any, weight: Any, input: Any) -> Any:
+def times_weights(loss: Tensor, weight: Any, input: AnyArray) -> Tensor:
     """The loss of every element, times its weight if there are weights."""
     if weight is None:
         return loss
@@ -42,7 +42,7 @@ def times_weights(loss: Any, weight: Any, input: Any) -> Any:
     return ew.mul(loss, weight)
 
 
-def weighted(loss: Any, weight: Any, input: Any, mode: str) -> Tensor:
+def weighted(loss: Tensor, weight: object, input: Tensor, mode: str) -> Tensor:
     """The weighted loss; its mean is over the weights."""
     loss = times_weights(loss, weight, input)
     if weight is not None and mode == "mean":
@@ -50,7 +50,7 @@ def weighted(loss: Any, weight: Any, input: Any, mode: str) -> Tensor:
     return reduced(loss, mode)
 
 
-def stretched(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+def stretched(name: str, x: Tensor, y: Tensor) -> tuple[Any, Any]:
     """Both operands in the shape that they broadcast to."""
     try:
         shape = np.broadcast_shapes(tuple(x.shape), tuple(y.shape))
@@ -59,7 +59,7 @@ def stretched(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     return shaping.broadcast_to(x, shape), shaping.broadcast_to(y, shape)
 
 
-def pair(name: str, input: Any, target: Any, accepts: str = "f") -> tuple[Any, Any]:
+def pair(name: str, input: TensorLike, target: object, accepts: str = "f") -> tuple[Any, Any]:
     """Both operands in one dtype and shape, with PyTorch's warning where the shapes differed."""
     if not hasattr(target, "dtype"):
         raise errors.target_type(name, target)
@@ -74,7 +74,7 @@ def pair(name: str, input: Any, target: Any, accepts: str = "f") -> tuple[Any, A
     return x, y
 
 
-def at_least(x: Any, low: float) -> Any:
+def at_least(x: Tensor, low: float) -> Tensor:
     """The elements, limited from below; the gradient passes as if they were not."""
     plain = x.detach()
     if is_array(plain._raw) and (plain._raw >= low).all():

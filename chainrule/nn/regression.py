@@ -31,10 +31,10 @@ _MSE = rows.mse_loss
 def mse_loss(
     input: Tensor,
     target: Tensor,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: bool | None = None,
+    reduce: object = None,
     reduction: str = "mean",
-    weight: Any = None,
+    weight: object = None,
 ) -> Tensor:
     """The mean square of input − target.
 
@@ -78,10 +78,10 @@ def mse_loss(
 def l1_loss(
     input: Tensor,
     target: Tensor,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: object = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-    weight: Any = None,
+    weight: object = None,
 ) -> Tensor:
     """The mean of |input − target|."""
     x, y = pair("l1_loss", input, target, "fc")
@@ -92,8 +92,8 @@ def l1_loss(
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: object = None,
+    reduce: object = None,
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
@@ -123,8 +123,8 @@ def huber_loss(
 def kl_div(
     input: Tensor,
     target: Tensor,
-    size_average: Any = None,
-    reduce: Any = None,
+    size_average: object = None,
+    reduce: object = None,
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
@@ -151,7 +151,7 @@ def kl_div(
 @op()
 @takes_tensors
 def gaussian_nll_loss(
-    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+    input: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
     """The mean of (log(var) + (input − target)²/var) / 2, where var is at least ``eps``; ``full`` adds log(2π)/2."""
     if isinstance(var, (int, float)):
@@ -182,9 +182,9 @@ def poisson_nll_loss(
     target: Tensor,
     log_input: bool = True,
     full: bool = False,
-    size_average: Any = None,
+    size_average: object = None,
     eps: float = 1e-8,
-    reduce: Any = None,
+    reduce: object = None,
     reduction: str = "mean",
 ) -> Tensor:
     """The mean of exp(input) − target·input; without ``log_input`` of input − target·log(input + eps).

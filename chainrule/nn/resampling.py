@@ -128,8 +128,8 @@ def _positive(x: AnyArray, new: list[int]) -> list[int]:
 @op(sample="rand(1, 2, 4), 6, mode='linear'")
 def interpolate(
     input: Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
+    size: object = None,
+    scale_factor: object = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
@@ -195,7 +195,7 @@ def _deprecated(name: str) -> None:
 
 @op(sample="rand(1, 2, 4), 6")
 def upsample(
-    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+    input: Tensor, size: int | None = None, scale_factor: object = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
     """As :func:`interpolate`, which replaces it."""
     _deprecated("upsample")
@@ -203,14 +203,14 @@ def upsample(
 
 
 @op(sample="rand(1, 2, 4), 6")
-def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+def upsample_nearest(input: Tensor, size: object = None, scale_factor: object = None) -> Tensor:
     """As :func:`interpolate` with the mode "nearest", which replaces it."""
     _deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, "nearest")
 
 
 @op(sample="rand(1, 2, 3, 4), (4, 6)")
-def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+def upsample_bilinear(input: Tensor, size: object = None, scale_factor: object = None) -> Tensor:
     """As :func:`interpolate` with the mode "bilinear" and ``align_corners=True``, which replaces it."""
     _deprecated("upsample_bilinear")
     return interpolate(input, size, scale_factor, "bilinear", True)

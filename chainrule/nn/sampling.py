@@ -24,19 +24,19 @@ from chainrule.nn.layers import embedding
 # -- grid_sample -----------------------------------------------------------------------------------------------------
 
 
-def _pixels(at: Any, size: int, align: bool) -> Any:
+def _pixels(at: Tensor, size: int, align: bool) -> Tensor:
     """Coordinates from −1 to 1 as positions of pixels."""
     scale = (size - 1) / 2 if align else size / 2
     return ew.add(ew.mul(at, scale), (size - 1) / 2)
 
 
-def _limited(at: Any, low: float, high: float) -> Any:
+def _limited(at: Tensor, low: float, high: float) -> Tensor:
     """Clamped, with no gradient at the bounds and beyond."""
     inside = ew.logical_and(ew.gt(at, low), ew.lt(at, high))
     return ew.where(inside, at, ew.clamp(at.detach(), low, high))
 
 
-def _reflected(at: Any, size: int, align: bool) -> Any:
+def _reflected(at: Tensor, size: int, align: bool) -> Tensor:
     """Mirrored at the border as often as it takes."""
     low, span = (0.0, size - 1.0) if align else (-0.5, float(size))
     if span == 0:
@@ -48,7 +48,7 @@ def _reflected(at: Any, size: int, align: bool) -> Any:
     return ew.add(ew.where(odd, ew.rsub(rest, span), rest), low)
 
 
-def _kept(at: Any, size: int, mode: str, align: bool) -> Any:
+def _kept(at: Tensor, size: int, mode: str, align: bool) -> Tensor:
     if mode == "zeros":
         return at
     if mode == "reflection":
@@ -56,7 +56,7 @@ def _kept(at: Any, size: int, mode: str, align: bool) -> Any:
     return _limited(at, 0, size - 1)
 
 
-def _read(flat: Any, places: list[Any], spatial: tuple[int, ...]) -> Any:
+def _read(flat: Any, places: list[Tensor], spatial: tuple[int, ...]) -> Any:
     """The elements at integer positions, zeros outside: (n, channels, …) from (n, channels, elements)."""
     inside: Any = None
     index: Any = None
@@ -150,7 +150,7 @@ def grid_sample(
     return total  # type: ignore[no-any-return]
 
 
-def _cubic_sample(flat: Any, places: list[Any], spatial: tuple[int, ...], padding: str, align: bool) -> Any:
+def _cubic_sample(flat: object, places: list[Any], spatial: tuple[int, ...], padding: str, align: bool) -> Any:
     first = [ew.floor(at.detach()) for at in places]
     rows, columns = (_cubic_weights(ew.sub(at, low)) for at, low in zip(places, first, strict=True))
     total: Any = None
@@ -270,7 +270,7 @@ def embedding_bag(
     return ew.true_divide(total, beside(rows, counts[:, None]))  # type: ignore[no-any-return]
 
 
-def _check_rows(index: Any, weight: Any, padding_idx: int | None) -> None:
+def _check_rows(index: Tensor, weight: Tensor, padding_idx: int | None) -> None:
     if weight.ndim != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
     n = weight.shape[0]
@@ -285,7 +285,7 @@ def _check_rows(index: Any, weight: Any, padding_idx: int | None) -> None:
         )
 
 
-def _bags(name: str, input: Any, offsets: Any, include_last: bool) -> tuple[Any, Any, int]:
+def _bags(name: str, input: Tensor, offsets: Any, include_last: bool) -> tuple[Any, Any, int]:
     """All indices in one row, the bag of each, and how many bags there are."""
     index = tensor_of(name, input, "iu")
     if index.ndim == 2:
@@ -320,7 +320,7 @@ def _bags(name: str, input: Any, offsets: Any, include_last: bool) -> tuple[Any,
     return index, bag, starts.size
 
 
-def _largest_of_bags(rows: Any, bag: Any, there: Any, bags: int) -> Any:
+def _largest_of_bags(rows: Tensor, bag: AnyArray, there: AnyArray, bags: int) -> Tensor:
     """For each bag and column the first of the largest elements; zeros for a bag of nothing."""
     if not there.any():
         return shaping.broadcast_to(ew.mul(reductions.sum(rows, 0, True), 0), (bags, rows.shape[1]))

@@ -1,6 +1,6 @@
 """What convolutions, pooling and resampling share: a number for each axis, and inputs with or without a batch axis."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.tape.tensor import Tensor; from typing import SupportsIndex
 
 from typing import Any
 
@@ -27,14 +27,14 @@ def each_axis(function: str, argument: str, value: Any, axes: int) -> Ints:
     return found
 
 
-def whole(function: str, argument: str, value: Any) -> int:
+def whole(function: str, argument: str, value: SupportsIndex) -> int:
     """An argument that has to be an int."""
     if not hasattr(value, "__index__") or isinstance(value, bool):
         raise TypeError(f"{function}(): argument '{argument}' must be int, not {type(value).__name__}")
     return value.__index__()  # type: ignore[no-any-return]
 
 
-def tensor_argument(function: str, argument: str, value: Any) -> Any:
+def tensor_argument(function: str, argument: str, value: Tensor) -> Tensor:
     """An argument after the first that has to be a tensor (or an array)."""
     if not hasattr(value, "dtype"):
         raise TypeError(
@@ -43,7 +43,7 @@ def tensor_argument(function: str, argument: str, value: Any) -> Any:
     return tensor_of(function, value)
 
 
-def with_examples(function: str, x: Any, axes: int) -> tuple[Any, bool]:
+def with_examples(function: str, x: Tensor, axes: int) -> tuple[Any, bool]:
     """The input with a batch axis, and whether it had one."""
     if x.ndim == axes + 2:
         return x, True

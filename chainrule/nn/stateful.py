@@ -1,6 +1,6 @@
 """Modules with parameters. They start from numbers of PyTorch's distributions, though not from its bits."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike
 
 import math
 from typing import Any
@@ -14,7 +14,7 @@ from chainrule.nn.module import Module
 from chainrule.nn.parameter import Parameter
 
 
-def _empty(*shape: int, **factory: Any) -> Tensor:
+def _empty(*shape: int, **factory: object) -> Tensor:
     return Parameter(creation.empty(*shape, **factory))
 
 
@@ -41,7 +41,7 @@ class Linear(Module):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: DTypeLike = None
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
@@ -69,8 +69,8 @@ class _Convolution(Module):
     transposed = False
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-        groups: int, bias: bool, padding_mode: str, output_padding: Any, factory: dict[str, Any],
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: int, padding: int, dilation: int,
+        groups: int, bias: bool, padding_mode: str, output_padding: int, factory: dict[str, Any],
     ) -> None:  # fmt: skip
         super().__init__()
         if padding_mode != "zeros":
@@ -91,7 +91,7 @@ class _Convolution(Module):
         self.register_parameter("bias", _empty(out_channels, **factory) if bias else None)
         self.reset_parameters()
 
-    def _each(self, value: Any) -> tuple[int, ...]:
+    def _each(self, value: int) -> tuple[int, ...]:
         """A number for each axis."""
         return tuple(value) if isinstance(value, (tuple, list)) else (value,) * self.axes
 
@@ -109,9 +109,9 @@ class _Convolution(Module):
 
 class _Conv(_Convolution):
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
-        dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0,
+        dilation: int = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: object = None,
+        dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         factory = {"device": device, "dtype": dtype}
         super().__init__(
@@ -130,7 +130,7 @@ class _ConvTranspose(_Convolution):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
         output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
-        device: Any = None, dtype: Any = None,
+        device: object = None, dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         factory = {"device": device, "dtype": dtype}
         super().__init__(
@@ -148,13 +148,13 @@ class _ConvTranspose(_Convolution):
 class _Norm(Module):
     """A layer that normalizes, then multiplies by ``weight`` and adds ``bias``."""
 
-    def _scale_and_shift(self, shape: Any, affine: bool, bias: bool, device: Any, dtype: Any) -> None:
+    def _scale_and_shift(self, shape: int | tuple[int, ...], affine: bool, bias: bool, device: object, dtype: DTypeLike) -> None:
         ones = Parameter(creation.ones(shape, device=device, dtype=dtype)) if affine else None
         self.register_parameter("weight", ones)
         zeros = Parameter(creation.zeros(shape, device=device, dtype=dtype)) if affine and bias else None
         self.register_parameter("bias", zeros)
 
-    def _said(self, *first: Any, **options: Any) -> str:
+    def _said(self, *first: object, **options: object) -> str:
         return ", ".join([*map(str, first), *(f"{name}={value}" for name, value in options.items())])
 
 
@@ -163,7 +163,7 @@ class _BatchNorm(_Norm):
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True,
+        track_running_stats: bool = True, device: object = None, dtype: DTypeLike = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
@@ -197,8 +197,8 @@ class LayerNorm(_Norm):
     """Mean 0 and variance 1 over the last axes, of lengths ``normalized_shape``; then scaled and shifted."""
 
     def __init__(
-        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
-        device: Any = None, dtype: Any = None,
+        self, normalized_shape: int, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+        device: object = None, dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
@@ -226,8 +226,8 @@ class RMSNorm(_Norm):
     """
 
     def __init__(
-        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None,
-        dtype: Any = None,
+        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: object = None,
+        dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
@@ -253,8 +253,8 @@ class GroupNorm(_Norm):
     """Mean 0 and variance 1 over groups of channels; then each channel scaled and shifted."""
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
-        dtype: Any = None, *, bias: bool = True,
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: object = None,
+        dtype: DTypeLike = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
         if num_channels % num_groups:
@@ -284,7 +284,7 @@ class Embedding(Module):
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, device: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.num_embeddings, self.embedding_dim, self.max_norm, self.norm_type = (
@@ -305,7 +305,7 @@ class Embedding(Module):
                 self.weight[self.padding_idx] = 0.0
 
     @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Any:
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Embedding | EmbeddingBag:
         """A module with these rows, which stay as they are unless ``freeze=False``; options are the constructor's."""
         if embeddings.dim() != 2:
             raise AssertionError(f"Embeddings parameter is expected to be 2-dimensional, got {embeddings.dim()} axes")
@@ -345,7 +345,7 @@ class EmbeddingBag(Embedding):
     def __init__(
         self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
         scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
-        include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None,
+        include_last_offset: bool = False, padding_idx: int | None = None, device: object = None, dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         super().__init__(
             num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, device, dtype
@@ -373,7 +373,7 @@ class EmbeddingBag(Embedding):
 class PReLU(Module):
     """x where it is positive, and a learned slope times x elsewhere."""
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: DTypeLike = None) -> None:
         super().__init__()
         self.num_parameters = num_parameters
         self.weight = Parameter(creation.full((num_parameters,), float(init), device=device, dtype=dtype))
@@ -387,7 +387,7 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-def _of_axes(base: type[Module], name: str, doc: str, **members: Any) -> type[Module]:
+def _of_axes(base: type[Module], name: str, doc: str, **members: object) -> type[Module]:
     return type(name, (base,), {**members, "__doc__": doc, "__module__": "chainrule.nn"})
 
 
@@ -409,6 +409,6 @@ class SyncBatchNorm(_BatchNorm):
     ranks = tuple(range(2, 33))
 
     @classmethod
-    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+    def convert_sync_batchnorm(cls, module: Module, process_group: object = None) -> Module:
         """The module as it is: with one process there is nothing to exchange."""
         return module

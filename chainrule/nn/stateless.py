@@ -49,7 +49,7 @@ class _OfFunction(Module):
     _options: inspect.Signature
     _trains: bool
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__()
         bound = self._options.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -61,7 +61,7 @@ class _OfFunction(Module):
         if self.__dict__.get("stride", 0) is None:
             self.stride = self.kernel_size  # what pooling takes it for
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: object, **kwargs: Any) -> Any:
         """What the function gives."""
         options = {name: getattr(self, name) for name in self._options.parameters}
         if self._trains:
@@ -110,7 +110,7 @@ def _shown(module: Module, *names: str) -> str:
 class Identity(Module):
     """What it is given, whatever arguments it was made with."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__()
 
     def forward(self, input: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from chainrule.nn import functional as F
 _REDUCTIONS = ("none", "mean", "sum")
 
 
-def _name_of(reduction: Any) -> Any:
+def _name_of(reduction: object) -> Any:
     """The name of a reduction that is a number; what is none is refused further down."""
     return _REDUCTIONS[reduction] if isinstance(reduction, int) and 0 <= reduction < 3 else reduction
 
@@ -45,7 +45,7 @@ def instance_norm(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Any = None, pos_weight: Any = None, reduction: Any = 0
+    input: Tensor, target: Tensor, weight: object = None, pos_weight: object = None, reduction: int = 0
 ) -> Tensor:
     """As :func:`nn.functional.binary_cross_entropy_with_logits`."""
     return classification.binary_cross_entropy_with_logits(
@@ -53,30 +53,30 @@ def binary_cross_entropy_with_logits(
     )
 
 
-def kl_div(input: Tensor, target: Tensor, reduction: Any = 0, *, log_target: bool = False) -> Tensor:
+def kl_div(input: Tensor, target: Tensor, reduction: object = 0, *, log_target: bool = False) -> Tensor:
     """As :func:`nn.functional.kl_div`, without ``"batchmean"``."""
     return regression.kl_div(input, target, reduction=_name_of(reduction), log_target=log_target)
 
 
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: Any) -> Tensor:
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: object) -> Tensor:
     """As :func:`nn.functional.poisson_nll_loss`."""
     return regression.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_name_of(reduction))
 
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: Any = 0) -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Tensor:
     """As :func:`nn.functional.hinge_embedding_loss`."""
     return margins.hinge_embedding_loss(input, target, margin, reduction=_name_of(reduction))
 
 
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: Any = 0
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
     """As :func:`nn.functional.margin_ranking_loss`."""
     return margins.margin_ranking_loss(input1, input2, target, margin, reduction=_name_of(reduction))
 
 
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: Any = 0
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: object = 0
 ) -> Tensor:
     """As :func:`nn.functional.cosine_embedding_loss`."""
     return margins.cosine_embedding_loss(input1, input2, target, margin, reduction=_name_of(reduction))
@@ -84,20 +84,20 @@ def cosine_embedding_loss(
 
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
-    swap: bool = False, reduction: Any = 0,
+    swap: bool = False, reduction: object = 0,
 ) -> Tensor:  # fmt: skip
     """As :func:`nn.functional.triplet_margin_loss`."""
     return margins.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_name_of(reduction))
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(input: Tensor, output_size: object) -> tuple[Tensor, Tensor]:
     """As :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
     return F.adaptive_max_pool1d(input, output_size, return_indices=True)  # type: ignore[no-any-return]
 
 
 def convolution(
-    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int,
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: object, padding: object, dilation: object, transposed: bool,
+    output_padding: object, groups: int,
 ) -> Tensor:  # fmt: skip
     """As ``conv1d`` to ``conv3d`` of :mod:`nn.functional`, or ``conv_transpose1d`` to ``3d``, by the axes of ``weight``."""
     axes = weight.dim() - 2

@@ -27,7 +27,7 @@ class Adagrad(Optimizer):
     """
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+        self, params: Iterable[object], lr: float = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
         initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *, maximize: bool = False,
         differentiable: bool = False, fused: bool | None = None,
     ) -> None:  # fmt: skip
@@ -44,7 +44,7 @@ class Adagrad(Optimizer):
         state["step"] = creation.tensor(0.0)
         state["sum"] = creation.full_like(p, complex(start, start) if p.is_complex() else start)
 
-    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
         """One step of one parameter."""
         if not state:
             self._begin(p, state)
@@ -56,7 +56,7 @@ class Adagrad(Optimizer):
         p.sub_(grad / squares.sqrt().add_(group["eps"]) * lr)
 
 
-def _decayed(step: float, lr: Any, decay: float) -> tuple[Any, ...]:
+def _decayed(step: float, lr: float, decay: float) -> tuple[float, ...]:
     return (lr / (1 + (step - 1) * decay),)
 
 
@@ -75,7 +75,7 @@ class Adadelta(Optimizer):
     """
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
+        self, params: Iterable[object], lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
         foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         check_options(lr, weight_decay, differentiable, **{"epsilon value": eps})
@@ -84,7 +84,7 @@ class Adadelta(Optimizer):
         options = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, options)
 
-    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
         """One step of one parameter."""
         count(state, p, "square_avg", "acc_delta")
         grad = penalized(grad, p, group)

@@ -1,6 +1,6 @@
 """Adam: steps in proportion to the mean of the gradients over the root of the mean of their squares."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
 
 from collections.abc import Iterable
 from typing import Any
@@ -49,7 +49,7 @@ class Adam(Optimizer):
     """
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        self, params: Iterable[object], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
         capturable: bool = False, differentiable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False,
     ) -> None:  # fmt: skip
@@ -58,7 +58,7 @@ class Adam(Optimizer):
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
         super().__init__(params, {**options, "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay})
 
-    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
         """One step of one parameter."""
         count(state, p, "exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"])
         beta1, beta2, weight_decay = first_beta(group), part(group, "betas", 1), group["weight_decay"]
@@ -77,7 +77,7 @@ class Adam(Optimizer):
         as_real(p).sub_(mean / denominator * rate)
 
 
-def _factors(step: float, lr: Any, beta1: float, beta2: float, weight_decay: float) -> tuple[Any, ...]:
+def _factors(step: float, lr: TensorLike, beta1: float, beta2: float, weight_decay: float) -> tuple[TensorLike, ...]:
     """How much of w is kept, what the root of the squares is divided by, and what the mean is multiplied with."""
     return 1 - lr * weight_decay, (1 - beta2**step) ** 0.5, lr / (1 - beta1**step)
 

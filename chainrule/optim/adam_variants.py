@@ -38,7 +38,7 @@ class Adamax(Optimizer):
     """
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        self, params: Iterable[Tensor], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
     ) -> None:  # fmt: skip
@@ -47,7 +47,7 @@ class Adamax(Optimizer):
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, options)
 
-    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
         """One step of one parameter."""
         count(state, p, "exp_avg", "exp_inf")
         grad = penalized(grad, p, group)
@@ -59,7 +59,7 @@ class Adamax(Optimizer):
         as_real(p).sub_(mean / largest * rate)
 
 
-def _rate(step: float, lr: Any, beta1: float) -> tuple[Any, ...]:
+def _rate(step: float, lr: float, beta1: float) -> tuple[float, ...]:
     return (lr / (1 - beta1**step),)
 
 
@@ -71,7 +71,7 @@ class _OfMoments(Optimizer):
     """A variant that keeps Adam's two means."""
 
     def _means(
-        self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]
+        self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The parameter, its gradient and both means after this step; complex numbers as pairs of real ones."""
         count(state, p, "exp_avg", "exp_avg_sq")
@@ -103,7 +103,7 @@ class NAdam(_OfMoments):
     """
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        self, params: Iterable[object], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
         foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
@@ -115,7 +115,7 @@ class NAdam(_OfMoments):
         more = {"momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay}
         super().__init__(params, {**options, **more})
 
-    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
         """One step of one parameter."""
         if not state:
             state["mu_product"] = creation.tensor(1.0)
@@ -133,7 +133,7 @@ def _momentum(step: float, beta1: float, beta2: float, decay: float) -> tuple[fl
     return (beta1 * (1 - 0.5 * 0.96 ** (step * decay)),)
 
 
-def _rates(product: float, step: float, lr: Any, beta1: float, beta2: float, decay: float) -> tuple[Any, ...]:
+def _rates(product: float, step: float, lr: float, beta1: float, beta2: float, decay: float) -> tuple[float, ...]:
     """What the mean of squares is divided by, and what the gradient and the mean are multiplied with."""
     (mu,), (following,) = (_momentum(t, beta1, beta2, decay) for t in (step, step + 1))
     return 1 - beta2**step, lr * (1 - mu) / (1 - product), lr * following / (1 - product * following)
@@ -155,7 +155,7 @@ class RAdam(_OfMoments):
     """
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        self, params: Iterable[Tensor], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
         maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
@@ -164,7 +164,7 @@ class RAdam(_OfMoments):
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, {**options, "decoupled_weight_decay": decoupled_weight_decay})
 
-    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
         """One step of one parameter."""
         p, _, mean, squares = self._means(p, grad, group, state)
         bias, root, reliable, rectified = numbers(

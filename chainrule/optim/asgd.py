@@ -27,7 +27,7 @@ class ASGD(Optimizer):
     """
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
+        self, params: Iterable[object], lr: float = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
         weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
     ) -> None:  # fmt: skip
@@ -35,7 +35,7 @@ class ASGD(Optimizer):
         options = {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay}
         super().__init__(params, {**options, "maximize": maximize})
 
-    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
         """One step of one parameter."""
         if not state:
             first = {"step": 0.0, "eta": float(group["lr"]), "mu": 1.0}
@@ -55,7 +55,7 @@ class ASGD(Optimizer):
         state["mu"].fill_(mu)
 
 
-def _factors(step: float, eta: float, lr: Any, shrinking: float, alpha: float, t0: float) -> tuple[Any, ...]:
+def _factors(step: float, eta: float, lr: float, shrinking: float, alpha: float, t0: float) -> tuple[float, ...]:
     """How much of w is kept, this step and the next one, and how much the average moves after this step."""
     following = lr / (1 + shrinking * lr * step) ** alpha
     return 1 - shrinking * eta, eta, following, 1 / max(1, step - t0)

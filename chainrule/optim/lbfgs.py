@@ -50,7 +50,7 @@ class LBFGS(Optimizer):
     """
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 1, max_iter: int = 20, max_eval: int | None = None,
+        self, params: Iterable[object], lr: float = 1, max_iter: int = 20, max_eval: int | None = None,
         tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:  # fmt: skip
@@ -140,7 +140,7 @@ class LBFGS(Optimizer):
         params = self.param_groups[0]["params"]
         start = [p.clone() for p in params]
 
-        def trial(t: Any) -> _Trial:
+        def trial(t: object) -> _Trial:
             self._move(t, direction)
             loss, grad = _number(compute()), self._flat_grad()
             for p, at_start in zip(params, start):
@@ -155,7 +155,7 @@ class LBFGS(Optimizer):
         grads = [creation.zeros_like(p) if p.grad is None else p.grad for p in params]
         return joining.cat([as_real(grad).reshape(-1) for grad in grads])
 
-    def _move(self, t: Any, direction: Tensor) -> None:
+    def _move(self, t: object, direction: Tensor) -> None:
         """Add ``t`` times the direction to the parameters."""
         at = 0
         for p in self.param_groups[0]["params"]:
@@ -178,7 +178,7 @@ class _LineSearch:
         self.longest = direction.abs().max()
         self.evaluations = 0
 
-    def run(self, t: Any, most: int) -> _Trial:
+    def run(self, t: object, most: int) -> _Trial:
         """The step, found with about ``most`` trials; the best one so far where that is not enough."""
         new, previous = self._try(t), self.start
         while self.evaluations <= most:
@@ -219,7 +219,7 @@ class _LineSearch:
             ends[low] = new
         return ends[low]
 
-    def _try(self, t: Any) -> _Trial:
+    def _try(self, t: object) -> _Trial:
         self.evaluations += 1
         return self.trial(t)
 

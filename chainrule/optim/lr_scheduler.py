@@ -25,23 +25,23 @@ __all__ = [
 Factors = Callable[[int], float] | Sequence[Callable[[int], float]]
 
 
-def _set_lr(group: Group, lr: Any) -> None:
+def _set_lr(group: Group, lr: float) -> None:
     if isinstance(group["lr"], Tensor):
         group["lr"].detach().fill_(float(lr))
     else:
         group["lr"] = lr
 
 
-def _copied(lr: Any) -> Any:
+def _copied(lr: float) -> float:
     return lr.detach().clone() if isinstance(lr, Tensor) else lr
 
 
-def _check_optimizer(optimizer: Any) -> None:
+def _check_optimizer(optimizer: object) -> None:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
-def _for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+def _for_groups(name: str, optimizer: Optimizer, value: object) -> list[Any]:
     """A value for each group: what was given, if that is a list."""
     count = len(optimizer.param_groups)
     values = list(value) if isinstance(value, (list, tuple)) else [value] * count
@@ -80,11 +80,11 @@ class LRScheduler:
         finally:
             del self._is_initial
 
-    def _lrs(self) -> list[Any]:
+    def _lrs(self) -> list[float]:
         """What the learning rates are now."""
         return [_copied(group["lr"]) for group in self.optimizer.param_groups]
 
-    def _times(self, factor: float) -> list[Any]:
+    def _times(self, factor: float) -> list[float]:
         """What they are now, times a factor."""
         return [lr * factor for lr in self._lrs()]
 

@@ -147,7 +147,7 @@ def first_beta(group: Group) -> Any:
     return part(group, "betas", 0) if found is None else found
 
 
-def count(state: dict[str, Any], p: Tensor, *names: str) -> None:
+def count(state: dict[str, Tensor], p: Tensor, *names: str) -> None:
     """Count a step of a parameter; the first begins its state, with zeros like the parameter by these names."""
     if "step" not in state:
         state["step"] = creation.tensor(0.0)
@@ -160,7 +160,7 @@ def penalized(grad: Tensor, p: Tensor, group: Group) -> Tensor:
     return grad.add(p, alpha=group["weight_decay"]) if group["weight_decay"] else grad
 
 
-def move(mean: Tensor, grad: Tensor, beta: Any) -> Tensor:
+def move(mean: Tensor, grad: Tensor, beta: float) -> Tensor:
     """Keep so much of a mean, and take the rest from a gradient."""
     if isinstance(beta, Tensor):
         return mean.copy_(bind(arithmetic.lerp, (mean, grad, cast(1 - beta, beside(mean))), {}))

@@ -24,7 +24,7 @@ class Rprop(Optimizer):
     """
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+        self, params: Iterable[Tensor], lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
         maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
@@ -33,7 +33,7 @@ class Rprop(Optimizer):
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize})
 
-    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
         """One step of one parameter."""
         if not state:
             lr = float(group["lr"])

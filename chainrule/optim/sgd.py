@@ -33,7 +33,7 @@ class SGD(Optimizer):
     """
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
+        self, params: Iterable[object], lr: float = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
         nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:  # fmt: skip
@@ -43,7 +43,7 @@ class SGD(Optimizer):
         options = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
         super().__init__(params, {**options, "nesterov": nesterov, "maximize": maximize})
 
-    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Tensor]) -> None:
         """One step of one parameter."""
         grad = penalized(grad, p, group)
         if nonzero(group, "momentum"):

@@ -374,7 +374,7 @@ class RegularGridInterpolator:
         values: Any,
         method: str = "linear",
         bounds_error: bool = True,
-        fill_value: object = np.nan,
+        fill_value: Any = np.nan,
     ) -> None:
         if method not in ("linear", "slinear"):
             raise NotImplementedError(f"RegularGridInterpolator(method={method!r}): 'linear' has derivatives here")

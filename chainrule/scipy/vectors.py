@@ -41,7 +41,7 @@ class Packing:
         ValueError: there are no numbers in the tree.
     """
 
-    def __init__(self, tree: object, what: str, kinds: str = "f") -> None:
+    def __init__(self, tree: Any, what: str, kinds: str = "f") -> None:
         self.what = what
         self.leaves, self.spec = tree_flatten(array_like(tree))
         self.paths = leaf_paths(self.spec)

@@ -58,7 +58,7 @@ class SparseArray:
     __array_ufunc__ = None  # so that ``array @ A`` comes here
     ndim = 2
 
-    def __init__(self, data: object, places: Places, transposed: bool = False) -> None:
+    def __init__(self, data: Any, places: Places, transposed: bool = False) -> None:
         self.data = data
         self._places = places
         self._transposed = transposed

@@ -175,7 +175,7 @@ class _Again:
         function: AnyFunction,
         args: tuple[object, ...],
         kwargs: Params,
-        context: object,
+        context: Any,
         preserve_rng_state: bool,
     ) -> None:
         self.function = function

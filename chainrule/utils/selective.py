@@ -34,7 +34,7 @@ class CheckpointPolicy(enum.Enum):
 class SelectiveCheckpointContext:
     """What a policy function gets to know: ``is_recompute``, ``op_output`` (None before it is computed)."""
 
-    def __init__(self, *, is_recompute: bool, op_output: object = None) -> None:
+    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
         self.is_recompute = is_recompute
         self.op_output = op_output
 

@@ -1,6 +1,6 @@
 """The short way into recordings that read values: from one piece of native code to the next, as what was read says."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray, TensorLike; from collections.abc import Sequence
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -52,7 +52,7 @@ class Branched:
         self._count = count
         self._numbers = numbers
 
-    def call(self, args: tuple[Any, ...]) -> Any:
+    def call(self, args: tuple[object, ...]) -> Any:
         """What the function returns; None for arguments of another kind, or where something was read for the first time."""
         arrays = arrays_of(args, self._count, self._numbers)
         values = None if arrays is None else self._tree.start(arrays, arrays)
@@ -72,17 +72,17 @@ class Branched:
             node = node.branches.get(values[node.read].tobytes())
         return None
 
-    def into(self, args: tuple[Any, ...], out: list[Any]) -> bool:
+    def into(self, args: tuple[Any, ...], out: Sequence[object]) -> bool:
         return False
 
 
-def _returned(recording: Recording, made: list[Any]) -> Any:
+def _returned(recording: Recording, made: list[NumpyArray]) -> TensorLike | tuple[TensorLike, ...]:
     """The arrays of a recording as its function returns them."""
     faces = [array[()] if x.face == "scalar" else array for x, array in zip(recording.results, made, strict=True)]
     return faces[0] if recording.spec.kind is None else tree_unflatten(faces, recording.spec)
 
 
-def branched_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]], None]) -> Branched | None:
+def branched_of(tree: Tree, args: tuple[object, ...], report: Callable[[Iterable[str]], None]) -> Branched | None:
     """The short way for calls like one with these arguments, which a tree has served; None if there is none."""
     numbers = numbers_among(args)
     if numbers is None or tree.states or tree.generators or tree.writes:

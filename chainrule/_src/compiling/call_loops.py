@@ -42,12 +42,12 @@ class CallLoops:
         self.reads = [Operand((READ, i), v.shape, v.strides, v.dtype) for i, v in enumerate(given)]
         self.writes = [Operand((WRITE, i), v.shape, v.strides, v.dtype) for i, v in enumerate(made)]
 
-    def arguments(self, args: tuple[Any, ...]) -> list[Any]:
+    def arguments(self, args: tuple[object, ...]) -> list[Any]:
         """Arguments with Operands in the place of Vars."""
         reads = iter(self.reads)
         return [next(reads) if type(x) is Var else x for x in args]
 
-    def converted(self, x: Any, dtype: NumpyDType) -> Operand:
+    def converted(self, x: object, dtype: NumpyDType) -> Operand:
         """An argument in the dtype of the loop."""
         if not isinstance(x, Operand):
             try:

@@ -1,6 +1,6 @@
 """``chainrule.compile``: what users call, and which recording a call runs."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import contextlib
 import copy
@@ -103,10 +103,10 @@ class Compiled:
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return Compiled(copy.deepcopy(self.function, memo), self.name, self.pure)
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: object = None) -> AnyFunction | Compiled:
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: TensorLike) -> Any:
         direct = self._direct
         if direct is not None and not kwargs and not SPECIAL and not STACK.levels:
             try:
@@ -145,7 +145,7 @@ class Compiled:
             self._direct = short(tree, args, reporter(self.name, tree.ignored, tree.handled))
         return self._replay(tree, values, signature, leaves, spec, arrays, again)
 
-    def _find(self, signature: Any, leaves: list[Any], arrays: list[Any]) -> tuple[Tree | None, dict[int, Any]]:
+    def _find(self, signature: object, leaves: list[Any], arrays: list[Any]) -> tuple[Tree | None, dict[int, Any]]:
         """The tree whose recordings hold for a call, and the arrays that it starts from."""
         for tree in self._trees.get(signature, ()):
             values = tree.start(leaves, arrays)
@@ -203,7 +203,7 @@ class Compiled:
     # -- recording ---------------------------------------------------------------------------------------------------
 
     def _record(
-        self, tree: Tree | None, signature: Any, leaves: Any, spec: Any, arrays: Any, again: Callable[[], Any]
+        self, tree: Tree | None, signature: Any, leaves: Any, spec: Any, arrays: object, again: Callable[[], Any]
     ) -> Any:
         """Run the function once on values that are recorded: for a new tree, or as a branch of one."""
         try:
@@ -231,7 +231,7 @@ class Compiled:
         self._warn_of_python(signature, recording)
         return _finish(recording, made, leaves, again)
 
-    def _warn_of_python(self, signature: Any, recording: Recording) -> None:
+    def _warn_of_python(self, signature: object, recording: Recording) -> None:
         """Say once that a line in a loop has a step that is not native."""
         if self._warned or not AVAILABLE:
             return
@@ -242,7 +242,7 @@ class Compiled:
                 self._warned = True
                 errors.warn_compile_by_python(self.name, errors.Where(code, lasti), name, count)
 
-    def _record_by_value(self, signature: Any, leaves: Any, spec: Any, again: Callable[[], Any]) -> Any:
+    def _record_by_value(self, signature: Any, leaves: Any, spec: object, again: Callable[[], Any]) -> Any:
         """Record a function whose numbers cannot be arrays, with what they are."""
         self._by_value.add(signature)
         signature, arrays = self._signature(leaves, spec)
@@ -254,7 +254,7 @@ class Compiled:
         return self._record(None, signature, leaves, spec, arrays, again)
 
     def _recorded(
-        self, tree: Tree | None, signature: Any, leaves: Any, spec: Any, arrays: Any
+        self, tree: Tree | None, signature: object, leaves: object, spec: object, arrays: object
     ) -> tuple[Recording, list[tuple[Any, Any]], list[Any]]:
         """A new recording, in its tree; memory that it writes, with the values; the arrays that it made. Its calls are gone."""
         with LOCK, _collector_paused():  # until they are: there is less to look through then
@@ -264,7 +264,7 @@ class Compiled:
             recording.forget()
             return recording, new, made
 
-    def _added(self, tree: Tree | None, signature: Any, leaves: Any, spec: Any, arrays: Any) -> Recording:
+    def _added(self, tree: Tree | None, signature: object, leaves: Any, spec: Any, arrays: Any) -> Recording:
         """A new recording, in its tree."""
         recording = record(self.function, leaves, spec, arrays, self.name, self.pure)
         trees = self._trees.setdefault(signature, [])
@@ -286,7 +286,7 @@ class Compiled:
             raise
         return recording
 
-    def _count_values(self, signature: Any) -> None:
+    def _count_values(self, signature: object) -> None:
         """Raise if a float that is taken by its value is another one in nearly every call."""
         general = _without_values(signature)
         if general == signature or len(self._trees[signature]):
@@ -296,7 +296,7 @@ class Compiled:
             self._eager[general] = "a number among its arguments is another one in nearly every call"
             raise Unrecordable(f"{self._eager[general]}: pass it as a tensor or an array")
 
-    def _as_it_is(self, signature: Any, reason: str, again: Callable[[], Any], where: Any = None) -> Any:
+    def _as_it_is(self, signature: object, reason: str, again: Callable[[], Any], where: object = None) -> Any:
         """Run what cannot be recorded, and do so from now on."""
         if not self._eager or len(self._trees) <= SIGNATURES:
             if where is None:
@@ -313,11 +313,11 @@ class Compiled:
     def _replay(
         self,
         tree: Tree,
-        values: dict[int, Any],
-        signature: Any,
+        values: dict[int, NumpyArray],
+        signature: object,
         leaves: Any,
-        spec: Any,
-        arrays: Any,
+        spec: object,
+        arrays: object,
         again: Callable[[], Any],
     ) -> Any:
         before = tree.generator_states()
@@ -336,7 +336,7 @@ class Compiled:
         return _finish(recording, made, leaves, again)
 
     def _record_branch(
-        self, tree: Tree, signature: Any, leaves: Any, spec: Any, arrays: Any, again: Callable[[], Any]
+        self, tree: Tree, signature: Any, leaves: Any, spec: object, arrays: Any, again: Callable[[], Any]
     ) -> Any:
         """Record what a tree has not, unless another thread has done so meanwhile."""
         if not LOCK.acquire(timeout=PATIENCE):
@@ -390,7 +390,7 @@ class Compiled:
 
     # -- other callers -----------------------------------------------------------------------------------------------
 
-    def as_low_level_callable(self, *examples: Any) -> Any:
+    def as_low_level_callable(self, *examples: object) -> Any:
         """The function as a ``scipy.LowLevelCallable``, which SciPy calls without Python in between.
 
         Arrays that the function captures are read where they are now, also when they are changed in place later.
@@ -426,7 +426,7 @@ class Compiled:
 
     # -- looking at it -----------------------------------------------------------------------------------------------
 
-    def plan(self, *args: Any, **kwargs: Any) -> PlanOfCall:
+    def plan(self, *args: AnyArray, **kwargs: object) -> PlanOfCall:
         """What is computed for such arguments, to print: one line a step, with where its result lies and your line.
 
         The function is recorded for them if it was not, which changes nothing outside of it.
@@ -476,7 +476,7 @@ class Compiled:
         return footprint(self._trees, self._direct)
 
 
-def _by_name(function: Any) -> Any:
+def _by_name(function: object) -> Any:
     """What pickle finds under a function's name; None if it finds nothing."""
     found: Any = sys.modules.get(getattr(function, "__module__", ""))
     for part in getattr(function, "__qualname__", "").split("."):
@@ -502,7 +502,7 @@ def _about_to_write(memories: list[NumpyArray]) -> None:
         wrote(memory, "compile", errors.user_line())
 
 
-def _overlap(written: set[int], values: dict[int, Any], outside: list[ndarray]) -> bool:
+def _overlap(written: set[int], values: dict[int, NumpyArray], outside: list[ndarray]) -> bool:
     """Whether what is written is memory of another array, too: the recording was made where that was not so."""
     return any(
         any([k != n and np.may_share_memory(values[n], other) for k, other in values.items()])
@@ -511,7 +511,7 @@ def _overlap(written: set[int], values: dict[int, Any], outside: list[ndarray]) 
     )
 
 
-def _finish(recording: Recording, made: list[Any], leaves: list[Any], again: Callable[[], Any]) -> Any:
+def _finish(recording: Recording, made: list[NumpyArray], leaves: list[Any], again: Callable[[], Any]) -> Any:
     """Put what a call computed in its places, and return what the function returns.
 
     Args:
@@ -529,7 +529,7 @@ def _finish(recording: Recording, made: list[Any], leaves: list[Any], again: Cal
     return tree_unflatten(results, recording.spec)
 
 
-def _faced(array: NumpyArray, face: str) -> Any:
+def _faced(array: NumpyArray, face: str) -> TensorLike:
     """An array as the function returned it: a tensor, an array, a scalar of NumPy's, or a float."""
     if face == "tensor":
         return wrap(array)
@@ -537,7 +537,7 @@ def _faced(array: NumpyArray, face: str) -> Any:
 
 
 def _record_call(
-    recording: Recording, results: list[Any], residuals: list[Any], leaves: list[Any], again: Callable[[], Any]
+    recording: Recording, results: list[Any], residuals: list[NumpyArray], leaves: list[Any], again: Callable[[], Any]
 ) -> None:
     """Put a call on the tape, whose results gradients flow through."""
     backward = recording.backward
@@ -553,7 +553,7 @@ def _record_call(
 _OF_TORCH = ("mode", "fullgraph", "dynamic", "backend", "options")
 
 
-def compile(function: Any = None, *, pure: bool = False, **options: Any) -> Any:
+def compile(function: Any = None, *, pure: bool = False, **options: object) -> Any:
     """A function that computes what ``function`` does, faster: recorded when first called, then replayed.
 
     Everything that it reads of Python's state while it is recorded is looked at again in each call: names, attributes, elements,

@@ -5,7 +5,7 @@ one node on the tape and one call of a recording. Any other body (Python branche
 around the loop) is called for each iteration, which gives the same.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyArray, TensorLike
 
 import math
 from collections.abc import Callable
@@ -40,8 +40,8 @@ Leaves = list[Any]
 
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
-    xs: Any = None,
+    init: object,
+    xs: object = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
@@ -87,7 +87,7 @@ def scan(
 
 
 def fori_loop(
-    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
+    lower: TensorLike, upper: object, body_fun: Callable[[Any, Any], Any], init_val: TensorLike, *, unroll: int | bool | None = None
 ) -> Any:
     """``val = body_fun(i, val)`` for i from ``lower`` to ``upper - 1``: a :func:`scan` that gives the last value.
 
@@ -112,7 +112,7 @@ def fori_loop(
     ).run()[0]
 
 
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: TensorLike) -> Any:
     """``val = body_fun(val)`` as long as ``cond_fun(val)``.
 
     How often is not known before, so nothing is kept for a gradient: forward mode (``jvp``) goes through it, reverse mode does not,
@@ -161,7 +161,7 @@ class _Loop:
     """
 
     def __init__(
-        self, function: Any, init: Any, xs: Any, length: Any, reverse: bool, api: str = "scan", what: str = "the carry"
+        self, function: AnyFunction, init: Any, xs: Any, length: int | None, reverse: bool, api: str = "scan", what: str = "the carry"
     ) -> None:
         self.function, self.api, self.what = function, api, what
         self.reverse = bool(reverse)
@@ -176,7 +176,7 @@ class _Loop:
         self.length = self._length(names, length)
         self.spec = tree_flatten(((init, xs), {}))[1]
 
-    def _leaf(self, x: Any, name: str) -> Any:
+    def _leaf(self, x: object, name: str) -> Any:
         if isinstance(x, (Tensor, ndarray)) or type(x) is Array:
             if type(x) is ndarray and x.dtype.kind not in "fciub":
                 raise TypeError(f"{self.api}: {name} is an array of {x.dtype}: it must be of numbers")
@@ -187,7 +187,7 @@ class _Loop:
             return np.asarray(x) if isinstance(x, np.generic) else x
         raise TypeError(f"{self.api}: {name} must be an array, a tensor or a number, got {type(x).__name__}")
 
-    def _length(self, names: list[str], length: Any) -> int:
+    def _length(self, names: list[str], length: int | None) -> int:
         found: int | None = None
         if length is not None:
             try:
@@ -212,7 +212,7 @@ class _Loop:
 
     # -- one iteration -----------------------------------------------------------------------------------------------
 
-    def iteration(self, carry: Any, x: Any) -> tuple[Any, Any]:
+    def iteration(self, carry: AnyArray | tuple[Array, ...] | dict[str, NumpyArray], x: AnyArray | tuple[Array, ...] | None) -> tuple[Any, Any]:
         """Call the body, and look at what it returns: the carry's leaves as arrays, and y."""
         result = without_objects(self.function(carry, x))
         if type(result) is not tuple or len(result) != 2:
@@ -312,7 +312,7 @@ class _Loop:
             ys.reverse()
         return tree, tree_unflatten([self._stacked(k, parts) for k, parts in enumerate(zip(*ys, strict=True))], spec)
 
-    def _stacked(self, k: int, parts: Any) -> Any:
+    def _stacked(self, k: int, parts: tuple[TensorLike, ...]) -> AnyArray:
         """The ys of all iterations, of one leaf."""
         kinds = {(tuple(np.shape(x)), _dtype(x)) for x in parts if hasattr(x, "dtype")}
         if len(kinds) > 1:
@@ -361,7 +361,7 @@ class _Loop:
         """The results of the loop as one operation."""
         operands = [_tensor(x) for x in (*self.carry, *self.xs, *body.outside)]
 
-        def again(operands: Any) -> Leaves:
+        def again(operands: list[Tensor]) -> Leaves:
             inputs = (*self.carry, *self.xs)
             leaves = [_faced_like(t, like) for t, like in zip(operands, inputs, strict=False)]
             count = len(self.carry)
@@ -406,7 +406,7 @@ class Irreversible(Function):
         return tuple([x.clone() for x in values[:count]])
 
     @staticmethod
-    def backward(ctx: Any, *gs: Any) -> Any:
+    def backward(ctx: object, *gs: Tensor) -> Any:
         raise RuntimeError(
             "while_loop: a backward pass comes to its result, and nothing is kept of its iterations, whose number is not known before. "
             "Use scan or fori_loop for a number that is known, Python's while, or forward mode (jvp, jacfwd)"
@@ -429,7 +429,7 @@ def _checkpointed(f: AnyFunction, loop: _Loop) -> tuple[Any, Any]:
             return x[:rest] if last else x[rest:].reshape((outer, inner, *x.shape[1:]))
         return x[n - rest :] if last else x[: n - rest].reshape((outer, inner, *x.shape[1:]))
 
-    def segment(carry: Any, x: Any) -> Any:
+    def segment(carry: object, x: object) -> Any:
         return scan(f, carry, x, length=inner, reverse=reverse)
 
     if loop.weak:
@@ -452,16 +452,16 @@ def _checkpointed(f: AnyFunction, loop: _Loop) -> tuple[Any, Any]:
 # -- leaves ------------------------------------------------------------------------------------------------------------
 
 
-def _tensor(x: Any) -> Tensor:
+def _tensor(x: AnyArray) -> Tensor:
     return x if isinstance(x, Tensor) else x._tensor if type(x) is Array else wrap(np.asarray(x))
 
 
-def _has_history(x: Any) -> bool:
+def _has_history(x: AnyArray) -> bool:
     tensor = x._tensor if type(x) is Array else x
     return isinstance(tensor, Tensor) and tensor._edge is not None and records()
 
 
-def _given(x: Any, outer: Any) -> Any:
+def _given(x: AnyArray, outer: Recorder | None) -> Any:
     """The array of a leaf; None if it is a value of a transformation that the loop is inside of."""
     raw = _tensor(x)._raw
     if type(raw) is Traced and outer is not None and raw.level is outer.level:
@@ -469,38 +469,38 @@ def _given(x: Any, outer: Any) -> Any:
     return raw if type(raw) is ndarray else None
 
 
-def _plain(t: Tensor) -> Any:
+def _plain(t: Tensor) -> AnyArray:
     """A result in NumPy's face: an array, if nothing else is known of it."""
     if type(t._raw) is Traced:
         t._raw.recorder.keep_array(t._raw)  # and no scalar, if it has no axes
     return t._raw if t._edge is None and type(t._raw) is ndarray else array_of(t)
 
 
-def _faced_like(x: Any, like: Any) -> Any:
+def _faced_like(x: TensorLike, like: AnyArray) -> Any:
     """An array or tensor in the face of another."""
     if isinstance(like, Tensor):
         return x if isinstance(x, Tensor) else wrap(x)
     return _plain(x) if isinstance(x, Tensor) else x
 
 
-def _cut(x: Any) -> Any:
+def _cut(x: AnyArray) -> Any:
     """A leaf without its place on the tape; a tangent stays."""
     if not _has_history(x):
         return x
     return _faced_like(wrap(_tensor(x)._raw), x)
 
 
-def _zeros(x: Any) -> Any:
+def _zeros(x: AnyArray) -> Any:
     return _faced_like(np.zeros(tuple(x.shape)[1:], _dtype(x)), x)
 
 
-def _dtype(x: Any) -> NumpyDType:
+def _dtype(x: object) -> NumpyDType:
     return (
         x._raw.dtype if isinstance(x, Tensor) else np.asarray(x).dtype if not hasattr(x, "dtype") else np.dtype(x.dtype)
     )  # type: ignore[no-any-return]
 
 
-def _as_dtype(x: Any, dtype: NumpyDType) -> Any:
+def _as_dtype(x: AnyArray, dtype: NumpyDType) -> AnyArray:
     return wrap(x._raw.astype(dtype)) if isinstance(x, Tensor) else x.astype(dtype)
 
 
@@ -518,7 +518,7 @@ def _text(spec: TreeSpec) -> str:
     return repr(spec).removeprefix("TreeSpec(")[:-1]
 
 
-def _goes_on(answer: Any) -> tuple[Any, bool]:
+def _goes_on(answer: AnyArray | bool) -> tuple[Any, bool]:
     """What a condition says: for which examples (None: there is but one), and whether it is true of any."""
     if np.shape(answer) != ():
         raise TypeError(
@@ -533,6 +533,6 @@ def _goes_on(answer: Any) -> tuple[Any, bool]:
     return answer, bool(inside.any())
 
 
-def _chosen(wanted: Any, new: Any, old: Any) -> Any:
+def _chosen(wanted: Array, new: Array, old: AnyArray) -> AnyArray:
     """The new value where the condition is true."""
     return np.where(wanted, new, old)

@@ -1,6 +1,6 @@
 """A replayed call on the tape: gradients flow through it by the recorded backward computation."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyArray; from collections.abc import Sequence
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ class Replay:
     """
 
     def __init__(
-        self, recording: Recording, results: list[Any], residuals: list[Any], again: Callable[[], Any]
+        self, recording: Recording, results: Sequence[object], residuals: list[NumpyArray], again: Callable[[], Any]
     ) -> None:
         self.recording = recording
         self.results = results
@@ -47,7 +47,7 @@ class Replay:
         """Those that gradients flow to."""
         return tuple([leaf.tensor(leaves) for leaf in self.backward.leaves])
 
-    def gradients(self, cotangents: list[Any], residuals: list[Any]) -> list[Any]:
+    def gradients(self, cotangents: list[NumpyArray], residuals: list[NumpyArray]) -> list[Any]:
         """What arrives at the tensors."""
         backward = self.backward
         with LOCK:
@@ -57,7 +57,7 @@ class Replay:
         found = iter(backward.plan.run([_laid_out(array, value.strides) for array, value in given]))
         return [None if var is None else next(found) for var in backward.grads]
 
-    def same_in_order(self, cotangents: list[Any]) -> bool:
+    def same_in_order(self, cotangents: list[NumpyArray]) -> bool:
         """Whether gradients have the bits of eager's if cotangents are brought to C order, in which they were recorded."""
         recording = self.recording
         if all([g.flags.c_contiguous for g in cotangents]) or recording.drawn or recording.effects or recording.writes:
@@ -65,13 +65,13 @@ class Replay:
         return all(map(_is_repeated, cotangents)) and self.backward.takes_repeated
 
 
-def _laid_out(array: Any, strides: Shape) -> Any:
+def _laid_out(array: NumpyArray, strides: Shape) -> NumpyArray:
     """An array with these strides."""
     fits = all([n < 2 or a == b for n, a, b in zip(array.shape, array.strides, strides, strict=True)])
     return array if fits and array.flags.aligned else with_strides(array, strides)
 
 
-def _is_repeated(array: Any) -> bool:
+def _is_repeated(array: NumpyArray) -> bool:
     """Whether an array is one in C order, broadcast: what the gradient of a sum is."""
     part = array[tuple([slice(None) if stride else slice(1) for stride in array.strides])]
     return bool(part.flags.c_contiguous)
@@ -97,7 +97,7 @@ def start_of(x: Tensor) -> Tensor:
 
 
 @contextmanager
-def starting_at(tensors: list[Any], starts: list[Tensor]) -> Iterator[None]:
+def starting_at(tensors: list[AnyArray] | tuple[Tensor, ...], starts: list[Tensor]) -> Iterator[None]:
     """Within the block tensors from outside are on the tape where these are."""
     before = [(x, x._edge) for x in tensors if isinstance(x, Tensor)]
     try:

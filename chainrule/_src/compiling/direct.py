@@ -3,7 +3,7 @@
 That code looks itself at what the arrays are like, so such a call has no signature, and takes nothing apart.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -53,7 +53,7 @@ class Direct:
         scalars: list[int],
         count: int,
         numbers: list[tuple[int, type]],
-        others: list[Any],
+        others: list[Captured],
         entry: tuple[Any, Any],
         references: References,
         may_fail: bool,
@@ -71,7 +71,7 @@ class Direct:
         self._references = references
         self._may_fail = may_fail
 
-    def call(self, args: tuple[Any, ...]) -> Any:
+    def call(self, args: tuple[object, ...]) -> Any:
         """What the function returns; None for arguments that are no arrays, or of another layout."""
         arrays = self._arrays(args)
         made = None if arrays is None else self._code(arrays, self._reporting)
@@ -83,14 +83,14 @@ class Direct:
             return made[0]
         return tuple(made) if self._tuple else tree_unflatten(made, self.spec)
 
-    def into(self, args: tuple[Any, ...], out: list[Any]) -> bool:
+    def into(self, args: tuple[object, ...], out: list[NumpyArray]) -> bool:
         """Have the results written into arrays; False for arguments, or arrays, of another layout."""
         arrays = None if self._may_fail else self._arrays(args)
         if arrays is None or any(type(x) is ndarray and np.may_share_memory(x, y) for x in arrays for y in out):
             return False  # a result may be written before all arguments are read
         return bool(self._code.run_into(arrays, out, self._reporting))
 
-    def _arrays(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def _arrays(self, args: tuple[object, ...]) -> tuple[Any, ...] | None:
         """What the native code is called with."""
         arrays = arrays_of(args, self._count, self._numbers)
         if arrays is None or not self._references.hold():
@@ -100,14 +100,14 @@ class Direct:
         return (*arrays, *[source.array(arrays, arrays) for source in self._others])
 
 
-def numbers_among(args: tuple[Any, ...]) -> list[tuple[int, type]] | None:
+def numbers_among(args: tuple[object, ...]) -> list[tuple[int, type]] | None:
     """Which arguments are numbers, and their types; None if there are others than arrays and numbers."""
     if not all([type(x) in (ndarray, float, np.float64) for x in args]):
         return None
     return [(i, type(x)) for i, x in enumerate(args) if type(x) is not ndarray]
 
 
-def arrays_of(args: tuple[Any, ...], count: int, numbers: list[tuple[int, type]]) -> tuple[Any, ...] | None:
+def arrays_of(args: tuple[object, ...], count: int, numbers: list[tuple[int, type]]) -> tuple[Any, ...] | None:
     """Arguments with arrays in the place of numbers; None if there are others than those that were served."""
     if len(args) != count:
         return None
@@ -121,7 +121,7 @@ def arrays_of(args: tuple[Any, ...], count: int, numbers: list[tuple[int, type]]
     return tuple(arrays)
 
 
-def direct_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]], None]) -> Direct | None:
+def direct_of(tree: Tree, args: tuple[object, ...], report: Callable[[Iterable[str]], None]) -> Direct | None:
     """The short way for calls like one with these arguments, which a tree has served; None if there is none."""
     segment = tree.root
     recording = segment.recording
@@ -162,5 +162,5 @@ def only_computes(recording: Recording) -> bool:
     return not others and all([result.face in ("array", "scalar") for result in recording.results])
 
 
-def _in_order(sources: list[Any]) -> bool:
+def _in_order(sources: list[Argument]) -> bool:
     return all([type(source) is Argument and source.at == i for i, source in enumerate(sources)])

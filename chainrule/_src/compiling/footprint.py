@@ -25,7 +25,7 @@ _OTHERS = (
 )  # fmt: skip
 
 
-def footprint(*things: Any) -> int:
+def footprint(*things: object) -> int:
     """Bytes of all that some objects lead to: other objects, arrays, code and arenas of the native part."""
     total = 0
     seen: set[int] = set()

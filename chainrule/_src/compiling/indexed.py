@@ -4,7 +4,7 @@ Positions are operands like others: whether they are within bounds is looked at 
 says which position was none.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
 
 import math
 import operator
@@ -81,7 +81,7 @@ def region(loops: CallLoops, x: Operand, index: tuple[Any, ...]) -> IndexedRegio
     return IndexedRegion(offset, shape, strides, positions, tuple(lengths), tuple(steps))
 
 
-def _for_every_axis(loops: CallLoops, index: tuple[Any, ...], ndim: int) -> list[Any]:
+def _for_every_axis(loops: CallLoops, index: tuple[object, ...], ndim: int) -> list[Any]:
     """An index that names every axis, with Operands in the place of arrays."""
     items: list[Any] = []
     for item in index:
@@ -108,7 +108,7 @@ def _is_plain(item: slice) -> bool:
     return all([part is None or type(part) is int for part in (item.start, item.stop, item.step)])
 
 
-def _positions(loops: CallLoops, item: Any) -> Operand:
+def _positions(loops: CallLoops, item: NumpyArray | Operand) -> Operand:
     """An array of positions as an operand."""
     if item.dtype.kind not in "iu" or (item.dtype.kind == "u" and item.dtype.itemsize == INTEGER.itemsize):
         raise Unlowered
@@ -157,7 +157,7 @@ def _run(
     )
 
 
-def read(loops: CallLoops, x: Operand, index: tuple[Any, ...], out: Operand) -> None:
+def read(loops: CallLoops, x: Operand, index: tuple[object, ...], out: Operand) -> None:
     """``x[index]``."""
     of = region(loops, x, index)
     if not of.positions or of.shape != out.layout.shape or x.dtype != out.dtype:
@@ -165,7 +165,7 @@ def read(loops: CallLoops, x: Operand, index: tuple[Any, ...], out: Operand) -> 
     _run(loops, f"elements{out.dtype.itemsize}", of, x, out, True, False)
 
 
-def write(loops: CallLoops, out: Operand, index: tuple[Any, ...], values: Operand, accumulate: bool) -> None:
+def write(loops: CallLoops, out: Operand, index: tuple[object, ...], values: Operand, accumulate: bool) -> None:
     """``out[index] = values``, or ``np.add.at(out, index, values)``."""
     of = region(loops, out, index)
     if values.dtype != out.dtype or np.broadcast_shapes(of.shape, values.layout.shape) != of.shape:
@@ -211,7 +211,7 @@ def element_of(loops: CallLoops, call: TracedCall) -> None:
     read(loops, x, tuple([next(reads) if type(item) is Var else item for item in items]), loops.writes[0])
 
 
-def taken_along(loops: CallLoops, x: Operand, positions: Operand, axis: Any, out: Operand) -> None:
+def taken_along(loops: CallLoops, x: Operand, positions: Operand, axis: int | None, out: Operand) -> None:
     if axis is None:
         x, axis = in_one_line(x), 0
     if type(axis) is not int:
@@ -269,19 +269,19 @@ def take_add(loops: CallLoops, axis: int, length: int) -> None:
     write(loops, out, (*[slice(None)] * (axis % len(out.layout.shape)), positions), values, True)
 
 
-def add_at(loops: CallLoops, shape: Shape, index: tuple[Any, ...]) -> None:
+def add_at(loops: CallLoops, shape: Shape, index: tuple[NumpyArray | slice, ...]) -> None:
     """Zeros with values added at an index."""
     (values,), (out,) = loops.reads, loops.writes
     _zeros(loops, out)
     write(loops, out, index, values, True)
 
 
-def index_of(loops: CallLoops, index: tuple[Any, ...], order: str = "C") -> None:
+def index_of(loops: CallLoops, index: tuple[object, ...], order: str = "C") -> None:
     """``x[index]``, which lies in memory as it was recorded, whatever the order."""
     read(loops, loops.reads[0], index, loops.writes[0])
 
 
-def put(loops: CallLoops, index: tuple[Any, ...], accumulate: bool) -> None:
+def put(loops: CallLoops, index: tuple[object, ...], accumulate: bool) -> None:
     """A copy of an array with values written, or added, at an index."""
     (x, values), (out,) = loops.reads, loops.writes
     loops.copy(x, out)
@@ -307,7 +307,7 @@ def written(loops: CallLoops, call: Rebuilt) -> None:
     write(loops, in_one_line(out), index, values, False)
 
 
-def _operand(loops: CallLoops, x: Any) -> Operand:
+def _operand(loops: CallLoops, x: float | Place) -> Operand:
     if type(x) is not Place:
         raise Unlowered
     return loops.reads[x.at]

@@ -48,7 +48,7 @@ class Same:
         return id(self.content)
 
 
-def key_of(x: Any) -> Any:
+def key_of(x: object) -> Any:
     """What is equal for two objects if they are of one type and value, or are one object.
 
     Raises:

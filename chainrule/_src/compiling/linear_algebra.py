@@ -59,7 +59,7 @@ def _memory(loops: CallLoops, shape: tuple[int, ...], dtype: NumpyDType) -> Oper
     return Operand(loops.template.temporary(size(shape) * dtype.itemsize), shape, strides, dtype)
 
 
-def _arguments(loops: CallLoops, call: TracedCall, count: int, options: Params) -> dict[str, Any]:
+def _arguments(loops: CallLoops, call: TracedCall, count: int, options: Params) -> dict[str, bool | str]:
     """The options of a call whose first ``count`` arguments are its only arrays."""
     given = options | dict(zip(options, call.args[count:], strict=False)) | call.kwargs
     if len(loops.reads) != count or len(given) != len(options) or len(call.args) > count + len(options):

@@ -7,7 +7,7 @@ for each value that the way back needs, with all iterations of it. The way back 
 Within ``compile`` these operations are what is recorded, so that a recording has the body once, whatever the number of iterations.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyArray
 
 import weakref
 from typing import Any
@@ -54,7 +54,7 @@ class BodyRecorder(Recorder):
         super().__exit__(*exc)
         LOCAL.recorder = self.outer
 
-    def bring_all(self, operands: Any) -> None:
+    def bring_all(self, operands: tuple[AnyArray, ...] | list[Tensor]) -> None:
         for x in operands:
             if isinstance(x, Tensor):
                 self.bring(x)
@@ -73,7 +73,7 @@ class BodyRecorder(Recorder):
         tensor._raw = Traced(var, self.level)
         tensor._edge = entry.here = self.start(tensor)
 
-    def held(self, tensor: Tensor, data: Any) -> Any:
+    def held(self, tensor: Tensor, data: AnyArray) -> Any:
         base = tensor if tensor._view is None else tensor._view.base
         cell = self.cells.get(id(base))
         own = getattr(base._raw, "level", None) is self.level
@@ -164,7 +164,7 @@ class Body:
         """How many arrays a loop gives beside its results."""
         return len(self._begun) + len(self._kept)
 
-    def run(self, operands: tuple[Any, ...], length: int, reverse: bool) -> tuple[Any, ...]:
+    def run(self, operands: tuple[object, ...], length: int, reverse: bool) -> tuple[Any, ...]:
         """The whole loop, on arrays: what is carried to the end, the ys, and what is kept of all iterations."""
         carried, mapped = self.carried, self._mapped
         first = carried + mapped
@@ -278,13 +278,13 @@ def _laid_out(array: Any, strides: Shape) -> Any:
 
 
 @discrete(listed=False, batch=each_example, outputs=("results", "kept"))
-def iterated(*operands: Any, body: Body, length: int, reverse: bool) -> Any:
+def iterated(*operands: object, body: Body, length: int, reverse: bool) -> Any:
     """All iterations of a loop."""
     return body.run(operands, length, reverse)
 
 
 @discrete(listed=False, batch=each_example, outputs=("first", "others"))
-def pulled_back(*given: Any, body: Body, present: tuple[bool, ...], length: int, reverse: bool) -> Any:
+def pulled_back(*given: object, body: Body, present: tuple[bool, ...], length: int, reverse: bool) -> tuple[NumpyArray, ...]:
     """The gradients of a loop's operands."""
     return body.back(given, present, length, reverse)
 
@@ -303,7 +303,7 @@ class Scan(Function):
         return made
 
     @staticmethod
-    def backward(ctx: Any, *gs: Any) -> Any:
+    def backward(ctx: Any, *gs: object) -> Any:
         body = ctx.body
         gs = gs[: body.count]
         saved = ctx.saved_tensors
@@ -334,7 +334,7 @@ class Scan(Function):
         return tuple(grads)
 
 
-def run_body(body: Body, operands: list[Tensor], length: int, reverse: bool, again: Any) -> tuple[Any, ...]:
+def run_body(body: Body, operands: list[Tensor], length: int, reverse: bool, again: AnyFunction) -> tuple[Any, ...]:
     """A loop as one operation: its results, as tensors."""
     if body.differentiable and records():
         made = Scan.apply(body, length, reverse, again, *operands)

@@ -1,6 +1,6 @@
 """Inner loops: the C functions that NumPy runs for its ufuncs, and how a call goes through its arrays with them."""
 
-from __future__ import annotations
+from __future__ import annotations; from collections.abc import Sequence
 
 import functools
 from math import lcm
@@ -144,7 +144,7 @@ class Unlowered(Exception):
 # -- the loops of ufuncs -----------------------------------------------------------------------------------------------
 
 
-def type_of(x: Any) -> Any:
+def type_of(x: object) -> Any:
     """What decides about an argument's part in type resolution: a dtype, or the type of a Python number."""
     if isinstance(x, Operand):
         return x.dtype
@@ -160,7 +160,7 @@ def type_of(x: Any) -> Any:
 _LOOPS: dict[Any, Any] = {}
 
 
-def ufunc_loop(ufunc: np.ufunc, types: list[Any]) -> tuple[tuple[NumpyDType, ...], tuple[int, int]]:
+def ufunc_loop(ufunc: np.ufunc, types: Sequence[object]) -> tuple[tuple[NumpyDType, ...], tuple[int, int]]:
     """The dtypes that a ufunc computes in, and the address of that loop."""
     key = (ufunc, *types)
     known = _LOOPS.get(key)

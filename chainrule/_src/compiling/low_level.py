@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DOUBLE = np.dtype(np.float64)
 
 
-def arguments_of(name: str, examples: tuple[Any, ...]) -> tuple[NumpyArray, ...]:
+def arguments_of(name: str, examples: tuple[object, ...]) -> tuple[NumpyArray, ...]:
     """Arrays like those that the function is to be called with: numbers, or one array of one dimension."""
     arrays = tuple([np.array(x, DOUBLE) for x in examples])
     if not arrays or not (all([x.ndim == 0 for x in arrays]) or (len(arrays) == 1 and arrays[0].ndim == 1)):

@@ -102,7 +102,7 @@ class LoopLowerer:
             return (kind, self._part(x.start, values), self._part(x.stop, values), self._part(x.step, values))
         return (kind, x)
 
-    def _function(self, function: Any) -> Any:
+    def _function(self, function: object) -> Any:
         """A function as a part of a key: of a row its parameters, too."""
         if type(function) is not RowCallable:
             return function

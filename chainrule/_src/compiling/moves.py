@@ -1,6 +1,6 @@
 """Copies, choices and arrays of one number as inner loops of our own."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
 
 import functools
 import itertools
@@ -133,7 +133,7 @@ def filled(loops: CallLoops, call: TracedCall) -> None:
     loops.copy(loops.converted(fill, out.dtype), out)
 
 
-def embedded(loops: CallLoops, shape: Shape, index: tuple[Any, ...]) -> None:
+def embedded(loops: CallLoops, shape: Shape, index: tuple[object, ...]) -> None:
     """Zeros with an array at a basic index."""
     (x,), (out,) = loops.reads, loops.writes
     loops.copy(Operand(loops.template.number(np.zeros((), out.dtype)), (), (), out.dtype), out)
@@ -147,7 +147,7 @@ def undiagonal(loops: CallLoops, offset: int, axis1: int, axis2: int, sizes: Sha
     _write(loops, x, out, lambda array: np.diagonal(array, offset, axis1, axis2))
 
 
-def put(loops: CallLoops, index: tuple[Any, ...], accumulate: bool) -> None:
+def put(loops: CallLoops, index: tuple[object, ...], accumulate: bool) -> None:
     """An array with values at an index."""
     if accumulate or not _is_basic(index):
         indexed.put(loops, index, accumulate)
@@ -178,20 +178,20 @@ def _write(loops: CallLoops, values: Operand, out: Operand, view: Callable[[Any]
     loops.copy(values, Operand(out.slot, region.shape, region.strides, region.dtype, offset))
 
 
-def _is_basic(index: tuple[Any, ...]) -> bool:
+def _is_basic(index: tuple[object, ...]) -> bool:
     return all([type(item) in (int, slice) or item is None or item is Ellipsis for item in index])
 
 
-def _after_step(array: Any, step: tuple[Any, dict[str, Any]]) -> Any:
+def _after_step(array: NumpyArray, step: tuple[Any, dict[str, Any]]) -> Any:
     row, params = step
     return row(array, **params)
 
 
-def _example(x: Any) -> Any:
+def _example(x: object) -> Any:
     return x.dtype if isinstance(x, Operand) else x
 
 
-def _two(call: TracedCall, names: tuple[str, str], default: Any) -> tuple[Any, Any]:
+def _two(call: TracedCall, names: tuple[str, str], default: int) -> tuple[Any, Any]:
     """The two arguments of a function."""
     given = dict(zip(names, call.args, strict=False)) | call.kwargs
     if len(call.args) > 2 or not set(given) <= set(names):

@@ -403,7 +403,7 @@ class Native:
         segments: Any = self.units + self._commits
         return Words(segments, given, constants, made, self.private, False)
 
-    def runner(self) -> Any:
+    def runner(self) -> Runner:
         """The whole plan as one call."""
         lowering = self._lowering
         written = self.words()
@@ -488,7 +488,7 @@ class _Uses:
                 self.buffers.append(buffer)
 
 
-def _is_private(buffer: Any, group: LoopGroup) -> bool:
+def _is_private(buffer: Buffer, group: LoopGroup) -> bool:
     """Whether nothing but a group uses a buffer, all of it in the order of its elements."""
     if group.places[buffer] is not buffer or buffer.stack is not None:
         return False
@@ -565,10 +565,10 @@ class _Reporting:
 class SegmentCall:
     """Runs a segment on its arrays."""
 
-    def __init__(self, runner: Any) -> None:
+    def __init__(self, runner: Runner) -> None:
         self._run = runner.run_into
 
-    def __call__(self, arrays: list[Any], report: Callable[[int], object]) -> None:
+    def __call__(self, arrays: list[NumpyArray], report: Callable[[int], object]) -> None:
         if self._run(arrays, (), report) is None:
             raise ValueError(UNFIT)
 

@@ -52,7 +52,7 @@ def _kind(value: BufferView) -> str:
     return f"{value.dtype.str.lstrip('<>=|')}{list(value.shape)}"
 
 
-def _memory(value: BufferView, plan: Any) -> str:
+def _memory(value: BufferView, plan: object) -> str:
     """Where a value lies, and how many bytes it has there."""
     buffer = value.buffer
     if buffer.kind == ARENA:

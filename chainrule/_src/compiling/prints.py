@@ -59,7 +59,7 @@ class Prints:
         except TypeError:
             return self._held(function)
 
-    def _held(self, x: Any) -> int:
+    def _held(self, x: object) -> int:
         """Where something is, which stays there."""
         self._alive[id(x)] = x
         return id(x)

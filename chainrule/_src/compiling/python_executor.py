@@ -5,7 +5,7 @@ different in each call (inputs, outputs, arrays that a function returned) is put
 while a call runs, so a plan can run in several threads, and within itself.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -222,7 +222,7 @@ class Workspace:
 
         return recorded
 
-    def _put(self, container: Any, key: Any, x: Any) -> bool:
+    def _put(self, container: Any, key: object, x: Any) -> bool:
         """Put an argument into its place, or remember the place; whether a tuple or slice was put there as a list."""
         kind = type(x)
         if kind is BufferView:
@@ -302,7 +302,7 @@ class _Sink:
         self._places = places
         self._memory = memory
 
-    def __call__(self, result: Any) -> None:
+    def __call__(self, result: TensorLike | tuple[NumpyArray, ...]) -> None:
         step = self._step
         parts = result if isinstance(result, (tuple, list)) else (result,)
         if len(parts) != len(step.writes):
@@ -314,7 +314,7 @@ class _Sink:
             for container, key in places:
                 container[key] = array
 
-    def _kept(self, result: Any, value: BufferView) -> NumpyArray:
+    def _kept(self, result: TensorLike, value: BufferView) -> NumpyArray:
         """A result as an array with the layout that was recorded, which nothing writes until the call ends."""
         array = np.asarray(result)
         if array.shape != value.shape or array.dtype != value.dtype:
@@ -335,7 +335,7 @@ class _Unwatched:
     def __init__(self, function: AnyFunction) -> None:
         self._function = function
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: object) -> Any:
         callers = _CALLERS.get()
         if callers is None:
             return self._function(*args, **kwargs)
@@ -357,7 +357,7 @@ class _Freezing:
     def __init__(self, function: AnyFunction) -> None:
         self._function = function
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: object) -> Any:
         return self._function(*[_frozen(x) for x in args], **{name: _frozen(x) for name, x in kwargs.items()})
 
 

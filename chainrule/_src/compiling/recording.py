@@ -1,6 +1,6 @@
 """One run of a function, recorded: its calls, what it read, what it returned, and what it changed."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import TensorLike; from collections.abc import Sequence
 
 import sys
 import threading
@@ -60,7 +60,7 @@ class Argument(NamedTuple):
 
     at: int
 
-    def array(self, arrays: list[Any], leaves: list[Any]) -> Any:
+    def array(self, arrays: tuple[NumpyArray, ...] | list[NumpyArray | None], leaves: Sequence[object]) -> Any:
         return arrays[self.at]
 
 
@@ -69,7 +69,7 @@ class Held(NamedTuple):
 
     tensor: Tensor
 
-    def array(self, arrays: list[Any], leaves: list[Any]) -> Any:
+    def array(self, arrays: list[NumpyArray | None], leaves: Sequence[object]) -> Any:
         return self.tensor._raw
 
 
@@ -78,7 +78,7 @@ class GradOf(NamedTuple):
 
     leaf: Leafed
 
-    def array(self, arrays: list[Any], leaves: list[Any]) -> Any:
+    def array(self, arrays: list[NumpyArray], leaves: list[Tensor]) -> Any:
         grad = self.leaf.tensor(leaves)._grad
         return None if grad is None else grad._raw
 
@@ -88,7 +88,7 @@ class Captured(NamedTuple):
 
     content: NumpyArray
 
-    def array(self, arrays: list[Any], leaves: list[Any]) -> Any:
+    def array(self, arrays: tuple[NumpyArray, ...] | list[NumpyArray | None], leaves: list[TensorLike | AnyFunction] | tuple[NumpyArray, ...]) -> Any:
         return self.content
 
 
@@ -119,7 +119,7 @@ class NewGrad(NamedTuple):
     leaf: Leafed
     var: Var | None
 
-    def apply(self, array: Any, leaves: list[Any]) -> None:
+    def apply(self, array: object, leaves: list[Any]) -> None:
         tensor = self.leaf.tensor(leaves)
         if array is None:
             tensor._grad = None
@@ -134,7 +134,7 @@ class NewData(NamedTuple):
     tensor: Tensor
     var: Var
 
-    def apply(self, array: Any, leaves: list[Any]) -> None:
+    def apply(self, array: object, leaves: Sequence[Tensor]) -> None:
         hold(self.tensor, array)
         if type(self.tensor._edge) is Leaf:
             self.tensor._edge.data = array
@@ -367,7 +367,7 @@ class _Arguments:
         stand_ins: (the caller's tensor, the function's, its place on the tape) of those.
     """
 
-    def __init__(self, recorder: Recorder, leaves: list[Any], arrays: list[Any]) -> None:
+    def __init__(self, recorder: Recorder, leaves: Sequence[object], arrays: list[Any]) -> None:
         self.vars: list[tuple[int, Var]] = []
         self.faces: list[Any] = []
         self.histories: list[tuple[Leafed, bool, Any]] = []
@@ -403,7 +403,7 @@ class _Arguments:
         self.hooks.append(hooks_of(source._edge))
         self.stand_ins.append((source, tensor, start))
 
-    def check_containers(self, args: Any, kwargs: Any, spec: TreeSpec) -> None:
+    def check_containers(self, args: object, kwargs: dict[str, TensorLike], spec: TreeSpec) -> None:
         """Raise if a list, dictionary or other container among the arguments has other elements than before."""
         leaves, now = tree_flatten((args, kwargs))
         if now != spec or any(x is not y for x, y in zip(leaves, self.faces, strict=True)):
@@ -424,7 +424,7 @@ class _Arguments:
         self.stand_ins.clear()
 
 
-def _result(recorder: Recorder, x: Any, name: str) -> RecordedOutput:
+def _result(recorder: Recorder, x: object, name: str) -> RecordedOutput:
     """A leaf of what the function returned."""
     if type(x) is ndarray:  # np.array([x[0], x[1]]) holds the elements themselves
         x = as_arrays(plain_or_stacked(x))
@@ -519,7 +519,7 @@ def _backward(recorder: Recorder, arguments: _Arguments, outputs: list[Any]) -> 
     return Backward(live, [seed.var for seed in seeds], leaves, arrived)
 
 
-def _used_up(edge: Any) -> bool:
+def _used_up(edge: object) -> bool:
     """Whether a backward pass went over the graph already."""
     return any(type(getattr(each, "saved", None)) is Freed for each in reachable([edge]))
 

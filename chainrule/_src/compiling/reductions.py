@@ -44,7 +44,7 @@ def named_reduction(loops: CallLoops, call: TracedCall) -> None:
     reduction(loops, ufunc, dict(zip(names, call.args, strict=False)) | kwargs, None)
 
 
-def reduction(loops: CallLoops, ufunc: np.ufunc, given: dict[str, Any], axis: Any) -> None:
+def reduction(loops: CallLoops, ufunc: np.ufunc, given: dict[str, Any], axis: int | None) -> None:
     """The loop of a reduction is called with the result as the first operand, too."""
     known = {"array", "axis", "dtype", "keepdims", "initial"}
     if len(loops.reads) != 1 or not set(given) <= known or given.get("dtype") is not None:

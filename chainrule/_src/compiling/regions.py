@@ -61,7 +61,7 @@ class RegionProgram:
         return [made[i] for i in self._outputs]
 
     @functools.lru_cache(maxsize=64)  # noqa: B019 -- of all programs together, which are few
-    def _runner(self, shape: tuple[int, ...]) -> Any:
+    def _runner(self, shape: tuple[int, ...]) -> Runner:
         """What runs the group on arrays of a shape."""
         code = self._code.copy()
         code[GROUP_ROWS] = size = math.prod(shape)

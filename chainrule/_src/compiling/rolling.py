@@ -188,7 +188,7 @@ class _RepeatFinder:
         self._places_now = moved[self._numbers] * (1 + self._ways.max(initial=0)) + self._ways
         self._own = np.where(moved[self._numbers] == self._numbers, self._relative, self._places_now)
 
-    def _may_repeat(self, x: Any, y: Any) -> Any:
+    def _may_repeat(self, x: int | slice, y: NumpyArray | slice) -> Any:
         """Whether loops may be alike: False is certain."""
         same = (self._places_now[x] == self._places_now[y]) | (self._own[x] == self._own[y])
         return (self._keys[x] == self._keys[y]) & same.all(-1)
@@ -477,7 +477,7 @@ class _Repeat:
         return _moved(table, (), (stride, 0, 0), depth), offset, None
 
 
-def _moved(root: Buffer, moves: tuple[Move | None, ...], move: Move | None, depth: int) -> Any:
+def _moved(root: Buffer, moves: tuple[Move | None, ...], move: Move | None, depth: int) -> Moving | Buffer:
     """A place that moves in the loops around, and in this one."""
     if move is not None:
         moves = (*moves, *[None] * (depth - len(moves)), move)

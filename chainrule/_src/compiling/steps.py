@@ -4,7 +4,7 @@ A call that only gives another view of its argument's memory is no step. Every o
 their buffers, where its function can be told to (``out=``), and otherwise they are loose arrays, which the function makes.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike
 
 import operator
 from collections.abc import Callable
@@ -54,7 +54,7 @@ class PlanStep:
         self,
         call: TracedCall | None,
         function: AnyFunction,
-        args: tuple[Any, ...],
+        args: tuple[object, ...],
         kwargs: Params,
         reads: list[BufferView],
         writes: list[BufferView],
@@ -348,13 +348,13 @@ def called(call: TracedCall) -> AnyFunction:
     return getattr(call.function, call.method) if call.method else call.function
 
 
-def element(x: Any, index: Any) -> Any:
+def element(x: NumpyArray, index: object) -> NumpyArray:
     """``x[index]``, as an array of no dimension where NumPy gives a number."""
     items = index if type(index) is tuple else (index,)
     return x[items] if any([item is Ellipsis for item in items]) else x[(*items, Ellipsis)]
 
 
-def _in_loops(*args: Any) -> Any:
+def _in_loops(*args: object) -> Any:
     raise AssertionError("a step that is native loops was called by Python")
 
 
@@ -372,7 +372,7 @@ def _share(x: NumpyArray, y: NumpyArray) -> bool:
 # -- how functions write their results --------------------------------------------------------------------------------
 
 
-def _maximum(x: Any, y: Any, out: Any) -> Any:
+def _maximum(x: NumpyArray, y: NumpyArray, out: NumpyArray) -> NumpyArray:
     return np.maximum(x, y, out=out)
 
 
@@ -427,18 +427,18 @@ def _renamed(kwargs: Any) -> dict[str, Any]:
 _REVERSED = np.lib.NumpyVersion(np.__version__) < "2.2.0"
 
 
-def reduced(function: Any, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool = False) -> None:
+def reduced(function: Any, x: Any, axis: object, dtype: Any, out: Any, keepdims: bool = False) -> None:
     if _REVERSED and min(x.strides, default=0) < 0:
         np.copyto(out, function.reduce(x, axis, dtype, None, keepdims))
     else:
         function.reduce(x, axis, dtype, out, keepdims)
 
 
-def reduced_keeping(function: Any, x: Any, axis: Any, dtype: Any, out: Any) -> None:
+def reduced_keeping(function: AnyFunction, x: NumpyArray, axis: int | tuple[int, ...] | None, dtype: DTypeLike, out: NumpyArray) -> None:
     reduced(function, x, axis, dtype, out, True)
 
 
-def copied(x: Any, out: Any) -> None:
+def copied(x: NumpyArray, out: NumpyArray) -> None:
     """Copy and cast; what was warned of when it was recorded is not warned of again."""
     np.copyto(out, x.real if x.dtype.kind == "c" and out.dtype.kind in "fiu" else x, "unsafe")
 

@@ -1,6 +1,6 @@
 """The recordings of one function as a tree: where Python read a value, each value that it read leads to a branch."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
 
 import copy
 import itertools
@@ -210,7 +210,7 @@ class Tree:
 
     # -- running -----------------------------------------------------------------------------------------------------
 
-    def start(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> dict[int, Any] | None:
+    def start(self, leaves: Sequence[object], arrays: Sequence[object]) -> dict[int, Any] | None:
         """The arrays that a call starts from, by the numbers of their Vars; None if the recordings do not hold for it."""
         if not self.references.hold():
             return None
@@ -224,7 +224,7 @@ class Tree:
                 return None
         return values
 
-    def run(self, values: dict[int, Any], report: Callable[[Any], None]) -> tuple[Recording, list[Any]]:
+    def run(self, values: dict[int, NumpyArray], report: Callable[[Any], None]) -> tuple[Recording, list[Any]]:
         """Compute; which recording it was, and the arrays of its outputs.
 
         Raises:
@@ -234,7 +234,7 @@ class Tree:
         assert segment.recording is not None
         return segment.recording, segment.plan.run([values[n] for n in segment.takes], report)
 
-    def reach(self, values: dict[int, Any], report: Callable[[Any], None] | None = None) -> Segment:
+    def reach(self, values: dict[int, NumpyArray], report: Callable[[Any], None] | None = None) -> Segment:
         """Compute what is read on the way; the last segment, which is not run, and alone changes anything.
 
         Raises:
@@ -307,7 +307,7 @@ def _same_source(x: Any, y: Any) -> bool:
     return type(x) is type(y) and all(map(_same_part, x, y))
 
 
-def _same_part(x: Any, y: Any) -> bool:
+def _same_part(x: object, y: object) -> bool:
     if type(x) is Leafed and type(y) is Leafed:
         return same_leaf(x, y)
     return x is y or (type(x) in (int, tuple) and type(x) is type(y) and bool(x == y))

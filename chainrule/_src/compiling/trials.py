@@ -68,7 +68,7 @@ def _tried(found: tuple[int, int], dtype: NumpyDType, expected: Callable[[Array,
     return found
 
 
-def _applied(found: tuple[int, int], x: Array, y: Any) -> Array:
+def _applied(found: tuple[int, int], x: Array, y: object) -> Array:
     """What a loop makes of an array and a number."""
     arrays = [x, np.asarray(y), np.empty(x.shape, x.dtype)]
     args = [(FIRST_INPUT + i, 0) for i in range(3)]

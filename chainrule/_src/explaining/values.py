@@ -41,7 +41,7 @@ class Value:
         line: where the program made it, if that can be found.
     """
 
-    def __init__(self, edge: object, role: str, shape: tuple[int, ...], dtype: Any, data: object = None) -> None:
+    def __init__(self, edge: Any, role: str, shape: tuple[int, ...], dtype: Any, data: Any = None) -> None:
         self.edge = edge
         self.role = role
         self.shape = shape

@@ -6,7 +6,7 @@ whose Jacobian is kept aside, and the terms start anew from the identity. The ch
 end, as products of sparse matrices.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 import math
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from chainrule._src.rules.structure import structure_of
 MOST_SLOTS = 64
 
 
-def steps_of(results: Sequence[Any]) -> list[JacStep]:
+def steps_of(results: Sequence[object]) -> list[JacStep]:
     """The steps that results came from, oldest first."""
     found: dict[int, JacStep] = {}
     todo = [x.origin[0] for x in results if type(x) is Jac and type(x.origin) is tuple]
@@ -125,7 +125,7 @@ class Accumulation:
         return found
 
 
-def _settled(terms: Terms, value: Any, uses: int) -> Terms:
+def _settled(terms: Terms, value: AnyArray, uses: int) -> Terms:
     """The terms that operations on a value go on with: fewer ones where there have come to be many."""
     slots = 0
     plain = len(terms) <= MOST_TERMS

@@ -1,6 +1,6 @@
 """``jacobian`` and ``hessian``: dense, sparse, or as the structure they have."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 from numbers import Real
 from typing import Any, Never
@@ -27,8 +27,8 @@ LAYOUTS = ("dense", "csr", "csc", "coo", "operator", "structured", "auto")
 
 
 def jacobian(
-    y: Any,
-    x: Any,
+    y: object,
+    x: TensorLike | dict[str, AnyArray] | tuple[TensorLike, ...],
     *more: Never,
     layout: str = "dense",
     strategy: str | None = None,
@@ -36,7 +36,7 @@ def jacobian(
     hstack: bool = False,
     mode: str = "auto",
     chunk_size: int | None = None,
-    sparsity: Any = None,
+    sparsity: object = None,
     check: bool = False,
     memory: int = MEMORY,
 ) -> Any:
@@ -130,7 +130,7 @@ def jacobian(
 
 
 def jacobian_plan(
-    function: AnyFunction, x: Any, *, layout: str = "dense", strategy: str | None = None, memory: int = MEMORY
+    function: AnyFunction, x: object, *, layout: str = "dense", strategy: str | None = None, memory: int = MEMORY
 ) -> Plan:
     """How ``jacobian(function, x, layout=..., strategy=...)`` goes about it, and what other ways would take. Print it.
 
@@ -169,7 +169,7 @@ def check_layout(api: str, layout: str, create_graph: bool | None) -> None:
         raise errors.jacobian_layout_create_graph(api, layout)
 
 
-def _check_unrecorded(api: str, layout: str, x: Any) -> None:
+def _check_unrecorded(api: str, layout: str, x: TensorLike) -> None:
     """Raise inside a function that is being differentiated, which would take SciPy's arrays for constants."""
     if recording() and any([type(leaf) is Array and leaf._tensor._edge is not None for leaf in tree_leaves(x)]):
         raise errors.jacobian_layout_create_graph(api, layout)
@@ -185,7 +185,7 @@ def _laid_out(
     return tree_unflatten([tree_unflatten(row, trace.inner) for row in blocks(*made)], trace.outer)
 
 
-def _noted(made: Any, trace: JacobianTrace, function: AnyFunction, x: Any, memory: int, name: str) -> Any:
+def _noted(made: AnyArray, trace: JacobianTrace, function: AnyFunction, x: TensorLike, memory: int, name: str) -> AnyArray:
     """Jacobians that know where they come from, for who asks how they came about."""
     found = [J for J in tree_leaves(made) if isinstance(J, Jacobian)]
     width = len(trace.variables)
@@ -204,7 +204,7 @@ def hessian(
     strategy: str | None = None,
     create_graph: bool | None = None,
     hstack: bool = False,
-    sparsity: Any = None,
+    sparsity: object = None,
     check: bool = False,
     memory: int = MEMORY,
 ) -> Any:
@@ -259,5 +259,5 @@ def hessian(
     return _noted(made, trace, gradient, x, memory, "gradient")
 
 
-def _says_argnums(x: Any) -> bool:
+def _says_argnums(x: object) -> bool:
     return type(x) is int or (type(x) is tuple and bool(x) and all([type(i) is int for i in x]))

@@ -9,7 +9,7 @@ place, one ``np.add.reduceat`` adds them up. So the numbers can be anything that
 other numbers need nothing else.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, DTypeLike
 
 import math
 from collections.abc import Iterable, Sequence
@@ -91,7 +91,7 @@ class Sparse(NamedTuple):
         cols = self.indices[None].astype(np.intp, copy=False)
         return Term(source, cols, np.reshape(self.data, (1, -1)), self.row_numbers())
 
-    def dense(self) -> Any:
+    def dense(self) -> AnyArray:
         m, n = self.shape
         if type(self.data) is ndarray:
             J = zeros((m, n), self.data.dtype)
@@ -170,7 +170,7 @@ class EntryPattern:
         """How many entries are stored; zeros among them count."""
         return len(self.indices)
 
-    def data(self, terms: Sequence[Term], dtype: Any = None) -> Any:
+    def data(self, terms: Sequence[Term], dtype: DTypeLike = None) -> Any:
         """The entries in the order of ``indices``, from terms with the indices that the pattern was made of.
 
         Args:
@@ -196,7 +196,7 @@ class EntryPattern:
         """The position of each entry in the flat matrix."""
         return self.row_numbers() * self.shape[1] + self.indices
 
-    def matrix(self, terms: Sequence[Term], dtype: Any = None) -> Sparse:
+    def matrix(self, terms: Sequence[Term], dtype: DTypeLike = None) -> Sparse:
         """The matrix with the numbers of terms. (Arguments: see ``data``.)"""
         return Sparse(self.indptr, self.indices, self.data(terms, dtype), self.shape)
 
@@ -215,7 +215,7 @@ def _pool(terms: Sequence[Term], dtype: NumpyDType) -> Any:
 # -- dense matrices ---------------------------------------------------------------------------------------------------
 
 
-def dense(terms: Sequence[Term], out_shape: tuple[int, ...], variable_shape: tuple[int, ...], dtype: Any = None) -> Any:
+def dense(terms: Sequence[Term], out_shape: tuple[int, ...], variable_shape: tuple[int, ...], dtype: NumpyDType | None = None) -> AnyArray:
     """The Jacobian of shape ``(*out_shape, *variable_shape)``.
 
     Returns:

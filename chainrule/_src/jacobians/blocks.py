@@ -4,7 +4,7 @@ Diagonal matrices (blocks of one entry), dense ones (one block) and what happens
 solutions and transposes of them are those of their blocks.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import NumpyDType
 
 import math
 from collections.abc import Sequence
@@ -151,7 +151,7 @@ def _spread(found: Any, places: Index, length: int) -> Any:
 # -- finding blocks ----------------------------------------------------------------------------------------------------
 
 
-def blocks_of_terms(terms: Sequence[Term], out_shape: tuple[int, ...], size: int, dtype: Any) -> Blocks | None:
+def blocks_of_terms(terms: Sequence[Term], out_shape: tuple[int, ...], size: int, dtype: NumpyDType) -> Blocks | None:
     """The blocks that terms are, if their columns are the same linear function of the indices; else None.
 
     It looks at strides alone, so it costs next to nothing, and doesn't find all there are.

@@ -25,7 +25,7 @@ ndarray = np.ndarray
 TOLERANCE = 1e3
 
 
-def of_leaves(trace: JacobianTrace, function: AnyFunction, x: Any) -> tuple[AnyFunction, list[Any]]:
+def of_leaves(trace: JacobianTrace, function: AnyFunction, x: object) -> tuple[AnyFunction, list[Any]]:
     """A function of the leaves of ``x`` that returns those of the result, and its arguments."""
 
     def flat(*leaves: Any) -> tuple[Any, ...]:
@@ -36,7 +36,7 @@ def of_leaves(trace: JacobianTrace, function: AnyFunction, x: Any) -> tuple[AnyF
     return flat, [p.detach() if isinstance(p, Tensor) else np.asarray(data_of(unfaced(p))) for p in trace.points]
 
 
-def check(trace: JacobianTrace, function: AnyFunction, x: Any, found: Sequence[Sequence[list[Term]]]) -> None:
+def check(trace: JacobianTrace, function: AnyFunction, x: object, found: Sequence[Sequence[list[Term]]]) -> None:
     """Raise if a Jacobian does not give the products that the function's rules give.
 
     Args:
@@ -68,12 +68,12 @@ def check(trace: JacobianTrace, function: AnyFunction, x: Any, found: Sequence[S
         _compare(f"input {k}", "VJP", parts, _numbers(wanted), xs[k].shape, floor)
 
 
-def _like(points: Sequence[Any], arrays: list[Any]) -> list[Any]:
+def _like(points: Sequence[object], arrays: Sequence[object]) -> list[Any]:
     """Arrays as tensors where these are."""
     return [wrap(array) if isinstance(point, Tensor) else array for point, array in zip(points, arrays, strict=True)]
 
 
-def _numbers(x: Any) -> Any:
+def _numbers(x: object) -> Any:
     return np.asarray(data_of(unfaced(x)))
 
 
@@ -104,7 +104,7 @@ def _floor(trace: JacobianTrace) -> float:
     return _largest(summands) / point if point else 0.0
 
 
-def _largest(arrays: Sequence[Any]) -> float:
+def _largest(arrays: Sequence[object]) -> float:
     sizes = [np.abs(x[np.isfinite(x)]).max(initial=0) for x in arrays if type(x) is ndarray and x.dtype.kind in "fc"]
     return float(max(sizes, default=0))
 

@@ -5,7 +5,7 @@ of them, each in a row of its own. So columns are coloured, those that share a r
 each colour. Rows are coloured in the same way, for products from the left.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -101,7 +101,7 @@ def _greedy(own: Index, other: Index, size: int, others: int, of_rows: bool) -> 
 
 
 def entries(
-    pattern: Pattern, colouring: Colouring, products: Products, shape: tuple[int, ...], dtype: Any, step: int
+    pattern: Pattern, colouring: Colouring, products: Products, shape: tuple[int, ...], dtype: DTypeLike, step: int
 ) -> Any:
     """The values of a pattern's entries.
 

@@ -12,7 +12,7 @@ from chainrule._src.tape.tensor import Tensor
 ndarray = np.ndarray
 
 
-def own(vals: Any) -> Any:
+def own(vals: object) -> Any:
     """Numbers in memory of their own; what is repeated along an axis, once."""
     if type(vals) is ndarray:
         return vals[tuple([slice(None) if step else slice(1) for step in vals.strides])].copy()

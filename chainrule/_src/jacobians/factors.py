@@ -119,7 +119,7 @@ def _largest(matrix: Any, axis: int) -> ndarray:
     return abs(matrix).max(axis).toarray().reshape(-1)  # type: ignore[no-any-return]
 
 
-def _scaled(matrix: Any, rows: ndarray | None, columns: ndarray | None) -> Any:
+def _scaled(matrix: object, rows: ndarray | None, columns: ndarray | None) -> Any:
     if type(matrix) is ndarray:
         return matrix * (rows[:, None] if rows is not None else columns)
     diagonal = importlib.import_module("scipy.sparse").diags_array

@@ -42,7 +42,7 @@ class Form:
         self.dtype = np.result_type(*self.dtypes)
         self.is_vector = self.spec.num_leaves == 1 and self.spec.kind is None and len(self.shapes[0]) == 1
 
-    def pack(self, tree: Any, what: str) -> ndarray:
+    def pack(self, tree: object, what: str) -> ndarray:
         """Plain arrays in the structure of x as one vector.
 
         Raises:
@@ -65,7 +65,7 @@ class Form:
         along = zip(ends, self.sizes, self.shapes, self.dtypes, strict=True)
         return [x[end - size : end].reshape(shape).astype(dtype) for end, size, shape, dtype in along]
 
-    def unpack(self, x: Any) -> Any:
+    def unpack(self, x: object) -> Any:
         """A vector in the structure of x, as functions of the user's are handed it."""
         parts = self.parts(x if type(x) is Tensor else wrapped(x))
         return tree_unflatten([faced(part, leaf) for part, leaf in zip(parts, self.leaves, strict=True)], self.spec)
@@ -73,7 +73,7 @@ class Form:
     def flat(self, f: AnyFunction) -> AnyFunction:
         """A function of x as a function from vector to vector."""
 
-        def function(x: Any, *args: Any) -> Any:
+        def function(x: object, *args: object) -> Any:
             leaves = [as_tensor(y) for y in tree_flatten(f(self.unpack(x), *args))[0]]
             if len(leaves) == 1 and len(leaves[0]._raw.shape) == 1:
                 return leaves[0]
@@ -89,7 +89,7 @@ class Form:
 class Arguments:
     """What a solution depends on: tensors to differentiate by and to map over, and everything else, which stays as it is."""
 
-    def __init__(self, args: tuple[Any, ...]) -> None:
+    def __init__(self, args: tuple[object, ...]) -> None:
         self.leaves, self.spec = tree_flatten(args)
         self.at = [i for i, x in enumerate(self.leaves) if _is_operand(x)]
         self.operands = [as_tensor(self.leaves[i]) for i in self.at]
@@ -103,13 +103,13 @@ class Arguments:
         return tree_unflatten(leaves, self.spec)
 
 
-def _is_operand(x: Any) -> bool:
+def _is_operand(x: object) -> bool:
     if isinstance(x, (Tensor, Array, ArrayLike)):
         return True
     return isinstance(x, (ndarray, np.generic)) and x.dtype.kind in "fc"
 
 
-def as_tensor(x: Any) -> Tensor:
+def as_tensor(x: object) -> Tensor:
     """An array, tensor or number as a tensor."""
     tensor = tensor_in(x)
     if isinstance(tensor, Tensor):

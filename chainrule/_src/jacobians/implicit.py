@@ -22,7 +22,7 @@ __all__ = ["custom_fixed_point", "custom_root", "fixed_point", "least_squares", 
 # -- what users call ---------------------------------------------------------------------------------------------------
 
 
-def root(f: AnyFunction, x0: Any, *args: Any, solver: Solver | None = None, tol: float | None = None) -> Any:
+def root(f: AnyFunction, x0: object, *args: object, solver: Solver | None = None, tol: float | None = None) -> Any:
     """x with ``f(x, *args) = 0``, as a function of ``args`` that can be differentiated, in both modes and any number of times.
 
     Args:
@@ -55,7 +55,7 @@ def root(f: AnyFunction, x0: Any, *args: Any, solver: Solver | None = None, tol:
     return solution(form, args, Equation("root", form, form.flat(f), tol), _calling(f, solver))
 
 
-def fixed_point(f: AnyFunction, x0: Any, *args: Any, solver: Solver | None = None, tol: float | None = None) -> Any:
+def fixed_point(f: AnyFunction, x0: object, *args: object, solver: Solver | None = None, tol: float | None = None) -> Any:
     """x with ``f(x, *args) = x``, as a function of ``args`` that can be differentiated.
 
     Args:
@@ -82,7 +82,7 @@ def fixed_point(f: AnyFunction, x0: Any, *args: Any, solver: Solver | None = Non
     return solution(form, args, Equation("fixed_point", form, _moved(form.flat(f)), tol), _calling(f, solver))
 
 
-def minimum(f: AnyFunction, x0: Any, *args: Any, solver: Solver | None = None, tol: float | None = None) -> Any:
+def minimum(f: AnyFunction, x0: object, *args: object, solver: Solver | None = None, tol: float | None = None) -> Any:
     """A local minimum of ``f(x, *args)`` over x, as a function of ``args`` that can be differentiated.
 
     Args:
@@ -112,7 +112,7 @@ def minimum(f: AnyFunction, x0: Any, *args: Any, solver: Solver | None = None, t
     return solution(form, args, Equation("minimum", form, grad(objective), tol, objective), _calling(f, solver))
 
 
-def least_squares(f: AnyFunction, x0: Any, *args: Any, solver: Solver | None = None, tol: float | None = None) -> Any:
+def least_squares(f: AnyFunction, x0: object, *args: object, solver: Solver | None = None, tol: float | None = None) -> Any:
     """The x that minimises the sum of squares of ``f(x, *args)``, as a function of ``args`` that can be differentiated.
 
     Args:
@@ -138,13 +138,13 @@ def least_squares(f: AnyFunction, x0: Any, *args: Any, solver: Solver | None = N
     form = Form(x0, "x0", "least_squares")
     residuals = form.flat(f)
 
-    def half_sum(x: Any, *args: Any) -> Any:
+    def half_sum(x: object, *args: object) -> Any:
         return 0.5 * np.sum(residuals(x, *args) ** 2)
 
     return solution(form, args, Equation("least_squares", form, grad(half_sum), tol, half_sum), _calling(f, solver))
 
 
-def linear_solve(matvec: AnyFunction, b: Any, *args: Any, solver: Solver | None = None) -> Any:
+def linear_solve(matvec: AnyFunction, b: object, *args: object, solver: Solver | None = None) -> Any:
     """x with ``matvec(x, *args) = b``, as a function of ``b`` and ``args`` that can be differentiated.
 
     The matrix is never asked for: its entries that exist are found from ``matvec``. (``np.linalg.solve`` takes matrices.)
@@ -170,7 +170,7 @@ def linear_solve(matvec: AnyFunction, b: Any, *args: Any, solver: Solver | None 
     (array([0.75, 1.  , 0.75]), array([-0.375, -0.5  , -0.375]))
     """
 
-    def left(x: Any, b: Any, *args: Any) -> Any:
+    def left(x: object, b: object, *args: object) -> Any:
         product = tree_flatten(matvec(x, *args))[0]
         sides = zip(product, tree_flatten(b)[0], strict=True)
         return [y - side for y, side in sides]
@@ -202,7 +202,7 @@ def custom_root(f: AnyFunction, tol: float | None = None) -> Callable[[AnyFuncti
 
     def decorator(solver: AnyFunction) -> AnyFunction:
         @functools.wraps(solver)
-        def solve(x0: Any, *args: Any) -> Any:
+        def solve(x0: object, *args: object) -> Any:
             form = Form(x0, "x0", "custom_root")
             return solution(form, args, Equation("custom_root", form, form.flat(f), tol), solver)
 
@@ -228,7 +228,7 @@ def custom_fixed_point(f: AnyFunction, tol: float | None = None) -> Callable[[An
 
     def decorator(solver: AnyFunction) -> AnyFunction:
         @functools.wraps(solver)
-        def solve(x0: Any, *args: Any) -> Any:
+        def solve(x0: object, *args: object) -> Any:
             form = Form(x0, "x0", "custom_fixed_point")
             return solution(form, args, Equation("custom_fixed_point", form, _moved(form.flat(f)), tol), solver)
 

@@ -1,6 +1,6 @@
 """Terms as what callers asked for: arrays, SciPy's sparse arrays, or structured Jacobians; block by block or as one matrix."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 import itertools
 import math
@@ -29,7 +29,7 @@ _SPARSE_BELOW = 0.3
 
 def blocks(
     found: Sequence[Sequence[Terms]],
-    results: Sequence[Any],
+    results: Sequence[AnyArray],
     variables: Sequence[Variable],
     layout: str,
     tensors: bool,
@@ -68,7 +68,7 @@ def blocks(
 
 def matrix(
     found: Sequence[Sequence[Terms]],
-    results: Sequence[Any],
+    results: Sequence[object],
     variables: Sequence[Variable],
     layout: str,
     tensors: bool,
@@ -96,7 +96,7 @@ def matrix(
     return _laid_out(Jacobian.stacked(every, shape, dtype, symmetric, tensors), layout, memory)
 
 
-def check_dense(results: Sequence[Any], variables: Sequence[Variable], hstack: bool, memory: int) -> None:
+def check_dense(results: Sequence[object], variables: Sequence[Variable], hstack: bool, memory: int) -> None:
     """Raise if dense Jacobians of results with respect to variables take too much memory.
 
     Raises:
@@ -110,13 +110,13 @@ def check_dense(results: Sequence[Any], variables: Sequence[Variable], hstack: b
         check_size(shape_of(y), v.shape, dtype_of(y), largest(memory))
 
 
-def entry_dtype(terms: Terms, y: Any, v: Variable) -> NumpyDType:
+def entry_dtype(terms: Terms, y: object, v: Variable) -> NumpyDType:
     """Of a Jacobian's entries: that of the value, or complex."""
     kinds = (v.dtype.kind, dtype_of_terms(terms).kind)
     return np.result_type(dtype_of(y), np.complex64) if "c" in kinds else dtype_of(y)
 
 
-def _dense(terms: Terms, y: Any, v: Variable, tensors: bool, memory: int) -> Any:
+def _dense(terms: Terms, y: AnyArray, v: Variable, tensors: bool, memory: int) -> Any:
     dtype = entry_dtype(terms, y, v)
     check_size(shape_of(y), v.shape, dtype, largest(memory))
     return as_caller_type(dense(terms, shape_of(y), v.shape, dtype), tensors)

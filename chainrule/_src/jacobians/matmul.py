@@ -3,7 +3,7 @@
 In a product of two sparse matrices an entry is wherever factors meet, also where their sum is zero.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray; from collections.abc import Sequence
 
 from typing import Any
 
@@ -88,7 +88,7 @@ def _scipy() -> Any:
     return _sparsetools if hasattr(_sparsetools, "csr_matmat_maxnnz") else None
 
 
-def _by_scipy(tools: Any, a: Sparse, b: Sparse) -> Sparse:
+def _by_scipy(tools: object, a: Sparse, b: Sparse) -> Sparse:
     count = _count(tools, a, b)
     indptr, indices, data = _run(tools, a, b, a.data, b.data, count)
     if indptr[-1] == count:
@@ -115,7 +115,7 @@ def _run(tools: Any, a: Sparse, b: Sparse, x: Any, y: Any, count: int) -> tuple[
     return indptr, indices[:found], data[:found]
 
 
-def _alike(arrays: list[Any], kind: Any) -> list[Any]:
+def _alike(arrays: Sequence[AnyArray], kind: Any) -> list[AnyArray]:
     """Integers of one type, this one or a larger one."""
     common = np.result_type(kind, *arrays)
     return [x.astype(common, copy=False) for x in arrays]
@@ -136,7 +136,7 @@ class FixedProduct:
         self.shape = a.shape[0], b.shape[1]
         self._factors = a._replace(data=None), b._replace(data=None)
 
-    def data(self, x: Any, y: Any) -> Any:
+    def data(self, x: AnyArray, y: AnyArray) -> Any:
         """The product's entries, from those of the factors."""
         count = len(self.indices)
         indptr, indices, data = _run(_scipy(), *self._factors, x, y, count)

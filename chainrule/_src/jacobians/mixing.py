@@ -1,6 +1,6 @@
 """Axes that an operation mixes, or sums over, become slots of terms."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 import math
 from typing import Any
@@ -144,7 +144,7 @@ def through_blocks(term: Term, ins: tuple[int, ...], block: Any, shape: Shape, a
     return Term(term.source, cols, product)
 
 
-def _flat_ins(block: Any, n: int) -> Any:
+def _flat_ins(block: AnyArray, n: int) -> Any:
     """A block with the axes that were mixed as one."""
     shape = shape_of(block)
     return np.reshape(block, (math.prod(shape[: len(shape) - n]), *shape[len(shape) - n :]))

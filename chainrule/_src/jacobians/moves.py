@@ -20,7 +20,7 @@ Where a term's columns don't vary along the axes that are mixed, its vals are ta
 them, in one batch.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 import math
 from collections.abc import Callable, Sequence
@@ -163,7 +163,7 @@ class Moves:
             return _batched(step, cols)
         return self._once(cols, (step.prim.name, key), lambda: _batched(step, cols))
 
-    def _once(self, cols: Index, key: Any, make: Callable[[], Index]) -> Index:
+    def _once(self, cols: Index, key: object, make: Callable[[], Index]) -> Index:
         """What is made of cols, made once: cols that are equal because they came about alike are one object."""
         known = self._cols.get((id(cols), key))
         if known is None:
@@ -355,7 +355,7 @@ class Moves:
         rest = [c for c in mine if c in out]
         lead = max(n - len(mine), m - len(other))
 
-        def local() -> list[Any]:
+        def local() -> list[AnyArray]:
             """The other operand, as (summed, *leading axes, *kept ones of this operand, *its own kept ones)."""
             order = [c for c in other if c not in out] + [c for c in other if c in out]
             axes = [other.index(c) - len(other) for c in order]
@@ -455,7 +455,7 @@ class Moves:
         return [None if vals is None else last_axes(vals, axes) for vals, axes in zip(found, outs, strict=True)]
 
 
-def _reduces(step: JacStep, x: Any, k: int) -> bool:
+def _reduces(step: JacStep, x: object, k: int) -> bool:
     """Whether each of k elements that are mixed goes to one and the same element of the one output."""
     out = step.outs[0]
     if len(step.outs) > 1 or "c" in (dtype_of(x).kind, dtype_of(out).kind):
@@ -495,7 +495,7 @@ _BY_NAME: dict[str, Callable[..., list[Terms]]] = {"cast": _cast, "index_put": M
 # -- cols and vals through views -----------------------------------------------------------------------------
 
 
-def _hashable(params: Params) -> Any:
+def _hashable(params: Params) -> tuple[int, ...] | None:
     """What tells parameters apart; None where that takes a look into arrays."""
     found: list[Any] = []
     for value in params.values():
@@ -524,7 +524,7 @@ def _hashable(params: Params) -> Any:
 _HASHABLE = (int, float, str, bool, tuple)
 
 
-def _batched(step: JacStep, array: Any) -> Any:
+def _batched(step: JacStep, array: object) -> Any:
     """The row applied to what has an axis of slots in front."""
     prim = step.prim
     return prim.batch(prim, (array,), (True,), shape_of(array)[0], step.params)  # type: ignore[misc]

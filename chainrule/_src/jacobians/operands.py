@@ -12,7 +12,7 @@ from chainrule._src.transforms.arguments import is_array, untracked
 Shape = tuple[int, ...]
 
 
-def operand(x: Any) -> Any:
+def operand(x: object) -> Any:
     """The array-like that something stands for; None for what is no array, list or number."""
     if isinstance(x, (list, tuple)):
         x = np.asarray(x)

@@ -1,6 +1,6 @@
 """``JacobianOperator``: products with a Jacobian that is never computed."""
 
-from __future__ import annotations
+from __future__ import annotations; from collections.abc import Sequence
 
 import functools
 import math
@@ -76,7 +76,7 @@ class JacobianOperator:
     def matrix_shape(self) -> tuple[int, int]:
         return math.prod(self.out_shape), math.prod(self.in_shape)
 
-    def matvec(self, v: Any) -> Any:
+    def matvec(self, v: object) -> Any:
         """``J @ v`` for v of x's shape, or flat: an array or tensor like y, or flat.
 
         Raises:
@@ -84,7 +84,7 @@ class JacobianOperator:
         """
         return self._checked(v, "A.matvec(v)", reverse=False, batch=False)
 
-    def rmatvec(self, u: Any) -> Any:
+    def rmatvec(self, u: object) -> Any:
         """``Jᴴ @ u`` for u of y's shape, or flat: an array or tensor like x, or flat. (For real numbers Jᴴ is Jᵀ.)
 
         Raises:
@@ -92,7 +92,7 @@ class JacobianOperator:
         """
         return self._checked(u, "A.rmatvec(u)", reverse=True, batch=False)
 
-    def matmat(self, V: Any) -> Any:
+    def matmat(self, V: object) -> Any:
         """``J @ V`` for V of x's shape, or flat, with further axes behind: all products in one batch.
 
         Raises:
@@ -100,7 +100,7 @@ class JacobianOperator:
         """
         return self._checked(V, "A.matmat(V)", reverse=False)
 
-    def rmatmat(self, U: Any) -> Any:
+    def rmatmat(self, U: object) -> Any:
         """``Jᴴ @ U`` for U of y's shape, or flat, with further axes behind: all products in one batch.
 
         Raises:
@@ -108,11 +108,11 @@ class JacobianOperator:
         """
         return self._checked(U, "A.rmatmat(U)", reverse=True)
 
-    def __matmul__(self, v: Any) -> Any:
+    def __matmul__(self, v: object) -> Any:
         """``matvec``, or with further axes behind ``matmat``."""
         return NotImplemented if operand(v) is None else self._checked(v, "A @ v", reverse=False)
 
-    def __rmatmul__(self, u: Any) -> Any:
+    def __rmatmul__(self, u: object) -> Any:
         """``u @ J``, for u of y's shape, or flat."""
         x = operand(u)
         if x is None:
@@ -145,7 +145,7 @@ class JacobianOperator:
     def __repr__(self) -> str:
         return f"<JacobianOperator {self.out_shape} by {self.in_shape}, {self.dtype}>"
 
-    def _checked(self, v: Any, call: str, reverse: bool, batch: bool = True) -> Any:
+    def _checked(self, v: object, call: str, reverse: bool, batch: bool = True) -> Any:
         """The product with v, which the shape of x (or of y) leads, in the caller's form."""
         takes, gives = (self.out_shape, self.in_shape) if reverse else (self.in_shape, self.out_shape)
         x = operand(v)
@@ -178,7 +178,7 @@ class JacobianOperator:
         return np.moveaxis(operand(vmap(lambda v: product(v)[0])(lead)), 0, -1)
 
 
-def operators(function: AnyFunction, x: Any, hstack: bool, create_graph: bool | None = None) -> Any:
+def operators(function: AnyFunction, x: object, hstack: bool, create_graph: bool | None = None) -> Any:
     """The derivatives of a function of a tree, in the results' tree of the arguments' trees; or all as one operator.
 
     Args:
@@ -194,7 +194,7 @@ def operators(function: AnyFunction, x: Any, hstack: bool, create_graph: bool | 
         in_memory(unfaced(point))
     outer: Any = None
 
-    def results(leaves: list[Any]) -> list[Any]:
+    def results(leaves: Sequence[object]) -> list[Any]:
         nonlocal outer
         tree = tree_unflatten(leaves, inner)
         found, outer = tree_flatten(function(*tree) if type(x) is tuple else function(tree))
@@ -203,7 +203,7 @@ def operators(function: AnyFunction, x: Any, hstack: bool, create_graph: bool | 
         return found
 
     def block(i: int, j: int) -> JacobianOperator:
-        def of_one(leaf: Any) -> Any:
+        def of_one(leaf: object) -> Any:
             return results([*points[:j], leaf, *points[j + 1 :]])[i]
 
         return JacobianOperator(of_one, points[j], create_graph)

@@ -20,7 +20,7 @@ def positions(shape: Shape) -> Index:
     return np.arange(math.prod(shape)).reshape(shape)
 
 
-def plain(x: Any) -> Any:
+def plain(x: object) -> Any:
     """The numbers of a constant operand, which is needed to know where elements go."""
     data = x._raw if isinstance(x, Tensor) else x
     if isinstance(data, ArrayLike):

@@ -6,7 +6,7 @@ Where the function reads values (a branch, an index that depends on data), the p
 something else is recorded anew and may come to another pattern.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 import copy
 import functools
@@ -133,7 +133,7 @@ class PreparedJacobian:
         nnz: how many entries the first one has.
     """
 
-    def __init__(self, function: AnyFunction, x: Any, layout: str, hstack: bool, on_change: str, memory: int) -> None:
+    def __init__(self, function: AnyFunction, x: AnyArray | tuple[AnyArray, ...], layout: str, hstack: bool, on_change: str, memory: int) -> None:
         self._point, self._spec = tree_flatten(x)
         self._kinds = [(tuple(shape_of(p)), data_of(unfaced(p)).dtype) for p in self._point]
         self._tensors = any([isinstance(p, Tensor) for p in self._point])
@@ -142,7 +142,7 @@ class PreparedJacobian:
         self._patterns = patterns = Patterns(layout, self._tensors)
         spec, several = self._spec, type(x) is tuple
 
-        def entries(*leaves: Any) -> tuple[Any, ...]:
+        def entries(*leaves: AnyArray) -> tuple[AnyArray, ...]:
             """The number of the pattern, and the entries of each block."""
             tree = tree_unflatten(leaves, spec)
             blocks, outer, data = _computed(function, tree, several, hstack, memory)
@@ -155,7 +155,7 @@ class PreparedJacobian:
         self._positions = Positions()
         self._entries(x)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: AnyArray | tuple[AnyArray, ...]) -> Any:
         """The Jacobian at a point that has the shapes and dtypes of the one it was prepared at.
 
         Raises:
@@ -177,7 +177,7 @@ class PreparedJacobian:
         rows = [tree_unflatten(matrices[i : i + width], inner) for i in range(0, len(matrices), width)]
         return tree_unflatten(rows, outer)
 
-    def _entries(self, x: Any) -> Any:
+    def _entries(self, x: AnyArray | tuple[AnyArray, ...]) -> Any:
         """The number of the pattern, and the entries of each block."""
         if not self._positions.hold():
             self._compiled, self._positions = self._fresh(), Positions()
@@ -185,7 +185,7 @@ class PreparedJacobian:
         self._positions.note(self._compiled, self._patterns.runs)
         return found
 
-    def _arguments(self, x: Any) -> list[Any]:
+    def _arguments(self, x: AnyArray | tuple[AnyArray, ...]) -> list[Any]:
         """The leaves of a point, as the compiled function takes them.
 
         Raises:
@@ -249,7 +249,7 @@ class PreparedJacobian:
         return f"<prepared Jacobian of {sizes}{', …' * (len(blocks) > 4)}: {self.nnz} entries>"
 
 
-def _off_tape(x: Any, tensors: bool) -> Any:
+def _off_tape(x: AnyArray, tensors: bool) -> AnyArray:
     """The numbers of entries that depend on tensors from outside."""
     if isinstance(x, Tensor) and x._edge is not None and not tensors and recording():
         raise errors.jacobian_of_captured("a prepared Jacobian")
@@ -257,7 +257,7 @@ def _off_tape(x: Any, tensors: bool) -> Any:
 
 
 def _computed(
-    function: AnyFunction, tree: Any, several: bool, hstack: bool, memory: int
+    function: AnyFunction, tree: tuple[AnyArray, ...], several: bool, hstack: bool, memory: int
 ) -> tuple[list[Structure], TreeSpec, list[Any]]:
     """The blocks' patterns, the outputs' tree, and the entries of each block."""
     x = tuple(tree) if several else tree
@@ -296,7 +296,7 @@ def _maker(block: Structure, layout: str, tensors: bool) -> Callable[[Any], Any]
         array.flags.writeable = False
     like = _csr(block, np.zeros(len(block.indices)))
 
-    def csr(data: Any) -> Any:
+    def csr(data: AnyArray) -> Any:
         made = copy.copy(like)
         made.data = data
         return made
@@ -304,7 +304,7 @@ def _maker(block: Structure, layout: str, tensors: bool) -> Callable[[Any], Any]
     return csr if layout == "csr" else lambda data: csr(data).asformat(layout)
 
 
-def _csr(block: Structure, data: Any) -> Any:
+def _csr(block: Structure, data: AnyArray) -> Any:
     sparse = importlib.import_module("scipy.sparse")
     return sparse.csr_array((data, block.indices, block.indptr), block.shape)
 
@@ -327,7 +327,7 @@ def _dense_maker(block: Structure) -> Callable[[Any], Any]:
     if len(places) == m * n:
         return lambda data: data.reshape(shape)
 
-    def dense(data: Any) -> Any:
+    def dense(data: AnyArray) -> AnyArray:
         made = np.zeros(m * n, data.dtype)
         made[places] = data
         return made.reshape(shape)
@@ -337,7 +337,7 @@ def _dense_maker(block: Structure) -> Callable[[Any], Any]:
 
 def prepare_jacobian(
     function: AnyFunction,
-    x: Any,
+    x: AnyArray | tuple[AnyArray, ...],
     layout: str = "csr",
     *,
     hstack: bool = False,

@@ -5,7 +5,7 @@ value's own. ``resolve`` multiplies all such factors, in the order that is estim
 reverse mode, or oldest first, which is forward mode.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 import math
 from collections.abc import Sequence
@@ -74,12 +74,12 @@ class Factor:
         blocks = self.blocks()
         return blocks is not None and blocks.dense
 
-    def dense(self) -> Any:
+    def dense(self) -> AnyArray:
         """The matrix."""
         blocks = self.blocks()
         return blocks.matrix() if blocks is not None and blocks.dense else self.sparse().dense()
 
-    def mask(self) -> Any:
+    def mask(self) -> AnyArray:
         """1 where it has an entry, else 0."""
         if self.full:
             return np.ones(self.shape, np.float32)
@@ -187,7 +187,7 @@ def resolve(terms: Sequence[Term], out_shape: tuple[int, ...]) -> dict[Variable,
     return {source: factor.terms for source, factor in order(cuts, own, outer).items()}
 
 
-def oldest_first(cuts: list[Variable], own: Any, outer: Any) -> Any:
+def oldest_first(cuts: list[Variable], own: Any, outer: dict[Variable, Estimate]) -> Any:
     """Forward mode: for each value that was cut its Jacobian with respect to the inputs.
 
     Args:
@@ -201,7 +201,7 @@ def oldest_first(cuts: list[Variable], own: Any, outer: Any) -> Any:
     return _through(outer, known)
 
 
-def _through(factors: Any, known: Any) -> Any:
+def _through(factors: dict[Variable, Estimate], known: Any) -> dict[Variable, Estimate]:
     parts: dict[Variable, list[Any]] = {}
     for source, factor in factors.items():
         if source not in known:
@@ -212,7 +212,7 @@ def _through(factors: Any, known: Any) -> Any:
     return {variable: found[0].plus(found[1:]) for variable, found in parts.items()}
 
 
-def newest_first(cuts: list[Variable], own: Any, outer: Any) -> Any:
+def newest_first(cuts: list[Variable], own: Any, outer: dict[Variable, Estimate]) -> Any:
     """Reverse mode: the result's Jacobian with respect to each value that was cut. (Arguments: see ``oldest_first``.)"""
     parts = {source: [factor] for source, factor in outer.items()}
     for cut in reversed(cuts):
@@ -223,7 +223,7 @@ def newest_first(cuts: list[Variable], own: Any, outer: Any) -> Any:
     return {variable: found[0].plus(found[1:]) for variable, found in parts.items()}
 
 
-def _cost(order: Any, cuts: list[Variable], own: Any, outer: Any) -> float:
+def _cost(order: Any, cuts: list[Variable], own: Any, outer: object) -> float:
     """About how many numbers would be multiplied."""
     costs: list[float] = []
     estimates = [{v: Estimate.of(f, costs) for v, f in factors.items()} for factors in (*own.values(), outer)]

@@ -4,7 +4,7 @@ It holds terms, and computes with the simplest form that they have: blocks where
 at strides often tells, and otherwise rows of a sparse matrix. Both are made when they are first needed.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike, TensorLike
 
 import math
 from collections.abc import Sequence
@@ -111,7 +111,7 @@ class Jacobian:
 
     @classmethod
     def stacked(
-        cls, blocks: Sequence[Block], shape: tuple[int, int], dtype: Any, symmetric: bool = False, tensors: bool = False
+        cls, blocks: Sequence[Block], shape: tuple[int, int], dtype: DTypeLike, symmetric: bool = False, tensors: bool = False
     ) -> Jacobian:
         """One matrix for several outputs and inputs.
 
@@ -241,7 +241,7 @@ class Jacobian:
             self._sparse = pattern.matrix(self.terms, self.dtype)
         return self._sparse
 
-    def _given(self, x: Any, like: Any = None) -> Any:
+    def _given(self, x: object, like: object = None) -> Any:
         """A result as the caller wants it: a tensor, or an array."""
         return as_caller_type(x, self.tensors or isinstance(like, Tensor))
 
@@ -289,13 +289,13 @@ class Jacobian:
         terms = [Term(t.source, t.cols, detached(t.vals) if _recorded(t.vals) else t.vals, t.rows) for t in self.terms]
         return self._with(terms)
 
-    def _with(self, terms: list[Term], dtype: Any = None) -> Jacobian:
+    def _with(self, terms: list[Term], dtype: DTypeLike = None) -> Jacobian:
         """Another of these shapes, which is symmetric if this one is."""
         found = Jacobian(terms, self.out_shape, self.in_shape, dtype or self.dtype, tensors=self.tensors, copy=False)
         found.symmetric = self.symmetric
         return found
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> Any:
         if copy is False:
             raise ValueError("a structured Jacobian becomes an array by computing one: copy=False cannot be had")
         check_size(self.out_shape, self.in_shape, self.dtype, MEMORY, _EXPLICITLY)
@@ -323,7 +323,7 @@ class Jacobian:
 
     # -- arithmetic ---------------------------------------------------------------------------------------------------
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: TensorLike) -> Any:
         """``J @ v``.
 
         For v of x's shape, or flat, with any axes behind that: an array like y, or flat, with those axes. For another
@@ -340,7 +340,7 @@ class Jacobian:
         found = self._times(np.reshape(v, (self.matrix_shape[1], math.prod(shape))))
         return self._given(np.reshape(found, (*((self.matrix_shape[0],) if flat else self.out_shape), *shape)), other)
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: TensorLike) -> Any:
         """``v @ J``, for v of y's shape, or flat, with any axes in front of that."""
         v = operand(other)
         if v is None:
@@ -354,12 +354,12 @@ class Jacobian:
         last = (self.matrix_shape[1],) if flat else self.in_shape
         return self._given(np.reshape(np.swapaxes(found, 0, 1), (*front, *last)), other)
 
-    def _times(self, x: Any) -> Any:
+    def _times(self, x: object) -> Any:
         """The product with a matrix ``(n, c)``."""
         blocks = self._blocks_by_strides()
         return times(self._entries(), x) if blocks is None else blocks.times(x)
 
-    def _transposed_times(self, x: Any) -> Any:
+    def _transposed_times(self, x: object) -> Any:
         """The product of the transpose with a matrix ``(m, c)``."""
         blocks = self._blocks_by_strides()
         return transposed_times(self._entries(), x) if blocks is None else blocks.transposed().times(x)
@@ -380,7 +380,7 @@ class Jacobian:
         matrix = multiplied(self._entries(), other._entries())
         return self._of_sparse(matrix, self.out_shape, other.in_shape, tensors)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: TensorLike) -> Any:
         if not isinstance(other, Jacobian):
             return NotImplemented
         if (other.out_shape, other.in_shape) != (self.out_shape, self.in_shape):
@@ -396,20 +396,20 @@ class Jacobian:
     def __neg__(self) -> Jacobian:
         return self * -1
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: TensorLike) -> Any:
         return self + -other if isinstance(other, Jacobian) else NotImplemented
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: TensorLike) -> Any:
         """The product with a number."""
         return self._scaled(np.multiply, other)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: TensorLike) -> Any:
         """The quotient by a number."""
         return self._scaled(np.true_divide, other)
 
-    def _scaled(self, operation: np.ufunc, other: Any) -> Any:
+    def _scaled(self, operation: np.ufunc, other: TensorLike) -> Any:
         weak = isinstance(other, (int, float, complex))
         scale = other if weak else operand(other)
         if scale is None or shape_of(scale):
@@ -421,7 +421,7 @@ class Jacobian:
             terms.append(Term(term.source, term.cols, operation(vals, scale), term.rows))
         return self._with(terms, dtype)
 
-    def solve(self, b: Any) -> Any:
+    def solve(self, b: object) -> Any:
         """The solution x of ``J @ x = b``, by structure.
 
         A diagonal is divided by, blocks are solved in one batch, a narrow band by LAPACK's banded solver, a sparse matrix by
@@ -500,11 +500,11 @@ class Jacobian:
         return _restored, (parts, self.out_shape, self.in_shape, self.dtype, self.symmetric, self.tensors)
 
 
-def _recorded(vals: Any) -> bool:
+def _recorded(vals: object) -> bool:
     return isinstance(vals, (Tensor, ArrayLike))
 
 
-def _is_one(x: Any) -> bool:
+def _is_one(x: object) -> bool:
     return not _recorded(x) and bool(x == 1)
 
 

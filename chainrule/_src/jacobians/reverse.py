@@ -41,7 +41,7 @@ class Transposes(NamedTuple):
 
 
 def transposes(
-    function: AnyFunction, args: tuple[Any, ...], variables: list[Variable], limit: int, create_graph: bool
+    function: AnyFunction, args: tuple[object, ...], variables: list[Variable], limit: int, create_graph: bool
 ) -> list[Transposes]:
     """The transposed Jacobians of each output of ``function(*args)``.
 
@@ -132,7 +132,7 @@ def backward_of(trace: Trace, y: Tensor, create_graph: bool) -> tuple[Variable, 
         return rows, [_raw(g) for g in trace.sweep_to_inputs([y], [root], True, create_graph)]
 
 
-def _raw(x: Any) -> Any:
+def _raw(x: object) -> Any:
     x = unfaced(x)
     return x._raw if isinstance(x, Tensor) else x
 

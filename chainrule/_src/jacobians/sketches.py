@@ -269,7 +269,7 @@ class ForwardSketches(_Sketches):
         nnz: entries of the Jacobians of the results, with those that will be added up counted as several.
     """
 
-    def __init__(self, steps: Sequence[JacStep], results: Sequence[Any], bound: int, limit: int) -> None:
+    def __init__(self, steps: Sequence[JacStep], results: Sequence[object], bound: int, limit: int) -> None:
         super().__init__(steps, bound, limit)
         self.known: dict[Any, Parts] = {}
         self.uses = _uses(steps, results)
@@ -281,7 +281,7 @@ class ForwardSketches(_Sketches):
             if type(x) is Jac:
                 self.nnz += self._total_slots(self._parts(x.origin, x), size, bound) * size
 
-    def _parts(self, origin: Any, x: Any) -> Parts:
+    def _parts(self, origin: object, x: Any) -> Parts:
         if origin is None:
             return {}
         if type(origin) is tuple:
@@ -347,7 +347,7 @@ class ReverseSketches(_Sketches):
         nnz: entries of the Jacobians with respect to the inputs, those that will be added up counted as several.
     """
 
-    def __init__(self, steps: Sequence[JacStep], results: Sequence[Any], bound: int, limit: int) -> None:
+    def __init__(self, steps: Sequence[JacStep], results: Sequence[object], bound: int, limit: int) -> None:
         super().__init__(steps, bound, limit)
         self.arrived: dict[Any, list[Parts]] = {}
         self.inputs: dict[int, tuple[Any, list[Parts]]] = {}
@@ -361,7 +361,7 @@ class ReverseSketches(_Sketches):
             self.nnz += self._total_slots(joined(several), variable.size, bound) * variable.size
         self.calls += AGAIN * len(steps)
 
-    def _arrive(self, origin: Any, parts: Parts) -> None:
+    def _arrive(self, origin: object, parts: Parts) -> None:
         if type(origin) is tuple:
             self.arrived.setdefault((origin[0].seq, origin[1]), []).append(parts)
         elif origin is not None:
@@ -415,7 +415,7 @@ class ReverseSketches(_Sketches):
         return mixed(parts, outs[index], ins, shape, have, tag, False)
 
 
-def _uses(steps: Sequence[JacStep], results: Sequence[Any]) -> dict[Any, int]:
+def _uses(steps: Sequence[JacStep], results: Sequence[object]) -> dict[Any, int]:
     """How often each value is used."""
     uses: dict[Any, int] = {}
     origins = [origin for step in steps for origin in step.origins] + [x.origin for x in results if type(x) is Jac]

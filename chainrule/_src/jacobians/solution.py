@@ -76,7 +76,7 @@ class Equation:
 
     arguments: Arguments
 
-    def residual(self, x: Any, *operands: Any) -> Any:
+    def residual(self, x: object, *operands: object) -> Any:
         r = self.of_arguments(x, *self.arguments.with_tensors(operands))
         if tuple(r.shape) != (self.form.size,):
             raise ValueError(
@@ -85,11 +85,11 @@ class Equation:
             )
         return r
 
-    def plain_residual(self, x: ndarray, operands: Sequence[Any]) -> ndarray:
+    def plain_residual(self, x: ndarray, operands: Sequence[object]) -> ndarray:
         with no_grad():
             return self._plain(self.residual(wrap(x), *operands))
 
-    def jacobian(self, x: ndarray, operands: Sequence[Any]) -> Any:
+    def jacobian(self, x: ndarray, operands: Sequence[object]) -> Any:
         """∂F/∂x, dense, or sparse where it is large and most of it is zero."""
         layout = "auto" if x.size >= SPARSE and importlib.util.find_spec("scipy") else "dense"
         with no_grad():
@@ -164,7 +164,7 @@ class LinearSystem:
         self.transposed = transposed
         self.api = equation.api
 
-    def residual(self, v: Any, b: Any, x: Any, *operands: Any) -> Any:
+    def residual(self, v: object, b: object, x: Any, *operands: Any) -> Any:
         function = lambda x: self.equation.residual(x, *operands)  # noqa: E731
         if self.transposed:
             return vjp(function, x)[1](v)[0] - b
@@ -180,7 +180,7 @@ class LinearSystem:
 
 
 @discrete(listed=False, batch=each_example)
-def solved(*operands: Any, compute: Callable[..., ndarray]) -> ndarray:
+def solved(*operands: object, compute: Callable[..., ndarray]) -> ndarray:
     """What a solver makes of plain arrays, a constant to derivatives: as if there were no transformations around it."""
     levels, recorder, watch = STACK.levels, LOCAL.recorder, LOCAL.watch
     STACK.levels, LOCAL.recorder, LOCAL.watch = [], None, None
@@ -246,10 +246,10 @@ def _pulled(ctx: Any, g: Any) -> tuple[Any, ...]:
     return None, None, w if ctx.captures else None, *grads
 
 
-def _in_places(equation: Any, x: Any, operands: list[Any], at: list[int]) -> AnyFunction:
+def _in_places(equation: Any, x: Any, operands: Sequence[object], at: list[int]) -> AnyFunction:
     """The residual as a function of some of its operands."""
 
-    def residual(*some: Any) -> Any:
+    def residual(*some: object) -> Any:
         every = list(operands)
         for i, operand in zip(at, some, strict=True):
             every[i] = operand
@@ -268,7 +268,7 @@ def _solve(equation: Any, b: Any, x: Any, operands: list[Any], transposed: bool)
     return attached(LinearSystem(equation, transposed), value, [b, x, *operands])
 
 
-def solution(form: Form, args: tuple[Any, ...], equation: Equation, find: AnyFunction | None) -> Any:
+def solution(form: Form, args: tuple[object, ...], equation: Equation, find: AnyFunction | None) -> Any:
     """The solution of an equation in the user's containers, attached to what it depends on."""
     arguments = equation.arguments = Arguments(args)
     count = len(form.start)
@@ -291,7 +291,7 @@ def solution(form: Form, args: tuple[Any, ...], equation: Equation, find: AnyFun
     return tree_unflatten([as_caller_type(part, tensors, set()) for part in form.parts(x)], form.spec)
 
 
-def _x_of(found: Any, api: str) -> Any:
+def _x_of(found: object, api: str) -> Any:
     """What a solver found; of a result of SciPy's its ``x``, with a warning if there was no success."""
     if not (hasattr(found, "x") and hasattr(found, "success")):
         return found
@@ -321,7 +321,7 @@ def _captured(api: str) -> RuntimeError:
     )
 
 
-def _constant(x: Any) -> Any:
+def _constant(x: object) -> Any:
     """A value without history and tangents, as batched as it is."""
     if isinstance(x, Tensor):
         return wrapped(_constant(x._raw))
@@ -336,7 +336,7 @@ def _constant(x: Any) -> Any:
 _TAPE = ("tape", 0)  # outside of all transformations
 
 
-def derivatives_of(x: Any) -> set[Any]:
+def derivatives_of(x: object) -> set[Any]:
     """The tapes and tangents that a value is on: for a tape how many are inside of it, for a tangent its level."""
     if isinstance(x, Tensor):
         inner = derivatives_of(x._raw)
@@ -349,7 +349,7 @@ def derivatives_of(x: Any) -> set[Any]:
     return set()
 
 
-def _maps(x: Any) -> set[Any]:
+def _maps(x: object) -> set[Any]:
     """The levels of vmap that have different numbers of a value for their examples."""
     if isinstance(x, Tensor):
         return _maps(x._raw)

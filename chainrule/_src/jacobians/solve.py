@@ -25,7 +25,7 @@ _SPARSE = 0.1
 _ZERO_PIVOT = "its LU decomposition has a 0 on the diagonal"
 
 
-def solution(J: Jacobian, b: Any) -> Any:
+def solution(J: Jacobian, b: object) -> Any:
     """x of ``J x = b``, for b of shape ``(m, c)``.
 
     Raises:
@@ -48,7 +48,7 @@ def solution(J: Jacobian, b: Any) -> Any:
     return _dense(J, matrix.dense(), b)
 
 
-def _numbers(x: Any) -> bool:
+def _numbers(x: object) -> bool:
     """Whether it is an array, or a tensor of one."""
     return type(getattr(x, "_raw", x)) is ndarray
 
@@ -72,7 +72,7 @@ def _dense(J: Jacobian, matrix: Any, b: Any) -> Any:
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
-def _by_blocks(J: Jacobian, blocks: Blocks, b: Any) -> Any:
+def _by_blocks(J: Jacobian, blocks: Blocks, b: object) -> Any:
     vals = getattr(blocks.vals, "_raw", blocks.vals)
     if blocks.cols.shape[1] == 1 and type(vals) is ndarray and not vals.all():
         k = int(np.flatnonzero(vals.reshape(-1) == 0)[0])
@@ -86,7 +86,7 @@ def _by_blocks(J: Jacobian, blocks: Blocks, b: Any) -> Any:
         raise errors.jacobian_singular(J, f"the block with the row {row} is") from None
 
 
-def _first_singular(vals: Any) -> int:
+def _first_singular(vals: object) -> int:
     return int(np.argmin(np.linalg.matrix_rank(vals))) if type(vals) is ndarray else 0
 
 

@@ -26,7 +26,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _BRAILLE = np.array([[1, 8], [2, 16], [4, 32], [64, 128]])
 
 
-def cells(rows: Any, cols: Any, shape: tuple[int, int], most: int) -> Any:
+def cells(rows: object, cols: object, shape: tuple[int, int], most: int) -> Any:
     """How full each cell of a matrix is, from 0 to 1, of at most ``most`` cells in each direction.
 
     Args:

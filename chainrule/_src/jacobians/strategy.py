@@ -135,7 +135,7 @@ def plain_choice(steps: Sequence[JacStep], m: int, n: int, dense: bool) -> str |
 
 
 def chosen(
-    steps: Sequence[JacStep], results: Sequence[Any], variables: Sequence[Any], *, dense: bool, limit: int
+    steps: Sequence[JacStep], results: Sequence[object], variables: Sequence[object], *, dense: bool, limit: int
 ) -> str:
     """The strategy of ``planned``, found sooner where forward terms cost no more than making a matrix of them."""
     m, n = _size(results, variables)
@@ -149,7 +149,7 @@ def chosen(
     return planned(results, variables, dense=dense, limit=limit).strategy
 
 
-def to_repeat(steps: Sequence[JacStep], results: Sequence[Any], variables: Sequence[Any], limit: int) -> str | None:
+def to_repeat(steps: Sequence[JacStep], results: Sequence[object], variables: Sequence[object], limit: int) -> str | None:
     """The products with vectors that a plan repeats in less time than forward terms; None if there are none.
 
     A plan makes no calls, and sorts no entries: what counts is operations on numbers.
@@ -162,12 +162,12 @@ def to_repeat(steps: Sequence[JacStep], results: Sequence[Any], variables: Seque
     return best if REPEATED * operations[best] < ForwardSketches(steps, results, n, limit).operations else None
 
 
-def _size(results: Sequence[Any], variables: Sequence[Any]) -> tuple[int, int]:
+def _size(results: Sequence[object], variables: Sequence[Any]) -> tuple[int, int]:
     return sum([math.prod(shape_of(x)) for x in results]), sum([variable.size for variable in variables])
 
 
 def planned(
-    results: Sequence[Any], variables: Sequence[Any], *, dense: bool, limit: int, strategy: str | None = None
+    results: Sequence[object], variables: Sequence[object], *, dense: bool, limit: int, strategy: str | None = None
 ) -> Plan:
     """Choose how to compute the Jacobian of the results of a trace.
 

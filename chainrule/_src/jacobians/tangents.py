@@ -1,6 +1,6 @@
 """Partial derivatives, tangents and cotangents of one step: what values of terms are multiplied by."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import functools
 from typing import Any
@@ -65,14 +65,14 @@ def partial_of(step: JacStep, i: int) -> Any:
     out = step.outs[0]
     env = environment(prim, _precise(step), out, step.params)
 
-    def of(unit: Any) -> Any:
+    def of(unit: object) -> Any:
         dtype = dtype_of(step.operands[i]) if turning else _real_dtype(out)
         return read(prim, rule, {**env, given: np.full(shape_of(out), unit, dtype)})
 
     return (of(1), of(1j)) if turning else of(1)
 
 
-def _precise(step: JacStep) -> list[Any]:
+def _precise(step: JacStep) -> list[TensorLike]:
     """A step's operands; those that are less precise than its result, as precise: a partial is of these alone."""
     operands = step.operands
     out = step.outs[0].dtype
@@ -86,7 +86,7 @@ def _precise(step: JacStep) -> list[Any]:
     return operands
 
 
-def _real_dtype(x: Any) -> NumpyDType:
+def _real_dtype(x: AnyArray) -> NumpyDType:
     return np.empty(0, dtype_of(x)).real.dtype
 
 
@@ -113,7 +113,7 @@ def _at_rows(factor: Any, shape: Shape, term: Term) -> Any:
     return flat(full)[term.rows][None]
 
 
-def real_if(vals: Any, out: Any) -> Any:
+def real_if(vals: Any, out: AnyArray) -> Any:
     """The real part of what became of complex tangents, where the result is real."""
     if type(vals) is ndarray and vals.dtype.kind == "f":
         return vals
@@ -122,7 +122,7 @@ def real_if(vals: Any, out: Any) -> Any:
     return vals
 
 
-def push(step: JacStep, i: int, tangents: Any) -> list[Any]:
+def push(step: JacStep, i: int, tangents: AnyArray) -> list[Any]:
     """The row's JVP of a batch of tangents of operand i, for each output with the batch in front; None for zeros."""
     size = shape_of(tangents)[0]
     with open_level("jacobian", Batched, size, "same", True) as level:
@@ -134,7 +134,7 @@ def push(step: JacStep, i: int, tangents: Any) -> list[Any]:
         return [None if t is None else real_if(exit_level(t, level), o) for t, o in zip(parts, step.outs, strict=True)]
 
 
-def pull(step: JacStep, i: int, cotangents: Any) -> Any:
+def pull(step: JacStep, i: int, cotangents: object) -> Any:
     """The row's VJP with respect to operand i, of a batch of cotangents of its one output; not conjugated."""
     prim, name = step.prim, step.prim.operands[i]
     env = environment(prim, step.operands, step.out(), step.params)

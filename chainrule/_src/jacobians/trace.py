@@ -1,6 +1,6 @@
 """One call of a function on values that note where their Jacobians come from."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
 
 import functools
 from typing import Any, NamedTuple
@@ -100,7 +100,7 @@ class JacobianTrace:
         ]
 
 
-def in_memory(x: Any) -> Any:
+def in_memory(x: object) -> Any:
     """What structured Jacobians are made of: anything but another library's array.
 
     Raises:
@@ -128,7 +128,7 @@ def of_input(by_variable: dict[Variable, list[Term]], variable: Variable, comple
     )
 
 
-def _primal(leaf: Any, create_graph: bool, api: str) -> Any:
+def _primal(leaf: TensorLike | str, create_graph: bool, api: str) -> Any:
     """An argument as it stands inside a value of the trace: a tensor only where the result is to be recorded."""
     if not isinstance(leaf, (Tensor, ArrayLike)):
         leaf = np.asarray(leaf)
@@ -139,7 +139,7 @@ def _primal(leaf: Any, create_graph: bool, api: str) -> Any:
     return leaf
 
 
-def _result(y: Any, level: Any) -> Jac:
+def _result(y: TensorLike, level: Any) -> Jac:
     """A result as a value of the trace; one that does not depend on the arguments is a constant."""
     y = unfaced(y)
     data = y._raw if isinstance(y, Tensor) else y

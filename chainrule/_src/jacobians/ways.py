@@ -1,6 +1,6 @@
 """The terms of a function's Jacobian by any of the strategies, and what is done where one of them cannot go on."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import math
 from collections.abc import Callable
@@ -43,7 +43,7 @@ MANY, SMALL = 64, 1 << 15
 def terms_of(
     trace: JacobianTrace,
     function: AnyFunction,
-    x: Any,
+    x: TensorLike | tuple[AnyArray, ...],
     *,
     api: str,
     memory: int,
@@ -83,7 +83,7 @@ def terms_of(
     return _by(VJPS if m <= n or isinstance(why, NoForwardMode) else JVPS, trace, function, x, memory)
 
 
-def terms_to_repeat(trace: JacobianTrace, function: AnyFunction, x: Any, *, api: str, memory: int) -> Blocks:
+def terms_to_repeat(trace: JacobianTrace, function: AnyFunction, x: tuple[AnyArray, ...], *, api: str, memory: int) -> Blocks:
     """The terms of ``terms_of`` for a plan: in their places are the numbers of products, where repeating these costs less."""
     found = terms_of(trace, function, x, api=api, memory=memory)
     m, n = _size(trace)
@@ -117,7 +117,7 @@ def _in_places(whole: Term, pattern: assemble.EntryPattern) -> Term:
     return Term(whole.source, cols[None], np.reshape(values, (1, -1)), rows)
 
 
-def _by(way: str, trace: JacobianTrace, function: AnyFunction, x: Any, memory: int) -> Blocks:
+def _by(way: str, trace: JacobianTrace, function: AnyFunction, x: TensorLike | tuple[AnyArray, ...], memory: int) -> Blocks:
     trace.strategy = way
     if way == FORWARD:
         return trace.terms(memory)
@@ -129,7 +129,7 @@ def _by(way: str, trace: JacobianTrace, function: AnyFunction, x: Any, memory: i
     return [[[_term_of_columns(next(parts), v, y.shape)] for v in trace.variables] for y in trace.results]
 
 
-def terms_by_colours(trace: JacobianTrace, function: AnyFunction, x: Any, sparsity: Any, memory: int) -> Blocks:
+def terms_by_colours(trace: JacobianTrace, function: AnyFunction, x: object, sparsity: object, memory: int) -> Blocks:
     """The terms of a Jacobian whose pattern is known: products with few vectors give its entries.
 
     Args:
@@ -149,7 +149,7 @@ def terms_by_colours(trace: JacobianTrace, function: AnyFunction, x: Any, sparsi
     trace.strategy = "products by colours"
     step = max(1, memory // (ITEMSIZE * 8 * max(*pattern.shape, 1)))
 
-    def push(tangents: Any) -> Any:
+    def push(tangents: object) -> Any:
         return jvp(flat, (point,), (tangents,))[1][0]
 
     if not colours.of_rows:
@@ -179,12 +179,12 @@ def _batch(product: Callable[[Any], Any], like: Any) -> Callable[[Any], Any]:
     return products
 
 
-def _transposes(trace: JacobianTrace, function: AnyFunction, x: Any, memory: int) -> list[Transposes]:
+def _transposes(trace: JacobianTrace, function: AnyFunction, x: object, memory: int) -> list[Transposes]:
     args = x if type(x) is tuple else (x,)
     return transposes(function, args, trace.variables, memory // ITEMSIZE, trace.create_graph)
 
 
-def dense_jacobian(function: AnyFunction, x: Any, memory: int) -> Any:
+def dense_jacobian(function: AnyFunction, x: TensorLike | tuple[TensorLike, ...] | dict[str, AnyArray], memory: int) -> Any:
     """The dense Jacobian of a large function by its structure; None where products with vectors cost less.
 
     It is None, too, where these do what terms do not: record, count as another transformation's operations.
@@ -224,7 +224,7 @@ def dense_jacobian(function: AnyFunction, x: Any, memory: int) -> Any:
     return tree_unflatten(rows, trace.outer)
 
 
-def plan_of(function: AnyFunction, x: Any, wants_dense: bool, strategy: str | None, memory: int) -> Plan:
+def plan_of(function: AnyFunction, x: object, wants_dense: bool, strategy: str | None, memory: int) -> Plan:
     """How the Jacobian of ``function`` at ``x`` is computed."""
     trace = JacobianTrace(function, x)
     m, n = _size(trace)
@@ -237,14 +237,14 @@ def plan_of(function: AnyFunction, x: Any, wants_dense: bool, strategy: str | No
     return plan
 
 
-def _faced(block: Any, arrays: bool) -> Any:
+def _faced(block: object, arrays: bool) -> Any:
     """A block in the caller's face; what depends on a tensor of the caller's that is on the tape is taken off."""
     if not arrays and isinstance(block, Tensor):
         block = block._raw
     return as_caller_type(block, not arrays)
 
 
-def _is_plain(x: Any) -> bool:
+def _is_plain(x: object) -> bool:
     """Whether there are many real numbers, on no tape and in no transformation."""
     count = 0
     for leaf in tree_leaves(x):

@@ -1,6 +1,6 @@
 """The search for the first NaN: in the forward pass, in the backward pass and in forward mode."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike; from collections.abc import Sequence
 
 import threading
 from typing import Any
@@ -32,13 +32,13 @@ class _Anomaly(Watch):
         self.born: str | None = None
         self.parent: Any = None  # the node whose rule is running
 
-    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
+    def forward(self, prim: Any, datas: tuple[TensorLike, ...] | list[TensorLike], params: Params) -> Any:
         out = super().forward(prim, datas, params)
         if self.check_nan and self.parent is None and (self.born is None or self.at_once):
             self._look(prim, datas, out)
         return out
 
-    def _look(self, prim: Any, datas: Any, out: Any) -> None:
+    def _look(self, prim: Any, datas: tuple[TensorLike, ...] | list[TensorLike], out: TensorLike) -> None:
         operands = [x for x in _flat(datas) if type(x) is np.ndarray and x.dtype.kind in "fc"]
         for result in out if isinstance(out, tuple) else (out,):
             new = _where(np.isnan, result)
@@ -95,7 +95,7 @@ class _Anomaly(Watch):
                 notes[_INFINITY] = errors.infinity_born(node, index, values)
         return grads
 
-    def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: Params) -> Any:
+    def tangent(self, prim: object, primals: list[AnyArray], tangents: list[AnyArray], out: Any, params: Params) -> Any:
         tangent = super().tangent(prim, primals, tangents, out, params)
         several = isinstance(tangent, tuple)
         for t, value in zip(tangent if several else (tangent,), out if several else (out,)) if self.check_nan else ():
@@ -110,7 +110,7 @@ class _Anomaly(Watch):
         return tangent
 
 
-def _warn(node: Any, error: Exception) -> None:
+def _warn(node: object, error: Exception) -> None:
     """Show where a node's operation was called; where warnings are errors, as a note to the error of its own."""
     try:
         errors.warn_detected(node)
@@ -118,7 +118,7 @@ def _warn(node: Any, error: Exception) -> None:
         error.add_note(str(warning))
 
 
-def _raw(x: Any) -> Any:
+def _raw(x: object) -> Any:
     """The array in a tensor; under ``vmap`` with the axis of the examples in front."""
     while isinstance(x, (Tensor, Batched)):
         x = x._raw if isinstance(x, Tensor) else x.payload
@@ -130,7 +130,7 @@ def _flat(xs: Any) -> list[Any]:
     return [y for x in xs for y in (x if type(x) in (tuple, list) else (x,))]
 
 
-def _where(test: Any, x: Any) -> Any:
+def _where(test: AnyFunction, x: object) -> Any:
     """Where the elements pass a test; None where none does, and for everything but arrays."""
     x = _raw(x)
     if isinstance(x, np.generic):
@@ -145,7 +145,7 @@ def _first(mask: Any) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(mask.argmax()), mask.shape))
 
 
-def _at(x: Any, shape: tuple[int, ...], index: tuple[int, ...]) -> Any:
+def _at(x: object, shape: tuple[int, ...], index: tuple[int, ...]) -> Any:
     """The element that belongs to the index of an array of this shape; None if there is no such thing."""
     x = _raw(x)
     if isinstance(x, (int, float, complex)):
@@ -164,7 +164,7 @@ def _elements(names: Any, values: Any, shape: tuple[int, ...], index: Any) -> di
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _operands_at(prim: Any, datas: Any, out: Any, index: Any) -> dict[str, Any]:
+def _operands_at(prim: Any, datas: Sequence[TensorLike] | tuple[AnyArray, ...], out: TensorLike, index: object) -> dict[str, Any]:
     """The elements of an elementwise operation's operands that an element of its result is made of."""
     return _elements(prim.operands, datas, np.shape(out), index) if prim.kind == "elementwise" else {}
 

@@ -1,6 +1,6 @@
 """What transformations ask of their arguments, and the forms they give their results."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import NumpyDType, TensorLike; from collections.abc import Sequence
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 ndarray = np.ndarray
 
 
-def array_like(tree: Any) -> Any:
+def array_like(tree: object) -> Any:
     """A tree as solvers take it: a list or tuple of numbers is an array, as it is for SciPy."""
     if type(tree) in (list, tuple) and tree and _numbers(tree):
         found = np.array(tree)
@@ -34,12 +34,12 @@ def _numbers(tree: Any) -> bool:
     return isinstance(tree, (int, float, complex, np.generic))
 
 
-def is_array(x: Any) -> bool:
+def is_array(x: object) -> bool:
     known = isinstance(x, (Tensor, Array, ndarray, np.generic, ArrayLike))
     return known or is_foreign(type(x)) or is_table(x)
 
 
-def data_of(x: Any) -> Any:
+def data_of(x: object) -> Any:
     """The array-like behind a tensor, an array or a number."""
     if type(x) is ndarray:
         return native(x)
@@ -65,7 +65,7 @@ def data_of(x: Any) -> Any:
     )
 
 
-def _instead(x: Any) -> str:
+def _instead(x: object) -> str:
     if hasattr(x, "magnitude"):
         return (
             ": its magnitude, as in grad(lambda m: f(Quantity(m, q.units)).magnitude)(q.magnitude). The gradient's unit is the "
@@ -76,7 +76,7 @@ def _instead(x: Any) -> str:
     return ", such as chainrule.from_dlpack(x)" if hasattr(x, "__dlpack__") else ""
 
 
-def untracked(x: Any) -> Any:
+def untracked(x: object) -> Any:
     """A tensor's data where nothing is recorded by it, else the tensor."""
     if type(x) is Array:
         x = x._tensor
@@ -85,12 +85,12 @@ def untracked(x: Any) -> Any:
     return data_of(x)
 
 
-def tensor_in(x: Any) -> Any:
+def tensor_in(x: object) -> Any:
     """A result with its tensor in the place of an Array."""
     return x if type(x) is Tensor else unfaced(x)
 
 
-def without_objects(tree: Any) -> Any:
+def without_objects(tree: object) -> Any:
     """What a function returned, with Arrays in the place of arrays of objects that hold them.
 
     To put these together is an operation, which belongs where the elements were computed: inside the level, in its mode.
@@ -103,7 +103,7 @@ def without_objects(tree: Any) -> Any:
     return tree_unflatten([as_arrays(plain_or_stacked(x)) if is_objects(x) else x for x in leaves], spec)
 
 
-def without_labels(x: Any) -> Any:
+def without_labels(x: object) -> Any:
     """The data of an xarray object that holds one array."""
     if not is_container(type(x)):
         return x
@@ -116,12 +116,12 @@ def inside(x: Tensor) -> Any:
     return x._raw if x._edge is None else x
 
 
-def has_tensor(leaves: list[Any]) -> bool:
+def has_tensor(leaves: Sequence[object]) -> bool:
     """Whether the caller works with tensors (and gets them back) rather than with NumPy arrays."""
     return any([isinstance(x, Tensor) for x in leaves])
 
 
-def as_caller_type(x: Any, tensors: bool, foreign: set[int] | None = None) -> Any:
+def as_caller_type(x: object, tensors: bool, foreign: set[int] | None = None) -> Any:
     """A result in the caller's form: a tensor, or for callers with arrays an ndarray (0-d for a number).
 
     What is recorded, because it depends on something outside, is an Array for them. With ``foreign``, an ndarray is made
@@ -142,7 +142,7 @@ def as_caller_type(x: Any, tensors: bool, foreign: set[int] | None = None) -> An
     return x if type(x) is ndarray else x.payload if type(x) is Foreign else array_of(wrap(x))
 
 
-def own_copy(x: Any, foreign: set[int]) -> Any:
+def own_copy(x: object, foreign: set[int]) -> Any:
     """A result with plain memory of its own: no view, and none of the arrays in ``foreign``, which it becomes one of."""
     if type(x) is ndarray:
         if x.base is not None or id(x) in foreign:
@@ -151,7 +151,7 @@ def own_copy(x: Any, foreign: set[int]) -> Any:
     return x
 
 
-def positions_of(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
+def positions_of(argnums: int | tuple[int, ...], args: tuple[object, ...]) -> tuple[int, ...]:
     """``argnums`` as positions from the left.
 
     Raises:
@@ -176,14 +176,14 @@ def positions_of(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
     return positions
 
 
-def split_aux(result: Any, api: str) -> tuple[Any, Any]:
+def split_aux(result: object, api: str) -> tuple[Any, Any]:
     """The two parts of what a function returned that said it has auxiliary output."""
     if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError(f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True")
     return result
 
 
-def flatten_outputs(result: Any, api: str, call: str) -> tuple[list[Tensor], TreeSpec]:
+def flatten_outputs(result: object, api: str, call: str) -> tuple[list[Tensor], TreeSpec]:
     """The leaves and the structure of what a function returned, which must be tensors (or arrays)."""
     leaves, spec = tree_flatten(result)
     if not leaves:
@@ -203,7 +203,7 @@ def flatten_outputs(result: Any, api: str, call: str) -> tuple[list[Tensor], Tre
     return leaves, spec
 
 
-def flatten_like(spec: TreeSpec, tree: Any, message: str) -> list[Any]:
+def flatten_like(spec: TreeSpec, tree: object, message: str) -> list[TensorLike | str]:
     """The leaves of a tree that must have a structure; ``message`` may quote both: ``{spec}`` and ``{got}``.
 
     Raises:
@@ -215,7 +215,7 @@ def flatten_like(spec: TreeSpec, tree: Any, message: str) -> list[Any]:
         raise RuntimeError(f"{message.format(spec=spec, got=tree_flatten(tree)[1])}: {error}") from None
 
 
-def tangent_like(primal: Any, tangent: Any, index: int, spec: TreeSpec) -> Any:
+def tangent_like(primal: object, tangent: object, index: int, spec: TreeSpec) -> Any:
     """The tangent of the primal at an index of the leaves, in its dtype.
 
     Raises:
@@ -246,7 +246,7 @@ def _primal_at(spec: TreeSpec, index: int) -> str:
     return f" (primals{leaf_paths(spec)[index]})"
 
 
-def not_floating(what: str, dtype: Any, where: str = "") -> ValueError:
+def not_floating(what: str, dtype: NumpyDType, where: str = "") -> ValueError:
     return ValueError(
         f"Expected {what} to be floating point or complex, but got: {dtype}{where}. Use .float() or .double()."
     )

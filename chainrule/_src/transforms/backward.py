@@ -1,6 +1,6 @@
 """``backward`` and ``grad``: from tensors and gradients to a sweep of the engine."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 import math
 from collections.abc import Iterable
@@ -57,7 +57,7 @@ def _several(value: Any) -> Any:
     return value if plain else tuple(value)
 
 
-def _sequence(function: str, argument: str, value: Any) -> tuple[Any, ...]:
+def _sequence(function: str, argument: str, value: object) -> tuple[Any, ...]:
     if isinstance(value, (Tensor, GradientEdge)):
         return (value,)
     items = value if isinstance(value, (tuple, list)) else (value,)
@@ -69,7 +69,7 @@ def _sequence(function: str, argument: str, value: Any) -> tuple[Any, ...]:
     return tuple(items)
 
 
-def first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool, batched: bool = False) -> Any:
+def first_cotangent(index: int, output: Any, gradient: AnyArray | str | None, create_graph: bool, batched: bool = False) -> Any:
     """The cotangent a sweep starts with, checked: raw data, or a tensor with ``create_graph``.
 
     A ``batched`` one has one more axis in front.
@@ -98,7 +98,7 @@ def first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool, 
     return raw if type(raw) is ndarray or rank(gradient) == rank(output) else gradient
 
 
-def _as_tensor(gradient: Any) -> Tensor:
+def _as_tensor(gradient: AnyArray | str) -> Tensor:
     if isinstance(gradient, Tensor):
         return gradient
     if isinstance(gradient, (ndarray, np.generic)):
@@ -106,7 +106,7 @@ def _as_tensor(gradient: Any) -> Tensor:
     raise errors.gradient_type(gradient)
 
 
-def _cotangents(gradients: Any, count: int) -> tuple[Any, ...]:
+def _cotangents(gradients: object, count: int) -> tuple[Any, ...]:
     """What the caller gave as gradients, one for each of ``count`` outputs."""
     if gradients is None:
         return (None,) * count
@@ -213,20 +213,20 @@ def _target(index: int, tensor: Any) -> Any:
     return tensor._edge
 
 
-def _any_dual(tensors: Any) -> bool:
+def _any_dual(tensors: object) -> bool:
     if isinstance(tensors, (tuple, list)):
         return any([duals.is_dual(t) for t in tensors])
     return duals.is_dual(tensors)
 
 
-def _primals(tensors: Any) -> Any:
+def _primals(tensors: object) -> Any:
     if isinstance(tensors, (tuple, list)):
         return tuple(duals.parts(t)[0] for t in tensors)
     return duals.parts(tensors)[0]
 
 
 def grad(
-    outputs: Any,
+    outputs: object,
     inputs: Any,
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
@@ -313,7 +313,7 @@ def _gradients(
     targets = [_target(i, t) for i, t in enumerate(wanted)]
     order = None if block is None else [edge for edge in engine.reachable(edges) if edge is not block]
 
-    def pull(gs: list[Any]) -> list[Any]:
+    def pull(gs: list[AnyArray]) -> list[Any]:
         found = engine.sweep(
             edges,
             [wrap(g) for g in gs] if create_graph and is_grads_batched else gs,
@@ -352,7 +352,7 @@ def _gradients(
 
 
 def _tensor_backward(
-    self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    self: Tensor, gradient: AnyArray | str | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: object = None
 ) -> None:
     """Compute the gradients of the leaves this tensor was computed from, and add them to their ``.grad``.
 
@@ -381,7 +381,7 @@ _tensor_backward.__qualname__ = "Tensor.backward"
 attach(backward=_tensor_backward)
 
 
-def _call_node(self: Node, *cotangents: Any) -> Any:
+def _call_node(self: Node, *cotangents: Tensor) -> Any:
     """The node's rule applied to a cotangent of its output: one cotangent per operand that needs one."""
     if len(cotangents) != len(self.prim.outputs):
         raise errors.node_arguments(len(self.prim.outputs), len(cotangents))
@@ -401,7 +401,7 @@ def _call_node(self: Node, *cotangents: Any) -> Any:
     return results[0] if len(results) == 1 else results
 
 
-def _leaf_itself(value: Any) -> Any:
+def _leaf_itself(value: Tensor | None) -> Tensor | None:
     """For a saved leaf the user's own tensor, while there is one and it holds what was saved."""
     if isinstance(value, Tensor) and type(value._edge) is Leaf:
         tensor = value._edge.tensor()

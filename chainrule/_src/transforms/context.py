@@ -4,7 +4,7 @@ Saved tensors are kept as data and an edge (for an output: its number), never as
 tape holds is a reference cycle, and ``saved_tensors`` can give back tensors that know where they came from.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import functools
 from functools import partial
@@ -90,15 +90,15 @@ class FunctionCtx:
         errors.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
-    def _raw(self, node: Any) -> tuple[SavedTensor, ...]:
+    def _raw(self, node: object) -> tuple[SavedTensor, ...]:
         """The saved tensors as they are kept (``grad_fn._raw_saved_tensors``)."""
         if type(self._kept) is Freed:
             raise errors.second_backward(node)
 
-        def read(i: int) -> Any:
+        def read(i: int) -> AnyArray | None:
             return None if self._kept[i] is None else self._kept[i][0]
 
-        def write(i: int, packed: Any) -> None:
+        def write(i: int, packed: object) -> None:
             kept = self._kept
             self._kept = (*kept[:i], (packed, kept[i][1]), *kept[i + 1 :])
 
@@ -108,7 +108,7 @@ class FunctionCtx:
         """The name of the node, as in ``'MyFunctionBackward'``."""
         return type(self).__name__
 
-    def _keep(self, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    def _keep(self, inputs: tuple[object, ...], outputs: tuple[object, ...]) -> None:
         """Take apart what was saved. An output is remembered by its number: its edge leads to what holds this."""
         kept: list[Any] = []
         hooks = SPECIAL and LOCAL.saved_hooks
@@ -126,7 +126,7 @@ class FunctionCtx:
         self._kept = tuple(kept)
         self.to_save = ()
 
-    def _without_history(self, node: Any) -> Any:
+    def _without_history(self, node: Node) -> Any:
         """A ctx whose tensors, saved or kept as attributes, are on no tape."""
         ctx = object.__new__(type(self))
         ctx.__dict__.update({k: wrap(v._raw) if isinstance(v, Tensor) else v for k, v in self.__dict__.items()})
@@ -163,14 +163,14 @@ class FunctionCtx:
         return tuple(tensors)
 
 
-def _tensors_or_none(method: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _tensors_or_none(method: str, args: tuple[object, ...]) -> tuple[Any, ...]:
     for i, arg in enumerate(args):
         if arg is not None and not isinstance(arg, Tensor):
             raise errors.function_saves(method, i, arg)
     return args
 
 
-def _tensors(message: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _tensors(message: str, args: tuple[TensorLike, ...]) -> tuple[Any, ...]:
     for i, arg in enumerate(args):
         if not isinstance(arg, Tensor):
             raise errors.function_marks(message, i, arg)
@@ -183,18 +183,18 @@ class _Twice(Primitive):
     __slots__ = ()
 
     def __init__(self) -> None:
-        def delayed_error(x: Any) -> Any:
+        def delayed_error(x: object) -> Any:
             """Raises when a gradient arrives."""
             return x
 
         super().__init__(delayed_error, "function")
         self.pullback = _differentiated_twice
 
-    def node_name(self, params: Params, node: Any = None) -> str:
+    def node_name(self, params: Params, node: object = None) -> str:
         return "DelayedError"
 
 
-def _differentiated_twice(node: Any, *_: Any) -> Any:
+def _differentiated_twice(node: Node, *_: object) -> Any:
     raise errors.once_differentiable(node.params["function"])
 
 
@@ -227,7 +227,7 @@ def once_differentiable(fn: AnyFunction) -> AnyFunction:
     """
 
     @functools.wraps(fn)
-    def wrapper(ctx: Any, *grads: Any) -> Any:
+    def wrapper(ctx: Any, *grads: Tensor) -> Any:
         with no_grad():
             results = fn(ctx, *grads)
         if not recording():
@@ -245,7 +245,7 @@ def once_differentiable(fn: AnyFunction) -> AnyFunction:
     return wrapper
 
 
-def _guarded(result: Any, edges: list[Any], ctx: Any) -> Any:
+def _guarded(result: AnyArray, edges: list[Any], ctx: Any) -> AnyArray:
     if not isinstance(result, Tensor) or result._raw.dtype.kind not in "fc":
         return result
     return wrap(result._raw, new_node(_TWICE, {"function": ctx._forward_cls.__name__}, tuple(edges)))

@@ -5,7 +5,7 @@ function runs once for a whole batch of them on ``Dual`` arguments, whose primal
 are a ``Batched`` identity. Where the caller does not say how many go in one pass, ``Limits`` measures what a pass makes.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyDType, TensorLike
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +31,7 @@ ndarray = np.ndarray
 
 @within
 def pull_batch(
-    pull: Callable[[list[Any]], Sequence[Any]], cotangents: list[Any], api: str, lift_leaves: bool = False
+    pull: Callable[[list[Any]], Sequence[Any]], cotangents: list[AnyArray], api: str, lift_leaves: bool = False
 ) -> list[Any]:
     """What ``pull`` gives for each of a batch of cotangents, which have one more axis in front, as have the results."""
     with open_level(api, Batched, shape_of(cotangents[0])[0], "same", lift_leaves) as level:
@@ -41,11 +41,11 @@ def pull_batch(
 
 def rows(
     pull: Callable[[Any, bool], Sequence[Any]],
-    y: Any,
-    inputs: Sequence[Any],
+    y: Tensor,
+    inputs: Sequence[Tensor],
     step: int,
     api: str,
-    unit: Any = 1,
+    unit: TensorLike = 1,
     lift_leaves: bool = False,
     pull_many: Callable[[Any, bool], Sequence[Any]] | None = None,
 ) -> list[Any]:
@@ -77,7 +77,7 @@ def rows(
             found = pull_many(cotangents.reshape(-1, *shape), more)
         else:
 
-            def pull_one(gs: list[Any], more: bool = more) -> Sequence[Any]:
+            def pull_one(gs: list[AnyArray], more: bool = more) -> Sequence[Any]:
                 return pull(gs[0], more)
 
             found = pull_batch(pull_one, [cotangents.reshape(-1, *shape)], api, lift_leaves)
@@ -88,7 +88,7 @@ def rows(
 
 def columns(
     func: Callable[..., Sequence[Any]],
-    primals: Sequence[Any],
+    primals: Sequence[AnyArray],
     spans: Iterable[tuple[int, int]],
     api: str,
     randomness: str = "same",
@@ -123,7 +123,7 @@ def columns(
 
 
 def push_basis(
-    func: Callable[..., Sequence[Any]], primals: Sequence[Any], first: int, last: int, api: str, **options: Any
+    func: Callable[..., Sequence[Any]], primals: Sequence[TensorLike], first: int, last: int, api: str, **options: Any
 ) -> JvpRun:
     """One pass, along the elements of the primals from ``first`` to before ``last``."""
     tangents = []
@@ -134,7 +134,7 @@ def push_basis(
     return JvpRun(func, primals, tangents, api, last - first, **options)
 
 
-def _basis(primal: Any, first: int, last: int) -> Any:
+def _basis(primal: TensorLike, first: int, last: int) -> AnyArray | None:
     """The unit vectors ``first`` to ``last`` of a space that has a primal's first element at 0: its part of them, or None."""
     shape = shape_of(primal)
     n = math.prod(shape)
@@ -155,7 +155,7 @@ class _Block:
 
     __slots__ = ("array", "by_columns", "count", "like", "pieces", "shape")
 
-    def __init__(self, y: Any, x: Any, by_columns: bool = False) -> None:
+    def __init__(self, y: Tensor, x: AnyArray, by_columns: bool = False) -> None:
         self.by_columns = by_columns
         self.like = y if by_columns else x  # one row is like x, one column like y
         self.count = math.prod(shape_of(x if by_columns else y))
@@ -163,7 +163,7 @@ class _Block:
         self.array: Any = None
         self.pieces: list[Any] = []
 
-    def add(self, first: int, last: int, part: Any, others: list[Any]) -> None:
+    def add(self, first: int, last: int, part: AnyArray | None, others: list[AnyArray]) -> None:
         """Take those from ``first`` to before ``last``, along the leading axis of ``part`` (None: they are zeros).
 
         ``others`` are arrays that parts of the whole Jacobian are made of already.
@@ -184,7 +184,7 @@ class _Block:
                 self.array = self._empty(part.dtype)
             self.array[first:last] = part
 
-    def _empty(self, dtype: Any) -> Any:
+    def _empty(self, dtype: NumpyDType) -> AnyArray:
         """Room for all rows, or for all columns, side by side."""
         if self.by_columns:
             array = np.empty((*shape_of(self.like), self.count), dtype)
@@ -206,7 +206,7 @@ class _Block:
         return found if shape_of(found) == self.shape else reshape(found, self.shape)
 
 
-def _own(array: NumpyArray, others: list[Any]) -> NumpyArray:
+def _own(array: NumpyArray, others: list[AnyArray]) -> NumpyArray:
     """The array, or a copy where it shares its memory with one in ``others`` or is a part of something larger."""
     whole: Any = array
     while type(whole.base) is ndarray:
@@ -276,18 +276,18 @@ class _Meter(Watch):
     def __init__(self) -> None:
         self.bytes = 0
 
-    def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def backward(self, node: Node, g: AnyArray, saved: tuple[TensorLike | None, ...], edges: tuple[object, ...]) -> tuple[Any, ...]:
         grads = super().backward(node, g, saved, edges)
         self.bytes += sum([_bytes(part) for part in grads if part is not None])
         return grads
 
-    def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: Params) -> Any:
+    def tangent(self, prim: object, primals: list[TensorLike], tangents: list[AnyArray | None], out: TensorLike, params: Params) -> Any:
         t = super().tangent(prim, primals, tangents, out, params)
         self.bytes += sum([_bytes(part) for part in (t if isinstance(t, tuple) else (t,)) if part is not None])
         return t
 
 
-def _bytes(value: Any) -> int:
+def _bytes(value: TensorLike) -> int:
     return 2 * _size(value) * int(getattr(value, "dtype", np.dtype(float)).itemsize)
 
 
@@ -308,5 +308,5 @@ def bound_of(ys: Sequence[Tensor]) -> int:
     return 16 * 4 * len(order) * max(sizes)
 
 
-def _size(value: Any) -> int:
+def _size(value: TensorLike) -> int:
     return math.prod(shape_of(value))

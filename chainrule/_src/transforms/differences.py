@@ -10,7 +10,7 @@ Two ways of computing the same thing exactly (batch and loop, J and Jᵀ, a form
 a few hundred operations of ε = 2·10⁻¹⁶ each, so 10⁻¹¹.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyDType, TensorLike; from chainrule._src.tape.tensor import Tensor
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -22,30 +22,30 @@ DIFFERENCE_TOLERANCE = 1e-7
 ROUNDING_TOLERANCE = 1e-11
 
 
-def central(f: Callable[[Any], list[Any]], x: Any, direction: Any, step: float) -> list[Any]:
+def central(f: Callable[[Any], list[Any]], x: TensorLike, direction: TensorLike, step: float) -> list[TensorLike]:
     """The central differences ``(f(h) − f(−h)) / 2h`` of several numbers or arrays along a direction."""
     above = f(np.asarray(x + step * direction))
     below = f(np.asarray(x - step * direction))
     return [np.subtract(a, b) / (2 * step) for a, b in zip(above, below, strict=True)]
 
 
-def along(f: Callable[[Any], Any], x: Any, direction: Any, step: float = STEP) -> Any:
+def along(f: Callable[[Any], Any], x: TensorLike, direction: TensorLike, step: float = STEP) -> Any:
     """The derivative of ``f`` (to a number or an array) at ``x`` along a direction."""
     (one,), (two,) = (central(lambda moved: [f(moved)], x, direction, h) for h in (step, 2 * step))
     return (4 * one - two) / 3
 
 
-def all_along(f: Callable[[Any], Any], x: Any, directions: Iterable[Any]) -> Any:
+def all_along(f: Callable[[Any], Any], x: TensorLike, directions: Iterable[AnyArray]) -> AnyArray:
     """The derivatives along each of the directions, as a vector."""
     return np.array([along(f, x, d) for d in directions], np.float64)
 
 
-def units_of(x: Any) -> tuple[Any, ...]:
+def units_of(x: Tensor) -> tuple[complex, ...]:
     """The real, and for complex numbers the imaginary, unit."""
     return (1j, 1.0) if x.dtype.kind == "c" else (1.0,)
 
 
-def unit_vectors(shape: tuple[int, ...], unit: Any, dtype: Any) -> Iterator[Any]:
+def unit_vectors(shape: tuple[int, ...], unit: complex, dtype: NumpyDType) -> Iterator[Any]:
     """Arrays of a shape that are ``unit`` in one element and 0 in the others."""
     for index in np.ndindex(tuple(shape)):
         vector = np.zeros(shape, dtype)
@@ -53,22 +53,22 @@ def unit_vectors(shape: tuple[int, ...], unit: Any, dtype: Any) -> Iterator[Any]
         yield vector
 
 
-def normal(rng: np.random.Generator, shape: tuple[int, ...], complex_: bool) -> Any:
+def normal(rng: np.random.Generator, shape: tuple[int, ...], complex_: bool) -> AnyArray:
     x = np.asarray(rng.normal(size=shape))
     return np.asarray(x + 1j * rng.normal(size=shape)) if complex_ else x
 
 
-def normal_like(x: Any, seed: int) -> Any:
+def normal_like(x: AnyArray, seed: int) -> Any:
     """Random numbers of an array's shape and dtype."""
     return normal(np.random.default_rng((seed, x.size, 11)), x.shape, x.dtype.kind == "c").astype(x.dtype)
 
 
-def inner(a: Any, b: Any) -> float:
+def inner(a: TensorLike, b: TensorLike) -> float:
     """The real inner product Re Σ conj(a)·b: what a gradient a means for a step b."""
     return float(np.real(np.sum(np.conj(a) * b)))
 
 
-def worst(got: Any, expected: Any, tolerance: float) -> tuple[Any, Any, Any] | None:
+def worst(got: TensorLike | list[float], expected: TensorLike, tolerance: float) -> tuple[Any, Any, Any] | None:
     """Where two arrays differ most, relative to the larger of 1 and their largest element; None if nowhere by too much.
 
     nan agrees with nan, and an infinity with itself.

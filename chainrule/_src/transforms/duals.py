@@ -7,7 +7,7 @@ with ġ. Only one thing must not be counted: an input x that was itself computed
 the paths to x through that tangent are not part of how the gradient at x changes.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ from chainrule._src.transforms.arguments import inside
 ndarray = np.ndarray
 
 
-def is_dual(x: Any) -> bool:
+def is_dual(x: object) -> bool:
     """Whether a tensor's history is that of the primal inside it."""
     return isinstance(x, Tensor) and x._edge is None and type(x._raw) is Dual
 
@@ -39,11 +39,11 @@ def parts(x: Any, level: int | None = None) -> tuple[Any, Any]:
 def grad(
     plain: Callable[..., tuple[Any, ...]],
     outputs: Sequence[Any],
-    inputs: Sequence[Any],
+    inputs: Sequence[AnyArray],
     cotangents: Sequence[Any],
     *,
     retain_graph: bool,
-    **options: Any,
+    **options: object,
 ) -> tuple[Any, ...]:
     """The gradients of dual outputs, themselves dual where they move.
 

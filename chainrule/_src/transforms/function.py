@@ -5,7 +5,7 @@
 vmap and jvp is in ``function_transforms``.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import inspect
 from typing import Any, ClassVar
@@ -64,16 +64,16 @@ class Function(FunctionMethods):
     _rows: ClassVar[dict[int, FunctionRow]] = {}
     _backward_cls: ClassVar[type[FunctionCtx]] = FunctionCtx
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         cls._rows = {}
         cls._backward_cls = type(cls.__name__ + "Backward", (FunctionCtx,), {"_forward_cls": cls})
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         raise errors.function_instance(type(self).__name__)
 
     @classmethod
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+    def apply(cls, *args: Any, **kwargs: TensorLike) -> Any:
         """Run forward on the arguments and record the function as one node.
 
         Tensors are differentiated where they are arguments of their own; anything else (also tensors in a list) is passed
@@ -142,7 +142,7 @@ class Function(FunctionMethods):
         return results
 
 
-def _bound(forward: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> tuple[Any, ...]:
+def _bound(forward: AnyFunction, args: tuple[object, ...], kwargs: Params) -> tuple[Any, ...]:
     """The arguments as one tuple, with keywords and defaults in their places."""
     code = getattr(forward, "__code__", None)
     if not kwargs and code is not None:
@@ -162,7 +162,7 @@ def _unmark(ctx: Any) -> None:
     ctx.dirty_tensors = ctx.non_differentiable = ()
 
 
-def _check_dirty(ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+def _check_dirty(ctx: Any, args: tuple[object, ...], outputs: tuple[object, ...]) -> None:
     """Raise for marks that cannot be honoured; count the writes."""
     name = ctx._forward_cls.__name__
     for tensor in ctx.dirty_tensors:
@@ -185,7 +185,7 @@ def _check_dirty(ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> N
         wrote(tensor._raw, name, errors.user_line())
 
 
-def _output(output: Any, edge: Any, ctx: Any, args: tuple[Any, ...], index: int) -> Any:
+def _output(output: object, edge: Any, ctx: Any, args: tuple[object, ...], index: int) -> Any:
     """An output of forward, as a tensor of the new node."""
     if not isinstance(output, Tensor):
         return output
@@ -220,13 +220,13 @@ def _cut(output: Tensor, ctx: Any) -> Tensor:
     return output
 
 
-def _unrecorded(ctx: Any, args: tuple[Any, ...], output: Any, needed: bool) -> Any:
+def _unrecorded(ctx: Any, args: tuple[object, ...], output: AnyArray, needed: bool) -> Any:
     """The outputs where no node is made: an input that is returned is another tensor on the same memory."""
     cut = errors.Cut("no_grad", errors.user_line()) if needed else None
     dirty = ctx.dirty_tensors
     ctx.to_save = ()
 
-    def plain(o: Any) -> Any:
+    def plain(o: AnyArray) -> AnyArray:
         if not isinstance(o, Tensor) or (dirty and any(o is t for t in dirty)):
             return o
         if any(o is x for x in args):
@@ -256,5 +256,5 @@ class NestedIOFunction(Function):
     """An old name for functions of nested arguments, which cannot be used: take tensors as arguments of their own."""
 
     @classmethod
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+    def apply(cls, *args: TensorLike, **kwargs: Any) -> Any:
         raise errors.function_nested(cls.__name__)

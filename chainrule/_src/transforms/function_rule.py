@@ -33,12 +33,12 @@ class FunctionMethods:
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+    def setup_context(ctx: Any, inputs: tuple[object, ...], output: Any) -> Any:
         """Fill the ctx from forward's arguments and result, where forward has no ctx of its own."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
         """The VJP: from one gradient per output of forward to one per argument. ``vjp`` is another name for it."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
@@ -67,7 +67,7 @@ SETUP_CONTEXT = FunctionMethods.setup_context
 _BACKWARD = FunctionMethods.backward
 
 
-def defines(cls: Any, method: str) -> bool:
+def defines(cls: object, method: str) -> bool:
     """Whether a class has a method of its own."""
     return getattr(cls, method) is not getattr(FunctionMethods, method)
 
@@ -101,7 +101,7 @@ class FunctionRow(Primitive):
     def __reduce__(self) -> Any:
         return (row_of, (self.function, len(self.outputs)))
 
-    def node_name(self, params: Params, node: Any = None) -> str:
+    def node_name(self, params: Params, node: object = None) -> str:
         return self.name + "Backward"
 
     def attribute(self, node: Any, name: str) -> Any:
@@ -213,7 +213,7 @@ def in_graph() -> bool:
     return LOCAL.sweep is not None and LOCAL.sweep.create_graph
 
 
-def run_backward(ctx: Any, gs: tuple[Any, ...], recorded: bool) -> tuple[Any, ...]:
+def run_backward(ctx: Any, gs: tuple[Tensor | None, ...], recorded: bool) -> tuple[Any, ...]:
     """What the class's backward returns, as a tuple; unrecorded, unless its gradients are tensors of the tape."""
     cls = ctx._forward_cls
     rule = cls.backward if cls.vjp is _BACKWARD else rule_of(cls)
@@ -230,7 +230,7 @@ def run_backward(ctx: Any, gs: tuple[Any, ...], recorded: bool) -> tuple[Any, ..
     return results if isinstance(results, tuple) else (results,)
 
 
-def cotangents(g: tuple[Any, ...], about: tuple[Any, ...], materialize: bool) -> tuple[Any, ...]:
+def cotangents(g: tuple[object, ...], about: tuple[Any, ...], materialize: bool) -> tuple[Any, ...]:
     """The gradients of several outputs as backward gets them: zeros where none arrived, None for what is no tensor."""
     return tuple(
         (None if fit is None or not materialize else wrap(np.zeros(*fit)))
@@ -242,7 +242,7 @@ def cotangents(g: tuple[Any, ...], about: tuple[Any, ...], materialize: bool) ->
     )
 
 
-def check_count(cls: Any, results: tuple[Any, ...], at: tuple[int, ...], count: int) -> tuple[Any, ...]:
+def check_count(cls: object, results: tuple[Tensor | None, ...], at: tuple[int, ...], count: int) -> tuple[Any, ...]:
     """One result for each argument (surplus None is dropped), None for each that is no tensor."""
     if len(results) < count or any(r is not None for r in results[count:]):
         raise errors.function_grad_count(cls, count, len(results))

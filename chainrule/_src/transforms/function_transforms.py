@@ -10,7 +10,7 @@ backward and jvp, too, see tensors as batched as forward saw them. Each rank mak
 with ``setup_context``, or from forward's ctx by exchanging the tensors in it.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -130,19 +130,19 @@ class FunctionCall:
 
     ran: Ran
 
-    def __init__(self, cls: Any, args: tuple[Any, ...], at: tuple[int, ...], lifts: tuple[Lift, ...] = ()) -> None:
+    def __init__(self, cls: Any, args: tuple[object, ...], at: tuple[int, ...], lifts: tuple[Lift, ...] = ()) -> None:
         self.cls = cls
         self.args = args
         self.at = at
         self.lifts = lifts
 
-    def bind(self, operands: Any) -> Any:
+    def bind(self, operands: list[AnyArray]) -> Any:
         """The outputs that are tensors, as those of a row."""
         return bind(row_of(self.cls, 0), operands, {"call": self})
 
     # -- between a rank and what the user's methods see ----------------------------------------------------------------
 
-    def shown(self, data: Any, operand: int | None = None) -> Any:
+    def shown(self, data: object, operand: int | None = None) -> Any:
         """A value of this rank (of an operand or an output) as the user's methods see it: a tensor, its axes hidden."""
         if not isinstance(data, (ndarray, np.generic, ArrayLike, Tensor)):
             return data
@@ -259,7 +259,7 @@ class FunctionCall:
         call.ran = self.ran
         return call
 
-    def _relevelled(self, data: Any) -> Any:
+    def _relevelled(self, data: object) -> Any:
         """A value that forward computed, at the levels that its axes are hidden at now."""
         if isinstance(data, Tensor):
             return wrap(self._relevelled(data._raw))
@@ -287,12 +287,12 @@ class FunctionCall:
                 tensor._edge = None
         return results
 
-    def pullback(self, node: Any, g: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def pullback(self, node: object, g: AnyArray | tuple[AnyArray | None, ...], edges: tuple[object, ...]) -> tuple[TensorLike | None, ...] | None:
         """The class's backward, with the inputs and outputs of the node's rank."""
         with ExitStack() as stack:
             return self._at_new_levels(stack)._pullback(node, g, edges)
 
-    def _pullback(self, node: Any, g: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _pullback(self, node: Any, g: AnyArray | tuple[AnyArray | None, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         operands, values = node.params["below"], node.params["values"]
         parts = list(_several(g))
         recorded = any(isinstance(part, Tensor) for part in parts)
@@ -315,7 +315,7 @@ class FunctionCall:
 
     # -- in a batch ----------------------------------------------------------------------------------------------------
 
-    def batch(self, payloads: list[Any], batched: list[bool], size: int, level: Any) -> Any:
+    def batch(self, payloads: list[AnyArray], batched: list[bool], size: int, level: object) -> Any:
         """The class's ``vmap``, or the function of the payloads, with the axis hidden again below."""
         if defines(self.cls, "vmap"):
             return self._by_vmap(payloads, batched, size, level)
@@ -448,7 +448,7 @@ class FunctionCall:
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
-def _several(out: Any) -> tuple[Any, ...]:
+def _several(out: object) -> tuple[Any, ...]:
     return out if isinstance(out, tuple) else (out,)
 
 
@@ -457,20 +457,20 @@ def _one(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def _data(x: Any) -> Any:
+def _data(x: TensorLike) -> Any:
     return x._raw if isinstance(x, Tensor) else x
 
 
-def _unrecorded(x: Any) -> Any:
+def _unrecorded(x: object) -> Any:
     """A tensor's data where nothing is recorded by it, else the tensor."""
     return x._raw if isinstance(x, Tensor) and x._edge is None else x
 
 
-def _with_edge(value: Any, edge: Any) -> Any:
+def _with_edge(value: AnyArray, edge: object) -> AnyArray:
     return wrap(value, edge) if edge is not None and getattr(value, "dtype", np.dtype(bool)).kind in "fc" else value
 
 
-def _payloads_of(arg: Any, level: Any) -> tuple[Any, Any]:
+def _payloads_of(arg: object, level: object) -> tuple[Any, Any]:
     """A container of tensors with their batch axes shown, and where these are."""
     leaves, spec = tree_flatten(arg)
     dims: list[Any] = [None] * len(leaves)
@@ -480,14 +480,14 @@ def _payloads_of(arg: Any, level: Any) -> tuple[Any, Any]:
     return tree_unflatten(leaves, spec), tree_unflatten(dims, spec)
 
 
-def _innermost(x: Any) -> Any:
+def _innermost(x: Tensor) -> Any:
     """The array inside everything."""
     while not isinstance(x, ndarray):
         x = x._raw if isinstance(x, Tensor) else x.inside
     return x
 
 
-def _filled(x: Any, fill: Any) -> Any:
+def _filled(x: object, fill: AnyFunction) -> Any:
     """An array-like built as another is, without history and tangents, whose numbers are ``fill(array)``."""
     if isinstance(x, Tensor):
         return _filled(x._raw, fill)
@@ -498,10 +498,10 @@ def _filled(x: Any, fill: Any) -> Any:
     return fill(np.asarray(x))
 
 
-def _zeros(x: Any) -> Any:
+def _zeros(x: object) -> Any:
     return _filled(x, np.zeros_like)
 
 
-def _probe(x: Any) -> Any:
+def _probe(x: AnyArray) -> Any:
     """A gradient to try backward with: no linear map of interest is zero on it by chance."""
     return _filled(x, lambda a: np.cos(np.arange(1, a.size + 1)).reshape(a.shape).astype(a.dtype))

@@ -1,6 +1,6 @@
 """Derivatives of functions of tensors, with the names of ``torch.autograd.functional``."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +26,7 @@ _ONE_INPUT = "the input to the user-provided function is"
 Tensors = tuple[Tensor, ...]
 
 
-def _tensors(function: str, what: str, value: Any) -> tuple[Tensors, bool]:
+def _tensors(function: str, what: str, value: object) -> tuple[Tensors, bool]:
     """A tensor or tuple of tensors as a tuple, and whether it was one."""
     if not isinstance(value, tuple):
         if not isinstance(value, Tensor):
@@ -51,7 +51,7 @@ class _Call:
     outputs: Tensors
     tuple_out: bool
 
-    def __init__(self, name: str, func: AnyFunction, inputs: Any, create_graph: bool, strict: bool) -> None:
+    def __init__(self, name: str, func: AnyFunction, inputs: TensorLike | tuple[TensorLike, ...], create_graph: bool, strict: bool) -> None:
         errors.check_function(f"functional.{name}", func)
         self.name, self.func = name, func
         self.create_graph, self.strict = create_graph, strict
@@ -94,7 +94,7 @@ class _Call:
         self.outputs = self.run(*self.start(self.create_graph))
         return self.outputs
 
-    def push(self, vs: Sequence[Any], recorded: bool) -> list[Any]:
+    def push(self, vs: Sequence[Tensor | None], recorded: bool) -> list[Any]:
         """Run the function on inputs that move along ``vs``, recording their primals where ``recorded``: its tangents."""
         xs = self.start(self.create_graph) if recorded else self.inputs
         tangents = [ones_like(x).detach() if v is None else v.to(x.dtype) for v, x in zip(vs, xs)]
@@ -125,7 +125,7 @@ class _Call:
             _check_dependence(grads, subject, what, self.create_graph)
         return _with_zeros(grads, xs)
 
-    def finish(self, results: Sequence[Tensor], as_tuple: bool) -> Any:
+    def finish(self, results: Sequence[Tensor], as_tuple: bool) -> Tensor | tuple[Tensor, ...]:
         """Results in the form the caller's tensors had, off the tape unless they are to be on it."""
         if not self.create_graph:
             results = [r.detach() if r._edge is not None else r for r in results]
@@ -137,7 +137,7 @@ def _with_zeros(grads: Sequence[Any], xs: Sequence[Tensor]) -> Tensors:
 
 
 def _gradients(
-    outputs: Sequence[Tensor], xs: Tensors, cotangents: Sequence[Any], create_graph: bool, keep: bool = False
+    outputs: Sequence[Tensor], xs: Tensors, cotangents: Sequence[Tensor | None], create_graph: bool, keep: bool = False
 ) -> tuple[Any, ...]:
     """``grad``, with None for inputs without a path, and for all of them where nothing is on the tape."""
     pairs = [(y, ones_like(y) if g is None else g) for y, g in zip(outputs, cotangents) if y.requires_grad]
@@ -158,7 +158,7 @@ def _check_dependence(grads: Sequence[Any], subject: str, what: str, create_grap
             )
 
 
-def _check_gradient(grads: Sequence[Any]) -> None:
+def _check_gradient(grads: Sequence[Tensor | None]) -> None:
     """Raise for a first derivative that does not depend on anything."""
     for i, g in enumerate(grads):
         if g is None or not g.requires_grad:
@@ -166,7 +166,7 @@ def _check_gradient(grads: Sequence[Any]) -> None:
 
 
 def vjp(
-    func: AnyFunction, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: AnyFunction, inputs: Tensor | tuple[TensorLike, ...], v: Tensor | tuple[Tensor, ...] | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``func(*inputs)``, and the product of a vector with its Jacobian: Σ v · ∂output/∂input for each input.
 
@@ -220,7 +220,7 @@ def jvp(
 
 def jacobian(
     func: AnyFunction,
-    inputs: Any,
+    inputs: TensorLike | tuple[Tensor, ...],
     create_graph: bool = False,
     strict: bool = False,
     vectorize: bool = False,
@@ -271,7 +271,7 @@ def _rows(call: _Call, index: int, y: Tensor, vectorize: bool) -> list[Tensor]:
     if vectorize:
         return reverse(y, xs, create_graph)
 
-    def pull(cotangent: Any, more: bool) -> Sequence[Any]:
+    def pull(cotangent: AnyArray, more: bool) -> Sequence[Any]:
         row = _gradients((y,), xs, (wrap(cotangent),), create_graph, True)
         if call.strict:
             _check_dependence(row, f"Output {index} of the user-provided function", "jacobian", create_graph)
@@ -282,7 +282,7 @@ def _rows(call: _Call, index: int, y: Tensor, vectorize: bool) -> list[Tensor]:
 
 def hessian(
     func: AnyFunction,
-    inputs: Any,
+    inputs: Tensor | tuple[Tensor, ...],
     create_graph: bool = False,
     strict: bool = False,
     vectorize: bool = False,
@@ -321,7 +321,7 @@ def hessian(
 
 
 def vhp(
-    func: AnyFunction, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: AnyFunction, inputs: Tensor | tuple[Tensor, ...], v: Tensor | tuple[Tensor, ...] | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``func(*inputs)``, which has one element, and the product of a vector with its Hessian, by two backward passes.
 
@@ -350,7 +350,7 @@ def vhp(
 
 
 def hvp(
-    func: AnyFunction, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: AnyFunction, inputs: Tensor | tuple[Tensor, ...], v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``func(*inputs)``, which has one element, and the product of its Hessian with a vector.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def functional_call(
     module: Module,
     parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-    args: Any = None,
+    args: Tensor | tuple[Tensor, ...] | None = None,
     kwargs: Mapping[str, Any] | None = None,
     *,
     tie_weights: bool = True,
@@ -53,7 +53,7 @@ def functional_call(
         return module(*arguments, **(kwargs or {}))
 
 
-def _merged(dicts: Any) -> dict[str, Any]:
+def _merged(dicts: object) -> dict[str, Tensor]:
     """One dictionary of several."""
     if isinstance(dicts, Mapping):
         return dict(dicts)
@@ -69,7 +69,7 @@ def _merged(dicts: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def _holding(module: Module, given: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
+def _holding(module: Module, given: dict[str, Tensor], tie_weights: bool, strict: bool) -> Iterator[None]:
     """Within the block the module has these tensors."""
     places = {dotted: (holder, name) for dotted, _, holder, name in module.places()}
     own = {dotted: holder[name] for dotted, (holder, name) in places.items() if holder[name] is not None}

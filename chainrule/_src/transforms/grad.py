@@ -27,11 +27,11 @@ def grad_and_value(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_au
     return _with_value("grad_and_value", func, argnums, has_aux)
 
 
-def _with_value(api: str, func: AnyFunction, argnums: Any, has_aux: bool, value_first: bool = False) -> AnyFunction:
+def _with_value(api: str, func: AnyFunction, argnums: int | tuple[int, ...], has_aux: bool, value_first: bool = False) -> AnyFunction:
     errors.check_function(api, func)
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: object, **kwargs: object) -> Any:
         trace = Trace(f"{api}(f)(*args)", func, positions_of(argnums, args), args, kwargs, has_aux)
         trace.scalar()
         value = tree_map(trace.value, trace.result)
@@ -86,7 +86,7 @@ def gradient_function(
     """What :func:`grad` returns; errors name ``api``."""
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: object, **kwargs: object) -> Any:
         trace = Trace(api, func, positions_of(argnums, args), args, kwargs, has_aux)
         gradient = trace.gradient(isinstance(argnums, int))
         return (gradient, tree_map(trace.value, trace.aux)) if has_aux else gradient
@@ -94,7 +94,7 @@ def gradient_function(
     return wrapper
 
 
-def vjp(func: AnyFunction, *primals: Any, has_aux: bool = False) -> Any:
+def vjp(func: AnyFunction, *primals: object, has_aux: bool = False) -> Any:
     """``func(*primals)`` and the function that pulls a cotangent of its output back to the primals.
 
     Args:
@@ -126,7 +126,7 @@ def pulled(trace: Trace) -> tuple[Any, AnyFunction]:
     outputs, spec = trace.outputs()
     trace.set_starts(sys.maxsize)  # the function has returned: nobody else can want a derivative by them
 
-    def vjp_fn(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+    def vjp_fn(*cotangents: object, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         gs = cotangents_like(outputs, spec, cotangents)
         try:
             trace.set_starts(trace.began)

@@ -5,7 +5,7 @@ along 1 and along i; of a complex output the real and the imaginary part are loo
 i), because a gradient is one of a real number.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ class GradcheckError(RuntimeError):
     mismatch: Mismatch | None = None
 
 
-def outputs_of(result: Any) -> tuple[Tensor, ...]:
+def outputs_of(result: Tensor | tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """What a function returned, as a tuple of tensors."""
     outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     for y in outputs:
@@ -49,7 +49,7 @@ def outputs_of(result: Any) -> tuple[Tensor, ...]:
     return outputs
 
 
-def recorded(result: Any) -> tuple[Tensor, ...]:
+def recorded(result: Tensor | tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """The outputs that require grad."""
     return tuple([y for y in outputs_of(result) if y.requires_grad])
 
@@ -91,7 +91,7 @@ class Checks(NamedTuple):
 
     # -- derivatives of all floating outputs -------------------------------------------------------------------------
 
-    def difference(self, i: int, direction: Any, floating: Iterable[int]) -> dict[int, Any]:
+    def difference(self, i: int, direction: AnyArray, floating: Iterable[int]) -> dict[int, Any]:
         """The central difference of each floating output when input i moves along ``direction``.
 
         The input is moved in place, so that a function that knows it from elsewhere (a model its parameters) sees it move.
@@ -100,7 +100,7 @@ class Checks(NamedTuple):
         before = data.copy()
         seen: list[list[Any]] = []
 
-        def moved(x: Any) -> list[Any]:
+        def moved(x: AnyArray) -> list[Any]:
             data[...] = x
             seen.append([array_of(y).copy() for y in self.outputs()])
             for k in floating:
@@ -118,10 +118,10 @@ class Checks(NamedTuple):
         finally:
             data[...] = before
 
-    def push(self, moving: Sequence[int], tangents: Sequence[Any], size: int | None = None) -> list[Any]:
+    def push(self, moving: Sequence[int], tangents: Sequence[AnyArray], size: int | None = None) -> list[AnyArray]:
         """The tangents of all outputs when the inputs ``moving`` have these (``size`` along a leading axis), others none."""
 
-        def of_moving(*moved: Any) -> tuple[Any, ...]:
+        def of_moving(*moved: Tensor) -> tuple[Tensor, ...]:
             at = [x.detach().requires_grad_() if isinstance(x, Tensor) and x.requires_grad else x for x in self.inputs]
             for position, x in zip(moving, moved):
                 at[position] = x.requires_grad_()  # the function may ask for gradients
@@ -145,11 +145,11 @@ class Checks(NamedTuple):
             }
         return found
 
-    def by_backward(self, y: Tensor, part: Any) -> list[Any]:
+    def by_backward(self, y: Tensor, part: complex) -> list[Any]:
         """One output's Jacobian for each input by backward mode, after two runs that must agree."""
         xs = self.xs()
 
-        def pull(g: Any, more: bool) -> Sequence[Any]:
+        def pull(g: AnyArray, more: bool) -> Sequence[Any]:
             found = grad(y, xs, wrap(g), retain_graph=True, allow_unused=True)
             for x, r in zip(xs, found):
                 self._check_dtype(r, x)
@@ -209,7 +209,7 @@ class Checks(NamedTuple):
                     self._compare(numerical[i][unit][k], js[k], k, y, i, unit, complex_input, True)
 
     def _compare(
-        self, expected: Any, got: Any, k: int, y: Tensor, i: int, part: Any, is_complex: bool, forward: bool
+        self, expected: AnyArray, got: AnyArray, k: int, y: Tensor, i: int, part: complex, is_complex: bool, forward: bool
     ) -> None:
         if not np.allclose(got, expected, self.rtol, self.atol):
             error = GradcheckError(_mismatch(expected, got, k, i, part, is_complex, forward))
@@ -244,7 +244,7 @@ class Checks(NamedTuple):
                             text = _mismatch(expected, got, k, i, part, is_complex, is_forward)
                             raise GradcheckError(text + self._in_slow_mode(is_forward))
 
-    def _pulled(self, y: Tensor, x: Tensor, v: Any, u: Any) -> float:
+    def _pulled(self, y: Tensor, x: Tensor, v: TensorLike, u: TensorLike) -> float:
         """The inner product of u and what the cotangent v pulls back to, after two runs that must agree."""
         found = []
         for _ in range(2):
@@ -355,13 +355,13 @@ class Checks(NamedTuple):
                 _same_batch(got, np.stack(one), k, i, what)
 
 
-def _as_gradient(by_unit: dict[Any, Any], part: Any) -> Any:
+def _as_gradient(by_unit: dict[complex, AnyArray], part: complex) -> AnyArray:
     """What backward gives for the real (or imaginary) part of the output: ∂/∂Re + i ∂/∂Im."""
     of = {unit: j.imag if part == 1j else np.real(j) for unit, j in by_unit.items()}
     return of[1.0] + 1j * of[1j] if 1j in of else of[1.0]
 
 
-def _mismatch(expected: Any, got: Any, k: int, i: int, part: Any, is_complex: bool, forward: bool) -> str:
+def _mismatch(expected: Any, got: Any, k: int, i: int, part: object, is_complex: bool, forward: bool) -> str:
     prefix = ""
     if is_complex:
         word, element = ("imaginary" if part == 1j else "real"), ("inputs" if forward else "outputs")
@@ -374,14 +374,14 @@ def _mismatch(expected: Any, got: Any, k: int, i: int, part: Any, is_complex: bo
     )
 
 
-def _weights(x: Any, seed: int) -> Any:
+def _weights(x: Tensor, seed: int) -> AnyArray:
     """Random numbers between 0.2 and 1 in every place (and for complex x in both parts)."""
     rng = np.random.default_rng(seed)
     u = rng.uniform(0.2, 1, tuple(x.shape))
     return u + 1j * rng.uniform(0.2, 1, tuple(x.shape)) if x.dtype.kind == "c" else u
 
 
-def _of_zeros(outputs: Sequence[Tensor], xs: Sequence[Tensor]) -> tuple[Any, ...]:
+def _of_zeros(outputs: Sequence[Tensor], xs: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
     zeros = [wrap(np.zeros(y.shape, y.dtype)) for y in outputs]
     found: tuple[Any, ...] = grad(list(outputs), list(xs), zeros, allow_unused=True)
     return found

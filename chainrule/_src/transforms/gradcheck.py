@@ -1,6 +1,6 @@
 """``gradcheck`` and ``gradgradcheck``: is the gradient of a function what its values say?"""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 def gradcheck(
     func: AnyFunction,
-    inputs: Any,
+    inputs: Tensor | tuple[TensorLike, ...] | list[Tensor],
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -95,7 +95,7 @@ def gradcheck(
 
 def gradgradcheck(
     func: AnyFunction,
-    inputs: Any,
+    inputs: Tensor | tuple[TensorLike, ...] | list[Tensor],
     grad_outputs: Any = None,
     *,
     eps: float = 1e-6,
@@ -141,7 +141,7 @@ def gradgradcheck(
         cotangents = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
     n = len(args)
 
-    def first(*args: Any) -> tuple[Any, ...]:
+    def first(*args: TensorLike) -> tuple[Any, ...]:
         at, gs = args[:n], args[n:]
         found = grad(recorded(func(*at)), [at[i] for i in positions], gs, create_graph=True, allow_unused=True)
         return tuple([g for g in found if g is not None])

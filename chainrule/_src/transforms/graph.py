@@ -1,6 +1,6 @@
 """The graph itself: its nodes and edges, and what happens to the values it saves for the backward pass."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 import os
 import tempfile
@@ -126,7 +126,7 @@ class _Gathered:
 
     __slots__ = ("expected", "grads", "missing")
 
-    def __init__(self, edges: Sequence[Any]) -> None:
+    def __init__(self, edges: Sequence[object]) -> None:
         roots, useful = LOCAL.sweep.roots, LOCAL.sweep.useful
         passed = set(engine.reachable(roots))
         if useful is not None:
@@ -265,7 +265,7 @@ class _OnDisk:
         return wrap(np.load(self.path, allow_pickle=False))
 
 
-def _last_write(array: Any) -> int:
+def _last_write(array: AnyArray) -> int:
     written = writes_of(array)
     return written.times[-1] if written else 0
 
@@ -300,7 +300,7 @@ class save_to_disk(saved_tensors_hooks):
         self.min_bytes = min_bytes
         self.files: weakref.WeakValueDictionary[int, _OnDisk] = weakref.WeakValueDictionary()
 
-    def pack_hook(self, tensor: Tensor) -> Any:
+    def pack_hook(self, tensor: Tensor) -> Tensor | _OnDisk:
         array = tensor._raw
         if type(array) is not np.ndarray or array.nbytes < self.min_bytes:
             return tensor

@@ -1,6 +1,6 @@
 """``jacobian``: all of ∂y/∂x, of functions and of computed tensors, by rows or by columns."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import functools
 import itertools
@@ -31,8 +31,8 @@ ndarray = np.ndarray
 
 
 def jacobian(
-    y: Any,
-    x: Any,
+    y: object,
+    x: TensorLike | dict[str, AnyArray] | tuple[TensorLike, ...],
     *,
     mode: str = "auto",
     create_graph: bool | None = None,
@@ -55,7 +55,7 @@ def jacobian(
     return _of_tensors(y, x, bool(create_graph), limits)
 
 
-def _of_tensors(y: Any, x: Any, create_graph: bool, limits: Limits) -> Any:
+def _of_tensors(y: object, x: object, create_graph: bool, limits: Limits) -> Any:
     ys, outer = tree_flatten(as_tensors(y))
     xs, inner = tree_flatten(as_tensors(x))
     if not ys or not xs:
@@ -72,7 +72,7 @@ def _of_tensors(y: Any, x: Any, create_graph: bool, limits: Limits) -> Any:
 
 
 @within
-def _of_function(function: AnyFunction, x: Any, mode: str, create_graph: bool | None, limits: Limits) -> Any:
+def _of_function(function: AnyFunction, x: TensorLike | tuple[TensorLike, ...] | dict[str, AnyArray], mode: str, create_graph: bool | None, limits: Limits) -> Any:
     points, inner = tree_flatten(x)
     if not points:
         raise errors.jacobian_of_nothing("x")
@@ -117,7 +117,7 @@ def _source(leaf: Any, create_graph: bool) -> Tensor:
     return wrap(leaf)
 
 
-def _output(out: Any) -> Any:
+def _output(out: AnyArray) -> Tensor:
     if not isinstance(out, (Tensor, ArrayLike)):
         out = as_is(out)
         if out.dtype.kind not in "fciub":
@@ -176,7 +176,7 @@ def _reverse(y: Tensor, xs: Sequence[Tensor], create_graph: bool, limits: Limits
 
 
 def reverse(
-    y: Tensor, xs: Sequence[Tensor], create_graph: bool = False, limits: Limits | None = None, unit: Any = 1
+    y: Tensor, xs: Sequence[Tensor], create_graph: bool = False, limits: Limits | None = None, unit: complex = 1
 ) -> list[Tensor]:
     """What a cotangent that is ``unit`` in one element of y and zero in the others pulls back to, for every element."""
     n = y.numel()
@@ -184,7 +184,7 @@ def reverse(
     pull_many = None
     if root is None or None in targets:  # of a level of forward mode, whose numbers are on the tape and not they
 
-        def pull(g: Any, more: bool, batched: bool = False) -> Sequence[Any]:
+        def pull(g: TensorLike, more: bool, batched: bool = False) -> Sequence[Any]:
             found: tuple[Any, ...] = grad(
                 y, list(xs), wrap(g), True, create_graph, allow_unused=True, is_grads_batched=batched
             )
@@ -196,7 +196,7 @@ def reverse(
             root, unit = _through_elementwise(root, np.full(y.shape, unit, y.dtype), targets)
         order = engine.reachable([root])
 
-        def pull(g: Any, more: bool, batched: bool = False) -> Sequence[Any]:
+        def pull(g: TensorLike, more: bool, batched: bool = False) -> Sequence[Any]:
             return engine.sweep(
                 [root],
                 [wrap(g) if create_graph else g],
@@ -219,7 +219,7 @@ def reverse(
     return [wrapped(x) for x in found]
 
 
-def _through_elementwise(edge: Any, diagonal: Any, targets: Sequence[Any]) -> tuple[Any, Any]:
+def _through_elementwise(edge: object, diagonal: AnyArray, targets: Sequence[object]) -> tuple[Any, Any]:
     """Go down the tape as long as every element comes from one: all rows together are then one diagonal."""
     while (
         isinstance(edge, Node)

@@ -1,6 +1,6 @@
 """Whole derivatives: Jacobians, Hessians and products with Hessians."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import contextlib
 import functools
@@ -75,7 +75,7 @@ def jacrev(
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: TensorLike, **kwargs: object) -> Any:
         trace = Trace("jacrev", func, positions_of(argnums, args), args, kwargs, has_aux)
         check_real("jacrev", "inputs", trace.leaves)
         outputs, spec = trace.outputs("f(*args)")
@@ -83,7 +83,7 @@ def jacrev(
         blocks = []
         for y in outputs:
 
-            def pull(g: Any, more: bool, y: Tensor = y) -> list[Any]:
+            def pull(g: AnyArray, more: bool, y: Tensor = y) -> list[Any]:
                 return trace.sweep_to_inputs([y], [g], more or y is not outputs[-1])
 
             found = rows(pull, y, trace.starts, chunk_size or max(y.numel(), 1), "jacrev", lift_leaves=True)
@@ -120,7 +120,7 @@ def jacfwd(
     check_randomness(randomness)
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: AnyArray, **kwargs: object) -> Any:
         positions = positions_of(argnums, args)
         flattened = [tree_flatten(args[i]) for i in positions]
         specs = [spec for _, spec in flattened]
@@ -183,7 +183,7 @@ def hessian(func: AnyFunction, argnums: int | tuple[int, ...] = 0) -> AnyFunctio
     forward, reverse = jacfwd(inner, argnums, randomness="same"), jacrev(inner, argnums)
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: AnyArray, **kwargs: object) -> Any:
         with contextlib.suppress(errors.NoForwardMode):
             return forward(*args, **kwargs)
         return reverse(*args, **kwargs)

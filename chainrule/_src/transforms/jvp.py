@@ -23,7 +23,7 @@ from chainrule._src.transforms.arguments import (
 from chainrule._src.transforms.pushforward import JvpRun, write_back_duals
 
 
-def jvp(func: AnyFunction, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+def jvp(func: AnyFunction, primals: object, tangents: object, *, strict: bool = False, has_aux: bool = False) -> Any:
     """``func(*primals)`` and its directional derivative along ``tangents``, in one forward pass.
 
     Args:

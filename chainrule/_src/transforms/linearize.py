@@ -4,7 +4,7 @@ Both follow from the pullback. It is linear in its cotangent, so pulling back th
 derivative itself: the transpose of the transpose.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 import sys
 from typing import Any
@@ -24,7 +24,7 @@ from chainrule._src.transforms.trace import Trace, fresh_leaf
 ndarray = np.ndarray
 
 
-def linearize(func: AnyFunction, *primals: Any) -> tuple[Any, AnyFunction]:
+def linearize(func: AnyFunction, *primals: AnyArray) -> tuple[Any, AnyFunction]:
     """``func(*primals)`` and its derivative there as a linear function of tangents, which can be called many times.
 
     The function runs once, and what its derivative needs is kept. For one tangent only, :func:`jvp` is cheaper.
@@ -56,7 +56,7 @@ def linearize(func: AnyFunction, *primals: Any) -> tuple[Any, AnyFunction]:
     trace.edges += targets
     trace.set_starts(sys.maxsize)
 
-    def jvp_fn(*tangents: Any) -> Any:
+    def jvp_fn(*tangents: AnyArray) -> Any:
         as_tensors = tensors or has_tensor(tree_flatten(tangents)[0])
         ts = _tangents_like(trace, structure, tangents)
         paths = [(g, t) for g, t in zip(gradients, ts, strict=True) if g is not None]
@@ -74,7 +74,7 @@ def linearize(func: AnyFunction, *primals: Any) -> tuple[Any, AnyFunction]:
     return tree_unflatten([trace.value(y) for y in outputs], spec), jvp_fn
 
 
-def _tangents_like(trace: Trace, structure: TreeSpec, tangents: tuple[Any, ...]) -> list[Any]:
+def _tangents_like(trace: Trace, structure: TreeSpec, tangents: tuple[AnyArray, ...]) -> list[Any]:
     leaves = flatten_like(
         structure, tangents, "Expected the tangents {got} to have the same argspec as the primals {spec}"
     )
@@ -95,7 +95,7 @@ def _tangents_like(trace: Trace, structure: TreeSpec, tangents: tuple[Any, ...])
     return leaves
 
 
-def linear_transpose(func: AnyFunction, *primals: Any) -> AnyFunction:
+def linear_transpose(func: AnyFunction, *primals: object) -> AnyFunction:
     """The transpose of a linear function.
 
     Args:
@@ -124,7 +124,7 @@ def linear_transpose(func: AnyFunction, *primals: Any) -> AnyFunction:
     trace.leaves = leaves
     _check_linear(trace, outputs)
 
-    def transposed(*cotangents: Any) -> Any:
+    def transposed(*cotangents: object) -> Any:
         gs = [_conj(g) for g in cotangents_like(outputs, spec, cotangents)]
         found = trace.sweep_to_inputs(outputs, gs, True)
         return trace.unflatten_gradients([_conj(g) for g in found], foreign=gs)
@@ -132,7 +132,7 @@ def linear_transpose(func: AnyFunction, *primals: Any) -> AnyFunction:
     return transposed
 
 
-def _zeros_like(x: Any) -> Any:
+def _zeros_like(x: object) -> Any:
     data = data_of(x)
     zeros = np.zeros(tuple(data.shape), data.dtype)
     return wrap(zeros) if isinstance(x, Tensor) else zeros

@@ -1,6 +1,6 @@
 """Where the time goes: a profile of operations and rules, with the names of ``torch.autograd.profiler``."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike; from collections.abc import Sequence
 
 import contextlib
 import functools
@@ -132,7 +132,7 @@ class EventList(list[Any]):
 
     supported_export_stacks_metrics = ("self_cpu_time_total",)
 
-    def __init__(self, events: Iterable[Any] = (), elapsed: float = 0.0) -> None:
+    def __init__(self, events: Iterable[object] = (), elapsed: float = 0.0) -> None:
         super().__init__(events)
         self.elapsed = elapsed
 
@@ -319,7 +319,7 @@ class _Recorder(Watch):
         event.start = self.now()
         return event
 
-    def finish(self, event: FunctionEvent, results: Any = (), operands: Any = ()) -> None:
+    def finish(self, event: FunctionEvent, results: TensorLike | tuple[AnyArray | None, ...] = (), operands: tuple[TensorLike | None, ...] | Sequence[TensorLike] = ()) -> None:
         event.end = self.now()
         while self.open.pop() is not event:  # what is inside ended without saying so
             pass
@@ -332,7 +332,7 @@ class _Recorder(Watch):
             self.open[-1].self_cpu_time_total -= duration
             self.open[-1].cpu_memory_usage += event.cpu_memory_usage
 
-    def timed(self, key: str, phase: str, operands: Any, read: Any, call: AnyFunction, *args: Any) -> Any:
+    def timed(self, key: str, phase: str, operands: object, read: tuple[TensorLike | None, ...] | Sequence[TensorLike], call: AnyFunction, *args: object) -> Any:
         event = self.begin(key, phase, operands)
         out: Any = ()
         try:
@@ -341,13 +341,13 @@ class _Recorder(Watch):
             self.finish(event, out, read)
         return out
 
-    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
+    def forward(self, prim: Any, datas: Sequence[TensorLike] | tuple[AnyArray, ...], params: Params) -> Any:
         return self.timed(prim.name, "forward", datas, datas, super().forward, prim, datas, params)
 
-    def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> Any:
+    def backward(self, node: Any, g: object, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> Any:
         return self.timed(node.name(), "backward", g, (g, *saved), super().backward, node, g, saved, edges)
 
-    def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: Params) -> Any:
+    def tangent(self, prim: Any, primals: Sequence[AnyArray], tangents: Sequence[AnyArray], out: TensorLike, params: Params) -> Any:
         read = (*primals, *tangents, out)
         return self.timed(prim.name, "tangent", primals, read, super().tangent, prim, primals, tangents, out, params)
 
@@ -360,7 +360,7 @@ def _flat(xs: Any) -> Iterator[Any]:
             yield x
 
 
-def _new_bytes(results: Any, operands: Any) -> int:
+def _new_bytes(results: TensorLike | tuple[AnyArray | None, ...], operands: Any) -> int:
     """The bytes of result arrays with memory of their own."""
     before = {id(x) for x in _flat(operands)}
     total = 0
@@ -372,11 +372,11 @@ def _new_bytes(results: Any, operands: Any) -> int:
     return total
 
 
-def _of_its_events(method: Any) -> Any:
+def _of_its_events(method: AnyFunction) -> AnyFunction:
     """A method of EventList as one of a finished profile."""
 
     @functools.wraps(method)
-    def call(self: profile, *args: Any, **kwargs: Any) -> Any:
+    def call(self: profile, *args: object, **kwargs: int) -> Any:
         if self.function_events is None:
             raise RuntimeError("Profiler didn't finish running: leave its `with` block (with enabled=True) first")
         return method(self.function_events, *args, **kwargs)
@@ -516,7 +516,7 @@ class record_function(contextlib.ContextDecorator):
 
 
 def _absent(name: str) -> AnyFunction:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
+    def refuse(*args: object, **kwargs: object) -> Any:
         raise errors.profiler_option(name)
 
     refuse.__name__ = refuse.__qualname__ = name

@@ -1,6 +1,6 @@
 """Forward mode: one call of a function along a tangent, or along a batch of them."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,7 +38,7 @@ class JvpRun:
     def __init__(
         self,
         func: AnyFunction,
-        primals: Sequence[Any],
+        primals: Sequence[TensorLike],
         tangents: Sequence[Any],
         api: str,
         size: int | None = None,
@@ -59,7 +59,7 @@ class JvpRun:
             self._call(func, primals, tangents, api, lift_leaves)
 
     def _call(
-        self, func: AnyFunction, primals: Sequence[Any], tangents: Sequence[Any], api: str, lift_leaves: bool
+        self, func: AnyFunction, primals: Sequence[TensorLike], tangents: Sequence[object], api: str, lift_leaves: bool
     ) -> None:
         with open_level(api, Dual, None, "same", lift_leaves) as level:
             self.level = level
@@ -68,7 +68,7 @@ class JvpRun:
                 func(*[wrap(Dual(p, t, level)) for p, t in zip(primals, tangents, strict=True)])
             )
 
-    def split(self, y: Any) -> tuple[Any, Any]:
+    def split(self, y: object) -> tuple[Any, Any]:
         """Primal and tangent of a result; the tangent is None where it is known to be zero."""
         y = tensor_in(y)
         data = y._raw if isinstance(y, Tensor) else y
@@ -76,14 +76,14 @@ class JvpRun:
             return data.primal, data.tangent
         return y, None
 
-    def tangents(self, y: Any) -> Any:
+    def tangents(self, y: Tensor) -> Any:
         """The tangents of a result along a leading axis, or None."""
         tangent = self.split(y)[1]
         if tangent is None or self.batch is None:
             return tangent
         return tangent[None] if self.size == 1 else exit_level(tangent, self.batch)
 
-    def primal(self, y: Any) -> Any:
+    def primal(self, y: object) -> Any:
         """The value of a result at the point."""
         primal = self.split(y)[0]
         data = primal._raw if isinstance(primal, Tensor) else primal
@@ -92,7 +92,7 @@ class JvpRun:
         return primal
 
 
-def write_back_duals(api: str, given: Sequence[Any], duals: Sequence[Tensor], datas: Sequence[Any]) -> None:
+def write_back_duals(api: str, given: Sequence[TensorLike], duals: Sequence[Tensor], datas: Sequence[AnyArray]) -> None:
     """``write_back`` of the primals of those arguments of ``given`` whose duals do not hold the ``datas`` of before."""
     for x, dual, before in zip(given, duals, datas, strict=True):
         data = dual._raw
@@ -108,7 +108,7 @@ def write_back_duals(api: str, given: Sequence[Any], duals: Sequence[Tensor], da
         write_back(api, x, dual, value, enter)
 
 
-def exit_level(y: Any, level: Level) -> Any:
+def exit_level(y: AnyArray, level: Level) -> Any:
     """What a result of a batch holds for all examples, with their axis first."""
     data = y._raw if isinstance(y, Tensor) else y
     if type(data) is Batched and data.level == level:

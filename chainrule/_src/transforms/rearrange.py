@@ -14,7 +14,7 @@ _DOTS = "..."
 _ALL = [_DOTS]  # the group that an ellipsis outside of parentheses is
 
 
-def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Tensor:
+def rearrange(tensor: object, pattern: str, **axes_lengths: int) -> Tensor:
     """Split, reorder and merge the axes of a tensor, as a pattern says that names them.
 
     Args:

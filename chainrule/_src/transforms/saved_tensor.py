@@ -68,7 +68,7 @@ def raw_saved(node: Any, index: int) -> Any:
         value = node.saved[index]
         return value if part is None else value[part]
 
-    def write(packed: Any, part: int | None = None) -> None:
+    def write(packed: PackedValue, part: int | None = None) -> None:
         saved = list(node.saved)
         if part is None:
             saved[index] = packed

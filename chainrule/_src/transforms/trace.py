@@ -4,7 +4,7 @@ No level is entered. The function's arguments get a fresh start on the tape, and
 starts only; whatever else the function used is reached by other edges and is constant. See docs/author/inside.md.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -41,7 +41,7 @@ from chainrule._src.transforms.arguments import (
 ndarray = np.ndarray
 
 
-def fresh_leaf(x: Any, linked: bool = True) -> Tensor:
+def fresh_leaf(x: object, linked: bool = True) -> Tensor:
     """A fresh place on the tape for an argument: connected to the argument (if ``linked``), if that is on the tape itself.
 
     Inside vmap or jvp it is a place of their level, also where the argument is from outside: results mix it with values
@@ -172,7 +172,7 @@ class Trace:
                 )
         return outputs, spec
 
-    def value(self, result: Any) -> Any:
+    def value(self, result: AnyArray) -> Any:
         """A result as the caller gets it: off the tape, unless it depends on something outside."""
         tensor = tensor_in(result)
         if not isinstance(tensor, Tensor):
@@ -198,11 +198,11 @@ class Trace:
     def sweep_to_inputs(
         self,
         outputs: list[Tensor],
-        cotangents: list[Any],
+        cotangents: Sequence[AnyArray],
         keep: bool,
         create_graph: bool | None = None,
         targets: list[Any] | None = None,
-        own: Sequence[Any] = (),
+        own: Sequence[object] = (),
     ) -> list[Any]:
         """The cotangents at the starts (or ``targets``), None where none arrived.
 
@@ -243,7 +243,7 @@ class Trace:
         y = self.scalar()
         return self.unflatten_gradients(self.sweep_to_inputs([y], [ones_of(y._raw)], False), single)
 
-    def unflatten_gradients(self, gradients: list[Any], single: bool = False, foreign: Sequence[Any] = ()) -> Any:
+    def unflatten_gradients(self, gradients: Sequence[object], single: bool = False, foreign: Sequence[TensorLike] = ()) -> Any:
         """Gradients (one for each start) in the structure of the arguments and in memory of their own, not ``foreign``."""
         held = {id(x._raw if isinstance(x, Tensor) else x) for x in foreign} if foreign else set()
         results = []
@@ -258,13 +258,13 @@ class Trace:
         return tree_unflatten(results, self.specs[0]) if single else tuple(unflatten_each(results, self.specs))
 
 
-def unflatten_each(leaves: Iterable[Any], specs: list[TreeSpec]) -> list[Any]:
+def unflatten_each(leaves: Iterable[AnyArray], specs: list[TreeSpec]) -> list[Any]:
     """A flat list as several trees."""
     rest = iter(leaves)
     return [tree_unflatten([next(rest) for _ in range(spec.num_leaves)], spec) for spec in specs]
 
 
-def without_zero_tangent(x: Any) -> Any:
+def without_zero_tangent(x: object) -> Any:
     """A value of ``jvp`` or of forward mode that has no tangent, as the value it is to everybody."""
     while type(x) is Dual and x.tangent is None:
         x = x.primal

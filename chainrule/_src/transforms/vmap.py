@@ -1,6 +1,6 @@
 """vmap: a function of one example, applied to all at once."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
 
 import functools
 from typing import Any
@@ -41,8 +41,8 @@ ndarray = np.ndarray
 
 def vmap(
     func: AnyFunction,
-    in_dims: Any = 0,
-    out_dims: Any = 0,
+    in_dims: object = 0,
+    out_dims: object = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
@@ -79,7 +79,7 @@ def vmap(
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: object, **kwargs: object) -> Any:
         if type(out_dims) is not int:
             _check_out_dims(func, out_dims)
         leaves, spec, dims, size = _flatten_arguments(func, in_dims, args)
@@ -109,11 +109,11 @@ def vmap(
 @within
 def _call_batched(
     func: AnyFunction,
-    leaves: list[Any],
+    leaves: list[TensorLike],
     spec: TreeSpec,
-    dims: list[Any],
+    dims: list[int | None],
     size: int,
-    out_dims: Any,
+    out_dims: object,
     randomness: str,
     kwargs: Params,
 ) -> tuple[list[Any], TreeSpec, list[Any]]:
@@ -154,7 +154,7 @@ def _write_back(x: Any, d: int, mapped: Tensor, level: Level) -> None:
     write_back("vmap", x, mapped, np.moveaxis(exit_level(mapped._raw, level), 0, d), enter)
 
 
-def _mapped_output(func: Any, y: Any, dim: int, level: Level, tensors: bool) -> Any:
+def _mapped_output(func: object, y: AnyArray, dim: int, level: Level, tensors: bool) -> Any:
     """A result with the mapped axis at ``dim``."""
     y = y if type(y) is Tensor else tensor_in(y)
     if type(y) is not Tensor and not is_array(y):
@@ -180,7 +180,7 @@ def _mapped_output(func: Any, y: Any, dim: int, level: Level, tensors: bool) -> 
     return payload
 
 
-def _shared_output(func: Any, y: Any, level: Level, tensors: bool, foreign: set[int]) -> Any:
+def _shared_output(func: object, y: object, level: Level, tensors: bool, foreign: set[int]) -> Any:
     """A result that is the same for all examples."""
     inner = tensor_in(y)
     data = inner._raw if isinstance(inner, Tensor) else inner
@@ -192,7 +192,7 @@ def _shared_output(func: Any, y: Any, level: Level, tensors: bool, foreign: set[
     return as_caller_type(data.payload, tensors, foreign)
 
 
-def _name(func: Any) -> str:
+def _name(func: object) -> str:
     if hasattr(func, "__name__"):
         return str(func.__name__)
     return f"functools.partial({_name(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)
@@ -201,11 +201,11 @@ def _name(func: Any) -> str:
 # -- in_dims and out_dims --------------------------------------------------------------------------------------------
 
 
-def _is_dim(x: Any) -> bool:
+def _is_dim(x: int | tuple[int | None, ...] | None) -> bool:
     return x is None or not is_container(x)
 
 
-def _flatten_arguments(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[Any], TreeSpec, list[Any], int]:
+def _flatten_arguments(func: object, in_dims: object, args: tuple[object, ...]) -> tuple[list[Any], TreeSpec, list[Any], int]:
     """The leaves of the arguments, their structure, the mapped axis of each (counted from the front), and its length."""
 
     def refuse(why: str) -> ValueError:
@@ -258,7 +258,7 @@ def _flatten_arguments(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[
     return leaves, spec, dims, sizes[0]
 
 
-def _check_out_dims(func: Any, out_dims: Any) -> None:
+def _check_out_dims(func: AnyFunction, out_dims: object) -> None:
     for d in tree_leaves(out_dims):
         if not isinstance(d, int):
             raise ValueError(
@@ -267,7 +267,7 @@ def _check_out_dims(func: Any, out_dims: Any) -> None:
             )
 
 
-def _output_dims(func: Any, out_dims: Any, result: Any) -> tuple[list[Any], list[Any], TreeSpec]:
+def _output_dims(func: object, out_dims: Any, result: object) -> tuple[list[Any], list[Any], TreeSpec]:
     """Where each leaf of the output gets the mapped axis; the leaves; their structure. Here None is a leaf."""
     if isinstance(out_dims, int) and type(result) is Tensor:
         outputs, spec = tree_flatten(result)

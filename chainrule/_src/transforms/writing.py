@@ -5,7 +5,7 @@ returned, these go into the caller's memory, and the argument and its views are 
 that are views of it share that memory.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from chainrule._src.tape import inplace
 from chainrule._src.tape.tensor import Tensor, hold, wrapped
 
 
-def write_back(api: str, given: Any, inner: Tensor, value: Any, enter: Callable[[Any], Any]) -> None:
+def write_back(api: str, given: AnyArray, inner: Tensor, value: AnyArray, enter: Callable[[Any], Any]) -> None:
     """Give the caller's tensor what was written to the one that the function got.
 
     Args:

@@ -53,7 +53,7 @@ class VJPNode:
 class JVPNode:
     """Where a tangent starts, or ends: ``node.g``."""
 
-    def __init__(self, g: object) -> None:
+    def __init__(self, g: Any) -> None:
         self.g = g
 
     @classmethod

@@ -90,7 +90,7 @@ class splu:
            [ 0.   ,  0.25 ]])
     """
 
-    def __init__(self, A: object) -> None:
+    def __init__(self, A: Any) -> None:
         self._matrix = like(A)
         self.shape = self._matrix.shape
 

@@ -46,7 +46,7 @@ class DataLoader(Generic[T]):
         self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable[Any] | None = None,
         batch_sampler: Iterable[Any] | None = None, num_workers: int = 0, collate_fn: Collate | None = None,
         pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
-        worker_init_fn: Callable[[int], None] | None = None, multiprocessing_context: object = None,
+        worker_init_fn: Callable[[int], None] | None = None, multiprocessing_context: Any = None,
         generator: Generator | None = None, *, prefetch_factor: int | None = None, persistent_workers: bool = False,
         pin_memory_device: str = "", in_order: bool = True,
     ) -> None:  # fmt: skip

@@ -104,7 +104,7 @@ class WeightedRandomSampler(Sampler[int]):
     """
 
     def __init__(
-        self, weights: object, num_samples: int, replacement: bool = True, generator: Generator | None = None
+        self, weights: Any, num_samples: int, replacement: bool = True, generator: Generator | None = None
     ) -> None:
         _check_count("num_samples", num_samples)
         _check_switch(ValueError, "replacement", replacement)

@@ -1,6 +1,6 @@
 """What a call is about to do, as far as it can be known."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyFunction; from collections.abc import Sequence
 
 import collections
 import contextvars
@@ -67,7 +67,7 @@ DRAW = (
 )
 
 
-def _asked(holder: Any, function: Any, args: tuple[Any, ...]) -> Any:
+def _asked(holder: object, function: AnyFunction, args: tuple[int | str, ...]) -> Any:
     return function(holder, *args)
 
 
@@ -76,7 +76,7 @@ def _parts(function: Any) -> tuple[Any, ...]:
     return (function.func, *function.args, *[part for item in function.keywords.items() for part in item])
 
 
-def _consists_of(function: Any, parts: tuple[Any, ...]) -> bool:
+def _consists_of(function: object, parts: tuple[object, ...]) -> bool:
     now = _parts(function)
     return len(now) == len(parts) and all([x is y for x, y in zip(now, parts, strict=True)])
 
@@ -89,7 +89,7 @@ def _is_ours(stack: Stack) -> bool:
 class Calls(Reads):
     """A log of reads that knows what functions do."""
 
-    def computes(self, stack: Stack, operands: list[Any], each: Any = None) -> None:
+    def computes(self, stack: Stack, operands: Sequence[object], each: Any = None) -> None:
         """An instruction is about to compute with these."""
         arrays: list[Any] = []
         each = self.operand if each is None else each
@@ -150,12 +150,12 @@ class Calls(Reads):
         elif not is_lock(function):
             self.refuse(f"it calls {_called(function)}, of which it is not known what it depends on")
 
-    def _check_pure(self, function: Any) -> None:
+    def _check_pure(self, function: object) -> None:
         """Refuse functions of libraries that read files, write them, or change settings."""
         if getattr(function, "__name__", "") in IMPURE:
             self.refuse(f"it calls {_called(function)}, which reads or changes what is outside of it: {INSTEAD}")
 
-    def _by_getter(self, stack: Stack, function: Any, args: list[Any]) -> None:
+    def _by_getter(self, stack: Stack, function: object, args: Sequence[object]) -> None:
         if isa(function, operator.attrgetter) and args:
             at = args[0]
             for name in function.__reduce__()[1]:
@@ -165,7 +165,7 @@ class Calls(Reads):
         else:
             self.computes(stack, args)
 
-    def _make(self, stack: Stack, cls: type, args: list[Any], keywords: Params) -> None:
+    def _make(self, stack: Stack, cls: type, args: Sequence[object], keywords: Params) -> None:
         given = [*args, *keywords.values()]
         if cls.__module__ == "warnings" or (cls is np.datetime64 and not _OF_CLOCKS.isdisjoint(map(str, given))):
             self.refuse(f"it makes a {cls.__name__}, which depends on, or changes, what no recording sees")
@@ -190,7 +190,7 @@ class Calls(Reads):
             self.of_class(cls, "__init__")
             self.of_class(cls, "__new__")
 
-    def _random(self, stack: Stack, given: list[Any]) -> None:
+    def _random(self, stack: Stack, given: Sequence[object]) -> None:
         if not given or not all(isa(x, (int, np.integer)) for x in flat(given)):
             self.refuse(DRAW)  # it starts from the system's entropy
         stack.pending = [], False, True
@@ -223,12 +223,12 @@ class Calls(Reads):
             inner.append(function)
         self.computes(stack, [*inner, *args, *keywords.values()], each=self.handed)
 
-    def _written(self, targets: list[Any]) -> None:
+    def _written(self, targets: Sequence[object]) -> None:
         for x in targets:
             if type(x) is ndarray:
                 self.changed_container(x)
 
-    def _call_builtin(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
+    def _call_builtin(self, stack: Stack, function: object, args: list[Any], keywords: Params) -> None:
         receiver, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
         if isa(function, functools._lru_cache_wrapper):
             if not any(isa(x, OURS) for x in flat([*args, *keywords.values()])):
@@ -342,7 +342,7 @@ class Calls(Reads):
                 f"it calls {type(x).__name__}.{name}, which depends on, or changes, what no recording sees: {INSTEAD}"
             )
 
-    def _method_of_container(self, stack: Stack, x: Any, name: str, args: list[Any], keywords: Params) -> None:
+    def _method_of_container(self, stack: Stack, x: object, name: str, args: Sequence[object], keywords: Params) -> None:
         if changes(x, name):
             if name in ("pop", "setdefault", "popitem", "popleft", "remove"):
                 self.whole(x)
@@ -367,6 +367,6 @@ class Calls(Reads):
                 stack.pending = [], False, True
 
 
-def _called(function: Any) -> str:
+def _called(function: object) -> str:
     module = module_of(function)
     return f"{module + '.' if module and module != 'builtins' else ''}{getattr(function, '__name__', type(function).__name__)}"

@@ -7,7 +7,7 @@ height before each instruction follows from the code. The first use tries both (
 Instructions are reported by ``sys.settrace`` before Python 3.12, and by ``sys.monitoring`` from there on.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from typing import SupportsIndex
 
 import dis
 import functools
@@ -96,7 +96,7 @@ class Stack:
         return _object(self._words[index])
 
     @staticmethod
-    def is_null(x: Any) -> bool:
+    def is_null(x: object) -> bool:
         return x is _NULL
 
 
@@ -208,7 +208,7 @@ def _traced(
     loops = native.LOOPS
     tables: dict[tuple[CodeType, int], tuple[bytearray, Any]] = {}  # by function, which is kept
 
-    def begin(frame: FrameType, event: str = "call", arg: Any = None) -> Any:
+    def begin(frame: FrameType, event: str = "call", arg: object = None) -> Any:
         if event != "call":
             return None
         wanted = enter(frame)
@@ -241,7 +241,7 @@ def _traced(
             frame.f_trace = table, bytearray(1), at  # type: ignore[assignment]
             return None
 
-        def inside(frame: FrameType, event: str, arg: Any) -> Any:
+        def inside(frame: FrameType, event: str, arg: object) -> Any:
             if event == "opcode":
                 instruction = found[frame.f_lasti]
                 if instruction.height is not None:
@@ -287,7 +287,7 @@ def _monitored(
     stacks: dict[int, tuple[FrameType, Stack | None]] = {}
     codes: set[CodeType] = set()
 
-    def begin(code: CodeType, offset: int, *_: Any) -> Any:
+    def begin(code: CodeType, offset: int, *_: object) -> Any:
         if threading.get_ident() != thread:
             return None
         frame = sys._getframe(1 if code is sys._getframe(1).f_code else 2)
@@ -301,7 +301,7 @@ def _monitored(
                 monitoring.set_local_events(tool, code, events.INSTRUCTION)
         return None
 
-    def thrown(code: CodeType, offset: int, *_: Any) -> None:
+    def thrown(code: CodeType, offset: int, *_: object) -> None:
         begin(code, offset)  # of such events no code can be left out
 
     def inside(code: CodeType, offset: int) -> Any:
@@ -316,7 +316,7 @@ def _monitored(
                 look(known[1], instruction)
         return None
 
-    def end(code: CodeType, offset: int, *_: Any) -> Any:
+    def end(code: CodeType, offset: int, *_: object) -> Any:
         if threading.get_ident() == thread:
             known = stacks.pop(id(sys._getframe(1)), None)
             if known is not None and known[1] is not None:
@@ -353,7 +353,7 @@ def occupied() -> bool:
 # -- whether it works ----------------------------------------------------------------------------------------------------
 
 
-def _sample(things: Any, key: Any) -> Any:
+def _sample(things: Any, key: SupportsIndex) -> Any:
     """What is tried: a subscript, an attribute of a global, a call with a keyword, a loop."""
     try:
         return [[*sorted(x, reverse=True), things[key], Stack.top] for x in things[0]][5]

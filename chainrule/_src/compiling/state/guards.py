@@ -4,7 +4,7 @@ A :class:`Guard` is one read: of a name, an attribute, an element, the contents 
 as the same object is there, or a number or text of the same type and value.
 """
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyFunction, NumpyArray
 
 from collections import deque
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def elements(x: Any) -> tuple[Any, ...]:
     return tuple(list.__iter__(x) if isinstance(x, list) else deque.__iter__(x) if isinstance(x, deque) else x)
 
 
-def attributes_of(x: Any) -> Any:
+def attributes_of(x: object) -> Any:
     """The attributes of an object itself, without running code of its class; None if it has none."""
     try:
         return object.__getattribute__(x, "__dict__")
@@ -73,7 +73,7 @@ def attributes_of(x: Any) -> Any:
         return None
 
 
-def _instance(thing: Any, key: str) -> Any:
+def _instance(thing: object, key: str) -> Any:
     inside = attributes_of(thing)
     return MISSING if inside is None else inside.get(key, MISSING)
 
@@ -94,7 +94,7 @@ def cell_content(cell: CellType) -> Any:
         return MISSING
 
 
-def function_parts(x: Any) -> tuple[Any, ...]:
+def function_parts(x: AnyFunction) -> tuple[Any, ...]:
     """What a function runs, and with which defaults."""
     return x.__code__, x.__defaults__, x.__kwdefaults__
 
@@ -130,7 +130,7 @@ def same_value(x: Any, y: Any) -> bool:
     return False
 
 
-def content(x: Any) -> tuple[bytes, Any, Any, Any]:
+def content(x: NumpyArray) -> tuple[bytes, Any, Any, Any]:
     """The bytes of an array, and how it lies in memory."""
     return x.tobytes("A"), x.shape, x.dtype, x.strides
 
@@ -196,7 +196,7 @@ def _is_same(x: Guard, y: Guard) -> bool:
     return x.kind == y.kind and x.thing is y.thing and x.key is y.key
 
 
-def _first_broken_in_python(guards: tuple[Guard, ...], begin: int, missing: Any) -> int:
+def _first_broken_in_python(guards: tuple[Guard, ...], begin: int, missing: object) -> int:
     for k in range(begin, len(guards)):
         guard = guards[k]
         try:

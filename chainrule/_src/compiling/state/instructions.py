@@ -76,7 +76,7 @@ def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
         reads.computes(stack, [x, key])
 
 
-def _array_element(reads: Calls, stack: Stack, x: Any, key: Any) -> None:
+def _array_element(reads: Calls, stack: Stack, x: Any, key: object) -> None:
     whole = key if type(key) is tuple else (key,)
     if x.dtype.names is None and x.ndim == len(whole) and all(type(k) is int for k in whole):
         guards = reads.thing_of(x).guards

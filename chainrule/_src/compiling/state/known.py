@@ -119,7 +119,7 @@ def is_library(module: str) -> bool:
     return module.partition(".")[0] in _LIBRARIES and not f"{module}.".startswith(_OPEN)
 
 
-def is_constant_module(module: Any) -> bool:
+def is_constant_module(module: object) -> bool:
     return isinstance(module, str) and module.partition(".")[0] in CONSTANT_MODULES
 
 
@@ -147,12 +147,12 @@ def is_library_class(cls: type) -> bool:
     return is_constant_module(cls.__module__)
 
 
-def changes(receiver: Any, name: str) -> bool:
+def changes(receiver: object, name: str) -> bool:
     """Whether a method of a container or array changes it."""
     return any(name in names for kind, names in _CHANGING.items() if isinstance(receiver, kind))
 
 
-def is_lock(x: Any) -> bool:
+def is_lock(x: object) -> bool:
     return type(x).__module__ == "_thread" and type(x).__name__ in _LOCKS
 
 

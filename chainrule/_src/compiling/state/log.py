@@ -102,7 +102,7 @@ class Log:
         self.reason = f"{what} ({where.quoted})" if where else what
         raise Refused(self.reason)
 
-    def check_type(self, x: Any, same: Callable[[type], bool]) -> None:
+    def check_type(self, x: object, same: Callable[[type], bool]) -> None:
         """Stop if something about a value's type is not so for that of what it stands for in plain code.
 
         A number among the arguments is then recorded as itself.
@@ -114,7 +114,7 @@ class Log:
                 f"it asks for the type of what is a {stands_for.__name__}, and stands for one here: use isinstance()"
             )
 
-    def check_holder(self, x: Any, does: str) -> None:
+    def check_holder(self, x: object, does: str) -> None:
         """Stop at an array of objects that holds what numbers are in plain code, where its dtype matters."""
         if (
             type(x) is ndarray
@@ -204,19 +204,19 @@ class Log:
                     del things[key]
                     settled = False
 
-    def thing_of(self, x: Any) -> Thing:
+    def thing_of(self, x: object) -> Thing:
         found = self._things.get(id(x))
         if found is None:
             found = self._things[id(x)] = Thing(x)
         return found
 
-    def guard(self, kind: int, x: Any, key: Any, value: Any, name: Any = None) -> None:
+    def guard(self, kind: int, x: object, key: object, value: object, name: object = None) -> None:
         guards = self.thing_of(x).guards
         name = (kind, key) if name is None else name
         if name not in guards:
             guards[name] = Guard(kind, _Of, key, value)
 
-    def changed(self, x: Any, what: str, put_back: Callable[[Any], None]) -> None:
+    def changed(self, x: object, what: str, put_back: Callable[[Any], None]) -> None:
         """Something is about to be changed."""
         thing = self.thing_of(x)
         if not thing.undo:
@@ -245,7 +245,7 @@ class Log:
         elif not isa(x, OURS) and not is_python(x, "__setitem__"):
             self.refuse(f"it writes into a {type(x).__name__}, which no recording repeats")
 
-    def changed_attribute(self, x: Any, name: str) -> None:
+    def changed_attribute(self, x: object, name: str) -> None:
         """An attribute is about to be set or deleted."""
         kind = type(x)
         if isa(x, ModuleType):

@@ -1,6 +1,6 @@
 """Questions about objects that run none of their code, and what guards ask them again."""
 
-from __future__ import annotations
+from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyArray
 
 import contextvars
 import random
@@ -26,7 +26,7 @@ OURS = (*VALUES, Node, FunctionCtx, Generator)
 _PLAIN = IMMUTABLE | {Tensor, Array, slice}
 
 
-def are_plain(operands: Iterable[Any]) -> bool:
+def are_plain(operands: Iterable[object]) -> bool:
     """Whether there is nothing to note of operands: they are values of ours, numbers and slices."""
     return _PLAIN.issuperset(map(type, operands))
 
@@ -36,18 +36,18 @@ def isa(x: Any, kinds: Any) -> bool:
     return issubclass(type(x), kinds)
 
 
-def is_python(x: Any, method: str) -> bool:
+def is_python(x: object, method: str) -> bool:
     """Whether a method of an object's class is Python that is looked at."""
     function = lookup(type(x), method)
     return isa(function, FunctionType) and not is_library(module_of_code(function.__code__, function.__globals__))
 
 
-def is_iterator(x: Any) -> bool:
+def is_iterator(x: object) -> bool:
     kind = type(x)
     return hasattr(kind, "__next__") and not isa(lookup(kind, "__next__"), FunctionType)
 
 
-def is_called(x: Any) -> bool:
+def is_called(x: object) -> bool:
     """Whether something is there to be called, in Python that is looked at, or of ours."""
     function = lookup(type(x), "__call__")
     if not isa(function, FunctionType):
@@ -56,12 +56,12 @@ def is_called(x: Any) -> bool:
     return not is_library(module) or (module.startswith("chainrule.") and not has_numbers(type(x)))
 
 
-def is_library_context(x: Any) -> bool:
+def is_library_context(x: object) -> bool:
     """Whether something is a context manager of a library's: ``np.errstate``, ``cr.no_grad``."""
     return hasattr(type(x), "__enter__") and type(x).__module__.partition(".")[0] in ("numpy", "chainrule")
 
 
-def module_of(function: Any) -> str:
+def module_of(function: object) -> str:
     module: Any = getattr(function, "__module__", None) or getattr(type(function), "__module__", None)
     return module if isa(module, str) else ""
 
@@ -84,7 +84,7 @@ def flat(x: Any, depth: int = 3) -> Iterator[Any]:
             yield each
 
 
-def containers_in(x: Any) -> Iterator[Any]:
+def containers_in(x: object) -> Iterator[Any]:
     """The containers in a container."""
     for part in elements(x):
         if isa(part, CONTAINERS):
@@ -95,11 +95,11 @@ def containers_in(x: Any) -> Iterator[Any]:
 # -- what guards ask -----------------------------------------------------------------------------------------------------
 
 
-def layout(x: Any) -> Any:
+def layout(x: NumpyArray) -> Any:
     return x.shape, x.dtype, x.strides
 
 
-def attribute_or_missing(x: Any, name: str) -> Any:
+def attribute_or_missing(x: object, name: str) -> Any:
     try:
         return getattr(x, name)
     except AttributeError:
@@ -126,7 +126,7 @@ def element_or_missing(x: Any, key: int) -> Any:
     return x[key] if -len(x) <= key < len(x) else MISSING
 
 
-def array_value(x: Any, key: Any) -> Any:
+def array_value(x: AnyArray, key: tuple[int, ...]) -> Any:
     try:
         return x[key]
     except IndexError:

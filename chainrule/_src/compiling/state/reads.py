@@ -1,6 +1,6 @@
 """What becomes of each read of an object: a guard, nothing, or a refusal."""
 
-from __future__ import annotations
+from __future__ import annotations; from collections.abc import Sequence
 
 import collections
 import functools
@@ -49,13 +49,13 @@ ndarray = np.ndarray
 class Reads(Log):
     """A log of reads, by what Python does: attributes, elements, operands, arguments of code that is not looked into."""
 
-    def item(self, x: dict[Any, Any], key: Any) -> Any:
+    def item(self, x: dict[Any, Any], key: object) -> Any:
         """What a dictionary has under a key."""
         found = dict.get(x, key, MISSING)
         self.guard(GuardKind.ITEM, x, key, found, (GuardKind.ITEM, type(key), key))
         return found
 
-    def whole(self, x: Any) -> None:
+    def whole(self, x: object) -> None:
         """All elements of a container."""
         if type(x) is not tuple:
             self.guard(GuardKind.ELEMENTS, x, None, elements(x))
@@ -71,7 +71,7 @@ class Reads(Log):
             self.guard(GuardKind.TYPE, cls, name, found)
         return found
 
-    def looked_up(self, x: Any, key: Callable[[Any], Any], name: str) -> None:
+    def looked_up(self, x: object, key: Callable[[Any], Any], name: str) -> None:
         """What a function without effects says of an object."""
         self.guard(GuardKind.CHECK, x, key, key(x), (GuardKind.CHECK, name))
 
@@ -119,7 +119,7 @@ class Reads(Log):
             if not is_library_class(cls):
                 self.looked_up(cls, functools.partial(has_itself, name), name)
 
-    def _of_instance(self, x: Any, kind: type, name: str) -> None:
+    def _of_instance(self, x: object, kind: type, name: str) -> None:
         if isa(x, random_types()):
             return  # of which every call is looked at
         if has_numbers(kind):
@@ -152,7 +152,7 @@ class Reads(Log):
         elif not isa(found, property) and is_library_class(type(found)) and not is_python(found, "__get__"):
             self._by_asking(x, name)
 
-    def _by_asking(self, x: Any, name: str) -> None:
+    def _by_asking(self, x: object, name: str) -> None:
         """An attribute that C computes: it is asked for again, if that has a meaning."""
         self.guard(
             GuardKind.CHECK, x, functools.partial(attribute_or_missing, name=name), attribute_or_missing(x, name), name
@@ -198,7 +198,7 @@ class Reads(Log):
             except Unknown as unknown:
                 self.refuse(f"it uses a {unknown}, whose state is not known: pass what it needs as arrays and numbers")
 
-    def _deep(self, x: Any, arrays: list[Any], each: Callable[..., None], seen: set[int] | None) -> None:
+    def _deep(self, x: object, arrays: Sequence[object], each: Callable[..., None], seen: set[int] | None) -> None:
         seen = set() if seen is None else seen
         if id(x) not in seen:
             seen.add(id(x))
@@ -207,19 +207,19 @@ class Reads(Log):
                 if type(part) not in IMMUTABLE:
                     each(part, arrays, seen)
 
-    def iterator(self, x: Any) -> None:
+    def iterator(self, x: object) -> None:
         """Something that is used up."""
         if id(x) not in self.made and not isa(x, OURS):
             self.refuse(
                 "it goes on with an iterator that was made outside of it: pass a list, or make the iterator inside"
             )
 
-    def consumed(self, x: Any) -> None:
+    def consumed(self, x: object) -> None:
         """A plain array whose numbers code computed with, unrecorded."""
         self.check_not_written(x)
         self.guard(GuardKind.CONTENT, x, None, None)
 
-    def check_not_written(self, x: Any) -> None:
+    def check_not_written(self, x: object) -> None:
         for _, var in self.recorder.written.values():
             if np.may_share_memory(var.array, x):
                 self.refuse(

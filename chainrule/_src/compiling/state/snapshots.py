@@ -21,7 +21,7 @@ class Unknown(Exception):
     """An object has a part of which it is not known what it is made of."""
 
 
-def snapshot(x: Any) -> Any:
+def snapshot(x: object) -> Any:
     """All that an object is made of, to be compared: numbers, the bytes of arrays, and which functions, classes, tensors.
 
     Raises:
@@ -89,5 +89,5 @@ class _Table(Copy):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _labels(x: Any) -> Any:
+def _labels(x: object) -> Any:
     return [list(axis) for axis in getattr(x, "axes", ())]

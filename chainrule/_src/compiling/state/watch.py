@@ -126,7 +126,7 @@ class StateWatch(Calls):
         handler = HANDLERS.get(i.name, unknown)
         return None if handler is None else handler(self, stack, i)
 
-    def settle(self, stack: Stack, result: Any) -> None:
+    def settle(self, stack: Stack, result: object) -> None:
         """What became of the last instruction's plain arrays: what gave a view of them was not computed with."""
         pending, stack.pending = stack.pending, None
         if pending is None:
@@ -161,7 +161,7 @@ class TypeWatch(StateWatch):
             self.now = stack
             HANDLERS[i.name](self, stack, i)  # type: ignore[misc]
 
-    def calls(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
+    def calls(self, stack: Stack, function: object, args: list[Any], keywords: Params) -> None:
         if (
             args
             and type(args[0]) is Array
@@ -169,7 +169,7 @@ class TypeWatch(StateWatch):
         ):
             super().calls(stack, function, args, keywords)
 
-    def attribute(self, x: Any, name: str) -> None:
+    def attribute(self, x: object, name: str) -> None:
         if type(x) is Array:
             super().attribute(x, name)
 

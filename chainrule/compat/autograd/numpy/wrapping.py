@@ -141,7 +141,7 @@ def make_diagonal(D: AnyArray, offset: int = 0, axis1: int = 0, axis2: int = 1) 
 class _Rows:
     """``np.r_`` and ``np.c_``, whose parts may be Arrays."""
 
-    def __init__(self, plain: object, join: AnyFunction) -> None:
+    def __init__(self, plain: Any, join: AnyFunction) -> None:
         self.plain = plain
         self.join = join
 
