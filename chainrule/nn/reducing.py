@@ -68,7 +68,7 @@ def pair(name: str, input: TensorLike, target: object, accepts: str = "f") -> tu
         errors.warn_target_size(x, y)
         x, y = stretched(name, x, y)
     if x.dtype != y.dtype:
-        dtype = promotion.result_dtype(x.dtype, not x.ndim, y.dtype, not y.ndim)
+        dtype = promotion.result_dtype(x.__numpy_dtype__, not x.ndim, y.__numpy_dtype__, not y.ndim)
         x, y = cast(x, dtype), cast(y, dtype)
     tensor_of(name, x, accepts)
     return x, y

@@ -379,7 +379,7 @@ class Discrete(Distribution):
 class Frozen:
     """A distribution whose parameters are fixed: its methods without them."""
 
-    def __init__(self, dist: AnyArray, args: Any, kwds: dict[str, Any]) -> None:
+    def __init__(self, dist: Any, args: Any, kwds: dict[str, Any]) -> None:
         self.dist, self.args, self.kwds = dist, args, kwds
 
     def __repr__(self) -> str:

@@ -117,7 +117,7 @@ def duals(operands: Sequence[TensorLike] | tuple[TensorLike, ...], tangents: dic
     return [Dual(x, tangents[i], level) if i in tangents else x for i, x in enumerate(operands)]
 
 
-def push(case: Case, operands: list[TensorLike] | tuple[TensorLike, ...], tangents: dict[int, AnyArray], level: int = LEVEL) -> list[Any]:
+def push(case: Case, operands: list[TensorLike] | tuple[TensorLike, ...], tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
     """The differentiable outputs' tangents (zeros for None), by forward mode."""
     outs = as_tuple(case.prim(*duals(operands, tangents, level), **case.params))
     return [

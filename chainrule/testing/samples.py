@@ -94,7 +94,7 @@ class Sample:
         """The positions of the operands that are arrays (not numbers)."""
         return tuple(i for i, s in enumerate(self.shapes) if isinstance(s, (tuple, ndarray)))
 
-    def draw(self, seed: int = 0, dtype: DTypeLike = np.float64) -> tuple[TensorLike, ...]:
+    def draw(self, seed: int = 0, dtype: DTypeLike = np.float64) -> tuple[Any, ...]:
         """Operands for the sample; the same for the same seed."""
         rng = np.random.default_rng((seed, zlib.crc32(str(self.shapes).encode())))
         sizes = [math.prod(s) if type(s) is tuple else 0 for s in self.shapes]

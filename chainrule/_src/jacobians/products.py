@@ -187,7 +187,7 @@ def resolve(terms: Sequence[Term], out_shape: tuple[int, ...]) -> dict[Variable,
     return {source: factor.terms for source, factor in order(cuts, own, outer).items()}
 
 
-def oldest_first(cuts: list[Variable], own: Any, outer: dict[Variable, Estimate]) -> Any:
+def oldest_first(cuts: list[Variable], own: Any, outer: Any) -> Any:
     """Forward mode: for each value that was cut its Jacobian with respect to the inputs.
 
     Args:
@@ -201,7 +201,7 @@ def oldest_first(cuts: list[Variable], own: Any, outer: dict[Variable, Estimate]
     return _through(outer, known)
 
 
-def _through(factors: dict[Variable, Estimate], known: Any) -> dict[Variable, Estimate]:
+def _through(factors: dict[Variable, Any], known: dict[Variable, dict[Variable, Any]]) -> dict[Variable, Any]:
     parts: dict[Variable, list[Any]] = {}
     for source, factor in factors.items():
         if source not in known:
@@ -212,7 +212,7 @@ def _through(factors: dict[Variable, Estimate], known: Any) -> dict[Variable, Es
     return {variable: found[0].plus(found[1:]) for variable, found in parts.items()}
 
 
-def newest_first(cuts: list[Variable], own: Any, outer: dict[Variable, Estimate]) -> Any:
+def newest_first(cuts: list[Variable], own: Any, outer: Any) -> Any:
     """Reverse mode: the result's Jacobian with respect to each value that was cut. (Arguments: see ``oldest_first``.)"""
     parts = {source: [factor] for source, factor in outer.items()}
     for cut in reversed(cuts):

@@ -203,7 +203,7 @@ def flatten_outputs(result: object, api: str, call: str) -> tuple[list[Tensor], 
     return leaves, spec
 
 
-def flatten_like(spec: TreeSpec, tree: object, message: str) -> list[TensorLike | str]:
+def flatten_like(spec: TreeSpec, tree: object, message: str) -> list[Any]:
     """The leaves of a tree that must have a structure; ``message`` may quote both: ``{spec}`` and ``{got}``.
 
     Raises:

@@ -38,7 +38,7 @@ class FunctionMethods:
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The VJP: from one gradient per output of forward to one per argument. ``vjp`` is another name for it."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "

@@ -198,7 +198,7 @@ class Trace:
     def sweep_to_inputs(
         self,
         outputs: list[Tensor],
-        cotangents: Sequence[AnyArray],
+        cotangents: Sequence[Any],
         keep: bool,
         create_graph: bool | None = None,
         targets: list[Any] | None = None,

@@ -60,7 +60,7 @@ class PrimitiveCall:
 
     spec: TreeSpec
 
-    def __init__(self, wrapped: AnyFunction, args: tuple[object, ...], kwargs: Params) -> None:
+    def __init__(self, wrapped: Any, args: tuple[object, ...], kwargs: Params) -> None:
         self.wrapped = wrapped
         self.args = tree_map(stacked, args)
         self.kwargs = kwargs

@@ -20,7 +20,7 @@ class Dataset(Generic[T]):
     A data set that finds many items faster than one by one says so in ``__getitems__``, which takes a list of indices.
     """
 
-    def __getitem__(self, index: object) -> T:
+    def __getitem__(self, index: Any) -> T:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
     def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
@@ -80,7 +80,7 @@ class StackDataset(Dataset[Any]):
     def _parts(self) -> list[Any]:
         return [*self.datasets.values()] if isinstance(self.datasets, dict) else [*self.datasets]
 
-    def __getitem__(self, index: object) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         return self._with([dataset[index] for dataset in self._parts()])
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
@@ -105,7 +105,7 @@ class ConcatDataset(Dataset[Any]):
             raise AssertionError("ConcatDataset does not support IterableDataset")
         self.cumulative_sizes = list(itertools.accumulate(len(dataset) for dataset in self.datasets))
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         if index < -len(self):
             raise ValueError("absolute value of index should not exceed dataset length")
         index += len(self) if index < 0 else 0
