@@ -153,7 +153,7 @@ def asarray(obj: object, /, *, dtype: DTypeLike = None, device: object = None, c
         x = _on_arrays(np.astype)(x, dtype)
     elif copy:
         x = x.copy()
-    return x if device is None else x.to_device(device)  # type: ignore[no-any-return]
+    return x if device is None else x.to_device(device)
 
 
 def _as_array(x: object, dtype: DTypeLike, copy: bool | None) -> Array:

@@ -50,7 +50,7 @@ def _masked(name: str, neutral: object, function: AnyFunction) -> Any:
         x = _filled(f"masked.{name}", input, mask, dtype, neutral)
         if name == "logsumexp":
             dim = axes_of(name, dim, x.ndim)
-        return function(x, dim, **options)  # type: ignore[no-any-return]
+        return function(x, dim, **options)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"As :func:`{name}`, of the elements where ``mask`` is True."
@@ -85,7 +85,7 @@ def mean(input: AnyArray, dim: object = None, *, keepdim: bool = False, dtype: D
     x = _filled("masked.mean", input, mask, dtype, 0)
     if x.dtype.kind not in "fc":
         raise ValueError(f"mean(): masked.mean takes a floating point or complex dtype, not {x.dtype}: use .float()")
-    return ew.div(reductions.sum(x, dim, keepdim), _counted(x, mask, dim, keepdim))  # type: ignore[no-any-return]
+    return ew.div(reductions.sum(x, dim, keepdim), _counted(x, mask, dim, keepdim))
 
 
 def var(
@@ -104,17 +104,17 @@ def var(
     squares = reductions.sum(ew.mul(apart, ew.conj(apart)) if apart.is_complex() else ew.square(apart), dim, keepdim)
     less = correction if correction is not None else 0 if unbiased is False else 1
     left = ew.clamp(ew.sub(_counted(x, mask, dim, keepdim), less), min=0)
-    return ew.div(squares, left)  # type: ignore[no-any-return]
+    return ew.div(squares, left)
 
 
 def std(input: Any, dim: Any = None, unbiased: bool | None = None, **options: Any) -> Tensor:
     """The standard deviation of the elements where ``mask`` is True."""
-    return ew.sqrt(var(input, dim, unbiased, **options))  # type: ignore[no-any-return]
+    return ew.sqrt(var(input, dim, unbiased, **options))
 
 
 def median(input: TensorLike, dim: int = -1, *, keepdim: bool = False, dtype: DTypeLike = None, mask: object = None) -> Tensor:
     """The (lower) median of the elements where ``mask`` is True."""
-    return statistics.nanmedian(_filled("masked.median", input, mask, dtype, np.nan), dim, keepdim).values  # type: ignore[no-any-return]
+    return statistics.nanmedian(_filled("masked.median", input, mask, dtype, np.nan), dim, keepdim).values
 
 
 def norm(
@@ -127,10 +127,10 @@ def norm(
 def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: DTypeLike = None, mask: Tensor | None = None) -> Tensor:
     """The tensor, divided by the norm of the elements where ``mask`` is True; the others are 0."""
     x = _filled("masked.normalize", input, mask, dtype, 0)
-    return ew.div(x, ew.clamp(norm(x, ord, dim, keepdim=True), min=eps))  # type: ignore[no-any-return]
+    return ew.div(x, ew.clamp(norm(x, ord, dim, keepdim=True), min=eps))
 
 
 def logaddexp(input: Tensor, other: Tensor, *, dtype: DTypeLike = None, input_mask: Tensor | None = None, other_mask: Tensor | None = None) -> Tensor:
     """log(exp(input) + exp(other)), without what is masked."""
     x = _filled("masked.logaddexp", input, input_mask, dtype, "lowest")
-    return ew.logaddexp(x, _filled("masked.logaddexp", other, other_mask, dtype, "lowest"))  # type: ignore[no-any-return]
+    return ew.logaddexp(x, _filled("masked.logaddexp", other, other_mask, dtype, "lowest"))

@@ -65,7 +65,7 @@ class _Finder:
         return spec
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return spec.loader_state[0]  # type: ignore[no-any-return]
+        return spec.loader_state[0]
 
     def exec_module(self, module: ModuleType) -> None:
         spec: Any = module.__spec__

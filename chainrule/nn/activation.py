@@ -29,8 +29,8 @@ sigmoid, tanh = ew.sigmoid, ew.tanh
 
 def _applied(name: str, function: AnyFunction, input: TensorLike, inplace: bool, **params: object) -> Tensor:
     if not inplace:
-        return function(input, **params)  # type: ignore[no-any-return]
-    return in_place(name + "_", function)(input, **params)  # type: ignore[no-any-return]
+        return function(input, **params)
+    return in_place(name + "_", function)(input, **params)
 
 
 @op(remembered=True)
@@ -126,19 +126,19 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x·Φ(x) with the normal distribution function Φ; ``approximate="tanh"`` for the approximation with tanh."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
-    return _gelu(input, approximate=approximate)  # type: ignore[no-any-return]
+    return _gelu(input, approximate=approximate)
 
 
 @op(remembered=True)
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta·x)) / beta; x itself where beta·x is over the threshold."""
-    return _softplus(tensor_of("softplus", input, "f"), beta=beta, threshold=threshold)  # type: ignore[no-any-return]
+    return _softplus(tensor_of("softplus", input, "f"), beta=beta, threshold=threshold)
 
 
 @op()
 def softsign(input: Tensor) -> Tensor:
     """x / (1 + |x|)."""
-    return ew.true_divide(input, ew.add(ew.abs(input), 1))  # type: ignore[no-any-return]
+    return ew.true_divide(input, ew.add(ew.abs(input), 1))
 
 
 @op(remembered=True)
@@ -164,7 +164,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 @op(remembered=True)
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), without overflow."""
-    return _log_sigmoid(input)  # type: ignore[no-any-return]
+    return _log_sigmoid(input)
 
 
 @op()
@@ -176,7 +176,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 @op("nn.functional.hardshrink hardshrink", remembered=True)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x where |x| is over lambd, else 0."""
-    return _hardshrink(input, lambd=lambd)  # type: ignore[no-any-return]
+    return _hardshrink(input, lambd=lambd)
 
 
 @op(remembered=True)
@@ -184,7 +184,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd."""
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    return _softshrink(input, lambd=lambd)  # type: ignore[no-any-return]
+    return _softshrink(input, lambd=lambd)
 
 
 @op(sample="rand(2, 4)")
@@ -198,7 +198,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
             f"Halving dimension must be even, but dimension {dim % input.ndim} is size {input.shape[dim]}"
         )
     first, second = splitting.chunk(input, 2, dim)
-    return ew.mul(first, ew.sigmoid(second))  # type: ignore[no-any-return]
+    return ew.mul(first, ew.sigmoid(second))
 
 
 # -- over an axis ----------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def _factor(function: str, name: str, value: int) -> int:
         raise TypeError(f"{function}(): argument '{name}' must be int, not {type(value).__name__}")
     if value <= 0:
         raise RuntimeError(f"{function} expects a positive {name}, but got {value}")
-    return value.__index__()  # type: ignore[no-any-return]
+    return value.__index__()
 
 
 @op("nn.functional.pixel_shuffle pixel_shuffle", sample="rand(1, 4, 2, 3), 2")
@@ -92,8 +92,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     if x.ndim < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {x.ndim} dimensions)")
     if not x.numel():
-        return x  # type: ignore[no-any-return]
+        return x
     squares = joining.pad(shaping.movedim(ew.square(x), 1, -1), (size // 2, (size - 1) // 2))
     flat = squares.reshape(-1, 1, squares.shape[-1])
     means = avg_pool1d(flat, size, 1).reshape(*squares.shape[:-1], x.shape[1])
-    return ew.true_divide(x, ew.pow(ew.add(ew.mul(shaping.movedim(means, -1, 1), alpha), k), beta))  # type: ignore[no-any-return]
+    return ew.true_divide(x, ew.pow(ew.add(ew.mul(shaping.movedim(means, -1, 1), alpha), k), beta))

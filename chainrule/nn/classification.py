@@ -202,7 +202,7 @@ def cross_entropy(
         ):  # fmt: skip
             low, high = np.minimum.reduce(index), np.maximum.reduce(index)
             if low >= 0 and high < scores.shape[1] and not low <= ignore_index <= high:
-                return bind(rows.cross_entropy, (input, index, -1 / n), _REDUCE)  # type: ignore[no-any-return]
+                return bind(rows.cross_entropy, (input, index, -1 / n), _REDUCE)
     mode = mode_of(reduction, size_average, reduce)
     x = tensor_of("cross_entropy", input, "f")
     if not 0 <= label_smoothing <= 1:
@@ -249,9 +249,9 @@ def _soft_cross_entropy(x: Any, target: Any, weight: Any, mode: str, label_smoot
     if weight is not None:
         terms = ew.mul(terms, weight.reshape(tuple(-1 if i == axis else 1 for i in range(x.ndim))))
     if mode == "none":
-        return ew.neg(reductions.sum(terms, axis))  # type: ignore[no-any-return]
+        return ew.neg(reductions.sum(terms, axis))
     total = ew.neg(reductions.sum(terms))
-    return total if mode == "sum" else ew.true_divide(total, x.numel() / classes)  # type: ignore[no-any-return]
+    return total if mode == "sum" else ew.true_divide(total, x.numel() / classes)
 
 
 @op()

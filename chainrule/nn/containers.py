@@ -50,15 +50,15 @@ class ModuleDict(Module):
 
     def keys(self) -> Iterable[str]:
         """The names."""
-        return self._modules.keys()  # type: ignore[no-any-return]
+        return self._modules.keys()
 
     def values(self) -> Iterable[Module]:
         """The modules."""
-        return self._modules.values()  # type: ignore[no-any-return]
+        return self._modules.values()
 
     def items(self) -> Iterable[tuple[str, Module]]:
         """The names with the modules."""
-        return self._modules.items()  # type: ignore[no-any-return]
+        return self._modules.items()
 
 
 class ModuleList(Module):

@@ -115,7 +115,7 @@ def convolve(
         raise errors.kernel_too_large(padded, spans)
     params = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     out = _plus_bias(function, bind(rows.convolution, (x, weight), params), weight, bias)
-    return out if batch else out.squeeze(0)  # type: ignore[no-any-return]
+    return out if batch else out.squeeze(0)
 
 
 def _named_padding(x: AnyArray, padding: str, kernel: Ints, stride: Ints, dilation: Ints) -> tuple[Any, Any]:
@@ -176,7 +176,7 @@ def convolve_transposed(
         raise errors.too_small_output(function, x, size)
     params = {"size": size, "stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     out = _plus_bias(function, bind(rows.convolution_input, (x, weight), params), weight, bias)
-    return out if batch else out.squeeze(0)  # type: ignore[no-any-return]
+    return out if batch else out.squeeze(0)
 
 
 # -- blocks ----------------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def unfold(input: Tensor, kernel_size: int, dilation: int = 1, padding: int = 0,
     if min(counts) < 1:
         raise errors.too_small_output("unfold", x, counts)
     out = bind(rows.im2col, (x,), params)
-    return out if batch else out.squeeze(0)  # type: ignore[no-any-return]
+    return out if batch else out.squeeze(0)
 
 
 @op(sample="rand(1, 8, 4), 3, 2")
@@ -234,4 +234,4 @@ def fold(
             f"input.size(2)={x.shape[2]}."
         )
     out = bind(rows.col2im, (x,), {"size": size, **params})
-    return out if batch else out.squeeze(0)  # type: ignore[no-any-return]
+    return out if batch else out.squeeze(0)

@@ -66,7 +66,7 @@ def _check_probability(p: float) -> None:
 @takes_tensors
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each element set to 0 with probability p, the others divided by 1 − p; the input itself if not ``training``."""
-    return _drop(input, p, training, inplace, False)  # type: ignore[no-any-return]
+    return _drop(input, p, training, inplace, False)
 
 
 @op()
@@ -77,8 +77,8 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     if input.ndim not in (2, 3):
         raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input")
     if input.ndim == 3:
-        return _drop(input, p, training, inplace, True)  # type: ignore[no-any-return]
-    return _drop(input.unsqueeze(0), p, training, inplace, True).squeeze(0)  # type: ignore[no-any-return]
+        return _drop(input, p, training, inplace, True)
+    return _drop(input.unsqueeze(0), p, training, inplace, True).squeeze(0)
 
 
 @op()
@@ -90,7 +90,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
             f"dropout2d: Received a {input.ndim}-D input: its first two axes count as batch and channels. Use dropout "
             "for elements, dropout1d for signals."
         )
-    return _drop(input, p, training, inplace, True)  # type: ignore[no-any-return]
+    return _drop(input, p, training, inplace, True)
 
 
 @op()
@@ -103,22 +103,22 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
             "for elements."
         )
     if input.ndim == 4:
-        return _drop(input.unsqueeze(0), p, training, inplace, True).squeeze(0)  # type: ignore[no-any-return]
-    return _drop(input, p, training, inplace, True)  # type: ignore[no-any-return]
+        return _drop(input.unsqueeze(0), p, training, inplace, True).squeeze(0)
+    return _drop(input, p, training, inplace, True)
 
 
 @op("nn.functional.alpha_dropout alpha_dropout")
 @takes_tensors
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Elements set to selu's lower limit with probability p; then scaled so that mean 0 and variance 1 stay."""
-    return _drop_to_low(input, p, training, inplace, False)  # type: ignore[no-any-return]
+    return _drop_to_low(input, p, training, inplace, False)
 
 
 @op("nn.functional.feature_alpha_dropout feature_alpha_dropout")
 @takes_tensors
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """As :func:`alpha_dropout`, for whole channels (axis 1)."""
-    return _drop_to_low(input, p, training, inplace, True)  # type: ignore[no-any-return]
+    return _drop_to_low(input, p, training, inplace, True)
 
 
 @op("nn.functional.rrelu rrelu")

@@ -160,7 +160,7 @@ def embedding(
         out = ew.add(out.detach(), ew.mul(ew.sub(out, out.detach()), cast(share, weight.dtype)))
     if padding_idx is not None:
         out = ew.where(ew.ne(index, padding_idx).unsqueeze(-1), out, out.detach())
-    return out  # type: ignore[no-any-return]
+    return out
 
 
 def _shrink(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) -> None:
@@ -194,7 +194,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise RuntimeError("Class values must be smaller than num_classes.")
     elif num_classes == -1:
         raise errors.data_dependent(tensor, "one_hot() without num_classes")
-    return cast(ew.eq(tensor.unsqueeze(-1), beside(tensor, np.arange(num_classes))), np.dtype(np.int64))  # type: ignore[no-any-return]
+    return cast(ew.eq(tensor.unsqueeze(-1), beside(tensor, np.arange(num_classes))), np.dtype(np.int64))
 
 
 # -- normalization ---------------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def rms_norm(input: Tensor, normalized_shape: object, weight: Tensor | None = No
     axes = _trailing("rms_norm", x, normalized_shape, weight)
     eps = float(np.finfo(x.dtype).eps) if eps is None else eps
     scale = ew.rsqrt(ew.add(reductions.mean(ew.square(x), axes, True), eps))
-    return _affine(ew.mul(x, scale), weight, None)  # type: ignore[no-any-return]
+    return _affine(ew.mul(x, scale), weight, None)
 
 
 def _by_channel(t: Tensor | None, x: Tensor) -> Any:
@@ -357,14 +357,14 @@ def group_norm(
     _check_channels(x, weight=weight, bias=bias)
     grouped = x.reshape(x.shape[0], num_groups, x.numel() // (x.shape[0] * num_groups) if x.numel() else 0)
     out = moves.unsafe_view(_standardized(grouped, (-1,), eps, "NativeGroupNormBackward0"), shape=tuple(x.shape))
-    return _affine(out, _by_channel(weight, x), _by_channel(bias, x))  # type: ignore[no-any-return]
+    return _affine(out, _by_channel(weight, x), _by_channel(bias, x))
 
 
 @op()
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: object = None) -> Tensor:
     """Vectors along ``dim`` over their p-norm (at least ``eps``)."""
     size = ew.clamp(reductions.norm(input, p, dim, True), min=eps)
-    return ew.true_divide(input, size, out=out)  # type: ignore[no-any-return]
+    return ew.true_divide(input, size, out=out)
 
 
 # -- similarity ------------------------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def _class_count(x: Tensor) -> int:
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}"
         )
-    return x.shape[-1] if x.ndim else 1  # type: ignore[no-any-return]
+    return x.shape[-1] if x.ndim else 1
 
 
 def _in_range(function: str, index: Any, classes: int) -> None:

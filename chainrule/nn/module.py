@@ -394,9 +394,9 @@ class OptimizedModule(Module):
         return self._compiled(*args, **kwargs)
 
     @property
-    def training(self) -> bool:  # type: ignore[override]
+    def training(self) -> bool:
         """As the module that was compiled."""
-        return self._orig_mod.training  # type: ignore[no-any-return]
+        return self._orig_mod.training
 
     @training.setter
     def training(self, value: bool) -> None:

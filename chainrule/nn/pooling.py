@@ -285,19 +285,19 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int) -> Tensor:
     >>> cr.nn.functional.adaptive_avg_pool1d(cr.tensor([[1., 3., 2., 6.]]), 2)
     tensor([[2., 4.]])
     """
-    return _adaptive_avg(1, input, output_size)  # type: ignore[no-any-return]
+    return _adaptive_avg(1, input, output_size)
 
 
 @op(sample="rand(1, 2, 4, 4), 2")
 def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]) -> Tensor:
     """As :func:`adaptive_avg_pool1d`, over the last two axes; None keeps a size."""
-    return _adaptive_avg(2, input, output_size)  # type: ignore[no-any-return]
+    return _adaptive_avg(2, input, output_size)
 
 
 @op(sample="rand(1, 1, 4, 4, 4), 2")
 def adaptive_avg_pool3d(input: Tensor, output_size: object) -> Tensor:
     """As :func:`adaptive_avg_pool1d`, over the last three axes; None keeps a size."""
-    return _adaptive_avg(3, input, output_size)  # type: ignore[no-any-return]
+    return _adaptive_avg(3, input, output_size)
 
 
 @op_each_axes("nn.functional.lp_pool{}d", ("rand(1, 2, 6), 2, 3", "rand(1, 4, 4), 2, 2", "rand(1, 1, 2, 4, 4), 2, 2"))
@@ -311,7 +311,7 @@ def lp_pool(
     p = norm_type
     if isinstance(p, (int, float)) and math.isinf(p):
         side = math.copysign(1, p)
-        return side * max_pool(axes, ew.abs(input) * side, kernel_size, stride, 0, 1, ceil_mode, False)  # type: ignore[no-any-return]
+        return side * max_pool(axes, ew.abs(input) * side, kernel_size, stride, 0, 1, ceil_mode, False)
     elements = math.prod(each_axis(f"lp_pool{axes}d", "kernel_size", kernel_size, axes))
     mean = _avg_pool(axes, ew.pow(input, p), kernel_size, stride, 0, ceil_mode, True, None)
     return ew.pow(ew.mul(ew.where(ew.eq(mean, 0), 0.0, mean), elements), 1 / p)
@@ -364,4 +364,4 @@ def max_unpool(
     lead = x.ndim - axes
     zeros = x.new_zeros((*x.shape[:lead], number))
     flat = zeros.scatter(-1, shaping.flatten(indices, lead), shaping.flatten(x, lead))
-    return flat.reshape(*x.shape[:lead], *size)  # type: ignore[no-any-return]
+    return flat.reshape(*x.shape[:lead], *size)

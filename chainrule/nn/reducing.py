@@ -46,7 +46,7 @@ def weighted(loss: Tensor, weight: object, input: Tensor, mode: str) -> Tensor:
     """The weighted loss; its mean is over the weights."""
     loss = times_weights(loss, weight, input)
     if weight is not None and mode == "mean":
-        return ew.true_divide(reductions.sum(loss), reductions.sum(weight))  # type: ignore[no-any-return]
+        return ew.true_divide(reductions.sum(loss), reductions.sum(weight))
     return reduced(loss, mode)
 
 

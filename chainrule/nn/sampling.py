@@ -136,7 +136,7 @@ def grid_sample(
         return _cubic_sample(flat, places, spatial, padding_mode, align)
     places = [_kept(at, n, padding_mode, align) for at, n in zip(places, spatial, strict=True)]
     if mode == "nearest":
-        return _read(flat, [ew.round(at.detach()) for at in places], spatial)  # type: ignore[no-any-return]
+        return _read(flat, [ew.round(at.detach()) for at in places], spatial)
     first = [ew.floor(at.detach()) for at in places]
     total: Any = None
     for corner in itertools.product((0, 1), repeat=axes):
@@ -147,7 +147,7 @@ def grid_sample(
         value = _read(flat, [ew.add(low, c) for low, c in zip(first, corner, strict=True)], spatial)
         term = ew.mul(value, weight.unsqueeze(1))
         total = term if total is None else ew.add(total, term)
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 def _cubic_sample(flat: object, places: list[Any], spatial: tuple[int, ...], padding: str, align: bool) -> Any:
@@ -265,9 +265,9 @@ def embedding_bag(
     counted = ew.mul(rows, beside(rows, there[:, None].astype(rows.dtype)))
     total = weight.new_zeros((bags, weight.shape[1])).index_add(0, beside(rows, bag), counted)
     if mode == "sum":
-        return total  # type: ignore[no-any-return]
+        return total
     counts = np.maximum(np.bincount(bag[there], minlength=bags), 1).astype(rows.dtype)
-    return ew.true_divide(total, beside(rows, counts[:, None]))  # type: ignore[no-any-return]
+    return ew.true_divide(total, beside(rows, counts[:, None]))
 
 
 def _check_rows(index: Tensor, weight: Tensor, padding_idx: int | None) -> None:

@@ -31,7 +31,7 @@ def whole(function: str, argument: str, value: SupportsIndex) -> int:
     """An argument that has to be an int."""
     if not hasattr(value, "__index__") or isinstance(value, bool):
         raise TypeError(f"{function}(): argument '{argument}' must be int, not {type(value).__name__}")
-    return value.__index__()  # type: ignore[no-any-return]
+    return value.__index__()
 
 
 def tensor_argument(function: str, argument: str, value: Tensor) -> Tensor:

@@ -55,7 +55,7 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The affine map of (..., in_features)."""
-        return F.linear(input, self.weight, self.bias)  # type: ignore[no-any-return]
+        return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """The lengths."""
@@ -121,7 +121,7 @@ class _Conv(_Convolution):
     def forward(self, input: Tensor) -> Tensor:
         """The convolution of (batch, in_channels, ...), or of one example."""
         convolve = getattr(F, f"conv{self.axes}d")
-        return convolve(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)  # type: ignore[no-any-return]
+        return convolve(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
 
 class _ConvTranspose(_Convolution):
@@ -142,7 +142,7 @@ class _ConvTranspose(_Convolution):
         """The transposed convolution of (batch, in_channels, ...), or of one example."""
         convolve = getattr(F, f"conv_transpose{self.axes}d")
         padding, more, groups = self.padding, self.output_padding, self.groups
-        return convolve(input, self.weight, self.bias, self.stride, padding, more, groups, self.dilation)  # type: ignore[no-any-return]
+        return convolve(input, self.weight, self.bias, self.stride, padding, more, groups, self.dilation)
 
 
 class _Norm(Module):
@@ -185,7 +185,7 @@ class _BatchNorm(_Norm):
             momentum = 1 / int(self.num_batches_tracked) if self.momentum is None else momentum
         training = self.training or self.running_mean is None
         mean, var = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
-        return F.batch_norm(input, mean, var, self.weight, self.bias, training, momentum, self.eps)  # type: ignore[no-any-return]
+        return F.batch_norm(input, mean, var, self.weight, self.bias, training, momentum, self.eps)
 
     def extra_repr(self) -> str:
         """The options."""
@@ -207,7 +207,7 @@ class LayerNorm(_Norm):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input."""
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)  # type: ignore[no-any-return]
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         """The options."""
@@ -242,7 +242,7 @@ class RMSNorm(_Norm):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input."""
-        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)  # type: ignore[no-any-return]
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
         """The options."""
@@ -264,7 +264,7 @@ class GroupNorm(_Norm):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input."""
-        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)  # type: ignore[no-any-return]
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         """The options."""
@@ -316,7 +316,7 @@ class Embedding(Module):
     def forward(self, input: Tensor) -> Tensor:
         """The rows, of shape (*input.shape, embedding_dim)."""
         options = self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
-        return F.embedding(input, self.weight, *options)  # type: ignore[no-any-return]
+        return F.embedding(input, self.weight, *options)
 
     def extra_repr(self) -> str:
         """The sizes, and what is not as usual."""
@@ -358,7 +358,7 @@ class EmbeddingBag(Embedding):
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         """The bags, of shape (bags, embedding_dim): rows of a matrix of indices, or what starts at each of ``offsets``."""
-        return F.embedding_bag(  # type: ignore[no-any-return]
+        return F.embedding_bag(
             input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
             per_sample_weights, self.include_last_offset, self.padding_idx,
         )  # fmt: skip
@@ -380,7 +380,7 @@ class PReLU(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The activation."""
-        return F.prelu(input, self.weight)  # type: ignore[no-any-return]
+        return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
         """How many slopes."""

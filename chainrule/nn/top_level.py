@@ -92,7 +92,7 @@ def triplet_margin_loss(
 
 def adaptive_max_pool1d(input: Tensor, output_size: object) -> tuple[Tensor, Tensor]:
     """As :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
-    return F.adaptive_max_pool1d(input, output_size, return_indices=True)  # type: ignore[no-any-return]
+    return F.adaptive_max_pool1d(input, output_size, return_indices=True)
 
 
 def convolution(
@@ -103,5 +103,5 @@ def convolution(
     axes = weight.dim() - 2
     if transposed:
         convolve = getattr(F, f"conv_transpose{axes}d")
-        return convolve(input, weight, bias, stride, padding, output_padding, groups, dilation)  # type: ignore[no-any-return]
-    return getattr(F, f"conv{axes}d")(input, weight, bias, stride, padding, dilation, groups)  # type: ignore[no-any-return]
+        return convolve(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return getattr(F, f"conv{axes}d")(input, weight, bias, stride, padding, dilation, groups)

@@ -91,7 +91,7 @@ class Objective:
         return float(self.both(x)[0])
 
     def gradient(self, x: Vector) -> Vector:
-        return self.both(x)[1:]  # type: ignore[no-any-return]
+        return self.both(x)[1:]
 
     def hessian_product(self, x: Vector, p: Vector) -> Vector:
         return self.products(np.array(x), np.array(p))

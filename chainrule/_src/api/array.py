@@ -150,7 +150,7 @@ class Array(ArrayMethods):
     @property
     def grad(self) -> Array | None:
         """The accumulated gradient of a leaf."""
-        return _shared(self._tensor.grad)  # type: ignore[no-any-return]
+        return _shared(self._tensor.grad)
 
     @grad.setter
     def grad(self, value: Any) -> None:
@@ -254,7 +254,7 @@ class Array(ArrayMethods):
             if written := errors.written_to_buffer(self):
                 raise TypeError(written)
             raise errors.array_to_number(what, errors.instead_of_number(self))
-        return self._tensor._asked(f"{what} of an array").item()  # type: ignore[no-any-return]
+        return self._tensor._asked(f"{what} of an array").item()
 
     def __float__(self) -> float:
         return float(self._number("float()"))
@@ -335,7 +335,7 @@ class Array(ArrayMethods):
         return format(values, spec)
 
     def __copy__(self) -> Array:
-        return apply(np.copy, self)  # type: ignore[no-any-return]
+        return apply(np.copy, self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         return array_of(self._tensor.__deepcopy__(memo))

@@ -135,7 +135,7 @@ def op(
 def _writing(name: str, function: AnyFunction) -> AnyFunction:
     """The in-place form of a function."""
     call = overridable(write_in_place(name, function), functools.partial(getattr, Tensor, name))
-    return written(name, function, call, name in DIRECT)  # type: ignore[no-any-return]
+    return written(name, function, call, name in DIRECT)
 
 
 def _asking(function: AnyFunction, public: Callable[[], Any]) -> AnyFunction:

@@ -161,7 +161,7 @@ def _at(name: str, out: Any, index: Any, values: Any) -> None:
     cupy = library()
     at = getattr(cupy, name).at
     if out.dtype.kind != "c" and (out.dtype.itemsize > 2 or out.dtype.kind == "f"):
-        return at(out, index, values)  # type: ignore[no-any-return]
+        return at(out, index, values)
     if name != "add":
         raise NotImplementedError(f"{name}.at of {out.dtype}")
     values = cupy.asarray(values)

@@ -61,7 +61,7 @@ class Moving(NamedTuple):
 
 def root_of(place: Any) -> Buffer:
     """The buffer that a place is in."""
-    return place.root if type(place) is Moving else place  # type: ignore[no-any-return]
+    return place.root if type(place) is Moving else place
 
 
 def in_stack(buffer: Buffer) -> tuple[Buffer, int]:
@@ -111,7 +111,7 @@ class BufferView:
 
 
 def address(array: NumpyArray) -> int:
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+    return array.__array_interface__["data"][0]
 
 
 def same_memory(array: NumpyArray, other: NumpyArray) -> bool:

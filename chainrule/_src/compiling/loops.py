@@ -167,12 +167,12 @@ def ufunc_loop(ufunc: np.ufunc, types: Sequence[object]) -> tuple[tuple[NumpyDTy
     if known is None:
         dtypes = resolved_dtypes(ufunc, (*types, *[None] * ufunc.nout), False)
         known = _LOOPS[key] = dtypes, loop_of(ufunc, dtypes)
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def resolved_dtypes(ufunc: np.ufunc, types: tuple[Any, ...], reduction: bool) -> tuple[NumpyDType, ...]:
     try:
-        return ufunc.resolve_dtypes(types, reduction=reduction)  # type: ignore[no-any-return, attr-defined, call-arg]
+        return ufunc.resolve_dtypes(types, reduction=reduction)
     except (TypeError, ValueError):
         raise Unlowered from None
 

@@ -68,7 +68,7 @@ class LoopLowerer:
             if len(self._known) > MOST:
                 self._known.clear()
             found = self._known[key] = self._lower(call, reads)
-        return found  # type: ignore[return-value]
+        return found
 
     def copy(self, value: BufferView, target: BufferView) -> Template | None:
         """The loops that copy a value to another one; None for what is no number."""
@@ -84,7 +84,7 @@ class LoopLowerer:
             except Unlowered:
                 found = None
             self._known[key] = found
-        return found  # type: ignore[return-value]
+        return found
 
     def _part(self, x: Any, values: Iterator[BufferView]) -> Any:
         """An argument as a part of a key: of an array the layout alone."""

@@ -213,11 +213,11 @@ class ElementReader:
             return self._moved(node, index, node.args[0])
         special = getattr(self, "_np_" + name, None)
         if accepts(special, node, index, *node.args):
-            return special(node, index, *node.args)  # type: ignore[no-any-return, misc]
+            return special(node, index, *node.args)  # type: ignore[misc]
         if isinstance(node.func, ast.Attribute) and not of_numpy(node.func):
             method = getattr(self, "_of_" + node.func.attr, None)
             if method is not None:
-                return method(node, index, node.func.value)  # type: ignore[no-any-return]
+                return method(node, index, node.func.value)
         if self._is_elementwise(name) and not node.keywords:
             return ast.Call(node.func, [self.at(a, index) for a in node.args], [])
         return self._result(node, index)

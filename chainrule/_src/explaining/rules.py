@@ -168,7 +168,7 @@ class Rule:
         node = step.record.node
         value = step.operand_values.get(i)
         if node.in_avals is not None:
-            return node.in_avals[i]  # type: ignore[no-any-return]
+            return node.in_avals[i]
         if value is not None:
             return value.shape, value.dtype
         data = step.operands[i]

@@ -211,7 +211,7 @@ class _WithoutCotangent(_FoldConstants):
 
 def partial(tree: ast.expr) -> ast.expr:
     """A rule without its cotangent."""
-    return _WithoutCotangent({}, ()).visit(copy_tree(tree))  # type: ignore[no-any-return]
+    return _WithoutCotangent({}, ()).visit(copy_tree(tree))
 
 
 def _tidy_operation(node: ast.BinOp) -> ast.expr:

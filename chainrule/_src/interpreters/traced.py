@@ -1244,7 +1244,7 @@ class Traced(ArrayLike):
             raise errors.escaped_recording(level)
         if level.recorder is not LOCAL.recorder:
             raise errors.recorded_elsewhere(level)
-        return level.recorder  # type: ignore[no-any-return]
+        return level.recorder
 
     def detached(self) -> Traced:
         return self
@@ -1324,7 +1324,7 @@ class Traced(ArrayLike):
         """The same numbers, with the strides of another array."""
         if laid_alike(self.var.array, other.var.array) or overlaps_itself(other.var.array):
             return self
-        return self.recorder.call(with_strides, "", (self, other.strides), {})  # type: ignore[no-any-return]
+        return self.recorder.call(with_strides, "", (self, other.strides), {})
 
     notes_holders = True
 

@@ -116,7 +116,7 @@ def _largest(matrix: Any, axis: int) -> ndarray:
     if type(matrix) is ndarray:
         found: ndarray = np.max(np.abs(matrix), axis)
         return found
-    return abs(matrix).max(axis).toarray().reshape(-1)  # type: ignore[no-any-return]
+    return abs(matrix).max(axis).toarray().reshape(-1)
 
 
 def _scaled(matrix: object, rows: ndarray | None, columns: ndarray | None) -> Any:

@@ -225,7 +225,7 @@ class Jacobian:
     def _blocks_by_strides(self) -> Blocks | None:
         if self._blocks is _UNKNOWN:
             self._blocks = blocks_of_terms(self.terms, self.out_shape, self.matrix_shape[1], self.dtype)
-        return self._blocks  # type: ignore[no-any-return]
+        return self._blocks
 
     def _any_blocks(self) -> Blocks | None:
         blocks = self._blocks_by_strides()

@@ -14,7 +14,7 @@ def _type(x: Any) -> str:
 
 def _converted(x: Any) -> str:
     name = name_of(x.payload) or "x"
-    return x.library.conversion.format(x=name)  # type: ignore[no-any-return]
+    return x.library.conversion.format(x=name)
 
 
 def foreign_lacks(x: Any, function: str, error: BaseException | None = None) -> TypeError:

@@ -192,6 +192,6 @@ def _ours(name: str, module: str) -> str:
 def _names_in(module: str) -> list[str]:
     """The public names of a module of ours, if there is one."""
     try:
-        return importlib.import_module(module).__all__  # type: ignore[no-any-return]
+        return importlib.import_module(module).__all__
     except ImportError:
         return []

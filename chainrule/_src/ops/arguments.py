@@ -149,7 +149,7 @@ def _on_gpu(gpu: int, function: AnyFunction, args: Any, kwargs: Params) -> Tenso
 def placed(x: Tensor, gpu: int | None) -> Tensor:
     """The tensor in the memory of a GPU of this number, or (None) of the computer: itself, if it is there. Recorded."""
     source = gpu_number(x)
-    return x if source == gpu else bind(TABLE["to_device"], (x,), {"source": source, "target": gpu})  # type: ignore[no-any-return]
+    return x if source == gpu else bind(TABLE["to_device"], (x,), {"source": source, "target": gpu})
 
 
 def beside(x: Any, constant: Any) -> Tensor:
@@ -160,7 +160,7 @@ def beside(x: Any, constant: Any) -> Tensor:
 def numbers_of(x: Tensor) -> NumpyArray | None:
     """The numbers of a tensor, on whatever device; None where they are several or not known (in a transformation, of Dask)."""
     if is_array(x._raw):
-        return x._raw  # type: ignore[no-any-return]
+        return x._raw
     return x._raw.read() if type(x._raw) is Foreign and x.is_cuda else None
 
 

@@ -44,7 +44,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor
 @op()
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The running integral along ``dim`` by the trapezoidal rule, of n − 1 entries."""
-    return cumsum(_areas("cumulative_trapezoid", y, x, dx, dim), dim)  # type: ignore[no-any-return]
+    return cumsum(_areas("cumulative_trapezoid", y, x, dx, dim), dim)
 
 
 trapz = trapezoid
@@ -140,7 +140,7 @@ def cross_along(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[d]} and {b.shape[d]}"
         )
-    return numpy_cross(a, b, d - a.ndim)  # type: ignore[no-any-return]
+    return numpy_cross(a, b, d - a.ndim)
 
 
 @op()

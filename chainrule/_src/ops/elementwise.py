@@ -94,7 +94,7 @@ def _divides(row: Primitive) -> Callable[..., Tensor]:
     def call(input: Any, other: Any) -> Tensor:
         if _whole(input) and _whole(other) and np.any(np.equal(getattr(other, "_raw", other), 0)):
             raise errors.zero_division(row.name)
-        return function(input, other)  # type: ignore[no-any-return]
+        return function(input, other)
 
     call.__name__ = call.__qualname__ = row.name
     call.__doc__ = row.doc

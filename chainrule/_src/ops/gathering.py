@@ -93,7 +93,7 @@ def take(input: Tensor, index: Any) -> Tensor:
     x, where = tensor_of("take", input), _integers("take", index)
     n = x.numel()
     _bounds("take", ew.where(ew.lt(where, 0), where + n, where), n, 0, IndexError)
-    return bind(rows.take, (shaping.reshape(x, -1), where), {"axis": -1})  # type: ignore[no-any-return]
+    return bind(rows.take, (shaping.reshape(x, -1), where), {"axis": -1})
 
 
 def _integers(name: str, index: Any) -> Any:

@@ -197,7 +197,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shift)}, dims:{len(axes)}")
     if not axes:
         flat = bind(rows.roll, (reshape(x, x.numel()),), {"shift": shift, "axis": (-1,)})
-        return rows.unsafe_view(flat, shape=tuple(x._raw.shape))  # type: ignore[no-any-return]
+        return rows.unsafe_view(flat, shape=tuple(x._raw.shape))
     if not x.ndim:
         raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
     axes = tuple(errors.check_dim("roll", d, x.ndim) - x.ndim for d in axes)
@@ -402,7 +402,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
             )
         if a or b:
             kept = slice(max(-a, 0), n - max(-b, 0)) if mode == "circular" else slice(None)  # it wraps what is kept
-            at = np.pad(np.arange(n)[kept], (max(a, 0), max(b, 0)), mode=kinds[mode])  # type: ignore[call-overload]
+            at = np.pad(np.arange(n)[kept], (max(a, 0), max(b, 0)), mode=kinds[mode])
             x = index_select(x, d, at if mode == "circular" else at[max(-a, 0) : len(at) - max(-b, 0)])
     if x is input:
         return rows.clone(x)

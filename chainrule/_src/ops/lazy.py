@@ -47,7 +47,7 @@ def compute(*trees: Any) -> tuple[Any, ...]:
     for i, x in enumerate(leaves):
         if values[i] is not x:
             found[i] = array_of(wrap(found[i])) if isinstance(x, Array) else wrap(found[i])
-    return tree_unflatten(found, spec)  # type: ignore[no-any-return]
+    return tree_unflatten(found, spec)
 
 
 @op("Tensor.compute")

@@ -143,7 +143,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if x.ndim != 1:
         raise RuntimeError(f"vander: x must be a one-dimensional tensor, got shape {tuple(x.shape)}")
     n = x.shape[0] if N is None else N
-    x = x.long() if x.dtype.kind in "biu" else x  # type: ignore[attr-defined]
+    x = x.long() if x.dtype.kind in "biu" else x
     powers = np.arange(n) if increasing else np.arange(n)[::-1]
     columns = [x ** int(p) if p else x.new_ones(x.shape) for p in powers]
     return stack(columns, -1) if n else x.new_zeros((x.shape[0], 0))

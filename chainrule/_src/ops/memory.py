@@ -72,7 +72,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
             f"setStorage: sizes {list(sizes)}, strides {list(strides)}, storage offset {offset} are out of bounds for "
             f"the elements that are this tensor's ({x.numel()}, the first of them {start}): as_strided reaches no others"
         )
-    return bind(rows.as_strided, (x,), params)  # type: ignore[no-any-return]
+    return bind(rows.as_strided, (x,), params)
 
 
 def _own_stride(x: Any) -> tuple[int, ...] | None:
@@ -106,7 +106,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     start = storage_offset_of(input) if storage_offset is not None else 0
     params = {"size": tuple(size), "stride": tuple(stride), "offset": (storage_offset or 0) - start}
     params["x_stride"] = _own_stride(input)
-    return bind(moves.copy_slices, (input, src), {"steps": ((rows.as_strided, params),)})  # type: ignore[no-any-return]
+    return bind(moves.copy_slices, (input, src), {"steps": ((rows.as_strided, params),)})
 
 
 @op(sample="rand(2) * 1j")
@@ -120,7 +120,7 @@ def view_as_real(input: Any) -> Tensor:
     x = tensor_of("view_as_real", input)
     if x.dtype.kind != "c":
         raise RuntimeError(f"view_as_real is only supported for complex tensors, but got a tensor of dtype {x.dtype}")
-    return bind(rows.view_as_real, (x,), {})  # type: ignore[no-any-return]
+    return bind(rows.view_as_real, (x,), {})
 
 
 @op(sample="rand(3, 2)")
@@ -146,7 +146,7 @@ def view_as_complex(input: Any) -> Tensor:
         raise RuntimeError(
             "Tensor must have a stride divisible by 2 for all but last dimension: call .contiguous() first"
         )
-    return bind(rows.view_as_complex, (x,), {})  # type: ignore[no-any-return]
+    return bind(rows.view_as_complex, (x,), {})
 
 
 @op("Tensor.sum_to_size")
@@ -166,7 +166,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 def _copying(name: str, view: Any, sample: str = "") -> Any:
     def one(input: Any, *args: Any, **kwargs: Any) -> Tensor:
-        return moves.clone(view(tensor_of(call.__name__, input), *args, **kwargs))  # type: ignore[no-any-return]
+        return moves.clone(view(tensor_of(call.__name__, input), *args, **kwargs))
 
     def several(input: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
         return tuple(moves.clone(part) for part in view(tensor_of(call.__name__, input), *args, **kwargs))

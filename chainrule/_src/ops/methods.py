@@ -72,7 +72,7 @@ def _reflected(function: Any, symbol: str) -> Any:
 
 
 def _divided_into(other: Any, self: Tensor) -> Tensor:
-    return ew.mul(ew.reciprocal(self), other)  # type: ignore[no-any-return]  # what PyTorch computes, and records
+    return ew.mul(ew.reciprocal(self), other)  # what PyTorch computes, and records
 
 
 def _assigned(name: str) -> Any:
@@ -366,7 +366,7 @@ def _invert(self: Tensor) -> Tensor:
             f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not on {self.dtype}: "
             "compare first, as in ~(x > 0)"
         )
-    return ew.bitwise_not(self)  # type: ignore[no-any-return]
+    return ew.bitwise_not(self)
 
 
 @op("Tensor.cpu")

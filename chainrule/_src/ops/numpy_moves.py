@@ -289,7 +289,7 @@ def _padded(array: Any, widths: tuple[tuple[int, int], ...], mode: str, kwargs: 
         return array
     for k, (a, b) in enumerate(widths):
         if a or b:
-            index = np.pad(np.arange(shape_of(array)[k]), (a, b), mode=mode, **kwargs)  # type: ignore[call-overload]
+            index = np.pad(np.arange(shape_of(array)[k]), (a, b), mode=mode, **kwargs)
             array = bind(indexing.take, (array, index), {"axis": k - n})
     return array
 

@@ -32,10 +32,10 @@ def _writes(function: Any) -> Any:
             bound.apply_defaults()
             target, *others = bound.args
             if isinstance(target, Tensor):
-                return ours(*args, **kwargs)  # type: ignore[no-any-return]
+                return ours(*args, **kwargs)
             if any(isinstance(x, (Tensor, ArrayLike)) and x.dtype.kind in "fc" for x in others):
                 raise errors.out_is_plain_array(name, target)
-            return function(target, *(settled(x, f"np.{name}()") for x in others))  # type: ignore[no-any-return]
+            return function(target, *(settled(x, f"np.{name}()") for x in others))
 
         implements(function)(call)
         return ours

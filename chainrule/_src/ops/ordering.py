@@ -28,8 +28,8 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool
     x = tensor_of("argsort", input, "biuf")
     axis = axis_of("argsort", dim, x.ndim)
     if axis is None:
-        return x.new_zeros((), dtype=np.int64)  # type: ignore[no-any-return]
-    return bind(reduction.argsort, (x,), {"axis": axis, "descending": descending})  # type: ignore[no-any-return]
+        return x.new_zeros((), dtype=np.int64)
+    return bind(reduction.argsort, (x,), {"axis": axis, "descending": descending})
 
 
 @op(method=True, out=True)
@@ -45,7 +45,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | 
 @op(method=True, out=True)
 def msort(input: Any) -> Tensor:
     """Sorted values along the first dimension."""
-    return sort(input, 0).values  # type: ignore[no-any-return]
+    return sort(input, 0).values
 
 
 @op(method=True, out=True)
@@ -175,8 +175,8 @@ def quantile(
 def with_reduced(result: Tensor, ndim: int, axis: int | None, levels: int) -> Tensor:
     """Quantiles with the axis that they are along (None: all ``ndim``) as one of length 1, behind those of the levels."""
     if axis is None:
-        return result.reshape((*result.shape[:levels], *(1,) * ndim))  # type: ignore[attr-defined, no-any-return]
-    return result.unsqueeze(axis % ndim + levels)  # type: ignore[attr-defined, no-any-return]
+        return result.reshape((*result.shape[:levels], *(1,) * ndim))
+    return result.unsqueeze(axis % ndim + levels)
 
 
 # -- running totals --------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def with_reduced(result: Tensor, ndim: int, axis: int | None, levels: int) -> Te
 
 def _scan(name: str, row: Any, x: Any, dim: Any) -> Tensor:
     axis = axis_of(name, dim, x.ndim)
-    return x.clone() if axis is None else bind(row, (x,), {"axis": axis})  # type: ignore[no-any-return]
+    return x.clone() if axis is None else bind(row, (x,), {"axis": axis})
 
 
 @op(method=True, in_place=True, out=True, remembered=True)

@@ -67,7 +67,7 @@ def _evaluated(name: str, x: AnyArray, n: Any, shifted: bool) -> Any:
 
 def _declare(name: str, shifted: bool) -> None:
     def polynomial(input: Any, n: Any) -> Tensor:
-        return _evaluated(name, input, n, shifted)  # type: ignore[no-any-return]
+        return _evaluated(name, input, n, shifted)
 
     polynomial.__name__ = polynomial.__qualname__ = f"shifted_{name}" if shifted else name
     polynomial.__doc__ = (

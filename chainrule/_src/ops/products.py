@@ -97,7 +97,7 @@ def matmul(input: Any, other: Any) -> Tensor:
                 tensor._raw = result
                 tensor._edge = new_node(row, NO_PARAMS, (ex, ey), saved)
                 return tensor
-    return product("matmul", *_checked("matmul", input, other))  # type: ignore[no-any-return]
+    return product("matmul", *_checked("matmul", input, other))
 
 
 def product(name: str, x: Any, y: Any) -> Any:
@@ -173,7 +173,7 @@ def _ranked(name: str, second: str, ranks: tuple[int, int], what: str, doc: str)
                 f"Expected size for first two dimensions of batch2 tensor to be: [{x.shape[0]}, {x.shape[2]}] but got: "
                 f"[{y.shape[0]}, {y.shape[1]}]."
             )
-        return product(name, x, y)  # type: ignore[no-any-return]
+        return product(name, x, y)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -363,7 +363,7 @@ def kron(input: Any, other: Any) -> Tensor:
     shape_a = [s for length in a.shape for s in (length, 1)]
     shape_b = [s for length in b.shape for s in (1, length)]
     whole = ew.mul(a.reshape(shape_a), b.reshape(shape_b))
-    return moves.unsafe_view(whole, shape=tuple(p * q for p, q in zip(a.shape, b.shape, strict=True)))  # type: ignore[no-any-return]
+    return moves.unsafe_view(whole, shape=tuple(p * q for p, q in zip(a.shape, b.shape, strict=True)))
 
 
 @op(method=True)

@@ -21,7 +21,7 @@ def is_tensor(obj: Any) -> bool:
 @op()
 def numel(input: Tensor) -> int:
     """The number of elements."""
-    return tensor_of("numel", input).numel()  # type: ignore[no-any-return]
+    return tensor_of("numel", input).numel()
 
 
 @op()
@@ -45,7 +45,7 @@ def is_nonzero(input: Tensor) -> bool:
 @op()
 def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made in ``inference_mode``."""
-    return tensor_of("is_inference", input).is_inference()  # type: ignore[no-any-return]
+    return tensor_of("is_inference", input).is_inference()
 
 
 @op("is_conj is_neg Tensor.is_pinned Tensor.is_shared", method=True)
@@ -60,7 +60,7 @@ is_neg = is_conj
 @op("resolve_conj resolve_neg Tensor.to_dense", method=True)
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: nothing is still to be done to its elements."""
-    return tensor_of("resolve_conj", input)  # type: ignore[no-any-return]
+    return tensor_of("resolve_conj", input)
 
 
 resolve_neg = resolve_conj
@@ -88,4 +88,4 @@ def get_device(input: Tensor) -> int:
 @op()
 def detach(input: Tensor) -> Tensor:
     """The same memory, cut off from the graph."""
-    return tensor_of("detach", input).detach()  # type: ignore[no-any-return]
+    return tensor_of("detach", input).detach()

@@ -158,7 +158,7 @@ def _extremum(name: str, row: Any, input: Any, dim: Any, keepdim: bool, shown: s
     axes = axes_of(name, dim, x.ndim)
     nonempty(name, x, axes, dim is None or dim == ())
     named = {"name": shown} if shown else {}
-    return bind(row, (x,), {"axis": axes, "keepdims": keepdim, **named})  # type: ignore[no-any-return]
+    return bind(row, (x,), {"axis": axes, "keepdims": keepdim, **named})
 
 
 def nonempty(name: str, x: Any, axes: tuple[int, ...], whole: bool = False) -> None:
@@ -239,7 +239,7 @@ def _arg(name: str, row: Any, input: Any, dim: int | None, keepdim: bool) -> Ten
         return x.new_zeros((), dtype=np.int64)
     nonempty(name, flat, (axis,))
     result = bind(row, (flat,), {"axis": axis, "keepdims": keepdim and dim is not None})
-    return result.reshape((1,) * x.ndim) if keepdim and dim is None else result  # type: ignore[no-any-return]
+    return result.reshape((1,) * x.ndim) if keepdim and dim is None else result
 
 
 # -- spread ----------------------------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def _spread(name: str, row: Any, input: Any, dim: Any, unbiased: Any, keepdim: b
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """log Σ exp(x) over ``dim``, without overflow."""
     x = floating(tensor_of("logsumexp", input))
-    return bind(reduction.logsumexp, (x,), {"axis": axes_of("logsumexp", dim, x.ndim), "keepdims": keepdim})  # type: ignore[no-any-return]
+    return bind(reduction.logsumexp, (x,), {"axis": axes_of("logsumexp", dim, x.ndim), "keepdims": keepdim})
 
 
 @op("softmax special.softmax", method=True, remembered=True)
@@ -317,10 +317,10 @@ def _soft(name: str, row: Any, input: Any, dim: int | None, dtype: Any) -> Tenso
         raise TypeError(f"{name}() missing 1 required positional argument: 'dim' (the axis whose elements sum to 1)")
     axis = axis_of(name, dim, x.ndim)
     if axis is None:
-        return bind(row, (x.reshape(1),), {"axis": -1}).reshape(())  # type: ignore[no-any-return]
+        return bind(row, (x.reshape(1),), {"axis": -1}).reshape(())
     if not x.numel():
-        return x.clone()  # type: ignore[no-any-return]
-    return bind(row, (x,), {"axis": axis})  # type: ignore[no-any-return]
+        return x.clone()
+    return bind(row, (x,), {"axis": axis})
 
 
 @op(method=True, out=True, remembered=True)
@@ -338,7 +338,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, 
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported: norm takes numbers, 'fro' and 'nuc'")
     params = {"ord": 2.0 if p in ("fro", None) else float(p), "axis": axes_of("norm", dim, x.ndim), "keepdims": keepdim}
-    return bind(reduction.vector_norm, (x,), params)  # type: ignore[no-any-return]
+    return bind(reduction.vector_norm, (x,), params)
 
 
 def _nuclear(x: Any, dim: Any, keepdim: bool) -> Tensor:

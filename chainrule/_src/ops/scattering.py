@@ -59,7 +59,7 @@ def _scattering(name: str, row: Any, input: Any, dim: int, index: Any, src: Any,
     _bounds(name, index, x.shape[d], d)
     if tuple(src.shape) != tuple(index.shape):
         src = src[tuple(slice(0, m) for m in index.shape)]
-    return bind(row, (x, index, src), {"axis": d - x.ndim, **params})  # type: ignore[no-any-return]
+    return bind(row, (x, index, src), {"axis": d - x.ndim, **params})
 
 
 @op(method=True, in_place=True)
@@ -138,7 +138,7 @@ def _for_numbers(function: Any) -> Any:
     def call(input: Any, dim: int, index: Any, *more: Any, **options: Any) -> Tensor:
         x = tensor_of(function.__name__, input)
         if x.ndim:
-            return function(x, dim, index, *more, **options)  # type: ignore[no-any-return]
+            return function(x, dim, index, *more, **options)
         errors.check_dim(function.__name__, dim, 0)
         if written in options:
             more = (options.pop(written), *more)
@@ -146,7 +146,7 @@ def _for_numbers(function: Any) -> Any:
             if more[0].ndim and function.__name__ != "index_copy":
                 raise _entries(function.__name__, [], list(more[0].shape))
             more = (more[0].reshape(-1), *more[1:])
-        return moves.unsafe_view(function(x.reshape(1), 0, index, *more, **options), shape=())  # type: ignore[no-any-return]
+        return moves.unsafe_view(function(x.reshape(1), 0, index, *more, **options), shape=())
 
     return call
 
@@ -196,7 +196,7 @@ def index_add(input: Tensor, dim: int, index: Any, source: Tensor, *, alpha: Any
     where = _along("index_add", input, dim, index, source)
     alpha = int(alpha) if source.dtype.kind in "iu" else alpha
     values = source if alpha == 1 else source * alpha
-    return put_any(input, values, where, True)  # type: ignore[no-any-return]
+    return put_any(input, values, where, True)
 
 
 @op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([0, 1]), rand(2, 3)")
@@ -204,7 +204,7 @@ def index_add(input: Tensor, dim: int, index: Any, source: Tensor, *, alpha: Any
 def index_copy(input: Tensor, dim: int, index: Any, source: Tensor) -> Tensor:
     """A copy with entries of ``source`` written at indices along ``dim``."""
     where = _along("index_copy", input, dim, index, source)
-    return put_any(input, source, where, False)  # type: ignore[no-any-return]
+    return put_any(input, source, where, False)
 
 
 @op(method=True, in_place=True)
@@ -225,7 +225,7 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
         named = put_any(wrap(np.zeros(input.shape[d], bool)), wrap(np.asarray(True)), (chosen,), False)
         return ew.where(named.reshape(-1, *(1,) * (input.ndim - d - 1)), number, input)
     where = (*before, np.unique(chosen))  # an entry that is named twice is filled once, and counts once in the gradient
-    return put_any(input, number, where, False)  # type: ignore[no-any-return]
+    return put_any(input, number, where, False)
 
 
 @op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([0, 1]), rand(2, 3), 'prod'")
@@ -287,7 +287,7 @@ def put(input: Tensor, index: Any, source: Tensor, accumulate: bool = False) -> 
         raise IndexError(f"out of range: tried to access index {outside[0]} on a tensor of {n} elements.")
     values = source.reshape(-1)
     written = rows.index_put(input.reshape(-1), values, index=(flat,), accumulate=accumulate)
-    return moves.unsafe_view(written, shape=tuple(input.shape))  # type: ignore[no-any-return]
+    return moves.unsafe_view(written, shape=tuple(input.shape))
 
 
 @op(method=True, in_place=True)
@@ -314,7 +314,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"masked_scatter: Number of elements of source ({source.numel()}) < number of ones in mask ({n})"
         )
     values = source.reshape(-1)[:n]
-    return rows.index_put(x, values, index=(np.asarray(m, order="C"),), accumulate=False)  # type: ignore[no-any-return]
+    return rows.index_put(x, values, index=(np.asarray(m, order="C"),), accumulate=False)
 
 
 @op()
@@ -324,7 +324,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     number = cast(value, x.dtype) if isinstance(value, Tensor) else wrap(number_in(value, x.dtype))
-    return rows.index_put(x, number, index=(Ellipsis,), accumulate=False)  # type: ignore[no-any-return]
+    return rows.index_put(x, number, index=(Ellipsis,), accumulate=False)
 
 
 # -- a part of a tensor, exchanged -----------------------------------------------------------------------------------
@@ -338,7 +338,7 @@ def _exchanged(name: str, input: Tensor, src: Tensor, row: Any, **params: Any) -
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(src.shape)}, slice size = {list(shape)}: {name}() exchanges exactly that part"
         )
-    return bind(moves.copy_slices, (input, cast(src, input.dtype)), {"steps": ((row, params),)})  # type: ignore[no-any-return]
+    return bind(moves.copy_slices, (input, cast(src, input.dtype)), {"steps": ((row, params),)})
 
 
 @op(method=True, sample="rand(2, 3), rand(3), 0, 1")

@@ -82,7 +82,7 @@ def _check_entries(name: str, x: Tensor, dim: int | None) -> None:
 
 def _chosen(x: Tensor, indices: Any, dim: int | None) -> Tensor:
     """The elements, or the entries along ``dim``, at these indices."""
-    return x.reshape(-1)[beside(x, indices)] if dim is None else x.index_select(dim, beside(x, indices))  # type: ignore[attr-defined, no-any-return]
+    return x.reshape(-1)[beside(x, indices)] if dim is None else x.index_select(dim, beside(x, indices))
 
 
 @op(method=True)
@@ -217,7 +217,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     boundaries = tensor_of("bucketize", boundaries)
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
-    return searchsorted(boundaries, input, out_int32=out_int32, right=right)  # type: ignore[no-any-return]
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
 # -- counted ---------------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     if weights.dtype != np.float32:
         weights = cast(weights, np.dtype(np.float64))
     n = max(int(x.max()) + 1 if x.size else 0, minlength)
-    return bind(rows.take_add, (weights, x), {"axis": -1, "length": n})  # type: ignore[no-any-return]
+    return bind(rows.take_add, (weights, x), {"axis": -1, "length": n})
 
 
 def _range(name: str, x: Any, low: float, high: float, margin: float) -> tuple[float, float]:
@@ -333,7 +333,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     """
     x, test = (t if isinstance(t, Tensor) else wrap(as_array(t)) for t in (elements, test_elements))
     if not (_one_array(x) and _one_array(test)):
-        among = (x.unsqueeze(-1) == test.reshape(-1)).any(-1)  # type: ignore[attr-defined]
-        return ~among if invert else among  # type: ignore[no-any-return]
+        among = (x.unsqueeze(-1) == test.reshape(-1)).any(-1)
+        return ~among if invert else among
     found = np.isin(x._array(), test._array(), assume_unique=assume_unique, invert=invert)
     return beside(x if isinstance(elements, Tensor) else test, np.asarray(found))

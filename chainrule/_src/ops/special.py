@@ -41,10 +41,10 @@ def _by_scipy(names: str, row: str = "", doc: str = "", operands: int = 1) -> An
     row = row or name
 
     def one(input: Tensor) -> Tensor:
-        return _computed(name, row, (input,))  # type: ignore[no-any-return]
+        return _computed(name, row, (input,))
 
     def two(input: Tensor, other: Tensor) -> Tensor:
-        return _computed(name, row, (input, other))  # type: ignore[no-any-return]
+        return _computed(name, row, (input, other))
 
     call = one if operands == 1 else two
     call.__name__ = call.__qualname__ = name
@@ -84,7 +84,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
         raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     if n < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n: got {n}")
-    return _computed("polygamma", "polygamma", (input,), n=n.__index__())  # type: ignore[no-any-return]
+    return _computed("polygamma", "polygamma", (input,), n=n.__index__())
 
 
 @op("Tensor.polygamma", in_place=True)
@@ -104,7 +104,7 @@ def multigammaln(input: Tensor, p: int) -> Tensor:
     total = lgamma(x)
     for j in range(1, p):
         total = ew.add(total, lgamma(ew.sub(x, j / 2)))
-    return ew.add(total, p * (p - 1) / 4 * math.log(math.pi))  # type: ignore[no-any-return]
+    return ew.add(total, p * (p - 1) / 4 * math.log(math.pi))
 
 
 @op("special.spherical_bessel_j0", out=True)
@@ -112,4 +112,4 @@ def spherical_bessel_j0(input: Tensor) -> Tensor:
     """sin(x) / x; 0 at ±inf."""
     x = floating(tensor_of("spherical_bessel_j0", input, "biuf"))
     far = ew.isinf(x)
-    return ew.where(far, 0.0, ew.sinc(ew.div(ew.where(far, 1.0, x), math.pi)))  # type: ignore[no-any-return]
+    return ew.where(far, 0.0, ew.sinc(ew.div(ew.where(far, 1.0, x), math.pi)))

@@ -149,9 +149,9 @@ def _median_of_numbers(x: Tensor) -> Tensor:
     missing = sum_(nan)
     below = ew.sub((n - 1) // 2, ew.floor_divide(ew.sub(n - 1, missing), 2))
     if x.dtype.kind != "f":
-        return median(x)  # type: ignore[no-any-return]
+        return median(x)
     filler = cast(ew.where(ew.le(cumsum(nan, 0), below), -np.inf, np.inf), x.dtype)
-    return ew.where(ew.eq(missing, n), np.nan, median(ew.where(nan, filler, x)))  # type: ignore[no-any-return]
+    return ew.where(ew.eq(missing, n), np.nan, median(ew.where(nan, filler, x)))
 
 
 @op(method=True, out=True)

@@ -108,7 +108,7 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         if (result.dtype, result.axes) != (self.dtype, out[0].axes):
             raise Untraceable
         out[0].number = result.number  # written in place: what stands for the array stands for this from now on
-        return out[0]  # type: ignore[no-any-return]
+        return out[0]
 
     def __getitem__(self, index: Any) -> Symbol:
         if self.axes != DROPPED or index != (Ellipsis, None):

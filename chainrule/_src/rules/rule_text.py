@@ -160,7 +160,7 @@ class _Spelling(ast.NodeTransformer):
         for pattern, result in _patterns():
             found: dict[str, ast.AST] = {}
             if _matches(pattern, node, found):
-                return self.visit(_Filled(found).visit(ast.parse(result, mode="eval").body))  # type: ignore[no-any-return]
+                return self.visit(_Filled(found).visit(ast.parse(result, mode="eval").body))
         return node
 
 

@@ -84,7 +84,7 @@ def _argument(prim: Primitive, name: str) -> str:
 @functools.cache
 def _compiled(expression: str) -> Callable[[Rule], Callable[[Any, Any, tuple[Any, ...]], Any]]:
     """From a rule to its reader. Rules that read alike share the code: there are fewer such expressions than rules."""
-    return eval(compile(f"lambda rule: lambda node, g, saved: {expression}", __file__, "eval"))  # type: ignore[no-any-return]
+    return eval(compile(f"lambda rule: lambda node, g, saved: {expression}", __file__, "eval"))
 
 
 def environment(prim: Primitive, operands: Any, out: Any, params: Params) -> dict[str, Any]:

@@ -140,7 +140,7 @@ def _along_one_axis(x: AnyArray, index: tuple[Any, ...]) -> Any:
         return None
     if array.dtype != bool:
         return axis, array
-    fits = array.ndim == 1 and array.shape == x.shape[axis : axis + 1]  # type: ignore[operator]
+    fits = array.ndim == 1 and array.shape == x.shape[axis : axis + 1]
     return (axis, array.nonzero()[0]) if fits else None
 
 

@@ -120,7 +120,7 @@ def _singular(matrix: Any) -> int:
     try:
         inv.value(matrix)
     except errors.LinAlgError:
-        return dependent_column(matrix)  # type: ignore[no-any-return]
+        return dependent_column(matrix)
     return 0
 
 

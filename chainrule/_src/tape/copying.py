@@ -34,7 +34,7 @@ def copy_memory(array: NumpyArray, memo: Memo) -> NumpyArray:
         memo.setdefault(id(memo), []).append(whole)  # keeps the id its own, as deepcopy does
     copied = memo[id(whole)]
     if array is whole:
-        return copied  # type: ignore[no-any-return]
+        return copied
     first = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
     flat = copied if copied.flags.c_contiguous else copied.T
     return ndarray(array.shape, array.dtype, flat, first, array.strides)

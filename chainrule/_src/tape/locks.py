@@ -19,7 +19,7 @@ class _Lock(_RLock):  # type: ignore[misc]
 
     def __enter__(self) -> bool:
         try:
-            return self.acquire()  # type: ignore[no-any-return]
+            return self.acquire()
         except BaseException:
             with suppress(RuntimeError):  # it came while waiting
                 self.release()

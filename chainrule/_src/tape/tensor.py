@@ -132,7 +132,7 @@ class Tensor(Methods):
         try:
             return DTYPE_OF[self._raw.dtype]
         except KeyError:  # of an operand that is about to be refused
-            return self._raw.dtype  # type: ignore[no-any-return]
+            return self._raw.dtype
 
     @property
     def __numpy_dtype__(self) -> NumpyDType:
@@ -274,7 +274,7 @@ class Tensor(Methods):
             LOCAL.recorder.grad_read(self)
         grad = self._grad
         if grad is None and type(self._raw) is not ndarray and self._edge is None:
-            return _inside(self, "grad")  # type: ignore[no-any-return]
+            return _inside(self, "grad")
         if grad is None and type(self._edge) not in (Leaf, type(None)) and not self.retains_grad:
             errors.warn_non_leaf_grad(self)
         return grad
@@ -318,7 +318,7 @@ class Tensor(Methods):
         if self._edge is None:
             inner = _inside(self)
             if inner is not None:
-                return inner.retain_grad()  # type: ignore[no-any-return]
+                return inner.retain_grad()
             raise errors.no_grad_needed(self, "can't retain_grad on Tensor that has requires_grad=False")
         if type(self._edge) is not Leaf:
             hooks_of(self._edge).retain = weakref.ref(self)
@@ -332,7 +332,7 @@ class Tensor(Methods):
         if self._edge is None:
             inner = _inside(self)
             if inner is not None:
-                return inner.register_hook(hook)  # type: ignore[no-any-return]
+                return inner.register_hook(hook)
             raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
         return RemovableHandle(hooks_of(self._edge).tensor, hook)
 
@@ -442,7 +442,7 @@ class Tensor(Methods):
         values = data.read()
         if values is None:
             raise errors.data_dependent(self, what)
-        return values  # type: ignore[no-any-return]
+        return values
 
     def _asked(self, what: str) -> NumpyArray:
         """As ``_concrete``, where the user's own words ask for the numbers, also for those of another library's array."""
@@ -596,7 +596,7 @@ class Tensor(Methods):
         Hooks are not copied.
         """
         if id(self) in memo:
-            return memo[id(self)]  # type: ignore[no-any-return]
+            return memo[id(self)]
         if self.is_leaf and self._inside_transformation():
             out: Tensor = TABLE["clone"](self)
         elif self.is_leaf:

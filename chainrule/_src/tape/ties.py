@@ -48,7 +48,7 @@ def _pull(node: Node, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) ->
 
 def met(notes: dict[Any, Any]) -> list[Node]:
     """The ties that a sweep has come to, from its notes."""
-    return notes.get(_TIE, [])  # type: ignore[no-any-return]
+    return notes.get(_TIE, [])
 
 
 def _value(x: Any, *operands: Any) -> Any:

@@ -108,7 +108,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             raise errors.dual_complex_tangent(tensor, tangent)
         tangent = tangent.to(tensor.dtype)
     if LOCAL.mode.inference:
-        return alias(tensor)  # type: ignore[no-any-return]
+        return alias(tensor)
     if _has_tangent(tensor):
         raise errors.dual_already()
     if _has_tangent(tangent):

@@ -149,7 +149,7 @@ def rule_of(cls: Any) -> AnyFunction:
     if cls.vjp is not _BACKWARD:
         if rule is not _BACKWARD:
             raise errors.function_two_rules(cls.__name__)
-        return cls.vjp  # type: ignore[no-any-return]
+        return cls.vjp
     return rule
 
 

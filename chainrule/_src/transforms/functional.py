@@ -144,7 +144,7 @@ def _gradients(
     if not pairs:
         return (None,) * len(xs)
     ys, gs = zip(*pairs)
-    return grad(ys, xs, gs, keep or None, create_graph, allow_unused=True)  # type: ignore[no-any-return]
+    return grad(ys, xs, gs, keep or None, create_graph, allow_unused=True)
 
 
 def _check_dependence(grads: Sequence[Any], subject: str, what: str, create_graph: bool) -> None:

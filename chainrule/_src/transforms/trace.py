@@ -58,7 +58,7 @@ def fresh_leaf(x: object, linked: bool = True) -> Tensor:
         leaf = alias(tensor)
         if tensor is not x:  # NumPy's face: what the function writes into its argument is its own
             leaf._view = None
-        return leaf  # type: ignore[no-any-return]
+        return leaf
     else:
         if isinstance(data, ArrayLike):
             data = data.as_variable()

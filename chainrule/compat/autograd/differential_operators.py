@@ -159,7 +159,7 @@ def holomorphic_grad(fun: Function, x: object) -> Any:
 
 def grad_named(fun: Function, argname: str) -> Function:
     """The gradient with respect to the argument of a name."""
-    return grad(fun, list(inspect.signature(fun).parameters).index(argname))  # type: ignore[no-any-return]
+    return grad(fun, list(inspect.signature(fun).parameters).index(argname))
 
 
 def multigrad_dict(fun: Function) -> Function:
@@ -195,7 +195,7 @@ def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
     def along(*args: object, **kwargs: object) -> Any:
         return np.sum(gradient(*args[:-1], **kwargs) * args[-1])
 
-    return grad(along, argnum)  # type: ignore[no-any-return]
+    return grad(along, argnum)
 
 
 hessian_vector_product = hessian_tensor_product
@@ -207,7 +207,7 @@ def tensor_jacobian_product(fun: Function, argnum: int = 0) -> Function:
     def product(*args: Any, **kwargs: Any) -> Any:
         return np.tensordot(args[-1], fun(*args[:-1], **kwargs), np.ndim(args[-1]))
 
-    return jacobian(product, argnum)  # type: ignore[no-any-return]
+    return jacobian(product, argnum)
 
 
 vector_jacobian_product = tensor_jacobian_product
@@ -234,7 +234,7 @@ def make_ggnvp(f: Function, g: Function = _half_square, f_argnum: int = 0) -> Fu
         push = tracing.make_vjp(pull, vspace(y).zeros())[0]
         return lambda v: pull(curve(push(v)))
 
-    return ggnvp(f, f_argnum)  # type: ignore[no-any-return]
+    return ggnvp(f, f_argnum)
 
 
 def checkpoint(fun: Function) -> Function:

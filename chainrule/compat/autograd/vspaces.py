@@ -134,7 +134,7 @@ class ComplexArrayVSpace(ArrayVSpace):
 def vspace(value: object) -> VSpace:
     """The space that a value lives in."""
     if type(value) in VSpace.mappings:
-        return VSpace.mappings[type(value)](value)  # type: ignore[no-any-return]
+        return VSpace.mappings[type(value)](value)
     if isinstance(value, _SCALARS) or (hasattr(value, "__array__") and not is_container(value)):
         return ComplexArrayVSpace(value) if np.iscomplexobj(value) else ArrayVSpace(value)
     return VSpace(value)

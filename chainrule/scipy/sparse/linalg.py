@@ -247,7 +247,7 @@ def _iterative(name: str, A: Any, b: Any, x0: object, M: object, options: Params
     solver = getattr(linalg, name)
     ours = isinstance(A, (SparseArray, LinearOperator))
     if not ours and not _differentiable(A, b, x0):
-        return solver(A, b, x0=x0, M=M, **options)  # type: ignore[no-any-return]
+        return solver(A, b, x0=x0, M=M, **options)
     if len(A.shape) != 2 or A.shape[0] != A.shape[1] or np.shape(b) not in ((A.shape[0],), (A.shape[0], 1)):
         raise ValueError(f"{name}(A, b): A has the shape {tuple(A.shape)}, and b {tuple(np.shape(b))}")
     b = np.reshape(b, (-1,))
@@ -264,7 +264,7 @@ def _iterative(name: str, A: Any, b: Any, x0: object, M: object, options: Params
         if before is not None and turned:
             before = before.T
         kept = {key: value for key, value in options.items() if by == name or key in ("rtol", "atol")}
-        return getattr(linalg, by)(plain, b, x0=start, M=before, **kept)  # type: ignore[no-any-return]
+        return getattr(linalg, by)(plain, b, x0=start, M=before, **kept)
 
     def find(start: object, b: object, *args: object) -> Any:
         found, infos[0] = iterate(lambda v: _numbers(matvec(v, *args)), _numbers(b), False, _start(x0))

@@ -57,7 +57,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, Tensor):
         return stack(tuple(batch))
     if isinstance(first, Array):
-        return np.stack(batch)  # type: ignore[arg-type]
+        return np.stack(batch)
     if isinstance(first, np.ndarray):
         if first.dtype.kind in "SUO":
             raise _refusal(first.dtype)

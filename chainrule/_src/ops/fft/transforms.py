@@ -308,7 +308,7 @@ def _shifted(function: str, input: Any, dim: Any, back: bool) -> Tensor:
     axes = tuple(errors.check_dim(function, d, x.ndim) - x.ndim for d in dims)
     if not x.ndim:
         return shaping.clone(x)
-    return bind(rows.roll, (x,), {"shift": shared.shifts(x, axes, back), "axis": axes})  # type: ignore[no-any-return]
+    return bind(rows.roll, (x,), {"shift": shared.shifts(x, axes, back), "axis": axes})
 
 
 @op()

@@ -57,7 +57,7 @@ def eig(A: Tensor) -> Any:
 @op(out=True)
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of square matrices, in no order; complex."""
-    return eig(A).eigenvalues  # type: ignore[no-any-return]
+    return eig(A).eigenvalues
 
 
 @implements(np.linalg.eig)

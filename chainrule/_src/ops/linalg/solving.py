@@ -266,7 +266,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     if A.ndim < 2:
         raise errors.matrix_rank_low("linalg.cond", A)
     if A.shape[-1] == 0 == A.shape[-2]:
-        return A.abs().sum((-2, -1))  # type: ignore[attr-defined, no-any-return]
+        return A.abs().sum((-2, -1))
     if p in (None, 2, -2):
         s = svdvals(A)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
@@ -352,7 +352,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     n = x.shape[-1] if N is None else N
     if N is not None and N <= 1:
         raise RuntimeError("N must be greater than 1.")
-    x = x.long() if x.dtype.kind in "biu" else x  # type: ignore[attr-defined]
+    x = x.long() if x.dtype.kind in "biu" else x
     return ew.pow(x.unsqueeze(-1), beside(x, np.arange(n)))
 
 
