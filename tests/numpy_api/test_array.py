@@ -623,7 +623,7 @@ def test_numpys_errors_about_arrays_of_objects_say_what_to_write() -> None:
             assert ["like=x" in note for note in error.value.__notes__] == [True]
 
 
-@pytest.mark.parametrize("call", ["linalg.schur(a)", "signal.lfilter(a[0], 1.0, np.ones(3))"])
+@pytest.mark.parametrize("call", ["linalg.eigh(a)", "signal.lfilter([1.0], a[0], np.ones(3))"])
 def test_scipys_errors_about_arrays_of_objects_say_it_too(call):
     import scipy.linalg
     import scipy.signal
