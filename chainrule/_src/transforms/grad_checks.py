@@ -36,6 +36,8 @@ class Mismatch(NamedTuple):
 class GradcheckError(RuntimeError):
     """Raised by ``gradcheck`` and ``gradgradcheck``. ``mismatch`` has the numbers, where the reason is in them."""
 
+    __module__ = "chainrule.autograd.gradcheck"
+
     mismatch: Mismatch | None = None
 
 
