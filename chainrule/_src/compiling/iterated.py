@@ -341,6 +341,10 @@ class LoopOfProgram:
             return False
         return all([same_bits(x.reshape(y.shape), y.array) for x, y in zip(found, program.outputs, strict=True)])
 
+    @property
+    def is_native(self) -> bool:
+        return self._iteration is not None
+
     def run(self, operands: Sequence[Any], order: Order, report: Any) -> list[Any]:
         """The results, in C order."""
         arrays = list(operands)
