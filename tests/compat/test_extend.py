@@ -230,8 +230,13 @@ def test_functions_of_numpy_keep_their_rules(function):
     """Programs declare forward rules that HIPS autograd lacks, and gradients of NumPy versions that are gone."""
     x = np.eye(2) + 1.0
     before = grad(lambda x: np.sum(function(x)))(x)
-    for declare in (lambda: defvjp(function, lambda ans, x: lambda g: g), lambda: defjvp(function, lambda t, ans, x: t)):
-        with pytest.warns(UserWarning, match=rf"{function.__name__} among them.*primitive\({function.__name__}\)") as told:
+    for declare in (
+        lambda: defvjp(function, lambda ans, x: lambda g: g),
+        lambda: defjvp(function, lambda t, ans, x: t),
+    ):
+        with pytest.warns(
+            UserWarning, match=rf"{function.__name__} among them.*primitive\({function.__name__}\)"
+        ) as told:
             declare()
         assert told[0].filename == __file__
     np.testing.assert_array_equal(grad(lambda x: np.sum(function(x)))(x), before)

@@ -94,7 +94,9 @@ class Tensor(Methods):
         """What the class makes when it is called. A subclass with a ``__new__`` of its own says itself."""
         if isinstance(data, Tensor):
             if sizes:
-                raise TypeError(f"{cls.__name__}(): sizes are numbers alone, or there is a tensor alone: got {(data, *sizes)!r}")
+                raise TypeError(
+                    f"{cls.__name__}(): sizes are numbers alone, or there is a tensor alone: got {(data, *sizes)!r}"
+                )
             out: Tensor = TABLE["alias"](data)
             out.__class__ = cls
             return out
