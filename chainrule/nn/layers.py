@@ -26,7 +26,7 @@ from chainrule._src.tape.protocol import as_array
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.ties import tie
 from chainrule.nn.dropouts import dropout
-from chainrule.nn.reducing import at_least, stretched
+from chainrule.nn.reducing import alike, at_least, stretched
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -373,7 +373,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along ``dim``; norms count as at least ``eps``."""
     name = "cosine_similarity"
-    x1, x2 = stretched(name, tensor_of(name, x1, "fc"), tensor_of(name, x2, "fc"))
+    x1, x2 = alike(name, *stretched(name, tensor_of(name, x1), tensor_of(name, x2)), "fc")
     units = [ew.true_divide(x, at_least(reductions.norm(x, 2, dim, True), eps)) for x in (x1, x2)]
     return reductions.sum(ew.mul(*units), dim)
 

@@ -26,8 +26,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     found = np.nonzero(values if input.ndim else values.reshape(1))
     if as_tuple:
         return tuple(beside(input, i.astype(np.int64)) for i in found)
-    places = np.stack(found, 1).astype(np.int64) if input.ndim else np.empty((len(found[0]), 0), np.int64)
-    return beside(input, places)
+    return beside(input, np.array(found if input.ndim else [], np.int64).reshape(input.ndim, len(found[0])).T)
 
 
 argwhere = nonzero
