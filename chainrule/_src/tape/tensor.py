@@ -378,7 +378,7 @@ class Tensor(Methods):
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+            raise errors.variable_data(value)
         if SPECIAL and LOCAL.recorder is not None:
             LOCAL.recorder.rebind(self, value)
         if type(self._edge) is Leaf and value._raw.dtype.kind not in "fc":
