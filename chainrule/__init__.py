@@ -51,9 +51,10 @@ newaxis = None
 
 if TYPE_CHECKING:
     from chainrule import (
-        accelerator, array_api, backends, compat, compiler, cuda, explaining, fft, func, implicit, jacobians, jit, masked, nn, optim,
-        primitive, scipy, serialization, signal, sparse, stats, testing, utils,
+        accelerator, amp, array_api, backends, compat, compiler, cuda, explaining, fft, func, implicit, jacobians, jit, masked, nn,
+        optim, primitive, scipy, serialization, signal, sparse, stats, testing, utils,
     )
+    from chainrule.amp import autocast, is_autocast_enabled
     from chainrule._src.jacobians.api import hessian, jacobian, jacobian_plan
     from chainrule._src.jacobians.prepared import prepare_jacobian
     from chainrule.func import grad, grad_and_value, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
@@ -87,8 +88,9 @@ _PRIVATE = {"TYPE_CHECKING", "annotations", "keep_freed_memory"}
 _LAZY = {
     name: module
     for module, names in {
-        "": "accelerator array_api backends compat compiler cuda explaining fft func implicit jacobians jit masked nn optim primitive "
-        "scipy serialization signal sparse stats testing utils",
+        "": "accelerator amp array_api backends compat compiler cuda explaining fft func implicit jacobians jit masked nn optim "
+        "primitive scipy serialization signal sparse stats testing utils",
+        "amp": "autocast is_autocast_enabled",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "_src.compiling": "compile",
         "_src.compiling.control_flow": "fori_loop scan while_loop",

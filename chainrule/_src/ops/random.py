@@ -45,29 +45,32 @@ class Generator:
     @property
     def _rng(self) -> np.random.Generator:
         if self._state is None:  # made when first used: numpy.random takes long to import
-            self.seed()
+            self._start(_entropy())
         assert self._state is not None
         return self._state
+
+    def _start(self, seed: int) -> None:
+        self._seed = seed
+        self._state = np.random.Generator(np.random.PCG64(seed % 2**64))
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed."""
         _check_not_recorded("manual_seed")
         if not isinstance(seed, (int, np.integer)):
             raise TypeError(f"manual_seed(): argument 'seed' must be int, not {type(seed).__name__}")
-        self._seed = int(seed)
-        self._state = np.random.Generator(np.random.PCG64(self._seed % 2**64))
+        self._start(int(seed))
         return self
 
     def initial_seed(self) -> int:
         """The seed that the numbers started from."""
         _check_not_recorded("initial_seed")
         if self._seed is None:
-            self.seed()
+            self._start(_entropy())
         return self._seed or 0
 
     def seed(self) -> int:
         """Start anew from the system's entropy; returns the seed."""
-        seed = int(np.random.SeedSequence().entropy) % 2**63  # type: ignore[arg-type]
+        seed = _entropy()
         self.manual_seed(seed)
         return seed
 
@@ -87,6 +90,10 @@ class Generator:
 
     def _set_state(self, state: Any) -> None:
         self._rng.bit_generator.state = state
+
+
+def _entropy() -> int:
+    return int(np.random.SeedSequence().entropy) % 2**63  # type: ignore[arg-type]
 
 
 def _check_not_recorded(name: str) -> None:

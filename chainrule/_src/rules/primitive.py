@@ -46,6 +46,10 @@ class TableError(TypeError):
     """A row of the table is incomplete or names something that is not there."""
 
 
+def no_operand(row: str, name: str) -> TableError:
+    return TableError(f"row {row}: a rule for {name!r}, which is not an operand of it")
+
+
 def code_of(function: Rule) -> CodeType:
     """The code of a rule (of the one inside, where ``functools.wraps`` made it): its parameters say what it reads."""
     try:
@@ -258,7 +262,7 @@ class Primitive:
         """Fill the VJP column, and derive the save list from the names that the rules read (their parameters')."""
         for operand in rules:
             if operand not in self.operands:
-                raise TableError(f"row {self.name}: a rule for {operand!r}, which is not an operand of it")
+                raise no_operand(self.name, operand)
         ruled = {operand: rule for operand, rule in rules.items() if callable(rule)}
         reads = reads or {operand: argument_names(rule) for operand, rule in ruled.items()}
         for name, rule in (shared or {}).items():

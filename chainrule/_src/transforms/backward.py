@@ -428,7 +428,7 @@ def _node_attribute(self: Node, name: str) -> Any:
     if self.prim.kind == "function":
         return self.prim.attribute(self, name)  # type: ignore[attr-defined]
     if not name.startswith(("_saved_", "_raw_saved_")):
-        raise AttributeError(f"'{self.name()}' object has no attribute {name!r}")
+        raise errors.no_node_attribute(self.name(), name)
     prim = self.prim
     raw, wanted = name.split("saved_", 1)
     for i, saved in enumerate(prim.saves):

@@ -107,14 +107,14 @@ class FunctionRow(OpenRow):
     def attribute(self, node: Any, name: str) -> Any:
         """``grad_fn.name`` for what is the ctx's: PyTorch's ctx and node are one object."""
         if name.startswith("__") or name in Node.__slots__:
-            raise AttributeError(f"'{node.name()}' object has no attribute {name!r}")
+            raise errors.no_node_attribute(node.name(), name)
         ctx = node.params["ctx"]
         if name in ("saved_tensors", "saved_variables"):
             return ctx._unpacked(node)
         if name == "_raw_saved_tensors":
             return ctx._raw(node)
         if not hasattr(ctx, name):
-            raise AttributeError(f"'{node.name()}' object has no attribute {name!r}")
+            raise errors.no_node_attribute(node.name(), name)
         return getattr(ctx, name)
 
 
