@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import unbroadcast
-from chainrule._src.rules.primitive import Primitive
+from chainrule._src.rules.primitive import OpenRow
 from chainrule._src.tape.hooks import mark_escaped
 from chainrule._src.tape.modes import LOCAL, MODES, SPECIAL
 from chainrule._src.tape.node import Freed, Node
@@ -72,7 +72,7 @@ def defines(cls: Any, method: str) -> bool:
     return getattr(cls, method) is not getattr(FunctionMethods, method)
 
 
-class FunctionRow(Primitive):
+class FunctionRow(OpenRow):
     """A row of a custom Function for its number of outputs: its nodes ask it for a name and a rule. It is not in the table.
 
     The one for 0 outputs is what ``bind`` is given inside transformations, with the ``Call`` for a parameter.
