@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numpy.linalg import LinAlgError as _NumpyLinAlgError
 
 
@@ -27,3 +29,11 @@ class NoForwardMode(NotImplementedError):
     """An operation that has no tangents; it may well have gradients."""
 
     __module__ = "chainrule.autograd.forward_ad"
+
+
+class GradcheckError(RuntimeError):
+    """Raised by ``gradcheck`` and ``gradgradcheck``. ``mismatch`` has the numbers, where the reason is in them."""
+
+    __module__ = "chainrule.autograd.gradcheck"
+
+    mismatch: Any = None  # a transforms.grad_checks.Mismatch
