@@ -67,11 +67,15 @@ def pair(name: str, input: Any, target: Any, accepts: str = "f") -> tuple[Any, A
     if tuple(x.shape) != tuple(y.shape):
         errors.warn_target_size(x, y)
         x, y = stretched(name, x, y)
+    return alike(name, x, y, accepts)
+
+
+def alike(name: str, x: Any, y: Any, accepts: str) -> tuple[Any, Any]:
+    """Both operands in one dtype, whose kind the function takes."""
     if x.dtype != y.dtype:
         dtype = promotion.result_dtype(x.dtype, not x.ndim, y.dtype, not y.ndim)
         x, y = cast(x, dtype), cast(y, dtype)
-    tensor_of(name, x, accepts)
-    return x, y
+    return tensor_of(name, x, accepts), y
 
 
 def at_least(x: Any, low: float) -> Any:

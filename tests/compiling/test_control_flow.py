@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import chainrule as cr
+from chainrule._src.compiling import iterated
+from chainrule._src.native import AVAILABLE
 
 rng = np.random.default_rng(0)
 W, B = rng.normal(size=(3, 3)) * 0.5, rng.normal(size=3)
@@ -161,6 +163,38 @@ def test_gradients(name, options, hand):
     same(other, hand(lambda scan: f(scan)(W + 0.1, B, init, xs)))
 
 
+def rectangles(w, b):
+    """Fixed arrays and slices in other orders; a carried one that is a view; one that is thrown away."""
+
+    def f(carry, x):
+        a, big, k = carry
+        m = np.outer(a, x).T
+        return (m[0] * x + big[1], big.T[::-1].T * 0.5 + m, k + 1), (m[:, ::2], a, np.exp(w).T @ x, m[1].sum())
+
+    return f
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    "name", ["rnn", "carry replaced", "nested", "closure", "nothing carried", "rectangles", "elements"]
+)
+def test_native_loops_give_the_bits_of_plans_called_by_python(name, reverse, monkeypatch):
+    program, init, xs = {**PROGRAMS, "rectangles": (rectangles, (H0, np.outer(H0, H0).T, 3), XS[:, ::-1])}[name]
+
+    def results(compiled):
+        f = cr.value_and_grad(lambda w, b: loss(program, cr.scan, w, b, init, xs, reverse=reverse), (0, 1))
+        call = cr.compile(f) if compiled else f
+        found = [cr.tree.tree_leaves(call(W, B)) for _ in range(2)]
+        return [x.tobytes() for leaves in found for x in map(np.asarray, leaves)], call
+
+    native, _ = results(False)
+    within, call = results(True)
+    if AVAILABLE:
+        assert call.plan(W, B).executor == "native"
+    monkeypatch.setattr(iterated, "AVAILABLE", False)
+    assert native == within == results(False)[0]
+
+
 @pytest.mark.parametrize("name", ["rnn", "carry replaced", "nested", "closure"])
 def test_transformations(name, hand):
     program, init, xs = PROGRAMS[name]
@@ -285,6 +319,12 @@ def test_what_is_outside_is_left_as_it_is():
 
     carry, ys = cr.scan(body, init, np.ones(3))
     assert init.tolist() == [0, 0] and carry.tolist() == [3, 0] and ys[:, 0].tolist() == [1, 2, 3] and len(count) == 3
+
+
+def test_a_carried_number_needs_no_seed(monkeypatch):
+    monkeypatch.setattr(cr.default_generator, "_state", None)
+    compiled = cr.compile(lambda x: cr.scan(lambda c, x: (c * x + 1, None), 1, x)[0])
+    assert compiled(H0) == by_hand(lambda c, x: (c * x + 1, c), 1, H0)[0] and compiled.plan(H0)
 
 
 def test_random_numbers_are_those_of_a_loop():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numpy.linalg import LinAlgError as _NumpyLinAlgError
 
 
@@ -19,3 +21,9 @@ class TorchFile(ValueError):
 
 class NoForwardMode(NotImplementedError):
     """An operation that has no tangents; it may well have gradients."""
+
+
+class GradcheckError(RuntimeError):
+    """Raised by ``gradcheck`` and ``gradgradcheck``. ``mismatch`` has the numbers, where the reason is in them."""
+
+    mismatch: Any = None  # a transforms.grad_checks.Mismatch

@@ -90,18 +90,27 @@ class Tensor(Methods):
         __eq__ = __ne__ = _binary  # type: ignore[assignment]
         __neg__ = __pos__ = __abs__ = __invert__ = _unary
 
-    def __init__(self, data: Any = (), *sizes: int) -> None:
+    def __new__(cls, data: Any = (), *sizes: int) -> Tensor:
+        """What the class makes when it is called. A subclass with a ``__new__`` of its own says itself."""
+        if isinstance(data, Tensor):
+            if sizes:
+                raise TypeError(
+                    f"{cls.__name__}(): sizes are numbers alone, or there is a tensor alone: got {(data, *sizes)!r}"
+                )
+            out: Tensor = TABLE["alias"](data)
+            out.__class__ = cls
+            return out
         if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
             array = np.empty((data, *sizes), default_dtype())
-        elif isinstance(data, Tensor):
-            array = data._raw
         elif isinstance(data, ndarray):
             array = plain(data).astype(default_dtype())
         else:
             array = np.array(data, dtype=default_dtype())
+        self = _new(cls)
         self._raw = array
         self._edge = None
         self._cut = None
+        return self
 
     if not TYPE_CHECKING:  # who checks types wants to hear of misspelt names
 
@@ -369,7 +378,7 @@ class Tensor(Methods):
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+            raise errors.variable_data(value)
         if SPECIAL and LOCAL.recorder is not None:
             LOCAL.recorder.rebind(self, value)
         if type(self._edge) is Leaf and value._raw.dtype.kind not in "fc":

@@ -156,7 +156,7 @@ def register_multi_grad_hook(
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     if not callable(fn):
-        raise TypeError(f"a hook must be callable, not {type(fn).__name__}")
+        raise errors.hook_not_callable(fn)
     tensors = tuple(tensors)
     for tensor in tensors:
         get_gradient_edge(tensor)

@@ -17,6 +17,7 @@ import numpy as np
 from chainrule._src.api.array import Array, array_of, as_arrays, is_plain
 from chainrule._src.api.grad_mode import is_grad_enabled
 from chainrule._src.arrays.tree import TreeSpec, leaves_like, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from chainrule._src.messages.places import warn
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.function import Function
 from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
@@ -210,17 +211,27 @@ def notrace_primitive(f_raw: Rule) -> Rule:
 
 def register_notrace(trace_type: Any, primitive_fun: Any) -> None:
     """Say that a primitive has no derivative."""
-    _notrace.add(_checked(primitive_fun, "register_notrace"))
+    if _has_rules(primitive_fun):
+        raise TypeError(_RULES_OF_OURS.format("register_notrace()", get_name(primitive_fun)))
+    _notrace.add(primitive_fun)
 
 
-def _checked(f: Any, name: str) -> Any:
-    """A function of the program's own. One that is no primitive may be given rules, which then do nothing."""
-    if isinstance(f, np.ufunc) or str(getattr(f, "__module__", "")).partition(".")[0] in ("numpy", "scipy"):
-        raise TypeError(
-            f"{name}(): chainrule has the rules of NumPy's and SciPy's functions, {get_name(f)} among them. Declare others for "
-            f"primitive({get_name(f)}), and call that"
-        )
-    return f
+_RULES_OF_OURS = (
+    "{0}: chainrule has the rules of NumPy's and SciPy's functions, {1} among them, and no others are used for these. Declare yours "
+    "for primitive({1}), and call that"
+)
+
+
+def _has_rules(f: Any) -> bool:
+    return isinstance(f, np.ufunc) or str(getattr(f, "__module__", "")).partition(".")[0] in ("numpy", "scipy")
+
+
+def _declare(rules: dict[Any, Rule], f: Any, rule: Rule) -> None:
+    """Note the rule of a function of the program's own. One that is no primitive may be given rules, which then do nothing."""
+    if _has_rules(f):
+        warn(_RULES_OF_OURS.format("a rule is declared", get_name(f)))
+    else:
+        rules[f] = rule
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------
@@ -228,7 +239,7 @@ def _checked(f: Any, name: str) -> Any:
 
 def defvjp_argnums(fun: Any, vjpmaker: Rule) -> None:
     """Declare ``vjpmaker(argnums, ans, args, kwargs)``, which returns g -> the gradients of all these arguments."""
-    primitive_vjps[_checked(fun, "defvjp_argnums")] = vjpmaker
+    _declare(primitive_vjps, fun, vjpmaker)
 
 
 def defvjp_argnum(fun: Any, vjpmaker: Rule) -> None:
@@ -254,7 +265,7 @@ def defvjp(fun: Any, *vjpmakers: Rule | None, argnums: Iterable[int] | None = No
 
 def defjvp_argnums(fun: Any, jvpmaker: Rule) -> None:
     """Declare ``jvpmaker(argnums, tangents, ans, args, kwargs)``, which returns the tangent of the result."""
-    primitive_jvps[_checked(fun, "defjvp_argnums")] = jvpmaker
+    _declare(primitive_jvps, fun, jvpmaker)
 
 
 def defjvp_argnum(fun: Any, jvpmaker: Rule) -> None:
