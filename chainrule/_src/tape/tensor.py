@@ -705,6 +705,8 @@ def wrap(data: Any, edge: Any = None) -> Tensor:
         tensor._raw = data
         if data.notes_holders:
             data.held_by(tensor)
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.note_holder(tensor, data)
     elif isinstance(data, np.generic):
         return wrap(np.asarray(data), edge)
     else:
@@ -719,6 +721,7 @@ def hold(tensor: Tensor, data: Any) -> None:
     assert not isinstance(data, Tensor), "a tensor holds data, not another tensor"
     if SPECIAL and LOCAL.recorder is not None:
         data = LOCAL.recorder.held(tensor, data)
+        LOCAL.recorder.note_holder(tensor, data)
     tensor._raw = data
     if isinstance(data, ArrayLike) and data.notes_holders:
         data.held_by(tensor)

@@ -46,7 +46,8 @@ class StateWatch(Calls):
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
         self._methods: set[tuple[type, types.CodeType]] = set()  # that have run
-        self._aside: FrameType | None = None  # of Python's, that shows a warning, loads a module, or is a step
+        #: the number and the code of a frame that shows a warning, loads a module, or is a step: the frame would keep its operands
+        self._aside: tuple[int, types.CodeType] | None = None
 
     def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function, and see what it does."""
@@ -68,7 +69,7 @@ class StateWatch(Calls):
         if self._is_aside(frame):
             return False
         if aside:
-            self._aside = frame
+            self._aside = id(frame), code
             return False
         if self.reason is not None:
             return False
@@ -110,7 +111,7 @@ class StateWatch(Calls):
     def _is_aside(self, frame: FrameType | None) -> bool:
         """Whether a frame belongs to what shows a warning, loads a module, or is called again in each call."""
         while self._aside is not None and frame is not None:
-            if frame is self._aside:
+            if (id(frame), frame.f_code) == self._aside:
                 return True
             frame = frame.f_back
         self._aside = None
