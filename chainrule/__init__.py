@@ -14,43 +14,48 @@ from typing import TYPE_CHECKING
 
 from chainrule._src import config
 from chainrule._src.messages import errors
-from chainrule._src.arrays.memory import keep_freed_memory
+from chainrule._src.arrays.memory import collector_at_rest as _collector_at_rest, keep_freed_memory
 
 if config.KEEP_MEMORY:
     keep_freed_memory()
 
-from chainrule._src.arrays.device import (
-    contiguous_format, device, layout, memory_format, preserve_format, strided,
-)
-from chainrule._src.arrays.dtype import (
-    bfloat16, bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
-    get_default_dtype, half, int, int8, int16, int32, int64, long, short, uint8, uint16, uint32, uint64,
-)
-from chainrule._src.api.array import Array
-from chainrule._src.api.declare import namespace as _namespace
-from chainrule._src.tape import regions as _regions, trial as _trial
-from chainrule._src.arrays.dtypes import finfo, iinfo, set_default_dtype
-from chainrule._src.api.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
-from chainrule._src.arrays.promotion import can_cast, promote_types, result_type
-from chainrule._src.arrays.printing import get_printoptions, printoptions, set_printoptions
-from chainrule._src.arrays.size import Size
-from chainrule._src.tape.tensor import Tensor, attach as _attach
-from chainrule._src.ops import public as _public
-from chainrule._src.ops.creation import (
-    BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
-)
-from chainrule._src.ops.random import (
-    Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state,
-)
-from chainrule import autograd, linalg, random, return_types, special, tree
+with _collector_at_rest():
+    from chainrule._src.arrays.device import (
+        contiguous_format, device, layout, memory_format, preserve_format, strided,
+    )
+    from chainrule._src.arrays.dtype import (
+        bfloat16, bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
+        get_default_dtype, half, int, int8, int16, int32, int64, long, short, uint8, uint16, uint32, uint64,
+    )
+    from chainrule._src.api.array import Array
+    from chainrule._src.api.declare import namespace as _namespace
+    from chainrule._src.api.faces import show as _show, shown as _shown
+    from chainrule._src.tape import regions as _regions, trial as _trial
+    from chainrule._src.arrays.dtypes import finfo, iinfo, set_default_dtype
+    from chainrule._src.api.grad_mode import (
+        enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
+    )
+    from chainrule._src.arrays.promotion import can_cast, promote_types, result_type
+    from chainrule._src.arrays.printing import get_printoptions, printoptions, set_printoptions
+    from chainrule._src.arrays.size import Size
+    from chainrule._src.tape.tensor import Tensor, attach as _attach
+    from chainrule._src.ops import public as _public
+    from chainrule._src.ops.creation import (
+        BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
+    )
+    from chainrule._src.ops.random import (
+        Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state,
+    )
+    from chainrule import autograd, linalg, random, return_types, special, tree
 
 newaxis = None
 
 if TYPE_CHECKING:
     from chainrule import (
-        accelerator, array_api, backends, compat, compiler, cuda, explaining, fft, func, implicit, jacobians, jit, masked, nn, optim,
-        primitive, scipy, serialization, signal, sparse, stats, testing, utils,
+        accelerator, amp, array_api, backends, compat, compiler, cuda, explaining, fft, func, implicit, jacobians, jit, masked, nn,
+        optim, primitive, scipy, serialization, signal, sparse, stats, testing, utils,
     )
+    from chainrule.amp import autocast, is_autocast_enabled
     from chainrule._src.jacobians.api import hessian, jacobian, jacobian_plan
     from chainrule._src.jacobians.prepared import prepare_jacobian
     from chainrule.func import grad, grad_and_value, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
@@ -84,8 +89,9 @@ _PRIVATE = {"TYPE_CHECKING", "annotations", "keep_freed_memory"}
 _LAZY = {
     name: module
     for module, names in {
-        "": "accelerator array_api backends compat compiler cuda explaining fft func implicit jacobians jit masked nn optim primitive "
-        "scipy serialization signal sparse stats testing utils",
+        "": "accelerator amp array_api backends compat compiler cuda explaining fft func implicit jacobians jit masked nn optim "
+        "primitive scipy serialization signal sparse stats testing utils",
+        "amp": "autocast is_autocast_enabled",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "_src.compiling": "compile",
         "_src.compiling.control_flow": "fori_loop scan while_loop",
@@ -110,13 +116,15 @@ _LAZY = {
 }
 
 
-globals().update(_operations := _namespace("", __name__))
-_trial.start()
+with _collector_at_rest():
+    globals().update(_operations := _namespace("", __name__))
+    _trial.start()
 # The floors that importing has made attributes are no part of it: modules are public by name.
 __all__ = sorted(
     {"autograd", "linalg", "random", "special", "tree", *_LAZY}
     | {name for name, x in globals().items() if not name.startswith("_") and not isinstance(x, _Module)} - _PRIVATE
 )
+_show(globals())
 
 
 def _graph(self: Tensor, **options: object) -> object:
@@ -173,7 +181,7 @@ def __getattr__(name: str) -> object:
     if name not in _LAZY:
         raise errors.unknown_name(name, [*globals(), *_LAZY], __name__)
     module = importlib.import_module(f"chainrule.{_LAZY[name] or name}")
-    return getattr(module, name) if _LAZY[name] else module
+    return _shown(getattr(module, name), __name__) if _LAZY[name] else module
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 from chainrule import accelerator as accelerator
+from chainrule import amp as amp
 from chainrule import array_api as array_api
 from chainrule import autograd as autograd
 from chainrule import backends as backends
@@ -51,6 +52,7 @@ from chainrule._src.jacobians.strategy import Plan
 from chainrule._src.ops.random import Generator as Generator
 from chainrule._src.ops.random import Generator as _Generator
 from chainrule._src.tape.tensor import Tensor as Tensor
+from chainrule.amp import autocast as autocast
 from collections.abc import Callable
 import builtins
 def BoolTensor(*args: Any) -> Tensor:
@@ -540,6 +542,8 @@ def is_anomaly_check_nan_enabled() -> builtins.bool:
     """Whether anomaly mode, in this thread, looks for NaN (and not only remembers lines)."""
 def is_anomaly_enabled() -> builtins.bool:
     """Whether this thread is in anomaly mode."""
+def is_autocast_enabled(device_type: str | None = ...) -> builtins.bool:
+    """Whether operations cast their operands: no."""
 def is_complex(input: Any) -> builtins.bool:
     """Whether a tensor (or dtype) is of complex numbers."""
 def is_conj(input: Tensor) -> builtins.bool:

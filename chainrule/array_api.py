@@ -14,14 +14,14 @@ promotion and methods, so that ``x.size`` is a number.
 (1, tensor([2., 4., 6.]))
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, DTypeLike; from typing import SupportsIndex
+from __future__ import annotations
 
 import functools
 import importlib.util
 import sys
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from chainrule._src.arrays import gpu
 from chainrule._src.arrays.device import check_device
 from chainrule._src.arrays.dtype import dtype as Dtype
 from chainrule._src.arrays.libraries import is_foreign
-from chainrule._src.arrays.types import AnyFunction, NumpyDType
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyDType
 from chainrule._src.messages import errors
 from chainrule._src.ops import dlpack
 from chainrule._src.tape.protocol import FUNCTIONS, LATER, UFUNCS, load, plain

@@ -1,12 +1,13 @@
 """``torch.jit``'s decorators, which leave functions and modules as they are; :func:`chainrule.compile` makes them fast."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from __future__ import annotations
 
 import functools
 from contextvars import ContextVar
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
 
@@ -55,7 +56,13 @@ class TracerWarning(Warning):
 _TRACING: ContextVar[bool] = ContextVar("tracing", default=False)
 
 
-def trace(func: Any, example_inputs: Tensor | tuple[TensorLike, ...] | None = None, *, example_kwarg_inputs: dict[str, Tensor] | None = None, **options: bool) -> Any:
+def trace(
+    func: Any,
+    example_inputs: Tensor | tuple[TensorLike, ...] | None = None,
+    *,
+    example_kwarg_inputs: dict[str, Tensor] | None = None,
+    **options: bool,
+) -> Any:
     """A function that does what another does while it is traced, which it is run for once; a module as it is.
 
     Args:

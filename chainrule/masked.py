@@ -3,14 +3,14 @@
 A masked element has the gradient 0. Where nothing is left, the result is that of an empty sum, product or maximum, or nan.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, DTypeLike, Dims, TensorLike; from typing import SupportsIndex
+from __future__ import annotations
 
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from chainrule._src.arrays.dtypes import as_dtype
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, DTypeLike, TensorLike
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import ordering, reductions, statistics
 from chainrule._src.ops.arguments import axes_of, tensor_of
@@ -46,7 +46,9 @@ def _filled(name: str, input: Any, mask: object, dtype: object, with_what: objec
 def _masked(name: str, neutral: object, function: AnyFunction) -> Any:
     """A function whose result does not change with the number of ``neutral`` elements."""
 
-    def call(input: AnyArray, dim: Dims = None, *, dtype: DTypeLike = None, mask: AnyArray | None = None, **options: object) -> Tensor:
+    def call(
+        input: AnyArray, dim: Dims = None, *, dtype: DTypeLike = None, mask: AnyArray | None = None, **options: object
+    ) -> Tensor:
         x = _filled(f"masked.{name}", input, mask, dtype, neutral)
         if name == "logsumexp":
             dim = axes_of(name, dim, x.ndim)
@@ -75,7 +77,9 @@ def _counted(x: AnyArray, mask: AnyArray | None, dim: object, keepdim: bool) -> 
     return reductions.sum(left, dim, keepdim)
 
 
-def mean(input: AnyArray, dim: object = None, *, keepdim: bool = False, dtype: DTypeLike = None, mask: AnyArray | None = None) -> Tensor:
+def mean(
+    input: AnyArray, dim: object = None, *, keepdim: bool = False, dtype: DTypeLike = None, mask: AnyArray | None = None
+) -> Tensor:
     """The mean of the elements where ``mask`` is True.
 
     >>> import chainrule as cr
@@ -112,25 +116,42 @@ def std(input: Any, dim: Any = None, unbiased: bool | None = None, **options: An
     return ew.sqrt(var(input, dim, unbiased, **options))
 
 
-def median(input: TensorLike, dim: int = -1, *, keepdim: bool = False, dtype: DTypeLike = None, mask: object = None) -> Tensor:
+def median(
+    input: TensorLike, dim: int = -1, *, keepdim: bool = False, dtype: DTypeLike = None, mask: object = None
+) -> Tensor:
     """The (lower) median of the elements where ``mask`` is True."""
     return statistics.nanmedian(_filled("masked.median", input, mask, dtype, np.nan), dim, keepdim).values
 
 
 def norm(
-    input: AnyArray, ord: float = 2.0, dim: SupportsIndex | None = None, *, keepdim: bool = False, dtype: object = None, mask: AnyArray | None = None
+    input: AnyArray,
+    ord: float = 2.0,
+    dim: SupportsIndex | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: object = None,
+    mask: AnyArray | None = None,
 ) -> Tensor:
     """The norm of the elements where ``mask`` is True."""
     return vector_norm(_filled("masked.norm", input, mask, dtype, np.inf if ord < 0 else 0), ord, dim, keepdim)
 
 
-def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: DTypeLike = None, mask: Tensor | None = None) -> Tensor:
+def normalize(
+    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: DTypeLike = None, mask: Tensor | None = None
+) -> Tensor:
     """The tensor, divided by the norm of the elements where ``mask`` is True; the others are 0."""
     x = _filled("masked.normalize", input, mask, dtype, 0)
     return ew.div(x, ew.clamp(norm(x, ord, dim, keepdim=True), min=eps))
 
 
-def logaddexp(input: Tensor, other: Tensor, *, dtype: DTypeLike = None, input_mask: Tensor | None = None, other_mask: Tensor | None = None) -> Tensor:
+def logaddexp(
+    input: Tensor,
+    other: Tensor,
+    *,
+    dtype: DTypeLike = None,
+    input_mask: Tensor | None = None,
+    other_mask: Tensor | None = None,
+) -> Tensor:
     """log(exp(input) + exp(other)), without what is masked."""
     x = _filled("masked.logaddexp", input, input_mask, dtype, "lowest")
     return ew.logaddexp(x, _filled("masked.logaddexp", other, other_mask, dtype, "lowest"))

@@ -61,7 +61,9 @@ Function = AnyFunction
 _KINDS = "fciub"
 
 
-def _decorator(kind: AnyFunction, *args: object, ufunc: Any = None, **options: object) -> Callable[[Function], Function]:
+def _decorator(
+    kind: AnyFunction, *args: object, ufunc: Any = None, **options: object
+) -> Callable[[Function], Function]:
     def declare(function: Function) -> Function:
         if not inspect.isfunction(function):
             raise TypeError(f"{kind.__name__}() decorates a function that computes the value, not {function!r}")
@@ -198,7 +200,13 @@ def contraction(subscripts: str, *, value: object = None, **options: object) -> 
 
 
 def opaque(
-    *, vjp: AnyFunction | dict[str, AnyFunction], jvp: AnyFunction | dict[str, AnyFunction], formula: dict[str, str] | None = None, value: object = None, batch: AnyFunction = each_example, **options: object
+    *,
+    vjp: AnyFunction | dict[str, AnyFunction],
+    jvp: AnyFunction | dict[str, AnyFunction],
+    formula: dict[str, str] | None = None,
+    value: object = None,
+    batch: AnyFunction = each_example,
+    **options: object,
 ) -> Callable[[Function], Function]:
     """A function whose rules are written by hand: VJP and JVP (or ``unsupported(why)``).
 
@@ -223,7 +231,9 @@ def opaque(
     return _decorator(kinds.opaque, vjp=vjp, jvp=jvp, formula=formula, value=value, batch=batch, **options)
 
 
-def discrete(*, value: object = None, batch: AnyFunction = each_example, **options: object) -> Callable[[Function], Function]:
+def discrete(
+    *, value: object = None, batch: AnyFunction = each_example, **options: object
+) -> Callable[[Function], Function]:
     """A function whose results are integers or booleans, through which no gradient passes.
 
     Args:

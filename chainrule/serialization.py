@@ -6,7 +6,7 @@ own) or ``.safetensors`` (see ``arrays/safetensors.py``), which other libraries 
 ``requires_grad``) is written as JSON next to them.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
+from __future__ import annotations
 
 import io
 import json
@@ -25,8 +25,9 @@ from chainrule._src.arrays import safetensors
 from chainrule._src.arrays.device import gpu_of
 from chainrule._src.arrays.safetensors import Arrays, BadFile
 from chainrule._src.arrays.tree import tree_map
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import NumpyArray, TensorLike
 from chainrule._src.messages import errors
+from chainrule._src.messages.kinds import TorchFile  # noqa: F401 -- what load raises
 from chainrule._src.ops.arguments import placed
 from chainrule._src.tape.tensor import Tensor
 

@@ -1,14 +1,13 @@
 """Activations, with PyTorch's names and arguments."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyFunction, DTypeLike, TensorLike
-
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import nary, unary
 from chainrule._src.api.in_place import in_place
+from chainrule._src.arrays.types import AnyFunction, DTypeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import random, reductions, splitting

@@ -1,6 +1,6 @@
 """Losses of scores and probabilities of classes, with PyTorch's names, arguments and reductions."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike
+from __future__ import annotations
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import binary
 from chainrule._src.arrays.any_array import in_one, is_array, lies_within
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, DTypeLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import reductions
@@ -87,7 +87,9 @@ def _class_weights(weight: Any, classes: int) -> Tensor | None:
     return weight if isinstance(weight, Tensor) else wrap(as_array(weight))
 
 
-def _picks(target: Tensor, classes: int, weight: Tensor | None, ignore_index: int, mode: str, dtype: DTypeLike) -> tuple[Any, Any]:
+def _picks(
+    target: Tensor, classes: int, weight: Tensor | None, ignore_index: int, mode: str, dtype: DTypeLike
+) -> tuple[Any, Any]:
     """For each row the class to pick, and the factor of its logarithm: minus its weight, over all weights if a mean."""
     index = target.reshape(-1)
     if not (
@@ -112,7 +114,9 @@ def _all_count(index: Any, classes: int, ignore_index: int) -> AnyArray:
     return np.asarray(low >= 0 and high < classes and not (low <= ignore_index <= high))
 
 
-def _index_and_coef(index: Any, classes: int, weight: AnyArray | None, ignore_index: int, mode: str, dtype: Any) -> tuple[Any, Any]:
+def _index_and_coef(
+    index: Any, classes: int, weight: AnyArray | None, ignore_index: int, mode: str, dtype: Any
+) -> tuple[Any, Any]:
     inside = index.size == 0 or (index.min() >= 0 and index.max() < classes)
     keep = index != ignore_index
     if not inside:
@@ -129,7 +133,9 @@ def _index_and_coef(index: Any, classes: int, weight: AnyArray | None, ignore_in
     return index, -weights / (total or 1)
 
 
-def _from_picks(row: object, x: AnyArray, target: Tensor, weight: Tensor | None, ignore_index: int, mode: str) -> Tensor:
+def _from_picks(
+    row: object, x: AnyArray, target: Tensor, weight: Tensor | None, ignore_index: int, mode: str
+) -> Tensor:
     classes = x.shape[1] if x.ndim > 1 else x.shape[0]
     index, coef = _picks(target, classes, weight, ignore_index, mode, x.dtype)
     loss: Tensor = bind(row, (_as_rows(x), index, coef), {"reduce": mode != "none"})

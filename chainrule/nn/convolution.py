@@ -182,7 +182,9 @@ def convolve_transposed(
 # -- blocks ----------------------------------------------------------------------------------------------------------
 
 
-def _block(function: str, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...], padding: int, dilation: int) -> dict[str, Ints]:
+def _block(
+    function: str, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...], padding: int, dilation: int
+) -> dict[str, Ints]:
     given = {"kernel": kernel_size, "stride": stride, "padding": padding, "dilation": dilation}
     params = {name: each_axis(function, name, value, 2) for name, value in given.items()}
     for name, values in params.items():
@@ -213,7 +215,12 @@ def unfold(input: Tensor, kernel_size: int, dilation: int = 1, padding: int = 0,
 
 @op(sample="rand(1, 8, 4), 3, 2")
 def fold(
-    input: Tensor, output_size: int | tuple[int, ...], kernel_size: int | tuple[int, ...], dilation: int = 1, padding: int = 0, stride: int | tuple[int, ...] = 1
+    input: Tensor,
+    output_size: int | tuple[int, ...],
+    kernel_size: int | tuple[int, ...],
+    dilation: int = 1,
+    padding: int = 0,
+    stride: int | tuple[int, ...] = 1,
 ) -> Tensor:
     """The transpose of :func:`unfold`: columns (n, channels·kernel, blocks), each added where its block was."""
     x, batch = with_examples("fold", tensor_of("fold", input), 1)

@@ -1,6 +1,6 @@
 """Random zeros: elements or whole channels dropped, and the slopes that ``rrelu`` draws."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
+from __future__ import annotations
 
 import math
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import random

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from chainrule._src.api.declare import namespace
 from chainrule._src.messages import errors

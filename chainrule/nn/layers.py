@@ -27,7 +27,7 @@ from chainrule._src.tape.protocol import as_array
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.ties import tie
 from chainrule.nn.dropouts import dropout
-from chainrule.nn.reducing import at_least, stretched
+from chainrule.nn.reducing import alike, at_least, stretched
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -146,7 +146,7 @@ def embedding(
         raise IndexError(f"index out of range in self: embedding looks up rows from 0 to {n - 1}")
     if padding_idx is not None:
         if not -n <= padding_idx < n:
-            raise AssertionError("Padding_idx must be within num_embeddings")
+            raise errors.padding_index()
         padding_idx %= n
     if max_norm is not None:
         with no_grad():
@@ -209,7 +209,9 @@ def _affine(x: AnyArray, weight: AnyArray | None, bias: AnyArray | None) -> Any:
     return x if bias is None else ew.add(x, bias)
 
 
-def _trailing(name: str, x: AnyArray, normalized_shape: object, weight: Tensor | None, bias: Tensor | None = None) -> tuple[int, ...]:
+def _trailing(
+    name: str, x: AnyArray, normalized_shape: object, weight: Tensor | None, bias: Tensor | None = None
+) -> tuple[int, ...]:
     shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
     if not shape:
         raise RuntimeError(
@@ -233,7 +235,11 @@ def _trailing(name: str, x: AnyArray, normalized_shape: object, weight: Tensor |
 @op("nn.functional.layer_norm layer_norm")
 @takes_tensors
 def layer_norm(
-    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+    input: Tensor,
+    normalized_shape: tuple[int, ...],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
 ) -> Tensor:
     """(x − mean) / √(variance + eps) over the last axes, of ``normalized_shape``; then times weight plus bias."""
     x = tensor_of("layer_norm", input, "f")
@@ -374,7 +380,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along ``dim``; norms count as at least ``eps``."""
     name = "cosine_similarity"
-    x1, x2 = stretched(name, tensor_of(name, x1, "fc"), tensor_of(name, x2, "fc"))
+    x1, x2 = alike(name, *stretched(name, tensor_of(name, x1), tensor_of(name, x2)), "fc")
     units = [ew.true_divide(x, at_least(reductions.norm(x, 2, dim, True), eps)) for x in (x1, x2)]
     return reductions.sum(ew.mul(*units), dim)
 

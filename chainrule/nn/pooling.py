@@ -195,7 +195,14 @@ def _sizes(w: _Windows, count_include_pad: bool) -> Any:
 
 
 def _avg_pool(
-    axes: int, input: Tensor, kernel: object, stride: object, padding: object, ceil: bool, include: bool, divisor: object
+    axes: int,
+    input: Tensor,
+    kernel: object,
+    stride: object,
+    padding: object,
+    ceil: bool,
+    include: bool,
+    divisor: object,
 ) -> Tensor:
     function = f"avg_pool{axes}d"
     x = tensor_of(function, input, "iufc")

@@ -3,12 +3,13 @@
 A cell is a function of what input and state give after their affine maps; the layers and the modules of single steps share it.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike
+from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from typing import Any
 
+from chainrule._src.arrays.types import DTypeLike
 from chainrule._src.ops import creation, joining
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.tape.tensor import Tensor

@@ -1,6 +1,6 @@
 """What the losses share: their reductions, and their two operands in one dtype and shape."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from chainrule._src.arrays import promotion
 from chainrule._src.arrays.any_array import is_array
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import reductions, shaping
@@ -67,11 +68,15 @@ def pair(name: str, input: TensorLike, target: object, accepts: str = "f") -> tu
     if tuple(x.shape) != tuple(y.shape):
         errors.warn_target_size(x, y)
         x, y = stretched(name, x, y)
+    return alike(name, x, y, accepts)
+
+
+def alike(name: str, x: Any, y: Any, accepts: str) -> tuple[Any, Any]:
+    """Both operands in one dtype, whose kind the function takes."""
     if x.dtype != y.dtype:
         dtype = promotion.result_dtype(x.__numpy_dtype__, not x.ndim, y.__numpy_dtype__, not y.ndim)
         x, y = cast(x, dtype), cast(y, dtype)
-    tensor_of(name, x, accepts)
-    return x, y
+    return tensor_of(name, x, accepts), y
 
 
 def at_least(x: Tensor, low: float) -> Tensor:

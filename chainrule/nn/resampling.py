@@ -195,7 +195,11 @@ def _deprecated(name: str) -> None:
 
 @op(sample="rand(1, 2, 4), 6")
 def upsample(
-    input: Tensor, size: int | None = None, scale_factor: object = None, mode: str = "nearest", align_corners: bool | None = None
+    input: Tensor,
+    size: int | None = None,
+    scale_factor: object = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
 ) -> Tensor:
     """As :func:`interpolate`, which replaces it."""
     _deprecated("upsample")

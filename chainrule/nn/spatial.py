@@ -1,11 +1,12 @@
 """What convolutions, pooling and resampling share: a number for each axis, and inputs with or without a batch axis."""
 
-from __future__ import annotations; from chainrule._src.tape.tensor import Tensor; from typing import SupportsIndex
+from __future__ import annotations
 
-from typing import Any
+from typing import Any, SupportsIndex
 
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import tensor_of
+from chainrule._src.tape.tensor import Tensor
 
 Ints = tuple[int, ...]
 
@@ -30,8 +31,8 @@ def each_axis(function: str, argument: str, value: Any, axes: int) -> Ints:
 def whole(function: str, argument: str, value: SupportsIndex) -> int:
     """An argument that has to be an int."""
     if not hasattr(value, "__index__") or isinstance(value, bool):
-        raise TypeError(f"{function}(): argument '{argument}' must be int, not {type(value).__name__}")
-    return value.__index__()
+        raise errors.not_an_int(function, argument, value)
+    return value.__index__()  # type: ignore[no-any-return]
 
 
 def tensor_argument(function: str, argument: str, value: Tensor) -> Tensor:

@@ -1,11 +1,13 @@
 """Modules with parameters. They start from numbers of PyTorch's distributions, though not from its bits."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike
+from __future__ import annotations
 
 import math
 from typing import Any
 
 from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.arrays.types import DTypeLike
+from chainrule._src.messages import errors
 from chainrule._src.ops import creation
 from chainrule._src.tape.tensor import Tensor
 from chainrule.nn import functional as F
@@ -148,7 +150,9 @@ class _ConvTranspose(_Convolution):
 class _Norm(Module):
     """A layer that normalizes, then multiplies by ``weight`` and adds ``bias``."""
 
-    def _scale_and_shift(self, shape: int | tuple[int, ...], affine: bool, bias: bool, device: object, dtype: DTypeLike) -> None:
+    def _scale_and_shift(
+        self, shape: int | tuple[int, ...], affine: bool, bias: bool, device: object, dtype: DTypeLike
+    ) -> None:
         ones = Parameter(creation.ones(shape, device=device, dtype=dtype)) if affine else None
         self.register_parameter("weight", ones)
         zeros = Parameter(creation.zeros(shape, device=device, dtype=dtype)) if affine and bias else None
@@ -291,7 +295,7 @@ class Embedding(Module):
             num_embeddings, embedding_dim, max_norm, norm_type,
         )  # fmt: skip
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise AssertionError("Padding_idx must be within num_embeddings")
+            raise errors.padding_index()
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         self.weight = _empty(num_embeddings, embedding_dim, device=device, dtype=dtype)
@@ -373,7 +377,9 @@ class EmbeddingBag(Embedding):
 class PReLU(Module):
     """x where it is positive, and a learned slope times x elsewhere."""
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: DTypeLike = None) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: DTypeLike = None
+    ) -> None:
         super().__init__()
         self.num_parameters = num_parameters
         self.weight = Parameter(creation.full((num_parameters,), float(init), device=device, dtype=dtype))

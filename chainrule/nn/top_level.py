@@ -58,7 +58,9 @@ def kl_div(input: Tensor, target: Tensor, reduction: object = 0, *, log_target: 
     return regression.kl_div(input, target, reduction=_name_of(reduction), log_target=log_target)
 
 
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: object) -> Tensor:
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: object
+) -> Tensor:
     """As :func:`nn.functional.poisson_nll_loss`."""
     return regression.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_name_of(reduction))
 

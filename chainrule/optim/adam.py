@@ -1,10 +1,11 @@
 """Adam: steps in proportion to the mean of the gradients over the root of the mean of their squares."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
+from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.ops import elementwise
 from chainrule._src.tape.numbers import numbers, part
 from chainrule._src.tape.tensor import Tensor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from chainrule._src.ops import creation
 from chainrule._src.tape.numbers import numbers

@@ -162,7 +162,9 @@ def _values(y: object) -> Any:
     return np.asarray(y) if numbers is None else numbers
 
 
-def CubicSpline(x: object, y: object, axis: int = 0, bc_type: object = "not-a-knot", extrapolate: object = None) -> Curve:
+def CubicSpline(
+    x: object, y: object, axis: int = 0, bc_type: object = "not-a-knot", extrapolate: object = None
+) -> Curve:
     """``scipy.interpolate.CubicSpline``, differentiable by y and where it is evaluated.
 
     Args:

@@ -51,7 +51,9 @@ __all__ = [
     "sinm",
     "solve_banded",
     "solve_circulant",
+    "solve_continuous_are",
     "solve_continuous_lyapunov",
+    "solve_discrete_are",
     "solve_discrete_lyapunov",
     "solve_sylvester",
     "solve_toeplitz",
@@ -375,6 +377,43 @@ def solve_circulant(c: Any, b: Any) -> Any:
 def solve_sylvester(a: object, b: object, q: object) -> Any:
     """X with ``a @ X + X @ b = q``."""
     return applied(rows.sylvester, (a, b, q))
+
+
+@_else_scipys
+@_over_stacks(2, 2, 2, 2)
+def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, **options: Any) -> Any:
+    """X with ``aᴴ X + X a - X b r⁻¹ bᴴ X + q = 0``: the cost of a linear-quadratic regulator, whose gain is ``r⁻¹ bᴴ X``.
+
+    Shapes: a and q (n, n), b (n, m), r (m, m). Derivatives by q and r are by their Hermitian parts.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> pole = lambda m: np.stack([0.0, 1.0, -1 / m, -0.1 / m]).reshape(2, 2)  # a mass on a spring
+    >>> cost = lambda m: np.trace(
+    ...     cr.scipy.linalg.solve_continuous_are(pole(m), np.stack([0.0, 1 / m])[:, None], np.eye(2), np.eye(1)))
+    >>> round(float(cr.grad(cost)(1.3)), 5), round(float(cost(1.3001) - cost(1.2999)) / 0.0002, 5)
+    (2.12287, 2.12287)
+    """
+    return _riccati("solve_continuous_are", (a, b, q, r), False, options)
+
+
+@_else_scipys
+@_over_stacks(2, 2, 2, 2)
+def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, **options: Any) -> Any:
+    """X with ``aᴴ X a - X - aᴴ X b (r + bᴴ X b)⁻¹ bᴴ X a + q = 0``, of a system in steps of time.
+
+    Shapes: a and q (n, n), b (n, m), r (m, m). Derivatives are by the Hermitian parts of q and r, in n² unknowns.
+    """
+    return _riccati("solve_discrete_are", (a, b, q, r), True, options)
+
+
+def _riccati(name: str, operands: tuple[Any, ...], discrete: bool, options: dict[str, Any]) -> Any:
+    given = [key for key, value in options.items() if value is not None and key != "balanced"]
+    if given:
+        raise NotImplementedError(
+            f"{name}({given[0]}=): there are derivatives by a, b, q and r, and of the equation without it"
+        )
+    return applied(rows.riccati, operands, discrete=discrete)
 
 
 @_else_scipys

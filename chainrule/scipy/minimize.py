@@ -1,13 +1,13 @@
 """``minimize``: SciPy's, of functions of containers, with all derivatives filled in."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 import inspect
 from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
 from chainrule.scipy.bounds import element_bounds
 from chainrule.scipy.constraints import with_derivatives
 from chainrule.scipy.derivatives import Objective, scipy_module

@@ -8,14 +8,14 @@
 (3, 3)
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import Dims, TensorLike
+from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyFunction, Dims, TensorLike
 from chainrule.scipy.along import linear_along
 from chainrule.scipy.interpolate import multilinear
 
@@ -92,7 +92,9 @@ def laplace(input: TensorLike, mode: str = "reflect") -> Any:
     return sum(correlate1d(input, [1, -2, 1], axis=axis, mode=mode) for axis in range(np.ndim(input)))
 
 
-def map_coordinates(input: TensorLike, coordinates: Any, order: int = 1, mode: str = "constant", cval: float = 0.0) -> Any:
+def map_coordinates(
+    input: TensorLike, coordinates: Any, order: int = 1, mode: str = "constant", cval: float = 0.0
+) -> Any:
     """``scipy.ndimage.map_coordinates`` of order 1, differentiable by the input and by the coordinates.
 
     Args:

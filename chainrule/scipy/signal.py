@@ -1,4 +1,4 @@
-"""Filters of signals by SciPy's names, with derivatives by the signal. Filters are constants.
+"""Filters of signals by SciPy's names, with derivatives by the signal; of lfilter and sosfilt by the coefficients, too.
 
 >>> import numpy as np
 >>> import chainrule as cr
@@ -21,17 +21,23 @@ __all__ = ["detrend", "filtfilt", "hilbert", "lfilter", "resample", "savgol_filt
 
 
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1) -> Any:
-    """``scipy.signal.lfilter`` from rest: differentiable by the signal x, of any length."""
-    if is_differentiated(b) or is_differentiated(a):
-        raise TypeError("lfilter(): there are derivatives by the signal, and the coefficients are constants")
+    """``scipy.signal.lfilter`` from rest: differentiable by the coefficients b and a, and by the signal x, of any length.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> e = np.random.default_rng(0).normal(size=50)
+    >>> loss = lambda phi: np.sum(cr.scipy.signal.lfilter(np.stack([1.0, -phi]), [1.0], e) ** 2)
+    >>> round(float(cr.grad(loss)(0.5)), 4), round(float(loss(0.5001) - loss(0.4999)) / 0.0002, 4)
+    (13.5285, 13.5285)
+    """
     scipys = scipy_module("scipy.signal", "signal.lfilter").lfilter
-    if not is_differentiated(x):
+    if not any(map(is_differentiated, (b, a, x))):
         return scipys(b, a, x, axis)
     found = recorded(scipys, b, a, x, axis)
     if found is not None:
         return found
-    found = applied(filtered, (np.moveaxis(x, axis, -1),), b=tuple(np.ravel(b).tolist()), a=tuple(np.ravel(a).tolist()))
-    return np.moveaxis(found, -1, axis)
+    b, a = (c if is_differentiated(c) else np.ravel(c) for c in (b, a))
+    return np.moveaxis(applied(filtered, (b, a, np.moveaxis(x, axis, -1))), -1, axis)
 
 
 def filtfilt(b: object, a: object, x: object, axis: int = -1, **options: object) -> Any:
@@ -40,8 +46,8 @@ def filtfilt(b: object, a: object, x: object, axis: int = -1, **options: object)
 
 
 def sosfilt(sos: object, x: object, axis: int = -1) -> Any:
-    """``scipy.signal.sosfilt`` from rest, differentiable by the signal x."""
-    for section in np.asarray(sos):
+    """``scipy.signal.sosfilt`` from rest, differentiable by the coefficients, of the shape (sections, 6), and the signal x."""
+    for section in sos if is_differentiated(sos) else np.asarray(sos):
         x = lfilter(section[:3], section[3:], x, axis)
     return x
 

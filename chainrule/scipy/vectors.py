@@ -1,7 +1,8 @@
 """Between the user's containers of arrays and the vectors of float64 that SciPy works with."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, DTypeLike, TensorLike; from collections.abc import Sequence
+from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from chainrule._src.api.array import Array, faced, unfaced
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign, in_memory
 from chainrule._src.tape.modes import recording

@@ -5,7 +5,7 @@ repeats without a seam, as a Fourier transform takes it to. Further keywords: ``
 dtype if not given), ``device``, ``layout`` and ``requires_grad``, as of other functions that make tensors.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, DTypeLike
+from __future__ import annotations
 
 import functools
 import inspect
@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule._src.arrays import dtypes
 from chainrule._src.arrays.device import check_device
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike
 from chainrule._src.tape.tensor import Tensor, wrap
 
 __all__ = [

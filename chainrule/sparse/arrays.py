@@ -1,6 +1,6 @@
 """The class of sparse matrices with entries that are differentiated, and what it is made from."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike, TensorLike
+from __future__ import annotations
 
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 from chainrule._src.api.array import Array, as_arrays, unfaced
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.tree import register_pytree_node
+from chainrule._src.arrays.types import DTypeLike, TensorLike
 from chainrule._src.ops.sparse import check_product, entries_of
 from chainrule._src.table import sparse as rows
 from chainrule._src.table.indexing import take_add
@@ -62,6 +63,14 @@ class SparseArray:
         self.data = data
         self._places = places
         self._transposed = transposed
+
+    def __reduce__(self) -> Any:
+        places = self._places
+        return type(self)._restored, (self.data, places.indices, places.indptr, places.shape, self._transposed)
+
+    @classmethod
+    def _restored(cls, data: Any, indices: Any, indptr: Any, shape: tuple[int, int], transposed: bool) -> SparseArray:
+        return cls(data, Places(indices, indptr, shape), transposed)
 
     @property
     def shape(self) -> tuple[int, int]:

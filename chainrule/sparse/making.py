@@ -1,6 +1,6 @@
 """Sparse matrices by the names, and from what, ``scipy.sparse`` makes its own, with entries that can be differentiated."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike
+from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import DTypeLike
 from chainrule._src.table.sparse import scipy_sparse
 from chainrule._src.tape.others import is_sparse
 from chainrule._src.tape.protocol import ArrayLike
@@ -48,7 +49,9 @@ def _size(places: Any) -> int:
 def _named(name: str, kind: type[SparseArray]) -> Callable[..., SparseArray]:
     """The public function for one of SciPy's constructors."""
 
-    def make(arg1: object, shape: tuple[int, int] | None = None, dtype: DTypeLike = None, copy: bool = False) -> SparseArray:
+    def make(
+        arg1: object, shape: tuple[int, int] | None = None, dtype: DTypeLike = None, copy: bool = False
+    ) -> SparseArray:
         found = _made(name, arg1, shape)
         if shape is not None and tuple(shape) != found.shape:
             raise ValueError(f"{name}(): shape is {tuple(shape)}, and the matrix has the shape {found.shape}")

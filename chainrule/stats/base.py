@@ -6,7 +6,7 @@ derivative of what is not chosen can be seen. From ``_logpdf`` and ``_cdf`` the 
 has a better formula.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from __future__ import annotations
 
 import inspect
 from types import SimpleNamespace
@@ -16,6 +16,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.ops.incomplete import log_of_share
 from chainrule._src.ops.random import Generator, _drawn
 from chainrule._src.ops.scipy_special import NAMES

@@ -1,12 +1,13 @@
 """SciPy's discrete distributions: derivatives by their parameters, and none by k."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 import functools
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray
 from chainrule.stats.base import Discrete, sc
 from chainrule.stats.operands import choose, operands
 from chainrule.stats.rows import log1mexp

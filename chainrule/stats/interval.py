@@ -1,12 +1,13 @@
 """SciPy's continuous distributions of an interval."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 import math
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray
 from chainrule.stats.base import Continuous, sc
 from chainrule.stats.operands import choose
 from chainrule.stats.rows import log_normal_mass, log_truncnorm_density

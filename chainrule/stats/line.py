@@ -4,13 +4,14 @@ Where two formulas are equal on paper, here (and beside this module) is the one 
 and next to 0 and 1.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 import math
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.ops.incomplete import log_student_density
 from chainrule.stats.base import Continuous, inf, sc
 from chainrule.stats.operands import choose

@@ -1,6 +1,6 @@
 """SciPy's distributions of vectors and matrices. Their parameters are checked where their numbers can be read."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 import inspect
 import math
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL
 from chainrule.stats.base import Frozen, Named, inf, random_state_of, sc

@@ -1,6 +1,6 @@
 """What distributions compute with: operands of one floating dtype, and conditions whose values may be known."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, as_tensors
 from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.ops.incomplete import as_dtype
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import ArrayLike, check_kinds

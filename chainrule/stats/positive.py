@@ -1,12 +1,13 @@
 """SciPy's continuous distributions of positive numbers."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 import math
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.ops.incomplete import log_student_density
 from chainrule.stats.base import Continuous, inf, sc
 from chainrule.stats.line import t

@@ -3,7 +3,7 @@ has in its distributions only, and samples, which are drawn numbers with the der
 ∂x/∂θ = −(∂F/∂θ) / f (Figurnov, Mohamed and Mnih 2018, "Implicit reparameterization gradients").
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from __future__ import annotations
 
 import importlib
 import math
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import takes_arrays
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.ops import incomplete
 from chainrule._src.ops.incomplete import (
     beta_logit_by_a,

@@ -1,13 +1,14 @@
 """A row of the table with one sample of it, and the machinery run on them: where every check of a row starts."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike; from collections.abc import Sequence
+from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.rules.primitive import Primitive, unsupported
 from chainrule._src.tape import engine
@@ -35,14 +36,23 @@ class Case:
             i for i in sample.floating if names[i] in rules and not isinstance(rules[names[i]], unsupported)
         )
 
-    def fail(self, what: str, got: object, expected: object, operand: int | None = None, at: tuple[int, ...] | None = None) -> None:
+    def fail(
+        self, what: str, got: object, expected: object, operand: int | None = None, at: tuple[int, ...] | None = None
+    ) -> None:
         about = "" if operand is None else f" with respect to operand {self.names[operand]!r} (number {operand})"
         place = "" if at is None else f" at {at}"
         raise AssertionError(
             f"row {self.prim.name}: {what}{about}, on sample {self.sample}{place}: got {got}, expected {expected}"
         )
 
-    def agree(self, what: str, got: TensorLike | list[float], expected: TensorLike, tolerance: float, operand: int | None = None) -> None:
+    def agree(
+        self,
+        what: str,
+        got: TensorLike | list[float],
+        expected: TensorLike,
+        tolerance: float,
+        operand: int | None = None,
+    ) -> None:
         problem = worst(got, expected, tolerance)
         if problem is not None:
             at, g, e = problem
@@ -69,7 +79,9 @@ class Case:
         outs = as_tuple(self.prim(*given, **self.params))
         return [given[i] for i in wanted], [outs[i] for i in self.differentiable_outputs()]
 
-    def pull(self, operands: list[TensorLike] | tuple[TensorLike, ...], gs: object, wanted: tuple[int, ...] | None = None) -> list[Any]:
+    def pull(
+        self, operands: list[TensorLike] | tuple[TensorLike, ...], gs: object, wanted: tuple[int, ...] | None = None
+    ) -> list[Any]:
         """The gradients at the wanted operands, by the machinery: tape, engine, rules."""
         leaves, outs = self.run(operands, self.wanted if wanted is None else wanted)
         return sweep(leaves, outs, gs, False)
@@ -113,11 +125,15 @@ def or_zeros(g: TensorLike | None, like: TensorLike) -> Any:
     return np.zeros(np.shape(like), getattr(like, "dtype", np.float64)) if g is None else g
 
 
-def duals(operands: Sequence[TensorLike] | tuple[TensorLike, ...], tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
+def duals(
+    operands: Sequence[TensorLike] | tuple[TensorLike, ...], tangents: dict[int, Any], level: int = LEVEL
+) -> list[Any]:
     return [Dual(x, tangents[i], level) if i in tangents else x for i, x in enumerate(operands)]
 
 
-def push(case: Case, operands: list[TensorLike] | tuple[TensorLike, ...], tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
+def push(
+    case: Case, operands: list[TensorLike] | tuple[TensorLike, ...], tangents: dict[int, Any], level: int = LEVEL
+) -> list[Any]:
     """The differentiable outputs' tangents (zeros for None), by forward mode."""
     outs = as_tuple(case.prim(*duals(operands, tangents, level), **case.params))
     return [

@@ -1,12 +1,13 @@
 """Checks of batching: whatever runs on a batch gives what a loop over its examples gives."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
+from __future__ import annotations
 
 import itertools
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.tape.tensor import Tensor

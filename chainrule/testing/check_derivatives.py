@@ -1,11 +1,12 @@
 """Checks of derivatives: each mode against differences of the values, against the other mode, and a second time."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.differences import (

@@ -1,6 +1,6 @@
 """``assert_close``: equality of tensors up to rounding, and a message that says how far off they are."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyArray, NumpyDType
+from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType
 from chainrule._src.ops import creation
 from chainrule._src.tape.tensor import Tensor
 

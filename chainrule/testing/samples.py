@@ -17,7 +17,7 @@ operand. Elements of a sample are all different and keep away from each other, f
 there lie the kinks and steps, which central differences must not straddle.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, DTypeLike, TensorLike
+from __future__ import annotations
 
 import itertools
 import math
@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray, DTypeLike
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.transforms.differences import normal
 

@@ -6,7 +6,7 @@ state; what it saves this time, in the same order, is what the placeholders stan
 that take longest to compute are kept, as far as they fit, and are not computed again.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from chainrule._src.api.grad_mode import enable_grad, is_grad_enabled, no_grad
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import CheckpointError
 from chainrule._src.tape import saved

@@ -65,6 +65,7 @@ at, d = torch.tensor([3.0]), torch.tensor([-1.0])
 f, g, step, trials = _strong_wolfe(parabola, at, 1.0, d, *parabola(at, 0, d), torch.tensor(-6.0))
 assert f < 9 and trials >= 1 and abs(float(g)) < 6
 assert not dist.is_available() and type(x).__module__ == "torch" and not torch._C._are_functorch_transforms_active()
+assert torch._dynamo.disable(torch.sin) is torch.sin and not torch._dynamo.is_compiling()
 assert _vmap(lambda v: v * torch._C._functorch.is_batchedtensor(v))(torch.ones(2)).tolist() == [1, 1]
 try:
     torch.linalg.inv(torch.zeros(2, 2))

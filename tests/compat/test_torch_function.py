@@ -48,6 +48,56 @@ class Diagonal:
         }.get(func, lambda *args, **kwargs: NotImplemented)(*args, **(kwargs or {}))
 
 
+class Doubled(torch.Tensor):
+    """Makes its objects in ``__new__``, with arguments of its own, and has no ``__init__``."""
+
+    @staticmethod
+    def __new__(cls, x, label=None, requires_grad=False):
+        self = torch.Tensor._make_subclass(cls, x * 2, requires_grad)
+        self.label = label
+        return self
+
+
+class Labelled(torch.Tensor):
+    """Hands on what ``__new__`` of a tensor takes, and keeps the rest in ``__init__``."""
+
+    @staticmethod
+    def __new__(cls, x, *args, **kwargs):
+        return super().__new__(cls, x)
+
+    def __init__(self, x, label=None):
+        super().__init__()
+        self.label = label
+
+
+@pytest.mark.parametrize(
+    ("make", "values", "label", "requires_grad"),
+    [
+        (lambda x: Doubled(x), [2.0, 4.0], None, False),
+        (lambda x: Doubled(x, label="a", requires_grad=True), [2.0, 4.0], "a", True),
+        (lambda x: Labelled(x, "a"), [1.0, 2.0], "a", False),
+        (lambda x: Labelled([1, 2], label="a"), [1.0, 2.0], "a", False),
+        (lambda x: Labelled(x.requires_grad_() * 2, "a"), [2.0, 4.0], "a", True),
+        (lambda x: Tagged(x), [1.0, 2.0], None, False),
+        (lambda x: torch.Tensor.__new__(Tagged, x), [1.0, 2.0], None, False),
+    ],
+)
+def test_who_makes_an_object_of_a_subclass(make, values, label, requires_grad):
+    made = make(torch.tensor([1.0, 2.0]))
+    assert isinstance(made, torch.Tensor) and type(made) is not torch.Tensor
+    assert made.tolist() == values and getattr(made, "label", None) == label and made.requires_grad is requires_grad
+
+
+def test_a_tensor_of_a_tensor_keeps_its_history():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    torch.Tensor(x * 3).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    with pytest.raises(TypeError):
+        torch.Tensor(x, 3)
+    with pytest.raises(TypeError):
+        Tagged(x, label=1)
+
+
 def tagged(*values, kind=Tagged):
     return torch.tensor(values).as_subclass(kind)
 

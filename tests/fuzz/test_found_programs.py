@@ -100,6 +100,16 @@ CASES = {
         "float64",
     ),
     "booleans between floats": ("result = torch.tensor([True, False]).clamp(0.25, 0.5)", [0.5, 0.25]),
+    "cosine_similarity of integers and floats": (
+        "x = torch.tensor([[2, 0], [0, 3]], dtype=torch.int32)\n"
+        "result = torch.nn.functional.cosine_similarity(x, torch.tensor([[3., 4.], [3., 4.]]))",
+        [0.6, 0.8],
+    ),
+    "cosine_similarity of integers": (
+        "torch.nn.functional.cosine_similarity(torch.ones(2, 2, dtype=torch.int64), torch.tensor([[True]]))",
+        RuntimeError,
+    ),
+    "places lie in columns": ("result = torch.ones(2, 3).argwhere().stride()", (1, 6)),
     "einsum of a diagonal of none": ("torch.einsum('ii->i', torch.ones(1, 3))", RuntimeError),
     "meshgrid of a matrix": ("torch.meshgrid(torch.ones(1, 3), torch.ones(2), indexing='ij')", RuntimeError),
     "cartesian_prod of a matrix": ("torch.cartesian_prod(torch.ones(1, 3), torch.ones(2))", RuntimeError),

@@ -623,6 +623,17 @@ def test_numpys_errors_about_arrays_of_objects_say_what_to_write() -> None:
             assert ["like=x" in note for note in error.value.__notes__] == [True]
 
 
+@pytest.mark.parametrize("call", ["linalg.eigh(a)", "signal.lfilter([1.0], a[0], np.ones(3))"])
+def test_scipys_errors_about_arrays_of_objects_say_it_too(call):
+    import scipy.linalg
+    import scipy.signal
+
+    program = eval(f"lambda a: scipy.{call}", {"scipy": scipy, "np": np})
+    with pytest.raises((ValueError, NotImplementedError)) as error:
+        grad(lambda x: program(np.array([[x[0], 1.0], [0.0, x[1]]])))(V)
+    assert ["like=x" in note for note in error.value.__notes__] == [True]
+
+
 class Frame:
     """What pandas' and xarray's objects have."""
 

@@ -16,7 +16,11 @@ CALLS = {
     "quantile, of integers": lambda x: np.quantile(x, [0, 1]),
     "percentile": lambda x: np.percentile(x, 30),
     "percentile, of a list": lambda x: np.percentile(x, [10, 90]),
+    "quantile, of one float32": lambda x: np.quantile(x, np.float32(0.3)),
     "median": np.median,
+    "nanquantile, of float64": lambda x: np.nanquantile(x, np.float64(0.3)),
+    "nanquantile, of integers": lambda x: np.nanquantile(x, [0, 1]),
+    "nanpercentile, of float32": lambda x: np.nanpercentile(x, np.float32([10, 90])),
     "nanquantile": lambda x: np.nanquantile(x, 0.3),
     "polyval": lambda x: np.polyval([1.0, 2.0], x),
     "polyval, of integers": lambda x: np.polyval([1, 2], x),
@@ -35,6 +39,37 @@ def test_dtypes_and_values(name, x):
     wanted, found = CALLS[name](x), CALLS[name](cr.Array(x))
     assert found.dtype == wanted.dtype
     np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-6)
+
+
+TRUTHS = np.array([[True, False], [True, True]])
+HALVES = np.array([[1, 2], [3, 4]], np.float16)
+COMPLEX = np.array([[1 + 2j, 3 - 1j], [2, 0.5j], [2, 1j]])
+OF_OTHER_DTYPES = {
+    "inner of booleans": (np.inner, TRUTHS),
+    "tensordot of booleans": (np.tensordot, TRUTHS),
+    "dot of stacks of booleans": (np.dot, TRUTHS[None, :, ::-1]),
+    "multi_dot of booleans": (lambda x, y: np.linalg.multi_dot([x, y, x]), TRUTHS),
+    "multi_dot of halves": (lambda x, y: np.linalg.multi_dot([x, y, x]), HALVES),
+    "powers of halves": (lambda x, y: np.linalg.matrix_power(x, 3), HALVES),
+    "power 0 of halves": (lambda x, y: np.linalg.matrix_power(x, 0), HALVES),
+    "median of complex numbers": (lambda x, y: np.median(x), COMPLEX),
+    "medians of complex numbers": (lambda x, y: np.median(x, axis=0, keepdims=True), COMPLEX.astype("c8")),
+    "median with a complex nan": (lambda x, y: np.median(x, axis=1), COMPLEX * [1, complex(0, np.nan)]),
+}
+
+
+@pytest.mark.parametrize("name", OF_OTHER_DTYPES)
+def test_of_other_dtypes(name):
+    function, x = OF_OTHER_DTYPES[name]
+    wanted, found = function(x, x), function(cr.Array(x), cr.Array(x))
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(np.asarray(found), wanted)
+
+
+def test_the_gradient_of_a_complex_median_goes_to_the_elements_in_the_middle():
+    x = cr.Array(COMPLEX[:, 1]).requires_grad_()
+    (np.median(x) * (1 - 1j)).real.backward()
+    assert x.grad.tolist() == [0, 0, 1 + 1j]
 
 
 def refused():

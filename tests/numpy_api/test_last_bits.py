@@ -21,6 +21,12 @@ SAME = {
     "gradient": lambda x: np.gradient(x[0]),
     "det": np.linalg.det,
     "norm of rows": lambda x: np.linalg.norm(x, axis=1),
+    "median": lambda x: np.median(x[:, :5], axis=1) + np.median(x, axis=0),
+    "nanmedian": lambda x: np.nanmedian(np.where(x > 2, np.nan, x), axis=0),
+    "quantile": lambda x: np.quantile(x, [0.07, 0.93], axis=1),
+    "percentile": lambda x: np.percentile(x, 61),
+    "nanquantile": lambda x: np.nanquantile(np.where(x > 2, np.nan, x), 0.61, axis=0),
+    "nanpercentile": lambda x: np.nanpercentile(np.where(x > 2, np.nan, x), [20, 70.0], axis=0),
 }
 LAST_BITS = {
     "i0": lambda x: np.i0(x[0]),
@@ -50,3 +56,15 @@ def test_values_are_numpys(name, dtype):
         else:
             scale = np.max(np.abs(expected))
             np.testing.assert_allclose(found, expected, rtol=0, atol=16 * np.finfo(dtype).eps * scale)
+
+
+INFINITE = [[1.0, np.inf], [np.inf, np.inf], [-np.inf, 1.0, -np.inf], [1.0, 2.0, np.inf], [np.inf, np.nan, 1.0]]
+
+
+@pytest.mark.parametrize("function", [np.median, np.nanmedian, np.quantile, np.nanquantile])
+def test_quantiles_between_infinities_are_numpys(function):
+    fractions = [()] if "median" in function.__name__ else [(0.5,), (1.0,), (0,), ([0.25, 0.75],)]
+    with np.errstate(invalid="ignore"):
+        for x in map(np.array, INFINITE):
+            for q in fractions:
+                np.testing.assert_array_equal(function(cr.Array(x), *q).detach(), function(x, *q))

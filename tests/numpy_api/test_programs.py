@@ -53,6 +53,7 @@ CASES = {
     "and padded ones": "v = np.pad(x.T, 1, mode='edge'); v.ravel()[:3] = 5; "
     "w = np.pad(x.T, (0, 1)); w.reshape(-1)[:2] = 3; r = v ** 2 + w.sum()",
     "extrema of nothing that begin somewhere": "r = x + np.max(x[:0], initial=0.2) + np.min(x[:0], axis=0, initial=3.0)",
+    "a fold of one part is memory of its own": "v = np.sin(x); w = np.subtract.reduce(v[:1]); w *= 2; r = v * w",
     "meshgrid of matrices": "a, b = np.meshgrid(x, x[0]); r = a * b",
 }
 

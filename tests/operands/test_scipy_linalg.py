@@ -18,6 +18,12 @@ GENERAL = B / 2 + 3 * np.eye(n)
 c, r, b = rng.normal(size=n) + np.array([4, 0, 0]), rng.normal(size=n), rng.normal(size=n)
 BANDS = np.array([[0, 0.5, -0.3], [3.0, 4, 5], [0.7, 0.2, 0]])
 UPPER = np.array([[0, 0.5, -0.3], [3.0, 4, 5]])
+PLANT = (
+    -SMALL / 3,
+    np.array([[1.0], [0.4]]),
+    np.diag([1.0, 2.0]),
+    np.array([[0.7]]),
+)  # a, b, q, r of Riccati's equation
 
 
 def symmetric(x):
@@ -60,13 +66,21 @@ FUNCTIONS = {
     "solve_sylvester": (lambda m, a, b, q: m.solve_sylvester(a, b, q), GENERAL, SPD, B),
     "solve_continuous_lyapunov": (lambda m, a, q: m.solve_continuous_lyapunov(a, q), GENERAL, B),
     "solve_discrete_lyapunov": (lambda m, a, q: m.solve_discrete_lyapunov(a, q), B / 3, SPD),
+    "solve_continuous_are": (lambda m, a, b, q, r: m.solve_continuous_are(a, b, symmetric(q), symmetric(r)), *PLANT),
+    "solve_discrete_are": (lambda m, a, b, q, r: m.solve_discrete_are(a, b, symmetric(q), symmetric(r)), *PLANT),
 }
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name):
     f, *args = FUNCTIONS[name]
-    thorough = name in ("sqrtm", "cho_solve", "solve_banded", "solve_sylvester")  # the others are made alike
+    thorough = name in (
+        "sqrtm",
+        "cho_solve",
+        "solve_banded",
+        "solve_sylvester",
+        "solve_continuous_are",
+    )  # the others are made alike
     check(
         lambda *args: f(ours, *args),
         lambda *args: f(scipy, *args),
@@ -86,6 +100,19 @@ def test_complex_matrices():
     z = cr.tensor(SMALL + 1j * SMALL.T, requires_grad=True)
     for f in (ours.sqrtm, ours.expm, lambda z: ours.solve_continuous_lyapunov(z, z)):
         assert cr.autograd.gradcheck(f, z)
+    b, one = cr.tensor(np.array([[1 + 0.2j], [0.5]]), requires_grad=True), np.eye(1)
+    for solve in (ours.solve_continuous_are, ours.solve_discrete_are):
+        assert cr.autograd.gradcheck(
+            lambda z, b, solve=solve: solve(z, b, np.eye(2) + z @ z.mH, one + b.mH @ b), (z, b)
+        )
+
+
+def test_riccati_of_other_equations():
+    x = cr.Array(np.eye(2))
+    with pytest.raises(
+        NotImplementedError, match=r"solve_continuous_are\(e=\): there are derivatives by a, b, q and r"
+    ):
+        ours.solve_continuous_are(x, x, x, x, e=2 * np.eye(2))
 
 
 def test_plain_arguments_are_scipys():

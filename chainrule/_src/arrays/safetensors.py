@@ -17,6 +17,8 @@ Arrays = dict[str, NumpyArray]
 class BadFile(ValueError):
     """A file is not what its name says, or damaged."""
 
+    __module__ = "chainrule.serialization"
+
 
 def _library() -> Any:
     try:

@@ -13,7 +13,7 @@ import numpy as np
 import unyt
 from unyt._array_functions import _HANDLED_FUNCTIONS
 
-from chainrule._src.arrays.libraries import Library
+from chainrule._src.arrays.library import Library
 from chainrule._src.arrays.types import AnyFunction
 
 

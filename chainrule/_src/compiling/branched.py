@@ -1,12 +1,13 @@
 """The short way into recordings that read values: from one piece of native code to the next, as what was read says."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray, TensorLike; from collections.abc import Sequence
+from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.tree import tree_unflatten
+from chainrule._src.arrays.types import NumpyArray, TensorLike
 from chainrule._src.compiling.direct import arrays_of, numbers_among, only_computes
 from chainrule._src.compiling.recording import Argument, Recording
 from chainrule._src.compiling.tree import Segment, Tree

@@ -1,6 +1,6 @@
 """``chainrule.compile``: what users call, and which recording a call runs."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 import contextlib
 import copy
@@ -17,7 +17,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction, NumpyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling.branched import Branched, branched_of
 from chainrule._src.compiling.differentiable import CompiledFunction, Replay
 from chainrule._src.compiling.direct import Direct, direct_of
@@ -67,6 +67,8 @@ class Compiled:
         pure: whether the caller has promised that it reads and changes no state of Python's.
     """
 
+    __module__ = "chainrule.compiler"
+
     def __init__(self, function: AnyFunction, name: str, pure: bool = False) -> None:
         self.function = function
         self.name = name
@@ -86,7 +88,7 @@ class Compiled:
         return f"<compiled {self.name}, {len(self.recordings)} recordings>"
 
     def _repr_html_(self) -> str:
-        return importlib.import_module("chainrule._src.explaining.notebooks").compiled_html(self)
+        return importlib.import_module("chainrule._src.explaining.notebooks").compiled_html(self)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
         name = getattr(self.function, "__qualname__", "")

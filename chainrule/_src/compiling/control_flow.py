@@ -1,11 +1,11 @@
 """``scan``, ``fori_loop`` and ``while_loop``: loops as functions, with the signatures that ``jax.lax`` gives them.
 
-A body that can be recorded is recorded once and run as a plan (:mod:`chainrule._src.compiling.loop_body`): the loop is one operation then,
-one node on the tape and one call of a recording. Any other body (Python branches on values, random numbers, ``vmap`` and ``jvp``
-around the loop) is called for each iteration, which gives the same.
+A body that can be recorded is recorded once (:mod:`chainrule._src.compiling.loop_body`), and remembered
+(:mod:`chainrule._src.compiling.remembered`): the loop is one operation then, one node on the tape and one call of a recording. Any other
+body (Python branches on values, random numbers, ``vmap`` and ``jvp`` around the loop) is called for each iteration, which gives the same.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyArray, TensorLike
+from __future__ import annotations
 
 import math
 from collections.abc import Callable
@@ -15,8 +15,9 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction, NumpyDType
-from chainrule._src.compiling.loop_body import Body, record_body, run_body
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, TensorLike
+from chainrule._src.compiling.loop_body import UNTOLD, Body, record_body, run_body
+from chainrule._src.compiling.remembered import find, form_of, keep
 from chainrule._src.compiling.state.frames import occupied
 from chainrule._src.compiling.state.log import Refused
 from chainrule._src.interpreters.batched import Batched
@@ -87,7 +88,12 @@ def scan(
 
 
 def fori_loop(
-    lower: TensorLike, upper: object, body_fun: Callable[[Any, Any], Any], init_val: TensorLike, *, unroll: int | bool | None = None
+    lower: TensorLike,
+    upper: object,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: TensorLike,
+    *,
+    unroll: int | bool | None = None,
 ) -> Any:
     """``val = body_fun(i, val)`` for i from ``lower`` to ``upper - 1``: a :func:`scan` that gives the last value.
 
@@ -144,7 +150,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
 def _index(name: str, x: Any) -> int:
     try:
-        return x.__index__()
+        return x.__index__()  # type: ignore[no-any-return]
     except AttributeError:
         raise TypeError(f"fori_loop: {name} must be an integer, got {type(x).__name__}") from None
 
@@ -161,7 +167,14 @@ class _Loop:
     """
 
     def __init__(
-        self, function: AnyFunction, init: Any, xs: Any, length: int | None, reverse: bool, api: str = "scan", what: str = "the carry"
+        self,
+        function: AnyFunction,
+        init: Any,
+        xs: Any,
+        length: int | None,
+        reverse: bool,
+        api: str = "scan",
+        what: str = "the carry",
     ) -> None:
         self.function, self.api, self.what = function, api, what
         self.reverse = bool(reverse)
@@ -212,7 +225,9 @@ class _Loop:
 
     # -- one iteration -----------------------------------------------------------------------------------------------
 
-    def iteration(self, carry: AnyArray | tuple[Array, ...] | dict[str, NumpyArray], x: AnyArray | tuple[Array, ...] | None) -> tuple[Any, Any]:
+    def iteration(
+        self, carry: AnyArray | tuple[Array, ...] | dict[str, NumpyArray], x: AnyArray | tuple[Array, ...] | None
+    ) -> tuple[Any, Any]:
         """Call the body, and look at what it returns: the carry's leaves as arrays, and y."""
         result = without_objects(self.function(carry, x))
         if type(result) is not tuple or len(result) != 2:
@@ -254,7 +269,10 @@ class _Loop:
         body = self.body()
         if body is None:
             return self._called(self.carry, self.xs)
-        results = self._recorded(body)
+        try:
+            results = self._recorded(body)
+        except UNTOLD:  # each iteration by itself says what it is
+            return self._called(self.carry, self.xs)
         carry, y = tree_unflatten(results, body.spec)
         return carry, y
 
@@ -350,12 +368,23 @@ class _Loop:
 
     def _record(self, carry: Leaves, xs: Leaves, mapped: list[bool], flows: bool) -> Body | None:
         live = [*[flows and x.dtype.kind in "fc" for x, _ in carry], *mapped]
+        form = how = None
+        if LOCAL.recorder is None:
+            leaves = [(x.shape, x.dtype, x.strides, is_tensor) for x, is_tensor in (*carry, *xs)]
+            how = self.spec, *leaves, *live, self.lean, self.api, LOCAL.mode, *np.geterr().values()
+            form = form_of(self.function)
+            known = None if form is None else find(form, how)
+            if known is not None:
+                return known
         try:
-            return record_body(self.iteration, carry, xs, live, self.spec, self.lean)
+            body, recording = record_body(self.iteration, carry, xs, live, self.spec, self.lean)
         except Refused:
             raise
         except Exception:  # each iteration by itself says what is wrong, if anything is
             return None
+        if form is not None:
+            keep(form, how, body, recording)
+        return body
 
     def _recorded(self, body: Body) -> Leaves:
         """The results of the loop as one operation."""
@@ -497,7 +526,7 @@ def _zeros(x: AnyArray) -> Any:
 def _dtype(x: object) -> NumpyDType:
     return (
         x._raw.dtype if isinstance(x, Tensor) else np.asarray(x).dtype if not hasattr(x, "dtype") else np.dtype(x.dtype)
-    )
+    )  # type: ignore[no-any-return]
 
 
 def _as_dtype(x: AnyArray, dtype: NumpyDType) -> AnyArray:

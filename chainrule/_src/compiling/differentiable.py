@@ -1,14 +1,15 @@
 """A replayed call on the tape: gradients flow through it by the recorded backward computation."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyArray; from collections.abc import Sequence
+from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from chainrule._src.api.grad_mode import enable_grad
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.tree import tree_leaves
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.compiling.iteration import Shape
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.recording import LOCK, Backward, Recording

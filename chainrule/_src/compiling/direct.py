@@ -3,7 +3,7 @@
 That code looks itself at what the arrays are like, so such a call has no signature, and takes nothing apart.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
+from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.tree import TreeSpec, tree_unflatten
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.recording import Argument, Captured, Recording
 from chainrule._src.compiling.state.guards import References
 from chainrule._src.compiling.tree import Tree

@@ -4,7 +4,7 @@ Positions are operands like others: whether they are within bounds is looked at 
 says which position was none.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
+from __future__ import annotations
 
 import math
 import operator
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.call_loops import CallLoops, in_one_line
 from chainrule._src.compiling.iteration import Shape, broadcast_strides, is_run, merged_axes, sorted_axes
 from chainrule._src.compiling.loops import Loop, Operand, Unlowered, own_loop

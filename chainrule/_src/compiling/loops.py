@@ -1,8 +1,9 @@
 """Inner loops: the C functions that NumPy runs for its ufuncs, and how a call goes through its arrays with them."""
 
-from __future__ import annotations; from collections.abc import Sequence
+from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from math import lcm
 from typing import Any
 

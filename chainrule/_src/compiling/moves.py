@@ -1,6 +1,6 @@
 """Copies, choices and arrays of one number as inner loops of our own."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
+from __future__ import annotations
 
 import functools
 import itertools
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling import indexed, ordering
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.iteration import (

@@ -26,7 +26,7 @@ from chainrule._src.native import AVAILABLE
 
 ndarray = np.ndarray
 Arrays = list[NumpyArray]
-_LOWERER = LoopLowerer()
+LOWERER = LoopLowerer()
 
 
 class ExecutionPlan:
@@ -97,7 +97,7 @@ class ExecutionPlan:
 
     def _make_native(self, program: Program, simplified: Simplified) -> bool:
         """Use native loops, if there are any and they give what was recorded."""
-        lowering = self._lowered(Lowering(program, simplified, _LOWERER))
+        lowering = self._lowered(Lowering(program, simplified, LOWERER))
         native = Native(lowering)
         if not native.segments:
             return False

@@ -5,7 +5,7 @@ different in each call (inputs, outputs, arrays that a function returned) is put
 while a call runs, so a plan can run in several threads, and within itself.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
+from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
-from chainrule._src.arrays.types import AnyFunction, NumpyArray
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling.layout import ALIGNMENT, ARENA, CONSTANT, BufferView, address
 from chainrule._src.compiling.steps import Lowering, PlanStep
 from chainrule._src.interpreters.traced import FLOATING_POINT, same_bits

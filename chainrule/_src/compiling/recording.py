@@ -1,18 +1,19 @@
 """One run of a function, recorded: its calls, what it read, what it returned, and what it changed."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import TensorLike; from collections.abc import Sequence
+from __future__ import annotations
 
 import sys
 import threading
 import weakref
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of, as_arrays, plain_or_stacked
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction, NumpyArray
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling.generators import Generators
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.compiling.state import frames
@@ -88,7 +89,11 @@ class Captured(NamedTuple):
 
     content: NumpyArray
 
-    def array(self, arrays: tuple[NumpyArray, ...] | list[NumpyArray | None], leaves: list[TensorLike | AnyFunction] | tuple[NumpyArray, ...]) -> Any:
+    def array(
+        self,
+        arrays: tuple[NumpyArray, ...] | list[NumpyArray | None],
+        leaves: list[TensorLike | AnyFunction] | tuple[NumpyArray, ...],
+    ) -> Any:
         return self.content
 
 

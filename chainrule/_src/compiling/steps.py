@@ -4,7 +4,7 @@ A call that only gives another view of its argument's memory is no step. Every o
 their buffers, where its function can be told to (``out=``), and otherwise they are loose arrays, which the function makes.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike
+from __future__ import annotations
 
 import operator
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from chainrule._src.arrays.any_array import lying_at
-from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType, Params
+from chainrule._src.arrays.types import AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params
 from chainrule._src.compiling.iteration import Shape, dense_strides, size
 from chainrule._src.compiling.layout import (
     ARENA,
@@ -434,7 +434,9 @@ def reduced(function: Any, x: Any, axis: object, dtype: Any, out: Any, keepdims:
         function.reduce(x, axis, dtype, out, keepdims)
 
 
-def reduced_keeping(function: AnyFunction, x: NumpyArray, axis: int | tuple[int, ...] | None, dtype: DTypeLike, out: NumpyArray) -> None:
+def reduced_keeping(
+    function: AnyFunction, x: NumpyArray, axis: int | tuple[int, ...] | None, dtype: DTypeLike, out: NumpyArray
+) -> None:
     reduced(function, x, axis, dtype, out, True)
 
 

@@ -1,6 +1,6 @@
 """The recordings of one function as a tree: where Python read a value, each value that it read leads to a branch."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
+from __future__ import annotations
 
 import copy
 import itertools
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.prints import Prints
 from chainrule._src.compiling.recording import Argument, Leafed, Recording, same_leaf

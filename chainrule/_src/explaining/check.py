@@ -1,11 +1,12 @@
 """The whole Jacobian, contracted with the given gradient, against what the steps computed."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType
+from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType
 from chainrule._src.tape.engine import reachable
 from chainrule._src.transforms.jacobian import jacobian
 

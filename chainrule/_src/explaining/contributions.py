@@ -4,7 +4,7 @@ A backward pass is linear in what it starts from, and a sum at each value that i
 exactly: by where cotangents leave the sum that a loss is (one pass for each term), or by where they enter a leaf.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
+from __future__ import annotations
 
 import itertools
 import math
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.explaining.calls import frames_of
 from chainrule._src.explaining.diagnosis.names import place_of
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of
@@ -68,6 +69,9 @@ class Contribution:
     cosine: float
 
 
+Contribution.__module__ = "chainrule.explaining"  # which a dataclass looks up while it is made
+
+
 class Contributions:
     """The parts of the gradients of a pass, which add up to them. ``explain(loss, by=...)`` makes it; printed, it is a table.
 
@@ -78,6 +82,8 @@ class Contributions:
         gradients: by the leaf's name, the whole gradient.
         table: a :class:`Contribution` for each part, first of all leaves together (""), then of each leaf that it reaches.
     """
+
+    __module__ = "chainrule.explaining"
 
     def __init__(self, by: str, title: str, parts: Sequence[GradientPart], gradients: dict[str, Any]) -> None:
         self.by, self.title, self.gradients = by, title, gradients

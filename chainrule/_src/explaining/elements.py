@@ -4,7 +4,7 @@ A formula's tree is read from the result's index inwards, and becomes a tree ove
 :class:`~chainrule._src.explaining.tree.NoForm`: there is no form then, rather than a wrong one.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import Dims
+from __future__ import annotations
 
 import ast
 import functools
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import Dims
 from chainrule._src.explaining.formula import Formula, broadcast_axes
 from chainrule._src.explaining.notation import TEXT, print_tree
 from chainrule._src.explaining.tree import (

@@ -1,6 +1,6 @@
 """An explanation of a backward pass: its steps, its values, what it arrives at, and every way to show it."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
+from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.explaining import rules
 from chainrule._src.explaining.calls import calls_of
 from chainrule._src.explaining.check import Check, checked
@@ -40,6 +41,8 @@ class Explanation:
         gradients: for each name in ``wrt`` its gradient; None where the outputs do not depend on it.
         lessons: what is easily misread about this very call.
     """
+
+    __module__ = "chainrule.explaining"
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ in as literals, choices they decide are made, and what remains are arrays. Every
 text, LaTeX, MathML, index form, numbers) is read off the same tree.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyDType
+from __future__ import annotations
 
 import ast
 import builtins
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyDType
 from chainrule._src.explaining.notation import MUL, Alphabet, Printer
 from chainrule._src.explaining.tree import RenameNames, copy_tree, evaluate, free_names, is_scalar
 from chainrule._src.rules.kinds import unbroadcast

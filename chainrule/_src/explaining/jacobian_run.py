@@ -259,7 +259,9 @@ class Rules(Watch):
     def __init__(self) -> None:
         self.ran: list[tuple[int, int, Any]] = []
 
-    def backward(self, node: object, g: object, saved: tuple[object, ...], edges: tuple[object, ...]) -> tuple[Any, ...]:
+    def backward(
+        self, node: object, g: object, saved: tuple[object, ...], edges: tuple[object, ...]
+    ) -> tuple[Any, ...]:
         began = next_seq()
         grads = super().backward(node, g, saved, edges)
         self.ran.append((began, next_seq(), node))

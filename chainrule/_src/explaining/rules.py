@@ -4,7 +4,7 @@
 are strings, or None where the row has no such form.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
+from __future__ import annotations
 
 import functools
 import math
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.explaining.elements import ElementReader, letters_of, rounded
 from chainrule._src.explaining.formula import Formula, formula_text, helper
 from chainrule._src.explaining.notation import LATEX, MATHML, NUMBERS, TEXT, Alphabet, bar, bracket, print_tree

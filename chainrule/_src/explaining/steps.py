@@ -1,12 +1,13 @@
 """The steps of a backward pass: one for every operation, with one arrow for every operand that a gradient flows to."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
+from __future__ import annotations
 
 import functools
 import math
 import re
 from typing import Any
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.explaining import rules, structure
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.sweep import RuleRecord
@@ -32,6 +33,7 @@ class Arrow:
         built: whether the local Jacobian was ever in memory: False.
     """
 
+    __module__ = "chainrule.explaining"
     built = False
 
     def __init__(self, step: Step, position: int, operand: str, value: Value, downstream: NumpyArray) -> None:
@@ -141,6 +143,8 @@ class Step:
         params: the operation's parameters.
         notes: what else there is to say.
     """
+
+    __module__ = "chainrule.explaining"
 
     def __init__(self, index: int, record: RuleRecord, values: Values) -> None:
         node = record.node

@@ -1,6 +1,6 @@
 """One backward pass, watched: what every rule was given, and what it returned."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
+from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule._src.api.grad_mode import no_grad
 from chainrule._src.api.watch import Watch
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.tape import engine
 from chainrule._src.tape.node import Leaf, Node
 from chainrule._src.tape.saved import Packed, unpack
@@ -53,7 +54,9 @@ def _arrays(parts: tuple[NumpyArray, ...]) -> tuple[NumpyArray, ...]:
     return tuple(None if part is None else np.asarray(part) for part in parts)
 
 
-def swept(roots: Sequence[object], starts: Sequence[NumpyArray], targets: Sequence[object]) -> tuple[list[RuleRecord], list[Any]]:
+def swept(
+    roots: Sequence[object], starts: Sequence[NumpyArray], targets: Sequence[object]
+) -> tuple[list[RuleRecord], list[Any]]:
     """The records of a sweep, in its order, and the targets' cotangents (None where no path leads to one)."""
     recorder = RuleRecorder()
     with no_grad(), recorder:

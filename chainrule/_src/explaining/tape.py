@@ -4,7 +4,7 @@ A node does not keep the shape of its result. It is known from the tensor if tha
 the shapes that rules need to undo broadcasting; what is left is computed on arrays without memory.
 """
 
-from __future__ import annotations; from chainrule._src.tape.tensor import Tensor
+from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +15,7 @@ from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.values import computed, saved_operands, saved_values
 from chainrule._src.tape.engine import reachable
 from chainrule._src.tape.node import Leaf, Node, Output
+from chainrule._src.tape.tensor import Tensor
 
 About = tuple[tuple[int, ...], Any]
 _ENTRIES = 10**6

@@ -3,7 +3,7 @@
 A long pass is told briefly: of each step its rule, and of what it sends the shape and the range.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyFunction, NumpyArray
+from __future__ import annotations
 
 import importlib
 import textwrap
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import Params
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
 
 WIDTH = 80
 _LONGEST = 110  # lines of an explanation that shows all numbers

@@ -1,12 +1,13 @@
 """An explanation as nested dicts and lists of plain Python values: what pages are made of, and what JSON can hold."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyArray
+from __future__ import annotations
 
 import math
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.explaining.contributions import contributions, finite, norm
 from chainrule._src.explaining.folds import folds_of
 from chainrule._src.explaining.jacobian import Walk

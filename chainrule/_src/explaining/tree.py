@@ -1,6 +1,6 @@
 """Expression trees: Python's own, with nodes for what formulas of single elements have besides."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
+from __future__ import annotations
 
 import ast
 import functools
@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+
+from chainrule._src.arrays.types import NumpyArray
 
 Index = tuple[Any, ...]  # letters, numbers, or text such as "3-i"
 

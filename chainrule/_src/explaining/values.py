@@ -4,7 +4,7 @@ A node keeps only what its rule reads, so the value of an intermediate result ma
 variables, among what its neighbours saved, and computed again where all that it takes is known.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyArray
+from __future__ import annotations
 
 import itertools
 import re
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.explaining.calls import remembered
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import SourceLine
@@ -40,6 +41,8 @@ class Value:
         why_constant: why no gradient flows to it, for a constant.
         line: where the program made it, if that can be found.
     """
+
+    __module__ = "chainrule.explaining"
 
     def __init__(self, edge: Any, role: str, shape: tuple[int, ...], dtype: Any, data: Any = None) -> None:
         self.edge = edge

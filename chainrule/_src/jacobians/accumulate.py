@@ -6,7 +6,7 @@ whose Jacobian is kept aside, and the terms start anew from the identity. The ch
 end, as products of sparse matrices.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.compaction import (
     FEW_SLOTS,

@@ -1,13 +1,13 @@
 """``jacobian`` and ``hessian``: dense, sparse, or as the structure they have."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 from numbers import Real
 from typing import Any, Never
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.tree import tree_leaves, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.jacobians.checking import check as check_terms
 from chainrule._src.jacobians.layouts import SPARSE, blocks, check_dense, matrix
 from chainrule._src.jacobians.operator import operators
@@ -185,7 +185,9 @@ def _laid_out(
     return tree_unflatten([tree_unflatten(row, trace.inner) for row in blocks(*made)], trace.outer)
 
 
-def _noted(made: AnyArray, trace: JacobianTrace, function: AnyFunction, x: TensorLike, memory: int, name: str) -> AnyArray:
+def _noted(
+    made: AnyArray, trace: JacobianTrace, function: AnyFunction, x: TensorLike, memory: int, name: str
+) -> AnyArray:
     """Jacobians that know where they come from, for who asks how they came about."""
     found = [J for J in tree_leaves(made) if isinstance(J, Jacobian)]
     width = len(trace.variables)

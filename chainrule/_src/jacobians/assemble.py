@@ -9,7 +9,7 @@ place, one ``np.add.reduceat`` adds them up. So the numbers can be anything that
 other numbers need nothing else.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, DTypeLike
+from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ import numpy as np
 
 from chainrule._src.arrays.memory import zeros
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import NumpyArray, NumpyDType
+from chainrule._src.arrays.types import AnyArray, DTypeLike, NumpyArray, NumpyDType
 from chainrule._src.jacobians.ordering import Block, entries_in_order
 from chainrule._src.jacobians.terms import Index, Term, Variable, flat
 from chainrule._src.table.indexing import take_add
@@ -215,7 +215,9 @@ def _pool(terms: Sequence[Term], dtype: NumpyDType) -> Any:
 # -- dense matrices ---------------------------------------------------------------------------------------------------
 
 
-def dense(terms: Sequence[Term], out_shape: tuple[int, ...], variable_shape: tuple[int, ...], dtype: NumpyDType | None = None) -> AnyArray:
+def dense(
+    terms: Sequence[Term], out_shape: tuple[int, ...], variable_shape: tuple[int, ...], dtype: NumpyDType | None = None
+) -> AnyArray:
     """The Jacobian of shape ``(*out_shape, *variable_shape)``.
 
     Returns:

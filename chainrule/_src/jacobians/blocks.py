@@ -4,7 +4,7 @@ Diagonal matrices (blocks of one entry), dense ones (one block) and what happens
 solutions and transposes of them are those of their blocks.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyDType
+from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import NumpyDType
 from chainrule._src.jacobians.assemble import Sparse, placed
 from chainrule._src.jacobians.terms import Index, Term, Variable
 

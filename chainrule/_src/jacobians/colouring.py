@@ -5,13 +5,14 @@ of them, each in a row of its own. So columns are coloured, those that share a r
 each colour. Rows are coloured in the same way, for products from the left.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike
+from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule._src.arrays.types import DTypeLike
 from chainrule._src.jacobians.terms import Index, Term, Variable, flat
 
 ndarray = np.ndarray

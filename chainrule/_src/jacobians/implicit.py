@@ -55,7 +55,9 @@ def root(f: AnyFunction, x0: object, *args: object, solver: Solver | None = None
     return solution(form, args, Equation("root", form, form.flat(f), tol), _calling(f, solver))
 
 
-def fixed_point(f: AnyFunction, x0: object, *args: object, solver: Solver | None = None, tol: float | None = None) -> Any:
+def fixed_point(
+    f: AnyFunction, x0: object, *args: object, solver: Solver | None = None, tol: float | None = None
+) -> Any:
     """x with ``f(x, *args) = x``, as a function of ``args`` that can be differentiated.
 
     Args:
@@ -112,7 +114,9 @@ def minimum(f: AnyFunction, x0: object, *args: object, solver: Solver | None = N
     return solution(form, args, Equation("minimum", form, grad(objective), tol, objective), _calling(f, solver))
 
 
-def least_squares(f: AnyFunction, x0: object, *args: object, solver: Solver | None = None, tol: float | None = None) -> Any:
+def least_squares(
+    f: AnyFunction, x0: object, *args: object, solver: Solver | None = None, tol: float | None = None
+) -> Any:
     """The x that minimises the sum of squares of ``f(x, *args)``, as a function of ``args`` that can be differentiated.
 
     Args:

@@ -1,6 +1,6 @@
 """Terms as what callers asked for: arrays, SciPy's sparse arrays, or structured Jacobians; block by block or as one matrix."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 import itertools
 import math
@@ -11,7 +11,7 @@ import numpy as np
 
 from chainrule._src.arrays.memory import zeros
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import NumpyDType
+from chainrule._src.arrays.types import AnyArray, NumpyDType
 from chainrule._src.jacobians.assemble import add_into, dense, dtype_of_terms, is_plain
 from chainrule._src.jacobians.ordering import Block
 from chainrule._src.jacobians.result import Jacobian

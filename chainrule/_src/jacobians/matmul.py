@@ -3,14 +3,16 @@
 In a product of two sparse matrices an entry is wherever factors meet, also where their sum is zero.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray; from collections.abc import Sequence
+from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.any_array import in_one, is_recorded
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.jacobians.assemble import EntryPattern, Sparse, placed
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.table.indexing import take_add

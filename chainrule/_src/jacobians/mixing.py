@@ -1,6 +1,6 @@
 """Axes that an operation mixes, or sums over, become slots of terms."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 import math
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.terms import Index, Shape, Term
 from chainrule._src.rules.structure import letters_of, structure_of

@@ -20,7 +20,7 @@ Where a term's columns don't vary along the axes that are mixed, its vals are ta
 them, in one batch.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import Params
+from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.compaction import by_source, dense
 from chainrule._src.jacobians.mixing import (

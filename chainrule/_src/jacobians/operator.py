@@ -1,10 +1,10 @@
 """``JacobianOperator``: products with a Jacobian that is never computed."""
 
-from __future__ import annotations; from collections.abc import Sequence
+from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,7 @@ class JacobianOperator:
     array([2., 4., 6.])
     """
 
+    __module__ = "chainrule.jacobians"
     __array_ufunc__ = None  # so that ``array @ A`` comes here
 
     def __init__(self, function: Callable[[Any], Any], x: Any, create_graph: bool | None = None) -> None:

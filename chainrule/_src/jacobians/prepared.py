@@ -6,7 +6,7 @@ Where the function reads values (a branch, an index that depends on data), the p
 something else is recorded anew and may come to another pattern.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 import copy
 import functools
@@ -22,7 +22,7 @@ import numpy as np
 from chainrule._src.api.array import array_of, unfaced
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction, NumpyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
 from chainrule._src.compiling.compiled import Compiled
 from chainrule._src.compiling.recording import Captured
 from chainrule._src.jacobians.assemble import EntryPattern
@@ -133,7 +133,17 @@ class PreparedJacobian:
         nnz: how many entries the first one has.
     """
 
-    def __init__(self, function: AnyFunction, x: AnyArray | tuple[AnyArray, ...], layout: str, hstack: bool, on_change: str, memory: int) -> None:
+    __module__ = "chainrule.jacobians"
+
+    def __init__(
+        self,
+        function: AnyFunction,
+        x: AnyArray | tuple[AnyArray, ...],
+        layout: str,
+        hstack: bool,
+        on_change: str,
+        memory: int,
+    ) -> None:
         self._point, self._spec = tree_flatten(x)
         self._kinds = [(tuple(shape_of(p)), data_of(unfaced(p)).dtype) for p in self._point]
         self._tensors = any([isinstance(p, Tensor) for p in self._point])

@@ -5,7 +5,7 @@ value's own. ``resolve`` multiplies all such factors, in the order that is estim
 reverse mode, or oldest first, which is forward mode.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.jacobians.assemble import EntryPattern, Sparse, dtype_of_terms
 from chainrule._src.jacobians.blocks import Blocks, blocks_of_terms
 from chainrule._src.jacobians.matmul import in_order, loosely_multiplied

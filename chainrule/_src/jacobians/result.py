@@ -4,7 +4,7 @@ It holds terms, and computes with the simplest form that they have: blocks where
 at strides often tells, and otherwise rows of a sparse matrix. Both are made when they are first needed.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike, TensorLike
+from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import NumpyDType
+from chainrule._src.arrays.types import DTypeLike, NumpyDType, TensorLike
 from chainrule._src.jacobians import assemble, solve, spy
 from chainrule._src.jacobians.assemble import EntryPattern, Sparse, is_plain
 from chainrule._src.jacobians.blocks import Blocks, blocks_of_sparse, blocks_of_terms
@@ -60,6 +60,7 @@ class Jacobian:
            [ 0.,  0., -6.,  6.]])
     """
 
+    __module__ = "chainrule.jacobians"
     __slots__ = (
         "_blocks",
         "_found_blocks",
@@ -111,7 +112,12 @@ class Jacobian:
 
     @classmethod
     def stacked(
-        cls, blocks: Sequence[Block], shape: tuple[int, int], dtype: DTypeLike, symmetric: bool = False, tensors: bool = False
+        cls,
+        blocks: Sequence[Block],
+        shape: tuple[int, int],
+        dtype: DTypeLike,
+        symmetric: bool = False,
+        tensors: bool = False,
     ) -> Jacobian:
         """One matrix for several outputs and inputs.
 
@@ -497,7 +503,17 @@ class Jacobian:
 
     def __reduce__(self) -> Any:
         parts = [(written(term), term.vals, term.rows) for term in self.terms]
-        return _restored, (parts, self.out_shape, self.in_shape, self.dtype, self.symmetric, self.tensors)
+        return Jacobian._restored, (parts, self.out_shape, self.in_shape, self.dtype, self.symmetric, self.tensors)
+
+    @classmethod
+    def _restored(
+        cls, parts: Any, out_shape: Shape, in_shape: Shape, dtype: Any, symmetric: bool, tensors: bool
+    ) -> Jacobian:
+        variable = Variable(in_shape, dtype)
+        terms = [read(columns, vals, rows, variable) for columns, vals, rows in parts]
+        found = cls(terms, out_shape, in_shape, dtype, tensors=tensors, copy=False)
+        found.symmetric = symmetric
+        return found
 
 
 def _recorded(vals: object) -> bool:
@@ -506,11 +522,3 @@ def _recorded(vals: object) -> bool:
 
 def _is_one(x: object) -> bool:
     return not _recorded(x) and bool(x == 1)
-
-
-def _restored(parts: Any, out_shape: Shape, in_shape: Shape, dtype: Any, symmetric: bool, tensors: bool) -> Jacobian:
-    variable = Variable(in_shape, dtype)
-    terms = [read(columns, vals, rows, variable) for columns, vals, rows in parts]
-    found = Jacobian(terms, out_shape, in_shape, dtype, tensors=tensors, copy=False)
-    found.symmetric = symmetric
-    return found

@@ -47,6 +47,8 @@ class Plan:
         why: how it came to be the strategy: "by estimate", "as asked", "as it is small or recorded".
     """
 
+    __module__ = "chainrule.jacobians"
+
     def __init__(
         self,
         strategy: str,
@@ -149,7 +151,9 @@ def chosen(
     return planned(results, variables, dense=dense, limit=limit).strategy
 
 
-def to_repeat(steps: Sequence[JacStep], results: Sequence[object], variables: Sequence[object], limit: int) -> str | None:
+def to_repeat(
+    steps: Sequence[JacStep], results: Sequence[object], variables: Sequence[object], limit: int
+) -> str | None:
     """The products with vectors that a plan repeats in less time than forward terms; None if there are none.
 
     A plan makes no calls, and sorts no entries: what counts is operations on numbers.

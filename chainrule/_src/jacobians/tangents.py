@@ -1,6 +1,6 @@
 """Partial derivatives, tangents and cotangents of one step: what values of terms are multiplied by."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 import functools
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import NumpyDType
+from chainrule._src.arrays.types import AnyArray, NumpyDType, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.terms import Shape, Term, Unstructured, flat

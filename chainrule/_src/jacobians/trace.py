@@ -1,6 +1,6 @@
 """One call of a function on values that note where their Jacobians come from."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
+from __future__ import annotations
 
 import functools
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from chainrule._src.api.array import faced, unfaced
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyFunction, TensorLike
 from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.accumulate import Accumulation, steps_of
 from chainrule._src.jacobians.products import resolve

@@ -1,6 +1,6 @@
 """The terms of a function's Jacobian by any of the strategies, and what is done where one of them cannot go on."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 import math
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import numpy as np
 from chainrule._src.api.array import unfaced
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import tree_leaves, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.jacobians import assemble
 from chainrule._src.jacobians.checking import of_leaves
 from chainrule._src.jacobians.colouring import coloured, entries, pattern_of, term_of
@@ -83,7 +83,9 @@ def terms_of(
     return _by(VJPS if m <= n or isinstance(why, NoForwardMode) else JVPS, trace, function, x, memory)
 
 
-def terms_to_repeat(trace: JacobianTrace, function: AnyFunction, x: tuple[AnyArray, ...], *, api: str, memory: int) -> Blocks:
+def terms_to_repeat(
+    trace: JacobianTrace, function: AnyFunction, x: tuple[AnyArray, ...], *, api: str, memory: int
+) -> Blocks:
     """The terms of ``terms_of`` for a plan: in their places are the numbers of products, where repeating these costs less."""
     found = terms_of(trace, function, x, api=api, memory=memory)
     m, n = _size(trace)
@@ -117,7 +119,9 @@ def _in_places(whole: Term, pattern: assemble.EntryPattern) -> Term:
     return Term(whole.source, cols[None], np.reshape(values, (1, -1)), rows)
 
 
-def _by(way: str, trace: JacobianTrace, function: AnyFunction, x: TensorLike | tuple[AnyArray, ...], memory: int) -> Blocks:
+def _by(
+    way: str, trace: JacobianTrace, function: AnyFunction, x: TensorLike | tuple[AnyArray, ...], memory: int
+) -> Blocks:
     trace.strategy = way
     if way == FORWARD:
         return trace.terms(memory)
@@ -184,7 +188,9 @@ def _transposes(trace: JacobianTrace, function: AnyFunction, x: object, memory: 
     return transposes(function, args, trace.variables, memory // ITEMSIZE, trace.create_graph)
 
 
-def dense_jacobian(function: AnyFunction, x: TensorLike | tuple[TensorLike, ...] | dict[str, AnyArray], memory: int) -> Any:
+def dense_jacobian(
+    function: AnyFunction, x: TensorLike | tuple[TensorLike, ...] | dict[str, AnyArray], memory: int
+) -> Any:
     """The dense Jacobian of a large function by its structure; None where products with vectors cost less.
 
     It is None, too, where these do what terms do not: record, count as another transformation's operations.

@@ -166,7 +166,7 @@ _ELSEWHERE = {
         "optim.Optimizer one says update(p, grad, group, state)",
         "CyclicLR": "LambdaLR(optimizer, f) takes any function of the epoch",
         "chalf complex32": "NumPy has no such numbers: take complex64",
-        "autocast amp": "arithmetic is in the dtype of the tensors: x.half(), x.double()",
+        "GradScaler": "gradients of float32 and float64 need no scaling: leave it out",
         "MaskedTensor": "the functions of masked take mask=",
         "data DataLoader Dataset TensorDataset": "it is in utils.data",
         "DistributedSampler distributed": "everything is in one process: leave it out",

@@ -17,12 +17,14 @@ from chainrule._src.messages.reading import STORES, argument, expression, out_of
 from chainrule._src.messages.table import made
 from chainrule._src.messages.words import shape_of
 
-_NOT_OF_OBJECTS = re.compile(r"dtype\('O'\)|not supported for the input types")
+_NOT_OF_OBJECTS = re.compile(
+    r"dtype\('O'\)|not supported for the input types|[Oo]bject arrays are not|'object' not supported"
+)
 
 
 def noted(error: BaseException) -> None:
     """Say of an error of NumPy's, once, what may have made it: an array of objects, or a write that ours refused first."""
-    if not isinstance(error, (TypeError, AttributeError, ValueError)):
+    if not isinstance(error, (TypeError, AttributeError, ValueError, NotImplementedError)):
         return
     refused = error.__cause__
     if isinstance(error, ValueError) and refused is not None and _raised_by(refused, "chainrule."):

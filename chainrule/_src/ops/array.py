@@ -37,11 +37,11 @@ from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
+from chainrule._src.ops import elementwise, products
 from chainrule._src.ops import methods as _methods  # noqa: F401 -- what is made of these here has to be there
 from chainrule._src.ops import numpy_face as _face  # noqa: F401
 from chainrule._src.ops import numpy_moves as _moves  # noqa: F401
 from chainrule._src.ops import numpy_reductions as _reductions  # noqa: F401
-from chainrule._src.ops import products
 from chainrule._src.ops.indexing import MASK
 from chainrule._src.ops.numpy_layout import laid
 from chainrule._src.table import indexing as rows
@@ -139,7 +139,7 @@ def _alike(x: AnyArray, dtype: Any, saves: bool) -> Any:
 
 def fill_fast() -> None:
     """Give Arrays a short way to the elementwise rows whose value is a ufunc (and that have their functions by now)."""
-    assert getattr(UFUNCS[np.add], "function", None) is not None
+    assert getattr(elementwise.UFUNCS[np.add], "function", None) is not None
     for ufunc, row in UFUNCS.items():
         function = getattr(row, "function", None)
         if function is None or ufunc.nout != 1 or getattr(row, "ufunc", None) is not ufunc or "f" not in row.accepts:  # type: ignore[attr-defined]
@@ -464,7 +464,7 @@ def _value_for(tensor: Tensor, value: Any) -> Tensor:
     source = value._raw
     if source is raw or (type(source) is ndarray and type(raw) is ndarray and np.may_share_memory(source, raw)):
         value = apply(np.copy, value)
-    return cast(value, raw.dtype)
+    return cast(value, raw.dtype)  # type: ignore[no-any-return]
 
 
 def _stretched(value: Tensor, shape: Any, tensor: Tensor) -> Tensor:
@@ -474,7 +474,7 @@ def _stretched(value: Tensor, shape: Any, tensor: Tensor) -> Tensor:
     try:
         if extra > 0 and have[:extra] == (1,) * extra:
             value = apply(np.reshape, value, have[extra:])
-        return apply(np.broadcast_to, value, tuple(shape))
+        return apply(np.broadcast_to, value, tuple(shape))  # type: ignore[no-any-return]
     except ValueError:
         raise ValueError(
             f"could not broadcast input array from shape {tuple(have)} into shape {tuple(shape)}, a region of an array of "
@@ -580,7 +580,7 @@ class _Flat:
         self.array = array
 
     def __len__(self) -> int:
-        return self.array.size
+        return self.array.size  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(apply(np.ravel, self.array))
@@ -700,8 +700,8 @@ def astype(
     target = np.dtype(dtype)
     if target.kind not in "biufc":
         return _plain(self, f"astype({target.name!r})").astype(target)
-    if not np.can_cast(self.dtype, target, casting):
-        raise TypeError(f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule {casting!r}")
+    if not np.can_cast(self.dtype, target, casting):  # type: ignore[attr-defined]
+        raise errors.forbidden_cast(self.dtype, target, casting)  # type: ignore[attr-defined]
     if LOCAL.recorder is not None and not _is_recorded_order(order, self, target):
         found = recorded_as_numpy(ndarray.astype, "", (self, target), {"order": order})
         if found is not None:
@@ -722,12 +722,12 @@ def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> 
 
 def conj(self: Array) -> Any:
     """The complex conjugate."""
-    return np.conjugate(self) if self.dtype.kind == "c" else self
+    return np.conjugate(self) if self.dtype.kind == "c" else self  # type: ignore[call-overload]
 
 
 def fill(self: Array, value: Any) -> None:
     """Write a number everywhere."""
-    self[...] = value
+    self[...] = value  # type: ignore[index]
 
 
 def put(self: Array, indices: Any, values: Any, mode: str = "raise") -> None:
@@ -737,25 +737,25 @@ def put(self: Array, indices: Any, values: Any, mode: str = "raise") -> None:
 
 def sort(self: Array, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
     """Sort in place."""
-    self[...] = apply(np.sort, self, axis)
+    self[...] = apply(np.sort, self, axis)  # type: ignore[index]
 
 
 def partition(self: Array, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> None:
     """Put the element of each given rank in its place, in place."""
-    self[...] = apply(np.partition, self, kth, axis)
+    self[...] = apply(np.partition, self, kth, axis)  # type: ignore[index]
 
 
 def view(self: Array, dtype: Any = None, type: Any = None) -> Any:
     """The same memory. Under another dtype it would be other numbers, which have no derivative."""
-    if type is not None or (dtype is not None and (isinstance(dtype, builtin_type) or np.dtype(dtype) != self.dtype)):
-        if isinstance(dtype, builtin_type) and not issubclass(dtype, ndarray) and np.dtype(dtype) == self.dtype:
-            return self[...]
+    if type is not None or (dtype is not None and (isinstance(dtype, builtin_type) or np.dtype(dtype) != self.dtype)):  # type: ignore[attr-defined]
+        if isinstance(dtype, builtin_type) and not issubclass(dtype, ndarray) and np.dtype(dtype) == self.dtype:  # type: ignore[attr-defined]
+            return self[...]  # type: ignore[index]
         return _plain(self, "view()").view(
             *([] if dtype is None else [dtype]), **({} if type is None else {"type": type})
         )
-    if LOCAL.recorder is not None and LOCAL.recorder.is_scalar(self._tensor._raw):
+    if LOCAL.recorder is not None and LOCAL.recorder.is_scalar(self._tensor._raw):  # type: ignore[attr-defined]
         return self
-    return self[...]
+    return self[...]  # type: ignore[index]
 
 
 builtin_type = type

@@ -14,7 +14,7 @@ from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import einsum, products
 from chainrule._src.ops.numpy_layout import copied, laid, layout_of, settled_order
-from chainrule._src.ops.numpy_lists import arranged, operands, promoted
+from chainrule._src.ops.numpy_lists import arranged, operands, promoted, sum_of_products
 from chainrule._src.ops.numpy_reductions import in_dtype, wide
 from chainrule._src.table import arithmetic, comparison, special, trigonometric
 from chainrule._src.table import shape as rows
@@ -298,8 +298,7 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
         return a * b
     if len(shape_of(b)) <= 2:
         return products.numpy_matmul(a, b)
-    a, b = promoted(a, b)
-    return products.tensordot(a, b, ([-1], [-2]))
+    return sum_of_products(lambda a, b: products.tensordot(a, b, ([-1], [-2])), a, b)
 
 
 def _matmul(x: AnyArray, y: AnyArray) -> Any:
@@ -318,12 +317,12 @@ UFUNCS[np.matmul] = _matmul
 
 @implements(np.inner, by_shape=True)
 def _inner(a: Any, b: Any) -> Any:
-    a, b = promoted(a, b)
+    a, b = operands(a, b)
     if shape_of(a) and shape_of(b) and shape_of(a)[-1] != shape_of(b)[-1]:
         raise ValueError(
             f"shapes {shape_of(a)} and {shape_of(b)} not aligned: {shape_of(a)[-1]} != {shape_of(b)[-1]} (last)"
         )
-    return valued(products.inner(a, b))
+    return valued(sum_of_products(products.inner, a, b))
 
 
 @implements(np.outer, by_shape=True)
@@ -344,9 +343,9 @@ def _vdot(a: Any, b: Any) -> Any:
 
 @implements(np.tensordot, by_shape=True)
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
-    a, b = promoted(a, b)
+    a, b = operands(a, b)
     _check_summed(shape_of(a), shape_of(b), axes)
-    return products.tensordot(a, b, axes)
+    return sum_of_products(lambda a, b: products.tensordot(a, b, axes), a, b)
 
 
 def _check_summed(a: Any, b: Any, axes: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,3 +33,11 @@ def promoted(*values: Any) -> list[Any]:
     arrays = [arranged(x) for x in values]
     dtype = np.result_type(*[x.dtype for x in arrays])
     return [cast(x, dtype) for x in arrays]
+
+
+def sum_of_products(function: Callable[..., Any], *values: Any) -> Any:
+    """One of PyTorch's products, of operands in NumPy's dtype; of booleans, whether any product is true."""
+    arrays = promoted(*values)
+    if arrays[0].dtype != np.bool_:
+        return function(*arrays)
+    return function(*[cast(x, np.dtype(np.float64)) for x in arrays]) != 0

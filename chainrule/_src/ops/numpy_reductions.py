@@ -370,7 +370,10 @@ def laid_alike(function: Any, a: Any, along: int) -> Any:
 def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
     if not math.prod(shape_of(a)):
         return _mean(a, axis, keepdims=keepdims)
-    result = _quantile(a, 0.5, axis, keepdims=keepdims)
+    a = wide(a)
+    ordered, _ = in_order(a, checked_axes(axis, len(shape_of(a))))
+    n = shape_of(ordered)[0]
+    result = _of_sorted(np.mean(ordered[(n - 1) // 2 : n // 2 + 1], axis=0), ordered, a, axis, keepdims)
     if not isinstance(axis, (int, np.integer)):
         return result
     order = [k for k in rows.slowest_first(a) if k != axis % len(shape_of(a))]  # as means of what is in the middle lie
@@ -379,9 +382,14 @@ def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = F
 
 @implements(np.percentile)
 def _percentile(a: Any, q: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
-    kind = dtype_of(a) if dtype_of(a).kind == "f" else np.dtype(float)
-    q = np.asarray(q, kind) if isinstance(q, (int, float)) else np.asarray(q)
-    return _quantile(a, np.true_divide(q, kind.type(100)), axis, **options)
+    return _quantile(a, q / 100 if is_weak(q) else np.true_divide(q, 100), axis, **options)
+
+
+def is_weak(q: Any) -> bool:
+    """Whether the fraction of a quantile leaves the dtype of the array alone, as numbers of Python's do."""
+    if type(q) is np.float64:
+        return bool(np.quantile(np.zeros(1, np.float32), q * 0).dtype == np.float32)  # up to NumPy 2.2
+    return type(q) in (int, float)
 
 
 @implements(np.quantile)
@@ -399,27 +407,47 @@ def _quantile(
     if method != "linear":
         raise errors.numpy_keyword("quantile", f"method={method!r}")
     if not np.all((np.asarray(q) >= 0) & (np.asarray(q) <= 1)):
-        raise ValueError("Quantiles must be in the range [0, 1]")
+        raise errors.quantile_range()
     if a.dtype.kind == "c":
-        raise TypeError("a must be an array of real numbers")
-    q = np.asarray(q, a.dtype) if isinstance(q, (int, float)) and a.dtype.kind == "f" else np.asarray(q)
+        raise errors.complex_quantiles()
+    weak, q = is_weak(q), np.asarray(q)
     exact = q.dtype.kind in "iu"  # the ends alone: nothing to interpolate
-    a = a if exact else wide(a)
-    ndim = len(shape_of(a))
-    axes = checked_axes(axis, ndim)
-    ordered, rest = in_order(a, axes)
-    position = np.asarray((shape_of(ordered)[0] - 1) * q)
-    low = np.floor(position)
-    below, above = ordered[low.astype(int)], ordered[np.ceil(position).astype(int)]
-    weight = np.reshape(np.asarray(position - low), (*position.shape, *(1,) * len(rest)))
-    result = below if exact else below + weight * (above - below)
-    if holds_of(ordered[-1], _has_nan):  # NaN is sorted to the end, and is in every quantile
-        result = np.where(np.isnan(ordered[-1]), np.nan, result)
+    if a.dtype.kind in "iub" and not exact:
+        a = in_dtype(a, np.promote_types(a.dtype, q.dtype))
+    ordered, rest = in_order(a, checked_axes(axis, len(shape_of(a))))
+    last = shape_of(ordered)[0] - 1
+    position = np.asarray(last * q)
+    if exact:
+        result = ordered[position]
+    else:
+        low, high, near, share = neighbours(position, last)
+        share = float(share) if weak else np.reshape(share, (*position.shape, *(1,) * len(rest)))
+        below, above, start = [ordered[place.astype(np.intp)] for place in (low, high, near)]
+        result = start + share * (above - below)
+    return _of_sorted(result, ordered, a, axis, keepdims)
+
+
+def neighbours(position: Any, last: Any) -> tuple[Any, Any, Any, Any]:
+    """The places below and above, and the nearer one, from which NumPy goes a share of the difference of the two."""
+    low = np.minimum(np.floor(position), last)
+    high = np.minimum(low + 1, last)
+    share = position - low
+    above = share >= 0.5
+    return low, high, np.where(above, high, low), np.where(above, share - 1, share)
+
+
+def _of_sorted(result: Any, ordered: Any, a: Any, axis: Any, keepdims: Any) -> Any:
+    """A quantile where no element is NaN: that is sorted to the end, and is in every quantile; with the axes kept, if asked."""
+    if holds_of(ordered[-1], _has_nan):
+        result = np.where(np.isnan(ordered[-1]), ordered[-1], result)
     result = laid(result, "C")
-    if keeps(keepdims):
-        shape = tuple(1 if k in axes else n for k, n in zip(range(-ndim, 0), shape_of(a), strict=True))
-        return np.reshape(result, (*position.shape, *shape))
-    return result
+    if not keeps(keepdims):
+        return result
+    shape, axes = shape_of(a), checked_axes(axis, len(shape_of(a)))
+    front = shape_of(result)[: len(shape_of(result)) - len(shape) + len(axes)]
+    return np.reshape(
+        result, (*front, *[1 if k in axes else n for k, n in zip(range(-len(shape), 0), shape, strict=True)])
+    )
 
 
 def _has_nan(x: Any) -> Any:

@@ -13,7 +13,7 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops.numpy_calculus import arraylike, boxed, inexact, known, read, safely, take
-from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes, in_order, keeps
+from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes, in_order, is_weak, keeps, neighbours
 from chainrule._src.table import indexing
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.protocol import ArrayLike, implements
@@ -146,41 +146,46 @@ def _nanquantile(
     if _is_ours(q):
         raise errors.numpy_keyword("nanquantile", "q as a tensor")
     if a.dtype.kind == "c":
-        raise TypeError("a must be an array of real numbers")
+        raise errors.complex_quantiles()
+    if a.dtype.kind in "iub":  # no NaN is among them
+        return np.quantile(a, q, axis, keepdims=keepdims)
+    if not np.all((np.asarray(q) >= 0) & (np.asarray(q) <= 1)):
+        raise errors.quantile_range()
     return _at_ranks(a, q, axis, keepdims)
 
 
 def _at_ranks(a: Any, q: Any, axis: Any, keepdims: Any) -> Any:
-    """Between the two elements, of those that are numbers, that a fraction q of them is below."""
+    """Of the elements that are numbers, those that a fraction q is below, and a share of the way to the next; None: the median."""
     a = inexact(a)
-    kind = a.dtype if isinstance(q, (int, float)) else np.promote_types(a.dtype, np.float64)
-    q = np.asarray(q, float)
-    if not ((q >= 0) & (q <= 1)).all():
-        raise ValueError("Quantiles must be in the range [0, 1]")
     shape = shape_of(a)
     axes = checked_axes(axis, len(shape))
     ordered, rest = in_order(a, axes)
-    if 0 in shape_of(ordered):
-        rest = tuple([1 if k in axes else shape[k] for k in range(-len(shape), 0)]) if keeps(keepdims) else rest
-        return boxed(np.full((*q.shape, *rest), np.nan, kind))
-    count = np.count_nonzero(~np.isnan(ordered), axis=0)
-    position = np.reshape(q, (-1, *(1,) * len(rest))) * (count - 1)
-    low = np.maximum(np.floor(position), 0)
-    weight = cast(position - low, kind)
-    index = cast(low, np.dtype(np.int64))
-    above = cast(np.maximum(np.ceil(position), 0), np.dtype(np.int64))
-    ordered = cast(ordered, kind)
-    start = np.take_along_axis(ordered, index, axis=0)
-    value = start + weight * (np.take_along_axis(ordered, above, axis=0) - start)
     if keeps(keepdims):
-        rest = tuple(1 if k in axes else n for k, n in zip(range(-len(shape), 0), shape, strict=True))
-    return valued(np.reshape(value, (*q.shape, *rest)))
+        rest = tuple([1 if k in axes else n for k, n in zip(range(-len(shape), 0), shape, strict=True)])
+    final = (*np.shape(q), *rest) if q is not None else rest
+    if 0 in shape_of(ordered):
+        return boxed(np.full(final, np.nan, a.dtype))
+    last = np.maximum(np.count_nonzero(~np.isnan(ordered), axis=0) - 1, 0)
+
+    def at(places: Any) -> Any:
+        return np.take_along_axis(ordered, cast(places, np.dtype(np.int64)), axis=0)
+
+    if q is None:
+        middle = last[None] / 2
+        return valued(np.reshape(np.mean(np.stack([at(np.floor(middle)), at(np.ceil(middle))]), axis=0), final))
+    weak, q = is_weak(q), np.asarray(q)
+    q = np.reshape(q, (-1, *(1,) * len(shape_of(last))))
+    position = q * cast(last, q.dtype)
+    if q.dtype.kind in "iu":
+        return valued(np.reshape(at(position), final))
+    low, high, near, share = neighbours(position, cast(last, q.dtype))
+    return valued(np.reshape(at(near) + (cast(share, a.dtype) if weak else share) * (at(high) - at(low)), final))
 
 
 @implements(np.nanpercentile)
 def _nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, *options: Any, **named: Any) -> Any:
     if not _is_ours(q):
-        q = q / 100 if isinstance(q, (int, float)) else np.asarray(q, float) / 100
+        q = q / 100 if is_weak(q) else np.true_divide(q, 100)
     return _nanquantile(a, q, axis, out, *options, **named)
 
 
@@ -188,7 +193,7 @@ def _nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, *options: 
 def _nanmedian(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = NOTHING
 ) -> Any:
-    return _at_ranks(a, 0.5, axis, keepdims)
+    return _at_ranks(a, None, axis, keepdims)
 
 
 # -- counts ----------------------------------------------------------------------------------------------------------

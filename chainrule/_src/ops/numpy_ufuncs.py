@@ -61,7 +61,7 @@ def _reduce(ufunc: np.ufunc) -> Call:
         rest = tuple(shape_of(parts)[1:])
         count = shape_of(parts)[0]
         if begin is None:
-            total, first = parts[0, ...], 1
+            total, first = np.copy(parts[0, ...]) if count == 1 else parts[0, ...], 1  # the result is memory of its own
         else:
             total, first = np.copy(np.broadcast_to(cast(arraylike(begin), like.dtype), rest)), 0
         for k in range(first, count):

@@ -27,8 +27,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     found = np.nonzero(values if input.ndim else values.reshape(1))
     if as_tuple:
         return tuple(beside(input, i.astype(np.int64)) for i in found)
-    places = np.stack(found, 1).astype(np.int64) if input.ndim else np.empty((len(found[0]), 0), np.int64)
-    return beside(input, places)
+    return beside(input, np.array(found if input.ndim else [], np.int64).reshape(input.ndim, len(found[0])).T)
 
 
 argwhere = nonzero
@@ -72,7 +71,7 @@ def _check_entries(name: str, x: Tensor, dim: int | None) -> None:
         return
     d = errors.check_dim(name, dim, x.ndim)
     if not x.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        raise errors.no_dimensions(dim)
     if 0 in (*x.shape[:d], *x.shape[d + 1 :]):
         raise RuntimeError(
             f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied: got shape "

@@ -11,14 +11,11 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import opaque
 from chainrule._src.rules.rules import conjugate
+from chainrule._src.table.linalg import H, hermitian, solve
 
 
 def scipy_linalg() -> Any:
     return importlib.import_module("scipy.linalg")
-
-
-def _adjoint(x: Any) -> Any:
-    return conjugate(np.swapaxes(x, -1, -2))
 
 
 def _frechet(x: Any, t: Any, name: str, options: Any) -> Any:
@@ -35,7 +32,7 @@ def _frechet(x: Any, t: Any, name: str, options: Any) -> Any:
 
 
 @opaque(
-    vjp={"x": lambda g, x, name, options: _frechet(_adjoint(x), g, name, options)},
+    vjp={"x": lambda g, x, name, options: _frechet(H(x), g, name, options)},
     jvp={"x": lambda t, x, name, options: _frechet(x, t, name, options)},
     batch=each_example,
     promotion="float",
@@ -49,10 +46,10 @@ def matrix_function(x, *, name, options):
 
 
 @opaque(
-    shared={"gy": lambda g, x, y: sylvester(_adjoint(x), _adjoint(y), g)},
+    shared={"gy": lambda g, x, y: sylvester(H(x), H(y), g)},
     vjp={
-        "x": lambda gy, out: -gy @ _adjoint(out),
-        "y": lambda gy, out: -_adjoint(out) @ gy,
+        "x": lambda gy, out: -gy @ H(out),
+        "y": lambda gy, out: -H(out) @ gy,
         "z": lambda gy: gy,
     },
     jvp={
@@ -67,3 +64,61 @@ def matrix_function(x, *, name, options):
 def sylvester(x, y, z):
     """The matrix X with ``x X + X y = z``."""
     return scipy_linalg().solve_sylvester(np.asarray(x), np.asarray(y), np.asarray(z))
+
+
+# -- Riccati's equations -----------------------------------------------------------------------------------------------
+#
+# With the gain K and the closed loop A - B K, a tangent of X solves Lyapunov's equation (of a discrete system: Stein's) whose
+# right-hand side is dAᴴ M + Mᴴ dA - Mᴴ dB K - Kᴴ dBᴴ M + dQ + Kᴴ dR K, where M is X (of a discrete system: X (A - B K)).
+# T.-C. Kao and G. Hennequin, Automatic differentiation of Sylvester, Lyapunov, and algebraic Riccati equations (2020).
+
+
+def _closed(a: Any, b: Any, r: Any, x: Any, discrete: bool) -> tuple[Any, Any, Any]:
+    """The gain K, the closed loop and M."""
+    k = solve(r + H(b) @ x @ b, H(b) @ x @ a) if discrete else solve(r, H(b) @ x)
+    closed = a - b @ k
+    return k, closed, x @ closed if discrete else x
+
+
+def _settled(closed: Any, w: Any, discrete: bool) -> Any:
+    """X with ``closed X + X closedᴴ + w = 0``; of a discrete system, ``closed X closedᴴ - X + w = 0``, in n² unknowns."""
+    if not discrete:
+        return sylvester(closed, H(closed), -w)
+    n = shape_of(w)[-1]
+    both = np.reshape(closed[:, None, :, None] * conjugate(closed)[None, :, None, :], (n * n, n * n))
+    return np.reshape(solve(np.eye(n * n) - both, np.reshape(w, (n * n, 1))), (n, n))
+
+
+def _riccati_shared(g: Any, a: Any, b: Any, r: Any, out: Any, discrete: bool) -> tuple[Any, Any, Any]:
+    k, closed, m = _closed(a, b, r, out, discrete)
+    return _settled(closed, hermitian(g), discrete), k, m
+
+
+def _riccati_tangent(right: Any, a: Any, b: Any, r: Any, out: Any, discrete: bool) -> Any:
+    k, closed, m = _closed(a, b, r, out, discrete)
+    half = right(k, m)
+    return _settled(H(closed), half + H(half), discrete)
+
+
+@opaque(
+    shared={"s": lambda g, a, b, r, out, discrete: _riccati_shared(g, a, b, r, out, discrete)},
+    vjp={
+        "a": lambda s: 2 * s[2] @ s[0],
+        "b": lambda s: -2 * s[2] @ s[0] @ H(s[1]),
+        "q": lambda s: s[0],
+        "r": lambda s: s[1] @ s[0] @ H(s[1]),
+    },
+    jvp={
+        "a": lambda t, a, b, r, out, discrete: _riccati_tangent(lambda k, m: H(t) @ m, a, b, r, out, discrete),
+        "b": lambda t, a, b, r, out, discrete: -_riccati_tangent(lambda k, m: H(k) @ H(t) @ m, a, b, r, out, discrete),
+        "q": lambda t, a, b, r, out, discrete: _riccati_tangent(lambda k, m: t / 2, a, b, r, out, discrete),
+        "r": lambda t, a, b, r, out, discrete: _riccati_tangent(lambda k, m: H(k) @ t @ k / 2, a, b, r, out, discrete),
+    },
+    batch=each_example,
+    promotion="float",
+    listed=False,
+)
+def riccati(a, b, q, r, *, discrete):
+    """The stabilizing solution X of Riccati's equation; q and r are Hermitian, and derivatives are by their Hermitian parts."""
+    solver = getattr(scipy_linalg(), "solve_discrete_are" if discrete else "solve_continuous_are")
+    return solver(*map(np.asarray, (a, b, q, r)))

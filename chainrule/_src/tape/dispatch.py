@@ -158,6 +158,8 @@ def record(prim: Primitive, operands: Any, params: Params, top: int) -> Any:
         tensor._edge = node
         if prim.view:
             viewed(tensor, operands[0], prim, params)
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.note_holder(tensor, out)
         results: Any = tensor
     else:
         seq = next_seq()

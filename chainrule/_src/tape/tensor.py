@@ -50,6 +50,7 @@ else:
 class Tensor(Methods):
     """An array that autograd can follow. Made by ``tensor``, ``from_numpy`` and the other creation functions."""
 
+    __module__ = "chainrule"
     __slots__ = (
         "__dict__",
         "__weakref__",
@@ -92,18 +93,27 @@ class Tensor(Methods):
         __eq__ = __ne__ = _binary  # type: ignore[assignment]
         __neg__ = __pos__ = __abs__ = __invert__ = _unary
 
-    def __init__(self, data: Any = (), *sizes: int) -> None:
+    def __new__(cls, data: Any = (), *sizes: int) -> Tensor:
+        """What the class makes when it is called. A subclass with a ``__new__`` of its own says itself."""
+        if isinstance(data, Tensor):
+            if sizes:
+                raise TypeError(
+                    f"{cls.__name__}(): sizes are numbers alone, or there is a tensor alone: got {(data, *sizes)!r}"
+                )
+            out: Tensor = TABLE["alias"](data)
+            out.__class__ = cls
+            return out
         if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
             array = np.empty((data, *sizes), default_dtype())
-        elif isinstance(data, Tensor):
-            array = data._raw
         elif isinstance(data, ndarray):
             array = plain(data).astype(default_dtype())
         else:
             array = np.array(data, dtype=default_dtype())
+        self = _new(cls)
         self._raw = array
         self._edge = None
         self._cut = None
+        return self
 
     if not TYPE_CHECKING:  # who checks types wants to hear of misspelt names
 
@@ -371,7 +381,7 @@ class Tensor(Methods):
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+            raise errors.variable_data(value)
         if SPECIAL and LOCAL.recorder is not None:
             LOCAL.recorder.rebind(self, value)
         if type(self._edge) is Leaf and value._raw.dtype.kind not in "fc":
@@ -644,6 +654,7 @@ class InferenceTensor(Tensor):
 
 
 InferenceTensor.__name__ = InferenceTensor.__qualname__ = "Tensor"
+InferenceTensor.__module__ = Tensor.__module__
 _new = object.__new__
 
 
@@ -698,6 +709,8 @@ def wrap(data: Any, edge: Any = None) -> Tensor:
         tensor._raw = data
         if data.notes_holders:
             data.held_by(tensor)
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.note_holder(tensor, data)
     elif isinstance(data, np.generic):
         return wrap(np.asarray(data), edge)
     else:
@@ -712,6 +725,7 @@ def hold(tensor: Tensor, data: Any) -> None:
     assert not isinstance(data, Tensor), "a tensor holds data, not another tensor"
     if SPECIAL and LOCAL.recorder is not None:
         data = LOCAL.recorder.held(tensor, data)
+        LOCAL.recorder.note_holder(tensor, data)
     tensor._raw = data
     if isinstance(data, ArrayLike) and data.notes_holders:
         data.held_by(tensor)
@@ -736,3 +750,7 @@ def attach(**methods: Any) -> None:
     """Give Tensor the methods that floors above define."""
     for name, function in methods.items():
         setattr(Tensor, name, function)
+
+
+attach(_made=staticmethod(_made))
+_made.__module__, _made.__qualname__ = "chainrule", "Tensor._made"  # as it is pickled

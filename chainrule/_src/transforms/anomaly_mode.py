@@ -1,14 +1,15 @@
 """The search for the first NaN: in the forward pass, in the backward pass and in forward mode."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike; from collections.abc import Sequence
+from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.watch import Watch
-from chainrule._src.arrays.types import Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import LOCAL
@@ -164,7 +165,9 @@ def _elements(names: Any, values: Any, shape: tuple[int, ...], index: Any) -> di
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _operands_at(prim: Any, datas: Sequence[TensorLike] | tuple[AnyArray, ...], out: TensorLike, index: object) -> dict[str, Any]:
+def _operands_at(
+    prim: Any, datas: Sequence[TensorLike] | tuple[AnyArray, ...], out: TensorLike, index: object
+) -> dict[str, Any]:
     """The elements of an elementwise operation's operands that an element of its result is made of."""
     return _elements(prim.operands, datas, np.shape(out), index) if prim.kind == "elementwise" else {}
 
@@ -225,6 +228,8 @@ class set_detect_anomaly:
         forward: raise also where a NaN is born in the forward pass, at once.
     """
 
+    __module__ = "chainrule.autograd.anomaly_mode"
+
     def __init__(self, mode: bool, check_nan: bool = True, *, forward: bool = False) -> None:
         if not isinstance(mode, bool):
             raise TypeError(f"set_detect_anomaly(): argument 'mode' must be bool, not {type(mode).__name__}")
@@ -264,6 +269,8 @@ class detect_anomaly(set_detect_anomaly):
         ...
     RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output...
     """
+
+    __module__ = "chainrule.autograd.anomaly_mode"
 
     def __init__(self, check_nan: bool = True, *, forward: bool = False) -> None:
         self.previous = _state()

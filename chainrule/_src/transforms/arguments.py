@@ -1,7 +1,8 @@
 """What transformations ask of their arguments, and the forms they give their results."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyDType, TensorLike; from collections.abc import Sequence
+from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from chainrule._src.api.array import Array, array_of, as_arrays, is_objects, pla
 from chainrule._src.arrays.dtypes import native
 from chainrule._src.arrays.libraries import is_container, is_foreign
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, leaves_like, tree_flatten, tree_leaves, tree_unflatten
+from chainrule._src.arrays.types import NumpyDType
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.modes import recording

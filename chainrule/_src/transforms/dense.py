@@ -5,7 +5,7 @@ function runs once for a whole batch of them on ``Dual`` arguments, whose primal
 are a ``Batched`` identity. Where the caller does not say how many go in one pass, ``Limits`` measures what a pass makes.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyDType, TensorLike
+from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ import numpy as np
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import NumpyArray, Params
+from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.messages import errors
 from chainrule._src.rules.batching import reshape
@@ -276,12 +276,16 @@ class _Meter(Watch):
     def __init__(self) -> None:
         self.bytes = 0
 
-    def backward(self, node: Node, g: AnyArray, saved: tuple[TensorLike | None, ...], edges: tuple[object, ...]) -> tuple[Any, ...]:
+    def backward(
+        self, node: Node, g: AnyArray, saved: tuple[TensorLike | None, ...], edges: tuple[object, ...]
+    ) -> tuple[Any, ...]:
         grads = super().backward(node, g, saved, edges)
         self.bytes += sum([_bytes(part) for part in grads if part is not None])
         return grads
 
-    def tangent(self, prim: object, primals: list[TensorLike], tangents: list[AnyArray | None], out: TensorLike, params: Params) -> Any:
+    def tangent(
+        self, prim: object, primals: list[TensorLike], tangents: list[AnyArray | None], out: TensorLike, params: Params
+    ) -> Any:
         t = super().tangent(prim, primals, tangents, out, params)
         self.bytes += sum([_bytes(part) for part in (t if isinstance(t, tuple) else (t,)) if part is not None])
         return t

@@ -10,12 +10,15 @@ Two ways of computing the same thing exactly (batch and loop, J and Jᵀ, a form
 a few hundred operations of ε = 2·10⁻¹⁶ each, so 10⁻¹¹.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, NumpyDType, TensorLike; from chainrule._src.tape.tensor import Tensor
+from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
+
+from chainrule._src.arrays.types import AnyArray, NumpyDType, TensorLike
+from chainrule._src.tape.tensor import Tensor
 
 STEP = 1e-3
 DIFFERENCE_TOLERANCE = 1e-7

@@ -7,13 +7,14 @@ with ġ. Only one thing must not be counted: an input x that was itself computed
 the paths to x through that tangent are not part of how the gradient at x changes.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.tape.dispatch import rank
 from chainrule._src.tape.node import Leaf

@@ -5,7 +5,7 @@
 vmap and jvp is in ``function_transforms``.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 import inspect
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chainrule._src.api.array import Array, as_arrays, as_tensors
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.tape.eager import new_node
 from chainrule._src.tape.inplace import check_history, rebase_history
@@ -60,6 +60,7 @@ class Function(FunctionMethods):
     tensor([1., 1.])
     """
 
+    __module__ = "chainrule.autograd.function"
     generate_vmap_rule = False
     _rows: ClassVar[dict[int, FunctionRow]] = {}
     _backward_cls: ClassVar[type[FunctionCtx]] = FunctionCtx
@@ -251,9 +252,13 @@ def _unrecorded(ctx: Any, args: tuple[object, ...], output: AnyArray, needed: bo
 class InplaceFunction(Function):
     """An old name: a :class:`Function` that has ``inplace`` for its constructor. Functions are not constructed any more."""
 
+    __module__ = "chainrule.autograd.function"
+
 
 class NestedIOFunction(Function):
     """An old name for functions of nested arguments, which cannot be used: take tensors as arguments of their own."""
+
+    __module__ = "chainrule.autograd.function"
 
     @classmethod
     def apply(cls, *args: TensorLike, **kwargs: Any) -> Any:

@@ -10,7 +10,7 @@ backward and jvp, too, see tensors as batched as forward saw them. Each rank mak
 with ``setup_context``, or from forward's ctx by exchanging the tensors in it.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,6 +21,7 @@ import numpy as np
 from chainrule._src.api.grad_mode import enable_grad, no_grad
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import is_container, tree_flatten, tree_unflatten
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.interpreters.jac import Jac
@@ -287,12 +288,16 @@ class FunctionCall:
                 tensor._edge = None
         return results
 
-    def pullback(self, node: object, g: AnyArray | tuple[AnyArray | None, ...], edges: tuple[object, ...]) -> tuple[TensorLike | None, ...] | None:
+    def pullback(
+        self, node: object, g: AnyArray | tuple[AnyArray | None, ...], edges: tuple[object, ...]
+    ) -> tuple[TensorLike | None, ...] | None:
         """The class's backward, with the inputs and outputs of the node's rank."""
         with ExitStack() as stack:
             return self._at_new_levels(stack)._pullback(node, g, edges)
 
-    def _pullback(self, node: Any, g: AnyArray | tuple[AnyArray | None, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _pullback(
+        self, node: Any, g: AnyArray | tuple[AnyArray | None, ...], edges: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
         operands, values = node.params["below"], node.params["values"]
         parts = list(_several(g))
         recorded = any(isinstance(part, Tensor) for part in parts)

@@ -1,6 +1,6 @@
 """Derivatives of functions of tensors, with the names of ``torch.autograd.functional``."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.grad_mode import inference_mode
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.creation import ones_like, zeros_like
 from chainrule._src.tape import engine
@@ -51,7 +51,14 @@ class _Call:
     outputs: Tensors
     tuple_out: bool
 
-    def __init__(self, name: str, func: AnyFunction, inputs: TensorLike | tuple[TensorLike, ...], create_graph: bool, strict: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        func: AnyFunction,
+        inputs: TensorLike | tuple[TensorLike, ...],
+        create_graph: bool,
+        strict: bool,
+    ) -> None:
         errors.check_function(f"functional.{name}", func)
         self.name, self.func = name, func
         self.create_graph, self.strict = create_graph, strict
@@ -166,7 +173,11 @@ def _check_gradient(grads: Sequence[Tensor | None]) -> None:
 
 
 def vjp(
-    func: AnyFunction, inputs: Tensor | tuple[TensorLike, ...], v: Tensor | tuple[Tensor, ...] | None = None, create_graph: bool = False, strict: bool = False
+    func: AnyFunction,
+    inputs: Tensor | tuple[TensorLike, ...],
+    v: Tensor | tuple[Tensor, ...] | None = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> tuple[Any, Any]:
     """``func(*inputs)``, and the product of a vector with its Jacobian: Σ v · ∂output/∂input for each input.
 
@@ -321,7 +332,11 @@ def hessian(
 
 
 def vhp(
-    func: AnyFunction, inputs: Tensor | tuple[Tensor, ...], v: Tensor | tuple[Tensor, ...] | None = None, create_graph: bool = False, strict: bool = False
+    func: AnyFunction,
+    inputs: Tensor | tuple[Tensor, ...],
+    v: Tensor | tuple[Tensor, ...] | None = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> tuple[Any, Any]:
     """``func(*inputs)``, which has one element, and the product of a vector with its Hessian, by two backward passes.
 
@@ -350,7 +365,11 @@ def vhp(
 
 
 def hvp(
-    func: AnyFunction, inputs: Tensor | tuple[Tensor, ...], v: Any = None, create_graph: bool = False, strict: bool = False
+    func: AnyFunction,
+    inputs: Tensor | tuple[Tensor, ...],
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> tuple[Any, Any]:
     """``func(*inputs)``, which has one element, and the product of its Hessian with a vector.
 

@@ -27,7 +27,9 @@ def grad_and_value(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_au
     return _with_value("grad_and_value", func, argnums, has_aux)
 
 
-def _with_value(api: str, func: AnyFunction, argnums: int | tuple[int, ...], has_aux: bool, value_first: bool = False) -> AnyFunction:
+def _with_value(
+    api: str, func: AnyFunction, argnums: int | tuple[int, ...], has_aux: bool, value_first: bool = False
+) -> AnyFunction:
     errors.check_function(api, func)
 
     @functools.wraps(func)

@@ -5,14 +5,15 @@ along 1 and along i; of a complex output the real and the imaginary part are loo
 i), because a gradient is one of a real number.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from chainrule._src.messages.kinds import GradcheckError
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 from chainrule._src.transforms.backward import grad
 from chainrule._src.transforms.dense import rows
@@ -32,12 +33,6 @@ class Mismatch(NamedTuple):
     input_shape: tuple[int, ...]
     numerical: Any
     analytical: Any
-
-
-class GradcheckError(RuntimeError):
-    """Raised by ``gradcheck`` and ``gradgradcheck``. ``mismatch`` has the numbers, where the reason is in them."""
-
-    mismatch: Mismatch | None = None
 
 
 def outputs_of(result: Tensor | tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
@@ -209,7 +204,15 @@ class Checks(NamedTuple):
                     self._compare(numerical[i][unit][k], js[k], k, y, i, unit, complex_input, True)
 
     def _compare(
-        self, expected: AnyArray, got: AnyArray, k: int, y: Tensor, i: int, part: complex, is_complex: bool, forward: bool
+        self,
+        expected: AnyArray,
+        got: AnyArray,
+        k: int,
+        y: Tensor,
+        i: int,
+        part: complex,
+        is_complex: bool,
+        forward: bool,
     ) -> None:
         if not np.allclose(got, expected, self.rtol, self.atol):
             error = GradcheckError(_mismatch(expected, got, k, i, part, is_complex, forward))

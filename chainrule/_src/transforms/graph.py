@@ -1,6 +1,6 @@
 """The graph itself: its nodes and edges, and what happens to the values it saves for the backward pass."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 import os
 import tempfile
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction, NumpyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.tape import engine, saved
 from chainrule._src.tape.locks import new_lock
@@ -34,6 +34,8 @@ class Node(ABC):
     >>> isinstance(y.grad_fn, cr.autograd.graph.Node), y.grad_fn.name()
     (True, 'ExpBackward0')
     """
+
+    __module__ = "chainrule.autograd.graph"
 
     @abstractmethod
     def name(self) -> str:
@@ -157,7 +159,7 @@ def register_multi_grad_hook(
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     if not callable(fn):
-        raise TypeError(f"a hook must be callable, not {type(fn).__name__}")
+        raise errors.hook_not_callable(fn)
     tensors = tuple(tensors)
     for tensor in tensors:
         get_gradient_edge(tensor)
@@ -200,6 +202,8 @@ class saved_tensors_hooks:
     >>> y.backward()
     """
 
+    __module__ = "chainrule.autograd.graph"
+
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
@@ -219,6 +223,8 @@ class save_on_cpu(saved_tensors_hooks):
     Args:
         pin_memory, device_type: accepted, and without effect.
     """
+
+    __module__ = "chainrule.autograd.graph"
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         super().__init__(_same, _same)
@@ -292,6 +298,8 @@ class save_to_disk(saved_tensors_hooks):
     ...     y = x.exp().sum()
     >>> y.backward()
     """
+
+    __module__ = "chainrule.autograd.graph"
 
     def __init__(self, directory: str | os.PathLike[str] | None = None, min_bytes: int = 1 << 16) -> None:
         self.directory = None if directory is None else os.fspath(directory)
@@ -375,6 +383,8 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
     >>> x.grad
     tensor([0., 8.])
     """
+
+    __module__ = "chainrule.autograd.graph"
 
     def __init__(self) -> None:
         super().__init__(_share, _unshare)

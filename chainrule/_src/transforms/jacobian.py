@@ -1,6 +1,6 @@
 """``jacobian``: all of ∂y/∂x, of functions and of computed tensors, by rows or by columns."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 import functools
 import itertools
@@ -12,7 +12,7 @@ import numpy as np
 from chainrule._src.api.array import as_tensors, faced, unfaced
 from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.tape import engine
 from chainrule._src.tape.levels import within
@@ -72,7 +72,13 @@ def _of_tensors(y: object, x: object, create_graph: bool, limits: Limits) -> Any
 
 
 @within
-def _of_function(function: AnyFunction, x: TensorLike | tuple[TensorLike, ...] | dict[str, AnyArray], mode: str, create_graph: bool | None, limits: Limits) -> Any:
+def _of_function(
+    function: AnyFunction,
+    x: TensorLike | tuple[TensorLike, ...] | dict[str, AnyArray],
+    mode: str,
+    create_graph: bool | None,
+    limits: Limits,
+) -> Any:
     points, inner = tree_flatten(x)
     if not points:
         raise errors.jacobian_of_nothing("x")

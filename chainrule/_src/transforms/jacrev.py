@@ -1,6 +1,6 @@
 """Whole derivatives: Jacobians, Hessians and products with Hessians."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 import contextlib
 import functools
@@ -11,7 +11,7 @@ from chainrule._src.api.array import faced
 from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import ones_of
 from chainrule._src.tape.tensor import Tensor

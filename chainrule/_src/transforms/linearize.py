@@ -4,7 +4,7 @@ Both follow from the pullback. It is linear in its cotangent, so pulling back th
 derivative itself: the transpose of the transpose.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 import sys
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.tape import engine
 from chainrule._src.tape.node import Node
 from chainrule._src.tape.tensor import Tensor, wrap

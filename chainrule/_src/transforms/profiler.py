@@ -1,6 +1,6 @@
 """Where the time goes: a profile of operations and rules, with the names of ``torch.autograd.profiler``."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike; from collections.abc import Sequence
+from __future__ import annotations
 
 import contextlib
 import functools
@@ -8,7 +8,7 @@ import importlib.util
 import json
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.watch import Watch
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import LOCAL
 
@@ -101,6 +101,9 @@ class FunctionEventAvg:
         )
 
 
+FunctionEventAvg.__module__ = "chainrule.autograd.profiler"  # which a dataclass looks up while it is made
+
+
 @dataclass(eq=False, repr=False)
 class FunctionEvent(FunctionEventAvg):
     """One operation, one rule, or one labelled region.
@@ -123,6 +126,9 @@ class FunctionEvent(FunctionEventAvg):
     name = property(lambda self: self.key)
 
 
+FunctionEvent.__module__ = "chainrule.autograd.profiler"  # which a dataclass looks up while it is made
+
+
 class EventList(list[Any]):
     """A list of events, or of averages.
 
@@ -130,6 +136,7 @@ class EventList(list[Any]):
         elapsed: the time that the profile took, in microseconds.
     """
 
+    __module__ = "chainrule.autograd.profiler"
     supported_export_stacks_metrics = ("self_cpu_time_total",)
 
     def __init__(self, events: Iterable[object] = (), elapsed: float = 0.0) -> None:
@@ -319,7 +326,12 @@ class _Recorder(Watch):
         event.start = self.now()
         return event
 
-    def finish(self, event: FunctionEvent, results: TensorLike | tuple[AnyArray | None, ...] = (), operands: tuple[TensorLike | None, ...] | Sequence[TensorLike] = ()) -> None:
+    def finish(
+        self,
+        event: FunctionEvent,
+        results: TensorLike | tuple[AnyArray | None, ...] = (),
+        operands: tuple[TensorLike | None, ...] | Sequence[TensorLike] = (),
+    ) -> None:
         event.end = self.now()
         while self.open.pop() is not event:  # what is inside ended without saying so
             pass
@@ -332,7 +344,15 @@ class _Recorder(Watch):
             self.open[-1].self_cpu_time_total -= duration
             self.open[-1].cpu_memory_usage += event.cpu_memory_usage
 
-    def timed(self, key: str, phase: str, operands: object, read: tuple[TensorLike | None, ...] | Sequence[TensorLike], call: AnyFunction, *args: object) -> Any:
+    def timed(
+        self,
+        key: str,
+        phase: str,
+        operands: object,
+        read: tuple[TensorLike | None, ...] | Sequence[TensorLike],
+        call: AnyFunction,
+        *args: object,
+    ) -> Any:
         event = self.begin(key, phase, operands)
         out: Any = ()
         try:
@@ -347,7 +367,9 @@ class _Recorder(Watch):
     def backward(self, node: Any, g: object, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> Any:
         return self.timed(node.name(), "backward", g, (g, *saved), super().backward, node, g, saved, edges)
 
-    def tangent(self, prim: Any, primals: Sequence[AnyArray], tangents: Sequence[AnyArray], out: TensorLike, params: Params) -> Any:
+    def tangent(
+        self, prim: Any, primals: Sequence[AnyArray], tangents: Sequence[AnyArray], out: TensorLike, params: Params
+    ) -> Any:
         read = (*primals, *tangents, out)
         return self.timed(prim.name, "tangent", primals, read, super().tangent, prim, primals, tangents, out, params)
 
@@ -404,6 +426,8 @@ class profile:
     >>> [(e.key, e.phase, e.count) for e in prof.key_averages()]  # doctest: +NORMALIZE_WHITESPACE
     [('mul', 'forward', 1), ('sum', 'forward', 1), ('SumBackward0', 'backward', 1), ('MulBackward0', 'backward', 1)]
     """
+
+    __module__ = "chainrule.autograd.profiler"
 
     def __init__(
         self,
@@ -488,6 +512,8 @@ class record_function(contextlib.ContextDecorator):
     >>> [(e.key, e.depth) for e in prof.function_events]
     [('model', 0), ('exp', 1)]
     """
+
+    __module__ = "chainrule.autograd.profiler"
 
     def __init__(self, name: str, args: str | None = None) -> None:
         if not isinstance(name, str):

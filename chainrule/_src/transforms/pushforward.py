@@ -1,6 +1,6 @@
 """Forward mode: one call of a function along a tangent, or along a batch of them."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.tape.levels import Level, open_level, within

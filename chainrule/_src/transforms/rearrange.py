@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 from chainrule._src.ops.joining import stack
 from chainrule._src.tape.tensor import Tensor

@@ -4,7 +4,7 @@ No level is entered. The function's arguments get a fresh start on the tape, and
 starts only; whatever else the function used is reached by other edges and is constant. See docs/author/inside.md.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, faced
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.messages import errors
 from chainrule._src.table.shape import alias
@@ -243,7 +243,9 @@ class Trace:
         y = self.scalar()
         return self.unflatten_gradients(self.sweep_to_inputs([y], [ones_of(y._raw)], False), single)
 
-    def unflatten_gradients(self, gradients: Sequence[object], single: bool = False, foreign: Sequence[TensorLike] = ()) -> Any:
+    def unflatten_gradients(
+        self, gradients: Sequence[object], single: bool = False, foreign: Sequence[TensorLike] = ()
+    ) -> Any:
         """Gradients (one for each start) in the structure of the arguments and in memory of their own, not ``foreign``."""
         held = {id(x._raw if isinstance(x, Tensor) else x) for x in foreign} if foreign else set()
         results = []

@@ -1,6 +1,6 @@
 """vmap: a function of one example, applied to all at once."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 import functools
 from typing import Any
@@ -18,7 +18,7 @@ from chainrule._src.arrays.tree import (
     tree_leaves,
     tree_unflatten,
 )
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.messages import errors
 from chainrule._src.ops.random import default_generator
@@ -205,7 +205,9 @@ def _is_dim(x: int | tuple[int | None, ...] | None) -> bool:
     return x is None or not is_container(x)
 
 
-def _flatten_arguments(func: object, in_dims: object, args: tuple[object, ...]) -> tuple[list[Any], TreeSpec, list[Any], int]:
+def _flatten_arguments(
+    func: object, in_dims: object, args: tuple[object, ...]
+) -> tuple[list[Any], TreeSpec, list[Any], int]:
     """The leaves of the arguments, their structure, the mapped axis of each (counted from the front), and its length."""
 
     def refuse(why: str) -> ValueError:

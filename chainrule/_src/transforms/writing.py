@@ -5,11 +5,12 @@ returned, these go into the caller's memory, and the argument and its views are 
 that are views of it share that memory.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.tape import inplace
 from chainrule._src.tape.tensor import Tensor, hold, wrapped
 

@@ -4,11 +4,13 @@
 own, whose instances are Python's.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import TensorLike; from collections.abc import Sequence
+from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from typing import Any
 
+from chainrule._src.arrays.types import TensorLike
 from chainrule.compat.autograd.extend import notrace_primitive
 from chainrule.compat.autograd.values import getval
 

@@ -1,6 +1,6 @@
 """The operators: derivatives of functions, made of ``make_vjp`` and ``make_jvp``."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 import functools
 import inspect
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.tree import tree_map
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.tape import engine
 from chainrule._src.transforms.arguments import as_caller_type
 from chainrule._src.transforms.dense import Limits, bound_of, rows

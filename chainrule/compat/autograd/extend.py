@@ -4,7 +4,7 @@ An application is one node on the tape, a Function. Its rules are handed plain v
 where something is, so rules that are written with ``autograd.numpy`` have derivatives themselves.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
@@ -17,7 +17,8 @@ import numpy as np
 from chainrule._src.api.array import Array, array_of, as_arrays, is_plain
 from chainrule._src.api.grad_mode import is_grad_enabled
 from chainrule._src.arrays.tree import TreeSpec, leaves_like, tree_flatten, tree_leaves, tree_map, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
+from chainrule._src.messages.places import warn
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.function import Function
 from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
@@ -72,7 +73,7 @@ class PrimitiveCall:
     def filled(self, values: Iterable[TensorLike]) -> tuple[Any, ...]:
         """The arguments with values in the place of Arrays."""
         given = iter(values)
-        return tree_map(lambda x: next(given) if type(x) is Array else x, self.args)
+        return tree_map(lambda x: next(given) if type(x) is Array else x, self.args)  # type: ignore[no-any-return]
 
     def by_argument(self, leaves: Iterable[object]) -> list[TensorLike]:
         """Leaves, one for each operand (None for zeros), as values that are like the arguments at ``argnums``."""
@@ -211,17 +212,27 @@ def notrace_primitive(f_raw: Rule) -> Rule:
 
 def register_notrace(trace_type: object, primitive_fun: AnyFunction) -> None:
     """Say that a primitive has no derivative."""
-    _notrace.add(_checked(primitive_fun, "register_notrace"))
+    if _has_rules(primitive_fun):
+        raise TypeError(_RULES_OF_OURS.format("register_notrace()", get_name(primitive_fun)))
+    _notrace.add(primitive_fun)
 
 
-def _checked(f: object, name: str) -> Any:
-    """A function of the program's own. One that is no primitive may be given rules, which then do nothing."""
-    if isinstance(f, np.ufunc) or str(getattr(f, "__module__", "")).partition(".")[0] in ("numpy", "scipy"):
-        raise TypeError(
-            f"{name}(): chainrule has the rules of NumPy's and SciPy's functions, {get_name(f)} among them. Declare others for "
-            f"primitive({get_name(f)}), and call that"
-        )
-    return f
+_RULES_OF_OURS = (
+    "{0}: chainrule has the rules of NumPy's and SciPy's functions, {1} among them, and no others are used for these. Declare yours "
+    "for primitive({1}), and call that"
+)
+
+
+def _has_rules(f: Any) -> bool:
+    return isinstance(f, np.ufunc) or str(getattr(f, "__module__", "")).partition(".")[0] in ("numpy", "scipy")
+
+
+def _declare(rules: dict[Any, Rule], f: Any, rule: Rule) -> None:
+    """Note the rule of a function of the program's own. One that is no primitive may be given rules, which then do nothing."""
+    if _has_rules(f):
+        warn(_RULES_OF_OURS.format("a rule is declared", get_name(f)))
+    else:
+        rules[f] = rule
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------
@@ -229,7 +240,7 @@ def _checked(f: object, name: str) -> Any:
 
 def defvjp_argnums(fun: AnyFunction, vjpmaker: Rule) -> None:
     """Declare ``vjpmaker(argnums, ans, args, kwargs)``, which returns g -> the gradients of all these arguments."""
-    primitive_vjps[_checked(fun, "defvjp_argnums")] = vjpmaker
+    _declare(primitive_vjps, fun, vjpmaker)
 
 
 def defvjp_argnum(fun: AnyFunction, vjpmaker: Rule) -> None:
@@ -255,7 +266,7 @@ def defvjp(fun: AnyFunction, *vjpmakers: Rule | None, argnums: Iterable[int] | N
 
 def defjvp_argnums(fun: object, jvpmaker: Rule) -> None:
     """Declare ``jvpmaker(argnums, tangents, ans, args, kwargs)``, which returns the tangent of the result."""
-    primitive_jvps[_checked(fun, "defjvp_argnums")] = jvpmaker
+    _declare(primitive_jvps, fun, jvpmaker)
 
 
 def defjvp_argnum(fun: object, jvpmaker: Rule) -> None:

@@ -4,7 +4,7 @@ HIPS autograd keeps one value for each run that is going on, in boxes in boxes. 
 where the value one level less is a node of its own: the sweep of its run does not pass it, those of the runs around do.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 import threading
 import warnings
@@ -16,6 +16,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.tree import tree_leaves, tree_map
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.interpreters.primal import WithPrimal

@@ -1,6 +1,6 @@
 """What programs ask about traced values, and the steps that operators are made of there."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
@@ -9,6 +9,7 @@ from typing import Any
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.tree import tree_map
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.tape.engine import reachable, reaches_outside, sweep
 from chainrule._src.transforms.arguments import as_caller_type
 from chainrule._src.transforms.trace import fresh_leaf

@@ -1,11 +1,12 @@
 """Small helpers that programs import."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
+from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
+from chainrule._src.arrays.types import TensorLike
 from chainrule.compat.autograd.test_util import check_grads
 from chainrule.compat.autograd.wrap_util import subvals
 

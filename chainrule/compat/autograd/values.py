@@ -1,6 +1,6 @@
 """Values as programs, rules and the tape get them. Gradients of complex values are HIPS autograd's, the conjugates of chainrule's."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from __future__ import annotations
 
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of, carries, plain_or_stacked
 from chainrule._src.arrays.tree import TreeSpec, tree_leaves, tree_map, tree_unflatten
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.arguments import is_array
 

@@ -1,6 +1,6 @@
 """Vector spaces of values: numbers, arrays, and containers of them."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
+from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.tree import is_container, tree_flatten, tree_map, tree_unflatten
-from chainrule._src.arrays.types import NumpyDType
+from chainrule._src.arrays.types import NumpyDType, TensorLike
 from chainrule.compat.autograd.kinds import Kinds
 from chainrule.compat.autograd.values import getval
 

@@ -26,7 +26,9 @@ def get_doc(f: AnyFunction) -> str:
     return getattr(f, "__doc__", "")
 
 
-def wraps(fun: AnyFunction, namestr: str = "{fun}", docstr: str = "{doc}", **names: object) -> Callable[[Function], Function]:
+def wraps(
+    fun: AnyFunction, namestr: str = "{fun}", docstr: str = "{doc}", **names: object
+) -> Callable[[Function], Function]:
     """Give a function another one's name and documentation, put into patterns."""
 
     def rename(f: Function) -> Function:

@@ -1,7 +1,5 @@
 """``torch._C._functorch``: what a tensor inside a transformation is."""
 
-from typing import Any
-
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.tape.tensor import Tensor

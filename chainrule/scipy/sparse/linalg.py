@@ -11,15 +11,16 @@ A matrix is one of SciPy's, which is constant, a ``chainrule.sparse.SparseArray`
 array([0.281, 0.397, 0.397, 0.281])
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import DTypeLike; from collections.abc import Sequence
+from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.api.grad_mode import no_grad
-from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
+from chainrule._src.arrays.types import AnyFunction, DTypeLike, NumpyArray, Params
 from chainrule._src.jacobians.forms import Form
 from chainrule._src.jacobians.solution import Equation, solution
 from chainrule._src.messages import errors

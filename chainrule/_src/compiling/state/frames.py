@@ -7,7 +7,7 @@ height before each instruction follows from the code. The first use tries both (
 Instructions are reported by ``sys.settrace`` before Python 3.12, and by ``sys.monitoring`` from there on.
 """
 
-from __future__ import annotations; from typing import SupportsIndex
+from __future__ import annotations
 
 import dis
 import functools
@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 from chainrule._src import native
 

@@ -4,7 +4,7 @@ A :class:`Guard` is one read: of a name, an attribute, an element, the contents 
 as the same object is there, or a number or text of the same type and value.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyFunction, NumpyArray
+from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src import native
+from chainrule._src.arrays.types import AnyFunction, NumpyArray
 
 ndarray = np.ndarray
 #: what is read where there is nothing

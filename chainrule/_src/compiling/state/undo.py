@@ -1,10 +1,11 @@
 """Putting back what a function has changed while it was recorded."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import NumpyArray
+from __future__ import annotations
 
 from types import CellType
 from typing import Any
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.state.guards import MISSING
 from chainrule._src.compiling.state.objects import attribute_or_missing, isa
 

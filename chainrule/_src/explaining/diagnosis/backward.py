@@ -1,10 +1,11 @@
 """Why a backward pass cannot start or go on: gradients that cannot be made, are of the wrong shape, or reach nothing."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray; from chainrule._src.tape.tensor import Tensor
+from __future__ import annotations
 
 import math
 from typing import Any
 
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.explaining.diagnosis.anomalies import warn_detected
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import loop_around
@@ -25,6 +26,7 @@ from chainrule._src.messages.places import line_name, user_line, warn, writer
 from chainrule._src.messages.reading import called, expression, out_of_place, receiver, receiver_of_attribute
 from chainrule._src.messages.words import shape_of, tensor_type, torch_size
 from chainrule._src.tape.node import Freed
+from chainrule._src.tape.tensor import Tensor
 
 # -- starting a backward pass -------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from chainrule._src.arrays.shapes import from_end, shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import products
-from chainrule._src.ops.numpy_lists import promoted
+from chainrule._src.ops.numpy_lists import promoted, sum_of_products
 from chainrule._src.table import decompositions, reduction
 from chainrule._src.table import linalg as rows
 from chainrule._src.table.shape import cast, clone
@@ -28,13 +28,17 @@ raw = np.linalg
 
 def checked(function: str, x: Any, square: bool = False, name: str = "A") -> Any:
     """The operand, if it is a floating or complex stack of (square) matrices; errors for all else."""
+    _check_shape(function, x, square, name)
+    if x.dtype.kind not in "fc" or x.dtype == np.float16:
+        raise errors.matrix_dtype(function, x)
+    return x
+
+
+def _check_shape(function: str, x: Any, square: bool, name: str = "A") -> None:
     if len(shape_of(x)) < 2:
         raise errors.matrix_rank_low(function, x, name)
     if square and shape_of(x)[-1] != shape_of(x)[-2]:
         raise errors.matrix_not_square(function, x)
-    if x.dtype.kind not in "fc" or x.dtype == np.float16:
-        raise errors.matrix_dtype(function, x)
-    return x
 
 
 def _floating(a: Any) -> Any:
@@ -227,7 +231,10 @@ def _for_each_matrix(tolerance: Any) -> Any:
 def _matrix_power(a: Any, n: int) -> Any:
     if n >= 0 and a.dtype.kind in "biu":
         return wrapped(on_numbers(a, lambda x: raw.matrix_power(x, n)))
-    a = _matrices("matrix_power", a, True)
+    if n < 0:
+        a = _matrices("matrix_power", a, True)
+    else:  # products alone, which half precision has, too
+        _check_shape("np.linalg.matrix_power", a, True)
     return a if n == 1 else power(a, int(n))  # NumPy's first power is the array itself
 
 
@@ -298,7 +305,7 @@ def _matrix_norm(x: AnyArray, /, *, keepdims: bool = False, ord: Any = "fro") ->
 
 @implements(raw.multi_dot, by_shape=True)
 def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    return valued(products.multi_dot([wrapped(x) for x in promoted(*arrays)]))
+    return valued(sum_of_products(lambda *arrays: products.multi_dot([wrapped(x) for x in arrays]), *arrays))
 
 
 @implements(raw.cross)

@@ -1,10 +1,11 @@
 """Fixed points x = f(a)(x), differentiated by the equation that they solve."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyFunction
+from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule.compat.autograd.extend import defvjp, primitive
 from chainrule.compat.autograd.tracing import make_vjp
 from chainrule.compat.autograd.vspaces import vspace

@@ -1,6 +1,6 @@
 """Nested tuples, lists and dicts of arrays as one vector."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import accumulate
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 
 
 def flatten(value: object) -> tuple[Any, Callable[[Any], Any]]:

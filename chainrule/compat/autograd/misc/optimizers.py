@@ -1,12 +1,12 @@
 """Optimizers of functions of nested arrays, by gradients ``grad(x, i)`` in iteration i."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule.compat.autograd.misc.flatten import flatten
 from chainrule.compat.autograd.wrap_util import wraps
 
@@ -17,7 +17,13 @@ def unflatten_optimizer(optimize: Optimizer) -> Optimizer:
     """An optimizer of vectors as one of nested arrays."""
 
     @wraps(optimize)
-    def of_nested(grad: AnyFunction, x0: dict[str, TensorLike], callback: AnyFunction | None = None, *args: object, **kwargs: object) -> Any:
+    def of_nested(
+        grad: AnyFunction,
+        x0: dict[str, TensorLike],
+        callback: AnyFunction | None = None,
+        *args: object,
+        **kwargs: object,
+    ) -> Any:
         vector, unflatten = flatten(x0)
 
         def step(x: AnyArray, i: int) -> Any:
@@ -34,7 +40,12 @@ def unflatten_optimizer(optimize: Optimizer) -> Optimizer:
 
 @unflatten_optimizer
 def sgd(
-    grad: AnyFunction, x: AnyArray, callback: object = None, num_iters: int = 200, step_size: float = 0.1, mass: float = 0.9
+    grad: AnyFunction,
+    x: AnyArray,
+    callback: object = None,
+    num_iters: int = 200,
+    step_size: float = 0.1,
+    mass: float = 0.9,
 ) -> AnyArray:
     """Gradient descent with momentum: v ← mass v − (1 − mass) g, x ← x + step_size v."""
     velocity = np.zeros_like(x)

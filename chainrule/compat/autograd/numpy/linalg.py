@@ -1,11 +1,12 @@
 """``numpy.linalg``."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 from typing import Any
 
 import numpy
 
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule.compat.autograd.extend import defjvp, defvjp, primitive
 from chainrule.compat.autograd.numpy.wrapping import wrapped
 

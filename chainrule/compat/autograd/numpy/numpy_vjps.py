@@ -1,11 +1,13 @@
 """What programs use in rules of their own."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import TensorLike
+from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from chainrule._src.arrays.types import TensorLike
 
 
 def unbroadcast(x: TensorLike, target: TensorLike) -> Any:

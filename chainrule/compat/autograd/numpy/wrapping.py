@@ -4,18 +4,18 @@ NumPy asks Arrays itself in most of its functions, but not where they are elemen
 arrays. So functions look at their arguments here, also inside lists.
 """
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike; from collections.abc import Sequence
+from __future__ import annotations
 
 import functools
 import inspect
 import types
-from collections.abc import Iterator, ValuesView
+from collections.abc import Iterator, Sequence, ValuesView
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import Array, apply, holds
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.tape.protocol import FUNCTIONS
 from chainrule.compat.autograd.extend import notrace_primitive
 from chainrule.compat.autograd.values import getval

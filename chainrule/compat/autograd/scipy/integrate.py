@@ -1,6 +1,6 @@
 """``scipy.integrate.odeint``, with the gradient of its adjoint equation."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray
+from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 
+from chainrule._src.arrays.types import AnyArray
 from chainrule.compat.autograd.extend import defvjp_argnums, primitive
 from chainrule.compat.autograd.misc.flatten import flatten
 from chainrule.compat.autograd.tracing import make_vjp

@@ -1,6 +1,6 @@
 """``scipy.linalg``: the functions that have rules; the others are for plain arrays."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
@@ -11,6 +11,7 @@ import scipy.linalg
 
 from chainrule import linalg as _ours
 from chainrule._src.api.array import Array, holds
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule.compat.autograd.extend import defjvp, defjvp_argnum, defvjp, defvjp_argnums, primitive
 
 globals().update(
@@ -26,7 +27,9 @@ globals().update(
 solve_sylvester = primitive(scipy.linalg.solve_sylvester)
 
 
-def _sylvester_vjp(argnums: tuple[int, ...], x: AnyArray, args: tuple[AnyArray, ...], kwargs: object) -> Callable[[Any], Any]:
+def _sylvester_vjp(
+    argnums: tuple[int, ...], x: AnyArray, args: tuple[AnyArray, ...], kwargs: object
+) -> Callable[[Any], Any]:
     """The transposed equation's solution w is the gradient by q; those by a and b are −w xᵀ and −xᵀ w."""
     a, b, _ = args
 

@@ -1,6 +1,6 @@
 """``scipy.special``: its ufuncs answer to Arrays themselves, and so do these functions."""
 
-from __future__ import annotations; from chainrule._src.arrays.types import AnyArray, TensorLike
+from __future__ import annotations
 
 from typing import Any
 
@@ -9,7 +9,7 @@ import scipy.special
 
 from chainrule import special as _ours
 from chainrule._src.api.array import Array, holds
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule.compat.autograd.values import getval
 
 globals().update({name: getattr(scipy.special, name) for name in scipy.special.__all__})
