@@ -46,6 +46,9 @@ from chainrule._src.arrays.dtype import dtype as dtype
 from chainrule._src.arrays.dtypes import finfo as finfo
 from chainrule._src.arrays.dtypes import iinfo as iinfo
 from chainrule._src.arrays.size import Size as Size
+from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.explaining.lines import record_lines as record_lines
 from chainrule._src.jacobians.prepared import PreparedJacobian
 from chainrule._src.jacobians.strategy import Plan
@@ -83,9 +86,9 @@ def acos(input: Any, *, out: Any = ...) -> Any:
     """Inverse cosine, in radians."""
 def acosh(input: Any, *, out: Any = ...) -> Any:
     """Inverse hyperbolic cosine."""
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: builtins.int) -> Tensor:
     """The means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
-def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(input: Tensor, output_size: object) -> tuple[Tensor, Tensor]:
     """As :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
 def add(input: Any, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """input + alpha·other."""
@@ -173,11 +176,11 @@ def atleast_2d(*tensors: Any) -> Any:
     """Vectors become matrices of one row."""
 def atleast_3d(*tensors: Any) -> Any:
     """At least three axes."""
-def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
+def avg_pool1d(input: Tensor, kernel_size: builtins.int, stride: builtins.int | None = ..., padding: builtins.int = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
     """The mean of every window along the last axis."""
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """beta·input + alpha·(batch1 @ batch2)."""
-def bartlett_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: Any) -> Tensor:
+def bartlett_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
     """As :func:`signal.windows.bartlett`; periodic unless the caller says otherwise."""
 def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: builtins.bool, momentum: builtins.float, eps: builtins.float, cudnn_enabled: builtins.bool = ...) -> Tensor:
     """As :func:`nn.functional.batch_norm`, whose running statistics come before the weight."""
@@ -186,7 +189,7 @@ def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Gener
 bfloat16: __Named
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any = ..., pos_weight: Any = ..., reduction: Any = ...) -> Tensor:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: object = ..., pos_weight: object = ..., reduction: builtins.int = ...) -> Tensor:
     """As :func:`nn.functional.binary_cross_entropy_with_logits`."""
 def bincount(input: Tensor, weights: Any = ..., minlength: builtins.int = ...) -> Tensor:
     """How often every non-negative integer occurs; with weights, the sum of their weights."""
@@ -204,7 +207,7 @@ def bitwise_right_shift(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Bits of x shifted right by y."""
 def bitwise_xor(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Bits set in exactly one."""
-def blackman_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: Any) -> Tensor:
+def blackman_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
     """As :func:`signal.windows.blackman`; periodic unless the caller says otherwise."""
 def block_diag(*tensors: Tensor) -> Tensor:
     """Matrices along the diagonal of a large one."""
@@ -234,7 +237,7 @@ def ceil(input: Any, *, out: Any = ...) -> Any:
     """The smallest integer not below."""
 def celu(input: Tensor, alpha: builtins.float = ..., inplace: builtins.bool = ...) -> Tensor:
     """x where it is positive, else alpha·(exp(x/alpha) − 1)."""
-def celu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def celu_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
     """In-place form of :func:`celu`."""
 cfloat: _dtype
 def chain_matmul(*matrices: Tensor, out: Tensor | None = ...) -> Tensor:
@@ -263,7 +266,7 @@ def column_stack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
     """Vectors as columns of a matrix, matrices side by side."""
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
     """All combinations of r elements of a vector, one a row."""
-def compile(function: Any = ..., *, pure: builtins.bool = ..., **options: Any) -> Any:
+def compile(function: Any = ..., *, pure: builtins.bool = ..., **options: object) -> Any:
     """A function that computes what ``function`` does, faster: recorded when first called, then replayed."""
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The complex tensor real + i·imag."""
@@ -282,19 +285,19 @@ def conj_physical(input: Any, *, out: Tensor | None = ...) -> Tensor:
 def constant_pad_nd(input: Any, pad: Any, value: Any = ...) -> Tensor:
     """As ``pad`` with a constant."""
 contiguous_format: _memory_format
-def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: builtins.int = ...) -> Tensor:
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., dilation: object = ..., groups: builtins.int = ...) -> Tensor:
     """A convolution along one axis (strictly, a correlation: the weight is not flipped)."""
-def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: builtins.int = ...) -> Tensor:
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., dilation: object = ..., groups: builtins.int = ...) -> Tensor:
     """As :func:`conv1d`, over the last two axes."""
-def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: builtins.int = ...) -> Tensor:
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., dilation: object = ..., groups: builtins.int = ...) -> Tensor:
     """As :func:`conv1d`, over the last three axes."""
-def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: builtins.int = ..., dilation: Any = ...) -> Tensor:
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: builtins.int = ..., groups: builtins.int = ..., dilation: object = ...) -> Tensor:
     """The transpose of :func:`conv1d` in its input: every element spreads the weight over a window."""
-def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: builtins.int = ..., dilation: Any = ...) -> Tensor:
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: builtins.int = ..., groups: builtins.int = ..., dilation: object = ...) -> Tensor:
     """As :func:`conv_transpose1d`, over the last two axes."""
-def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: builtins.int = ..., dilation: Any = ...) -> Tensor:
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: builtins.int = ..., groups: builtins.int = ..., dilation: object = ...) -> Tensor:
     """As :func:`conv_transpose1d`, over the last three axes."""
-def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: builtins.bool, output_padding: Any, groups: builtins.int) -> Tensor:
+def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: object, padding: object, dilation: object, transposed: builtins.bool, output_padding: object, groups: builtins.int) -> Tensor:
     """As ``conv1d`` to ``conv3d`` of :mod:`nn.functional`, or ``conv_transpose1d`` to ``3d``, by the axes of ``weight``."""
 def copysign(input: Any, other: Any, *, out: Any = ...) -> Any:
     """The magnitude of x with the sign of y."""
@@ -304,7 +307,7 @@ def cos(input: Any, *, out: Any = ...) -> Any:
     """Cosine, of radians."""
 def cosh(input: Any, *, out: Any = ...) -> Any:
     """Hyperbolic cosine."""
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., reduction: Any = ...) -> Tensor:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., reduction: object = ...) -> Tensor:
     """As :func:`nn.functional.cosine_embedding_loss`."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
     """The cosine of the angle between vectors along ``dim``; norms count as at least ``eps``."""
@@ -389,7 +392,7 @@ def exp2(input: Any, *, out: Any = ...) -> Any:
     """2 to the power of every element."""
 def expand_copy(input: Any, *sizes: Any, size: Any = ..., out: Tensor | None = ...) -> Tensor:
     """As :func:`expand`, but a copy that shares no memory with the tensor."""
-def explain(Y: Any, grad: Any = ..., wrt: Any = ..., *, by: str | None = ...) -> Any:
+def explain(Y: Tensor, grad: object = ..., wrt: object = ..., *, by: str | None = ...) -> Any:
     """Explain what ``Y.backward(grad)`` computes: every step's rule, shapes and numbers."""
 def expm1(input: Any, *, out: Any = ...) -> Any:
     """exp(x) − 1, accurate near 0."""
@@ -425,7 +428,7 @@ def fmin(input: Any, other: Any, *, out: Any = ...) -> Any:
     """The smaller of two; the other where one is nan."""
 def fmod(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Remainder of truncated division: its sign is the dividend's."""
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: builtins.int | builtins.bool | None = ...) -> Any:
+def fori_loop(lower: TensorLike, upper: object, body_fun: Callable[[Any, Any], Any], init_val: TensorLike, *, unroll: builtins.int | builtins.bool | None = ...) -> Any:
     """``val = body_fun(i, val)`` for i from ``lower`` to ``upper - 1``: a :func:`scan` that gives the last value."""
 def frac(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """The fractional part: input − trunc(input)."""
@@ -463,9 +466,9 @@ def get_printoptions() -> dict[str, Any]:
     """Return the options in force, as keyword arguments for ``set_printoptions``."""
 def get_rng_state() -> Any:
     """The state of the default generator."""
-def grad(func: Callable[..., Any], argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ...) -> Callable[..., Any]:
+def grad(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ...) -> AnyFunction:
     """The function that computes the gradient of ``func``, which must return a scalar."""
-def grad_and_value(func: Callable[..., Any], argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ...) -> Callable[..., Any]:
+def grad_and_value(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ...) -> AnyFunction:
     """As :func:`grad`, returning ``(gradient, value)`` (``(gradient, (value, aux))`` with ``has_aux``)."""
 def gradient(input: Any, *, spacing: Any = ..., dim: Any = ..., edge_order: builtins.int = ...) -> tuple[Tensor, ...]:
     """The slopes of a sampled function along each of ``dim`` (all axes by default): second-order differences."""
@@ -478,17 +481,17 @@ def group_norm(input: Tensor, num_groups: builtins.int, weight: Tensor | None = 
 def gt(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether x is greater than y."""
 half: _dtype
-def hamming_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: Any) -> Tensor:
+def hamming_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
     """As :func:`signal.windows.hamming`; periodic unless the caller says otherwise."""
-def hann_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: Any) -> Tensor:
+def hann_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
     """As :func:`signal.windows.hann`; periodic unless the caller says otherwise."""
 def hardshrink(input: Tensor, lambd: builtins.float = ...) -> Tensor:
     """x where |x| is over lambd, else 0."""
 def heaviside(input: Any, values: Any, *, out: Tensor | None = ...) -> Tensor:
     """0 where input is negative, ``values`` where it is 0, else 1."""
-def hessian(func: Callable[..., Any], x: Any = ..., *more: Any, argnums: builtins.int | tuple[builtins.int, ...] | None = ..., layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., sparsity: Any = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
+def hessian(func: AnyFunction, x: Any = ..., *more: Any, argnums: builtins.int | tuple[builtins.int, ...] | None = ..., layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., sparsity: object = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
     """The Hessian of a scalar function at a point; or without a point the function that computes it."""
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., reduction: Any = ...) -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., reduction: builtins.int = ...) -> Tensor:
     """As :func:`nn.functional.hinge_embedding_loss`."""
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (both 0: of the data)."""
@@ -500,7 +503,7 @@ def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Cut between columns (between elements, of a vector)."""
 def hstack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
     """Side by side: along the second axis (the first, of vectors)."""
-def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
+def hvp(func: AnyFunction, primals: Any, tangents: Any) -> Any:
     """The product of the Hessian of a scalar function and a vector, at the cost of a few gradients."""
 def hypot(input: Any, other: Any, *, out: Any = ...) -> Any:
     """√(x² + y²) without overflow."""
@@ -584,25 +587,25 @@ def isreal(input: Any) -> Tensor:
     """Whether an element has no imaginary part."""
 def istft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: builtins.int | None = ..., return_complex: builtins.bool = ...) -> Tensor:
     """The signal that has a short-time Fourier transform: the least squares estimate from all pieces."""
-def jacfwd(func: Callable[..., Any], argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ..., *, randomness: str = ...) -> Callable[..., Any]:
+def jacfwd(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ..., *, randomness: str = ...) -> AnyFunction:
     """The function that computes the Jacobian of ``func`` by forward mode: best where inputs are few."""
-def jacobian(y: Any, x: Any, *more: Any, layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., mode: str = ..., chunk_size: builtins.int | None = ..., sparsity: Any = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
+def jacobian(y: object, x: TensorLike | dict[str, AnyArray] | tuple[TensorLike, ...], *more: Any, layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., mode: str = ..., chunk_size: builtins.int | None = ..., sparsity: object = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
     """The generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``: of a function, or of tensors already computed."""
-def jacobian_plan(function: Callable[..., Any], x: Any, *, layout: str = ..., strategy: str | None = ..., memory: builtins.int = ...) -> Plan:
+def jacobian_plan(function: AnyFunction, x: object, *, layout: str = ..., strategy: str | None = ..., memory: builtins.int = ...) -> Plan:
     """How ``jacobian(function, x, layout=..., strategy=...)`` goes about it, and what other ways would take. Print it."""
-def jacrev(func: Callable[..., Any], argnums: builtins.int | tuple[builtins.int, ...] = ..., *, has_aux: builtins.bool = ..., chunk_size: builtins.int | None = ..., _preallocate_and_copy: builtins.bool = ...) -> Callable[..., Any]:
+def jacrev(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., *, has_aux: builtins.bool = ..., chunk_size: builtins.int | None = ..., _preallocate_and_copy: builtins.bool = ...) -> AnyFunction:
     """The function that computes the Jacobian of ``func`` by reverse mode: best where outputs are few."""
-def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: builtins.bool = ..., has_aux: builtins.bool = ...) -> Any:
+def jvp(func: AnyFunction, primals: object, tangents: object, *, strict: builtins.bool = ..., has_aux: builtins.bool = ...) -> Any:
     """``func(*primals)`` and its directional derivative along ``tangents``, in one forward pass."""
-def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: Any) -> Tensor:
+def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: object) -> Tensor:
     """As :func:`signal.windows.kaiser`; periodic unless the caller says otherwise."""
-def kl_div(input: Tensor, target: Tensor, reduction: Any = ..., *, log_target: builtins.bool = ...) -> Tensor:
+def kl_div(input: Tensor, target: Tensor, reduction: object = ..., *, log_target: builtins.bool = ...) -> Tensor:
     """As :func:`nn.functional.kl_div`, without ``"batchmean"``."""
 def kron(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Kronecker product."""
 def kthvalue(input: Any, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """The k-th smallest element along ``dim`` (counted from 1), and its index."""
-def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
+def layer_norm(input: Tensor, normalized_shape: tuple[builtins.int, ...], weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
     """(x − mean) / √(variance + eps) over the last axes, of ``normalized_shape``; then times weight plus bias."""
 def lcm(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Least common multiple."""
@@ -620,7 +623,7 @@ def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """log |Γ(x)|; infinite at 0 and the negative integers."""
 def linspace(start: Any, end: Any, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, evenly apart."""
-def load(f: Any, map_location: Any = ..., *, weights_only: builtins.bool = ..., format: str | None = ...) -> Any:
+def load(f: Any, map_location: str | None = ..., *, weights_only: builtins.bool = ..., format: str | None = ...) -> Any:
     """What was saved in a file by ``save``, ``numpy.savez`` or any writer of safetensors. Never runs code."""
 def log(input: Any, *, out: Any = ...) -> Any:
     """Natural logarithm."""
@@ -665,7 +668,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = .
     """What :func:`lu_factor` returned, as ``(P, L, U)``; parts that are not asked for are empty."""
 def manual_seed(seed: builtins.int) -> Generator:
     """Start the random numbers anew, from a seed."""
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., reduction: Any = ...) -> Tensor:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., reduction: builtins.int = ...) -> Tensor:
     """As :func:`nn.functional.margin_ranking_loss`."""
 def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     """A copy with a value (a number or 0-d tensor) where the mask is True."""
@@ -681,11 +684,11 @@ def matrix_power(A: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Ten
     """The n-th power of square matrices; of the inverse, for negative n."""
 def max(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, other: Any = ..., out: Tensor | None = ...) -> Any:
     """Maximum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise maximum."""
-def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
+def max_pool1d(input: Tensor, kernel_size: builtins.int, stride: builtins.int | None = ..., padding: builtins.int = ..., dilation: builtins.int = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Tensor | tuple[Tensor, ...]:
     """The largest element of every window along the last axis. The first of several gets the gradient."""
-def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
+def max_pool2d(input: Tensor, kernel_size: builtins.int, stride: builtins.int | None = ..., padding: builtins.int = ..., dilation: builtins.int = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Tensor | tuple[Tensor, ...]:
     """As :func:`max_pool1d`, over the last two axes."""
-def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
+def max_pool3d(input: Tensor, kernel_size: builtins.int, stride: builtins.int | None = ..., padding: builtins.int = ..., dilation: builtins.int = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Tensor | tuple[Tensor, ...]:
     """As :func:`max_pool1d`, over the last three axes."""
 def maximum(input: Any, other: Any, *, out: Any = ...) -> Any:
     """The larger of two, element by element; nan where either is."""
@@ -780,7 +783,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     """The inverse of :func:`pixel_shuffle`: (..., c, h·r, w·r) becomes (..., c·r², h, w)."""
 def poisson(input: Tensor, generator: Generator | None = ...) -> Tensor:
     """Poisson numbers of the rate that each element gives."""
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: builtins.bool, full: builtins.bool, eps: builtins.float, reduction: Any) -> Tensor:
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: builtins.bool, full: builtins.bool, eps: builtins.float, reduction: object) -> Tensor:
     """As :func:`nn.functional.poisson_nll_loss`."""
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The complex tensor with that absolute value and angle."""
@@ -792,7 +795,7 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = ...) -> Tensor:
     """input to the power exponent."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where it is positive, else weight·x, with one weight for all or for each channel (axis 1)."""
-def prepare_jacobian(function: Callable[..., Any], x: Any, layout: str = ..., *, hstack: builtins.bool = ..., on_change: str = ..., memory: builtins.int = ...) -> PreparedJacobian:
+def prepare_jacobian(function: AnyFunction, x: AnyArray | tuple[AnyArray, ...], layout: str = ..., *, hstack: builtins.bool = ..., on_change: str = ..., memory: builtins.int = ...) -> PreparedJacobian:
     """Find where the Jacobian of a function has entries, so that it can be computed faster at further points."""
 preserve_format: _memory_format
 def printoptions(**options: Any) -> Any[None]:
@@ -845,7 +848,7 @@ def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: nothing is still to be done to its elements."""
 def result_type(*operands: Any) -> dtype:
     """Return the dtype PyTorch would compute an operation on these operands in."""
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = ..., eps: builtins.float | None = ...) -> Tensor:
+def rms_norm(input: Tensor, normalized_shape: object, weight: Tensor | None = ..., eps: builtins.float | None = ...) -> Tensor:
     """x / √(mean(x²) + eps) over the last axes; then times weight. ``eps`` is the dtype's by default."""
 def roll(input: Any, shifts: Any, dims: Any = ...) -> Tensor:
     """Elements shifted along axes, around the ends; without ``dims`` as if flattened."""
@@ -857,17 +860,17 @@ def row_stack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
     """One above another: along the first axis (vectors become rows)."""
 def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """x where it is positive, else x times a random slope between the two bounds; their mean if not ``training``."""
-def rrelu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def rrelu_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
     """In-place form of :func:`rrelu`."""
 def rsqrt(input: Any, *, out: Any = ...) -> Any:
     """One over the square root."""
 def rsub(input: Any, other: Any, *, alpha: Any = ...) -> Tensor:
     """other − alpha·input."""
-def save(obj: Any, f: Any, *, format: str | None = ...) -> None:
+def save(obj: object, f: Any, *, format: str | None = ...) -> None:
     """Save a dictionary of tensors, or anything made of tensors, arrays, numbers, text, dictionaries, lists and tuples."""
 def scalar_tensor(s: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """A 0-d tensor of the default dtype."""
-def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = ..., length: builtins.int | None = ..., reverse: builtins.bool = ..., unroll: builtins.int | builtins.bool = ..., *, checkpoint: builtins.bool = ...) -> tuple[Any, Any]:
+def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: object, xs: object = ..., length: builtins.int | None = ..., reverse: builtins.bool = ..., unroll: builtins.int | builtins.bool = ..., *, checkpoint: builtins.bool = ...) -> tuple[Any, Any]:
     """A loop over the first axis of arrays that carries values along: ``carry, y = f(carry, x)`` for each ``x`` of ``xs``."""
 def scatter(input: Tensor, dim: builtins.int, index: Any, src: Any = ..., *, value: Any = ..., reduce: str | None = ...) -> Tensor:
     """A copy with the elements of ``src`` (or one ``value``) written at indices along ``dim``."""
@@ -887,7 +890,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtin
     """A copy with the entry at ``index`` along ``dim`` exchanged for ``src``: ``select``, written to."""
 def selu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
     """The scaled elu that keeps mean 0 and variance 1 (Klambauer and others, 2017)."""
-def selu_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def selu_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
     """In-place form of :func:`selu`."""
 def set_anomaly_enabled(mode: builtins.bool, check_nan: builtins.bool = ...) -> None:
     """Switch this thread's anomaly mode on or off."""
@@ -987,7 +990,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = ...) -> Tensor:
     """Products summed over pairs of axes: the last ``dims`` of a with the first of b, or two lists of axes."""
 def threshold(input: Tensor, threshold: builtins.float, value: builtins.float, inplace: builtins.bool = ...) -> Tensor:
     """x where it is over the threshold, else ``value``."""
-def threshold_(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def threshold_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
     """In-place form of :func:`threshold`."""
 def tile(input: Tensor, *times: Any, dims: Any = ...) -> Tensor:
     """As :func:`repeat`, with missing repeats counted as 1."""
@@ -1009,7 +1012,7 @@ def tril(input: Any, diagonal: builtins.int = ..., *, out: Tensor | None = ...) 
     """The lower triangle of matrices, up to a diagonal; zeros elsewhere."""
 def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ...) -> Tensor:
     """Row and column indices of the lower triangle."""
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: builtins.float = ..., p: builtins.float = ..., eps: builtins.float = ..., swap: builtins.bool = ..., reduction: Any = ...) -> Tensor:
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: builtins.float = ..., p: builtins.float = ..., eps: builtins.float = ..., swap: builtins.bool = ..., reduction: object = ...) -> Tensor:
     """As :func:`nn.functional.triplet_margin_loss`."""
 def triu(input: Any, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """The upper triangle of matrices, from a diagonal; zeros elsewhere."""
@@ -1051,7 +1054,7 @@ def unsqueeze_copy(input: Any, dim: builtins.int, *, out: Tensor | None = ...) -
     """As :func:`unsqueeze`, but a copy that shares no memory with the tensor."""
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = ...) -> None:
     """Nothing to do: the same program computes the same numbers."""
-def value_and_grad(func: Callable[..., Any], argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ...) -> Callable[..., Any]:
+def value_and_grad(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ...) -> AnyFunction:
     """As :func:`grad`, returning ``(value, gradient)``: what ``scipy.optimize.minimize(..., jac=True)`` wants."""
 def vander(x: Tensor, N: builtins.int | None = ..., increasing: builtins.bool = ...) -> Tensor:
     """The powers of a vector's elements, as columns."""
@@ -1071,9 +1074,9 @@ def view_as_real_copy(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """As :func:`view_as_real`, but a copy that shares no memory with the tensor."""
 def view_copy(input: Any, *sizes: Any, size: Any = ..., out: Tensor | None = ...) -> Tensor:
     """As :func:`view`, but a copy that shares no memory with the tensor."""
-def vjp(func: Callable[..., Any], *primals: Any, has_aux: builtins.bool = ...) -> Any:
+def vjp(func: AnyFunction, *primals: object, has_aux: builtins.bool = ...) -> Any:
     """``func(*primals)`` and the function that pulls a cotangent of its output back to the primals."""
-def vmap(func: Callable[..., Any], in_dims: Any = ..., out_dims: Any = ..., randomness: str = ..., *, chunk_size: builtins.int | None = ...) -> Callable[..., Any]:
+def vmap(func: AnyFunction, in_dims: object = ..., out_dims: object = ..., randomness: str = ..., *, chunk_size: builtins.int | None = ...) -> AnyFunction:
     """The function that applies ``func`` to every entry along an axis of its arguments, all at once."""
 def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Cut between rows."""
@@ -1081,7 +1084,7 @@ def vstack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
     """One above another: along the first axis (vectors become rows)."""
 def where(condition: Any, input: Any = ..., other: Any = ..., *, out: Tensor | None = ...) -> Any:
     """``input`` where the condition holds, else ``other``; with the condition alone, the indices where it does."""
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: TensorLike) -> Any:
     """``val = body_fun(val)`` as long as ``cond_fun(val)``."""
 def xlogy(input: Any, other: Any, *, out: Any = ...) -> Any:
     """x·log(y), and 0 where x is 0 (unless y is nan)."""

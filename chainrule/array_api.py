@@ -31,7 +31,7 @@ from chainrule._src.arrays import gpu
 from chainrule._src.arrays.device import check_device
 from chainrule._src.arrays.dtype import dtype as Dtype
 from chainrule._src.arrays.libraries import is_foreign
-from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyDType
+from chainrule._src.arrays.types import AnyFunction, DTypeLike, NumpyDType, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import dlpack
 from chainrule._src.tape.protocol import FUNCTIONS, LATER, UFUNCS, load, plain
@@ -180,18 +180,18 @@ def broadcast_arrays(*arrays: object) -> list[Array]:
     return [asarray(x) for x in np.broadcast_arrays(*map(_as_argument, arrays))]
 
 
-def clip(x: AnyArray, /, min: float | None = None, max: float | None = None) -> Array:
+def clip(x: TensorLike, /, min: object = None, max: object = None) -> Array:
     """The elements that lie between the bounds, and for others the bound that is next; None is no bound."""
     return asarray(np.clip(_as_argument(x), _as_argument(min), _as_argument(max)))
 
 
-def sort(x: AnyArray, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+def sort(x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """The elements in order along an axis."""
     in_order = np.sort(_as_argument(x), axis=axis)
     return asarray(np.flip(in_order, axis) if descending else in_order)
 
 
-def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+def argsort(x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """Where the elements in order along an axis come from. Equal elements stay as they were."""
     x = _as_argument(x)
     if not descending:

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
-from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
 
@@ -58,9 +58,9 @@ _TRACING: ContextVar[bool] = ContextVar("tracing", default=False)
 
 def trace(
     func: Any,
-    example_inputs: Tensor | tuple[TensorLike, ...] | None = None,
+    example_inputs: object = None,
     *,
-    example_kwarg_inputs: dict[str, Tensor] | None = None,
+    example_kwarg_inputs: object = None,
     **options: bool,
 ) -> Any:
     """A function that does what another does while it is traced, which it is run for once; a module as it is.

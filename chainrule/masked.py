@@ -5,7 +5,7 @@ A masked element has the gradient 0. Where nothing is left, the result is that o
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
@@ -78,7 +78,12 @@ def _counted(x: AnyArray, mask: AnyArray | None, dim: object, keepdim: bool) -> 
 
 
 def mean(
-    input: AnyArray, dim: object = None, *, keepdim: bool = False, dtype: DTypeLike = None, mask: AnyArray | None = None
+    input: TensorLike,
+    dim: object = None,
+    *,
+    keepdim: bool = False,
+    dtype: DTypeLike = None,
+    mask: TensorLike | None = None,
 ) -> Tensor:
     """The mean of the elements where ``mask`` is True.
 
@@ -100,7 +105,7 @@ def var(
     correction: float | None = None,
     keepdim: bool = False,
     dtype: DTypeLike = None,
-    mask: AnyArray | None = None,
+    mask: TensorLike | None = None,
 ) -> Tensor:
     """The variance of the elements where ``mask`` is True."""
     x = _filled("masked.var", input, None, dtype, 0)
@@ -124,20 +129,26 @@ def median(
 
 
 def norm(
-    input: AnyArray,
+    input: TensorLike,
     ord: float = 2.0,
-    dim: SupportsIndex | None = None,
+    dim: object = None,
     *,
     keepdim: bool = False,
     dtype: object = None,
-    mask: AnyArray | None = None,
+    mask: TensorLike | None = None,
 ) -> Tensor:
     """The norm of the elements where ``mask`` is True."""
     return vector_norm(_filled("masked.norm", input, mask, dtype, np.inf if ord < 0 else 0), ord, dim, keepdim)
 
 
 def normalize(
-    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: DTypeLike = None, mask: Tensor | None = None
+    input: TensorLike,
+    ord: float,
+    dim: int,
+    *,
+    eps: float = 1e-12,
+    dtype: DTypeLike = None,
+    mask: TensorLike | None = None,
 ) -> Tensor:
     """The tensor, divided by the norm of the elements where ``mask`` is True; the others are 0."""
     x = _filled("masked.normalize", input, mask, dtype, 0)
@@ -145,12 +156,12 @@ def normalize(
 
 
 def logaddexp(
-    input: Tensor,
-    other: Tensor,
+    input: TensorLike,
+    other: TensorLike,
     *,
     dtype: DTypeLike = None,
-    input_mask: Tensor | None = None,
-    other_mask: Tensor | None = None,
+    input_mask: TensorLike | None = None,
+    other_mask: TensorLike | None = None,
 ) -> Tensor:
     """log(exp(input) + exp(other)), without what is masked."""
     x = _filled("masked.logaddexp", input, input_mask, dtype, "lowest")

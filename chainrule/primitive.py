@@ -130,7 +130,7 @@ def bind_checked(prim: Primitive, *operands: object, **params: int) -> Any:
 def elementwise(
     *,
     d: AnyFunction | dict[str, AnyFunction | int | unsupported] | None = None,
-    formula: dict[str, str] | None = None,
+    formula: object = None,
     ufunc: AnyFunction | None = None,
     value: AnyFunction | None = None,
     vjp: object = None,
@@ -166,7 +166,7 @@ def elementwise(
 def linear(
     *,
     transpose: dict[str, AnyFunction],
-    formula: dict[str, str] | None = None,
+    formula: object = None,
     value: object = None,
     batch: AnyFunction = each_example,
     jvp: object = None,
@@ -203,7 +203,7 @@ def opaque(
     *,
     vjp: AnyFunction | dict[str, AnyFunction],
     jvp: AnyFunction | dict[str, AnyFunction],
-    formula: dict[str, str] | None = None,
+    formula: object = None,
     value: object = None,
     batch: AnyFunction = each_example,
     **options: object,

@@ -64,7 +64,7 @@ def save(obj: object, f: Any, *, format: str | None = None) -> None:
         _replace(os.path.realpath(os.fspath(f)), lambda file: write(file, arrays, metadata))
 
 
-def load(f: Any, map_location: str | None = None, *, weights_only: bool = True, format: str | None = None) -> Any:
+def load(f: Any, map_location: object = None, *, weights_only: bool = True, format: str | None = None) -> Any:
     """What was saved in a file by ``save``, ``numpy.savez`` or any writer of safetensors. Never runs code.
 
     Files that other programs wrote come back as a dictionary from names to tensors.

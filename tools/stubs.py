@@ -27,6 +27,8 @@ CLASSES = (
 )
 _WORD = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.\w+)*")
 _EVERYWHERE = {"Any", "None", "True", "False"}
+_TYPES = importlib.import_module("chainrule._src.arrays.types")
+_ALIASES = {name: getattr(_TYPES, name) for name in _TYPES.__annotations__}
 
 
 def _is_function(value: Any) -> bool:
@@ -87,6 +89,9 @@ class Stub:
                 return dotted
             self.imports.add("import builtins")
             return f"builtins.{dotted}"
+        if first in _ALIASES and value is _ALIASES[first]:
+            self.imports.add(f"from {_TYPES.__name__} import {first}")
+            return dotted
         home, name = home_of(value), getattr(value, "__qualname__", None)
         if name != first or home in ("", "types", "builtins") or home.startswith("typing"):
             return "Any"  # an alias, a type variable

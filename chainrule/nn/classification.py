@@ -10,7 +10,7 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import binary
 from chainrule._src.arrays.any_array import in_one, is_array, lies_within
-from chainrule._src.arrays.types import AnyArray, DTypeLike
+from chainrule._src.arrays.types import AnyArray, DTypeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import reductions
@@ -172,7 +172,7 @@ def nll_loss(
 def cross_entropy(
     input: Tensor,
     target: Tensor,
-    weight: Tensor | None = None,
+    weight: TensorLike | None = None,
     size_average: object = None,
     ignore_index: int = -100,
     reduce: object = None,

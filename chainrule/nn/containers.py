@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.tape.tensor import Tensor
 from chainrule.nn.module import Module
 from chainrule.nn.parameter import Parameter
@@ -207,7 +208,7 @@ class ParameterList(_Parameters):
             return type(self)([*self][index])
         return getattr(self, self._name(index))
 
-    def __setitem__(self, index: int, value: Tensor | str) -> None:
+    def __setitem__(self, index: int, value: object) -> None:
         self._put(self._name(index), value)
 
     def __iter__(self) -> Iterator[Any]:
@@ -247,7 +248,7 @@ class ParameterDict(_Parameters):
     def __getitem__(self, key: str) -> Any:
         return getattr(self, self._known(key))
 
-    def __setitem__(self, key: str, value: Tensor) -> None:
+    def __setitem__(self, key: str, value: TensorLike) -> None:
         if not isinstance(key, str):
             kind = type(key).__name__
             raise TypeError(
@@ -283,7 +284,7 @@ class ParameterDict(_Parameters):
         """The names with the parameters."""
         return [(key, self[key]) for key in self]
 
-    def get(self, key: str, default: int | None = None) -> int | None:
+    def get(self, key: str, default: object = None) -> int | None:
         """The parameter of a name, or the default."""
         return getattr(self, key) if key in self._names else default
 

@@ -138,7 +138,7 @@ def _named_padding(x: AnyArray, padding: str, kernel: Ints, stride: Ints, dilati
 )
 def convolve_transposed(
     axes: int, input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: object = 1, padding: object = 0,
-    output_padding: int = 0, groups: int = 1, dilation: object = 1,
+    output_padding: object = 0, groups: int = 1, dilation: object = 1,
 ) -> Tensor:  # fmt: skip
     """The transpose of :func:`conv1d` in its input: every element spreads the weight over a window.
 
@@ -194,7 +194,7 @@ def _block(
 
 
 @op()
-def unfold(input: Tensor, kernel_size: int, dilation: int = 1, padding: int = 0, stride: int = 1) -> Tensor:
+def unfold(input: Tensor, kernel_size: object, dilation: object = 1, padding: object = 0, stride: object = 1) -> Tensor:
     """The blocks of images (n, channels, height, width) as columns: (n, channels·kernel, blocks).
 
     >>> import chainrule as cr
@@ -216,11 +216,11 @@ def unfold(input: Tensor, kernel_size: int, dilation: int = 1, padding: int = 0,
 @op(sample="rand(1, 8, 4), 3, 2")
 def fold(
     input: Tensor,
-    output_size: int | tuple[int, ...],
-    kernel_size: int | tuple[int, ...],
-    dilation: int = 1,
-    padding: int = 0,
-    stride: int | tuple[int, ...] = 1,
+    output_size: object,
+    kernel_size: object,
+    dilation: object = 1,
+    padding: object = 0,
+    stride: object = 1,
 ) -> Tensor:
     """The transpose of :func:`unfold`: columns (n, channels·kernel, blocks), each added where its block was."""
     x, batch = with_examples("fold", tensor_of("fold", input), 1)

@@ -236,7 +236,7 @@ def _trailing(
 @takes_tensors
 def layer_norm(
     input: Tensor,
-    normalized_shape: tuple[int, ...],
+    normalized_shape: object,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,

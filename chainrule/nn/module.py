@@ -58,7 +58,7 @@ class Module:
     _of_compiled: ClassVar[Any]  # what `compile` makes of a compiled one
     call_super_init = False  # whether arguments go on to the next class, for a module that is something else as well
 
-    def __init__(self, *args: int, **kwargs: int) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         if (args or kwargs) and not self.call_super_init:
             given = (
                 f"an unexpected keyword argument {next(iter(kwargs))!r}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from chainrule._src.api.making import make_tensor
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.tape.tensor import Tensor, wrap
 
 
@@ -30,7 +31,7 @@ class Parameter(Tensor, metaclass=_Marked):
 
     __slots__ = ()
 
-    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Tensor:  # type: ignore[misc]
+    def __new__(cls, data: TensorLike | None = None, requires_grad: bool = True) -> Tensor:  # type: ignore[misc]
         if data is None:
             tensor = make_tensor(np.empty((0,), np.float32), None, False, False)
         elif isinstance(data, Tensor):

@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op, op_each_axes
 from chainrule._src.arrays.any_array import is_array, lies_within
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import gathering, joining, products, reductions, shaping
@@ -103,7 +103,7 @@ def _largest(x: Tensor, places: tuple[AnyArray, ...], return_indices: bool) -> T
     "nn.functional.max_pool{}d max_pool{}d", ("rand(1, 2, 6), 2", "rand(1, 2, 4, 4), 2", "rand(1, 1, 4, 4, 4), 2")
 )
 def max_pool(
-    axes: int, input: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0, dilation: int = 1,
+    axes: int, input: Tensor, kernel_size: object, stride: object = None, padding: object = 0, dilation: object = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor | tuple[Tensor, ...]:  # fmt: skip
     """The largest element of every window along the last axis. The first of several gets the gradient.
@@ -153,7 +153,7 @@ def _output_size(function: str, x: AnyArray, output_size: object, axes: int) -> 
 @op_each_axes(
     "nn.functional.adaptive_max_pool{}d", ("rand(1, 2, 6), 2", "rand(1, 2, 4, 4), 2", "rand(1, 1, 4, 4, 4), 2")
 )
-def adaptive_max_pool(axes: int, input: Tensor, output_size: int, return_indices: bool = False) -> Any:
+def adaptive_max_pool(axes: int, input: Tensor, output_size: object, return_indices: bool = False) -> Any:
     """The largest elements of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
     function = f"adaptive_max_pool{axes}d"
     x = tensor_of(function, input, "f")
@@ -217,7 +217,7 @@ def _avg_pool(
 
 @op("nn.functional.avg_pool1d avg_pool1d", sample="rand(1, 2, 6), 2")
 def avg_pool1d(
-    input: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0, ceil_mode: bool = False,
+    input: Tensor, kernel_size: object, stride: object = None, padding: object = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:  # fmt: skip
     """The mean of every window along the last axis.
@@ -247,14 +247,14 @@ def avg_pool2d(
 
 @op(sample="rand(1, 1, 4, 4, 4), 2")
 def avg_pool3d(
-    input: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0, ceil_mode: bool = False,
+    input: Tensor, kernel_size: object, stride: object = None, padding: object = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
     """As :func:`avg_pool2d`, over the last three axes."""
     return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-def along_axis(x: AnyArray, axis: int, matrix: AnyArray) -> Tensor:
+def along_axis(x: TensorLike, axis: int, matrix: TensorLike) -> Tensor:
     """The product of a matrix (new, old) of numbers with the vectors along an axis (counted from the end)."""
     matrix = beside(x, as_array(matrix, x.dtype))
     if axis == -2:
@@ -285,7 +285,7 @@ def _adaptive_avg(axes: int, input: Tensor, output_size: object) -> Tensor:
 
 
 @op("nn.functional.adaptive_avg_pool1d adaptive_avg_pool1d", sample="rand(1, 2, 6), 2")
-def adaptive_avg_pool1d(input: Tensor, output_size: int) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Tensor:
     """The means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size.
 
     >>> import chainrule as cr
@@ -296,7 +296,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int) -> Tensor:
 
 
 @op(sample="rand(1, 2, 4, 4), 2")
-def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: object) -> Tensor:
     """As :func:`adaptive_avg_pool1d`, over the last two axes; None keeps a size."""
     return _adaptive_avg(2, input, output_size)
 
@@ -309,7 +309,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: object) -> Tensor:
 
 @op_each_axes("nn.functional.lp_pool{}d", ("rand(1, 2, 6), 2, 3", "rand(1, 4, 4), 2, 2", "rand(1, 1, 2, 4, 4), 2, 2"))
 def lp_pool(
-    axes: int, input: Tensor, norm_type: float, kernel_size: int, stride: object = None, ceil_mode: bool = False
+    axes: int, input: Tensor, norm_type: float, kernel_size: object, stride: object = None, ceil_mode: bool = False
 ) -> Tensor:
     """(Σ xᵖ)^(1/p) over every window along the last axis; for p = ±∞ the largest (or least) element.
 
@@ -336,7 +336,7 @@ def lp_pool(
     ),
 )
 def max_unpool(
-    axes: int, input: Tensor, indices: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0,
+    axes: int, input: Tensor, indices: Tensor, kernel_size: object, stride: object = None, padding: object = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
     """What :func:`max_pool1d` kept, back in its places, among zeros."""

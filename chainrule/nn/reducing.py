@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule._src.arrays import promotion
 from chainrule._src.arrays.any_array import is_array
-from chainrule._src.arrays.types import AnyArray, TensorLike
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import reductions, shaping
@@ -30,11 +30,11 @@ def mode_of(reduction: str, size_average: object = None, reduce: object = None) 
     return reduction
 
 
-def reduced(loss: Tensor, mode: str) -> Tensor:
+def reduced(loss: TensorLike, mode: str) -> Tensor:
     return loss if mode == "none" else reductions.mean(loss) if mode == "mean" else reductions.sum(loss)
 
 
-def times_weights(loss: Tensor, weight: Any, input: AnyArray) -> Tensor:
+def times_weights(loss: TensorLike, weight: Any, input: TensorLike) -> Tensor:
     """The loss of every element, times its weight if there are weights."""
     if weight is None:
         return loss
@@ -43,7 +43,7 @@ def times_weights(loss: Tensor, weight: Any, input: AnyArray) -> Tensor:
     return ew.mul(loss, weight)
 
 
-def weighted(loss: Tensor, weight: object, input: Tensor, mode: str) -> Tensor:
+def weighted(loss: TensorLike, weight: object, input: TensorLike, mode: str) -> Tensor:
     """The weighted loss; its mean is over the weights."""
     loss = times_weights(loss, weight, input)
     if weight is not None and mode == "mean":
@@ -51,7 +51,7 @@ def weighted(loss: Tensor, weight: object, input: Tensor, mode: str) -> Tensor:
     return reduced(loss, mode)
 
 
-def stretched(name: str, x: Tensor, y: Tensor) -> tuple[Any, Any]:
+def stretched(name: str, x: TensorLike, y: TensorLike) -> tuple[Any, Any]:
     """Both operands in the shape that they broadcast to."""
     try:
         shape = np.broadcast_shapes(tuple(x.shape), tuple(y.shape))
@@ -79,7 +79,7 @@ def alike(name: str, x: Any, y: Any, accepts: str) -> tuple[Any, Any]:
     return tensor_of(name, x, accepts), y
 
 
-def at_least(x: Tensor, low: float) -> Tensor:
+def at_least(x: TensorLike, low: float) -> Tensor:
     """The elements, limited from below; the gradient passes as if they were not."""
     plain = x.detach()
     if is_array(plain._raw) and (plain._raw >= low).all():

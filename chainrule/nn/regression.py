@@ -9,6 +9,7 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.api.functions import nary, new
 from chainrule._src.arrays.any_array import is_array
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
@@ -150,7 +151,7 @@ def kl_div(
 @op()
 @takes_tensors
 def gaussian_nll_loss(
-    input: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+    input: Tensor, target: Tensor, var: TensorLike, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
     """The mean of (log(var) + (input − target)²/var) / 2, where var is at least ``eps``; ``full`` adds log(2π)/2."""
     if isinstance(var, (int, float)):

@@ -196,7 +196,7 @@ def _deprecated(name: str) -> None:
 @op(sample="rand(1, 2, 4), 6")
 def upsample(
     input: Tensor,
-    size: int | None = None,
+    size: object = None,
     scale_factor: object = None,
     mode: str = "nearest",
     align_corners: bool | None = None,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex
+from typing import Any
 
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import tensor_of
 from chainrule._src.tape.tensor import Tensor
@@ -28,14 +29,14 @@ def each_axis(function: str, argument: str, value: Any, axes: int) -> Ints:
     return found
 
 
-def whole(function: str, argument: str, value: SupportsIndex) -> int:
+def whole(function: str, argument: str, value: object) -> int:
     """An argument that has to be an int."""
     if not hasattr(value, "__index__") or isinstance(value, bool):
         raise errors.not_an_int(function, argument, value)
     return value.__index__()  # type: ignore[no-any-return]
 
 
-def tensor_argument(function: str, argument: str, value: Tensor) -> Tensor:
+def tensor_argument(function: str, argument: str, value: TensorLike) -> Tensor:
     """An argument after the first that has to be a tensor (or an array)."""
     if not hasattr(value, "dtype"):
         raise TypeError(
@@ -44,7 +45,7 @@ def tensor_argument(function: str, argument: str, value: Tensor) -> Tensor:
     return tensor_of(function, value)
 
 
-def with_examples(function: str, x: Tensor, axes: int) -> tuple[Any, bool]:
+def with_examples(function: str, x: TensorLike, axes: int) -> tuple[Any, bool]:
     """The input with a batch axis, and whether it had one."""
     if x.ndim == axes + 2:
         return x, True

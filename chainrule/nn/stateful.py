@@ -71,8 +71,8 @@ class _Convolution(Module):
     transposed = False
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int, stride: int, padding: int, dilation: int,
-        groups: int, bias: bool, padding_mode: str, output_padding: int, factory: dict[str, Any],
+        self, in_channels: int, out_channels: int, kernel_size: object, stride: object, padding: object, dilation: object,
+        groups: int, bias: bool, padding_mode: str, output_padding: object, factory: dict[str, Any],
     ) -> None:  # fmt: skip
         super().__init__()
         if padding_mode != "zeros":
@@ -111,8 +111,8 @@ class _Convolution(Module):
 
 class _Conv(_Convolution):
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0,
-        dilation: int = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: object = None,
+        self, in_channels: int, out_channels: int, kernel_size: object, stride: object = 1, padding: object = 0,
+        dilation: object = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: object = None,
         dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         factory = {"device": device, "dtype": dtype}
@@ -201,7 +201,7 @@ class LayerNorm(_Norm):
     """Mean 0 and variance 1 over the last axes, of lengths ``normalized_shape``; then scaled and shifted."""
 
     def __init__(
-        self, normalized_shape: int, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+        self, normalized_shape: object, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
         device: object = None, dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         super().__init__()

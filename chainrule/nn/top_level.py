@@ -45,7 +45,7 @@ def instance_norm(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: object = None, pos_weight: object = None, reduction: int = 0
+    input: Tensor, target: Tensor, weight: object = None, pos_weight: object = None, reduction: object = 0
 ) -> Tensor:
     """As :func:`nn.functional.binary_cross_entropy_with_logits`."""
     return classification.binary_cross_entropy_with_logits(
@@ -65,13 +65,13 @@ def poisson_nll_loss(
     return regression.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_name_of(reduction))
 
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: object = 0) -> Tensor:
     """As :func:`nn.functional.hinge_embedding_loss`."""
     return margins.hinge_embedding_loss(input, target, margin, reduction=_name_of(reduction))
 
 
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: object = 0
 ) -> Tensor:
     """As :func:`nn.functional.margin_ranking_loss`."""
     return margins.margin_ranking_loss(input1, input2, target, margin, reduction=_name_of(reduction))

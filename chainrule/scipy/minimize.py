@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
+from chainrule._src.arrays.types import AnyFunction, IntoArray, Params, TensorLike
 from chainrule.scipy.bounds import element_bounds
 from chainrule.scipy.constraints import with_derivatives
 from chainrule.scipy.derivatives import Objective, scipy_module
@@ -36,7 +36,7 @@ METHODS = {
 
 def minimize(
     fun: AnyFunction,
-    x0: AnyArray,
+    x0: IntoArray,
     args: object = (),
     method: str | AnyFunction | None = None,
     jac: object = None,

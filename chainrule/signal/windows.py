@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule._src.arrays import dtypes
 from chainrule._src.arrays.device import check_device
-from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, IntoArray
 from chainrule._src.tape.tensor import Tensor, wrap
 
 __all__ = [
@@ -69,7 +69,7 @@ def exponential(k: Any, steps: int, center: float | None = None, tau: float = 1.
 
 
 @_window
-def gaussian(k: AnyArray, steps: int, std: float = 1.0) -> AnyArray:
+def gaussian(k: IntoArray, steps: int, std: float = 1.0) -> AnyArray:
     """exp(−(k − middle)² / (2·std²))."""
     _require(std > 0, f"Standard deviation must be positive, got: {std} instead.")
     return np.exp(-0.5 * ((k - steps / 2) / std) ** 2)
@@ -82,7 +82,7 @@ def cosine(k: Any, steps: int) -> Any:
 
 
 @_window
-def kaiser(k: AnyArray, steps: int, beta: float = 12.0) -> AnyArray:
+def kaiser(k: IntoArray, steps: int, beta: float = 12.0) -> AnyArray:
     """I₀(beta·√(1 − x²)) / I₀(beta), for x from −1 to 1."""
     _require(beta >= 0, f"beta must be non-negative, got: {beta} instead.")
     x = 2 * k / max(steps, 1) - 1
@@ -90,7 +90,7 @@ def kaiser(k: AnyArray, steps: int, beta: float = 12.0) -> AnyArray:
 
 
 @_window
-def bartlett(k: AnyArray, steps: int) -> AnyArray:
+def bartlett(k: IntoArray, steps: int) -> AnyArray:
     """A triangle: 1 − |2k / steps − 1|."""
     return 1 - np.abs(2 * k / max(steps, 1) - 1)
 
@@ -101,7 +101,7 @@ def _cosines(k: Any, steps: int, a: Iterable[float]) -> Any:
 
 
 @_window
-def general_cosine(k: AnyArray, steps: int, a: Iterable[float]) -> Any:
+def general_cosine(k: IntoArray, steps: int, a: Iterable[float]) -> Any:
     """Σ (−1)ⁱ·aᵢ·cos(2πik / steps): a sum of cosines."""
     if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
@@ -117,7 +117,7 @@ def general_hamming(k: object, steps: int, alpha: float = 0.54) -> Any:
 
 
 @_window
-def hann(k: AnyArray, steps: int) -> Any:
+def hann(k: IntoArray, steps: int) -> Any:
     """sin²(πk / steps).
 
     >>> import chainrule as cr

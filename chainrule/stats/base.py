@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.shapes import dtype_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, TensorLike
 from chainrule._src.ops.incomplete import log_of_share
 from chainrule._src.ops.random import Generator, _drawn
 from chainrule._src.ops.scipy_special import NAMES
@@ -178,22 +178,22 @@ class Distribution(Named):
 
     # What both kinds have
 
-    def cdf(self, x: AnyArray, *args: Any, **kwds: Any) -> TensorLike:
+    def cdf(self, x: IntoArray, *args: Any, **kwds: Any) -> TensorLike:
         """The probability of at most x."""
         y, shapes, _, below, above = self._at("cdf", x, args, kwds)
         return _with_ends(self._cdf(y, *shapes), below, 0, above, 1)
 
-    def logcdf(self, x: AnyArray, *args: Any, **kwds: Any) -> TensorLike:
+    def logcdf(self, x: IntoArray, *args: Any, **kwds: Any) -> TensorLike:
         """The logarithm of the probability of at most x."""
         y, shapes, _, below, above = self._at("logcdf", x, args, kwds)
         return _with_ends(self._logcdf(y, *shapes), below, -inf, above, 0)
 
-    def sf(self, x: AnyArray, *args: Any, **kwds: Any) -> Any:
+    def sf(self, x: IntoArray, *args: Any, **kwds: Any) -> Any:
         """The probability of more than x, 1 − cdf."""
         y, shapes, _, below, above = self._at("sf", x, args, kwds)
         return _with_ends(self._sf(y, *shapes), below, 1, above, 0)
 
-    def logsf(self, x: AnyArray, *args: Any, **kwds: Any) -> TensorLike:
+    def logsf(self, x: IntoArray, *args: Any, **kwds: Any) -> TensorLike:
         """The logarithm of the probability of more than x."""
         y, shapes, _, below, above = self._at("logsf", x, args, kwds)
         return _with_ends(self._logsf(y, *shapes), below, 0, above, -inf)
@@ -255,12 +255,12 @@ def _with_ends(out: Any, below: Any, left: float, above: Any, right: float) -> T
 class Continuous(Distribution):
     """A continuous distribution: a subclass gives ``_logpdf(x, *shapes)``, and what it has of ``_cdf``, ``_ppf``, …"""
 
-    def logpdf(self, x: AnyArray, *args: Any, **kwds: Any) -> TensorLike | None:
+    def logpdf(self, x: IntoArray, *args: Any, **kwds: Any) -> TensorLike | None:
         """The logarithm of the density; −inf outside of the support."""
         y, shapes, scale, below, above = self._at("logpdf", x, args, kwds)
         return _with_ends(self._logpdf(y, *shapes) - np.log(scale), below, -inf, above, -inf)
 
-    def pdf(self, x: AnyArray, *args: Any, **kwds: Any) -> TensorLike:
+    def pdf(self, x: IntoArray, *args: Any, **kwds: Any) -> TensorLike:
         """The density; 0 outside of the support."""
         y, shapes, scale, below, above = self._at("pdf", x, args, kwds)
         return _with_ends(np.exp(self._logpdf(y, *shapes)) / scale, below, 0, above, 0)
@@ -269,7 +269,7 @@ class Continuous(Distribution):
         """The point below which the share q lies: the inverse of the cdf."""
         return self._quantile("ppf", self._ppf, q, args, kwds)
 
-    def isf(self, q: AnyArray, *args: Any, **kwds: Any) -> TensorLike:
+    def isf(self, q: IntoArray, *args: Any, **kwds: Any) -> TensorLike:
         """The point above which the share q lies: the inverse of the sf."""
         return self._quantile("isf", self._isf, q, args, kwds)
 
@@ -337,14 +337,14 @@ class Discrete(Distribution):
         y = detached(x) - detached(loc)
         return y if method == "logpmf" else np.floor(y)
 
-    def logpmf(self, k: AnyArray, *args: Any, **kwds: Any) -> TensorLike:
+    def logpmf(self, k: IntoArray, *args: Any, **kwds: Any) -> TensorLike:
         """The logarithm of the probability of k; −inf for what is not a whole number of the support."""
         y, shapes, _, below, above = self._at("logpmf", k, args, kwds)
         whole = np.floor(y) == y
         out = _with_ends(self._logpmf(y, *shapes), below, -inf, above, -inf)
         return finished(choose(~whole & ~np.isnan(y), -inf, out))
 
-    def pmf(self, k: AnyArray, *args: Any, **kwds: Any) -> Any:
+    def pmf(self, k: IntoArray, *args: Any, **kwds: Any) -> Any:
         """The probability of k."""
         return np.exp(self.logpmf(k, *args, **kwds))
 
@@ -352,7 +352,7 @@ class Discrete(Distribution):
         """The least k of which the cdf is at least q. There are no derivatives."""
         return self._step("ppf", q, args, kwds)
 
-    def isf(self, q: AnyArray, *args: Any, **kwds: Any) -> AnyArray:
+    def isf(self, q: IntoArray, *args: Any, **kwds: Any) -> AnyArray:
         """The least k of which the sf is at most q. There are no derivatives."""
         return self._step("isf", q, args, kwds)
 

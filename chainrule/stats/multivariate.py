@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray, TensorLike
+from chainrule._src.arrays.types import AnyArray, IntoArray, TensorLike
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL
 from chainrule.stats.base import Frozen, Named, inf, random_state_of, sc
@@ -36,11 +36,11 @@ class Multivariate(Named):
 class ContinuousMultivariate(Multivariate):
     """One that has a density, which is exp of its ``logpdf``."""
 
-    def pdf(self, x: AnyArray, *args: Any, **kwds: Any) -> Any:
+    def pdf(self, x: IntoArray, *args: Any, **kwds: Any) -> Any:
         """The density at x."""
         return np.exp(self.logpdf(x, *args, **kwds))
 
-    def logpdf(self, x: AnyArray, *args: Any, **kwds: Any) -> Any:
+    def logpdf(self, x: IntoArray, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the density at x."""
         raise NotImplementedError
 
@@ -50,11 +50,11 @@ class DiscreteMultivariate(Multivariate):
 
     _density = "logpmf"
 
-    def pmf(self, x: AnyArray, *args: Any, **kwds: Any) -> Any:
+    def pmf(self, x: IntoArray, *args: Any, **kwds: Any) -> Any:
         """The probability of x."""
         return np.exp(self.logpmf(x, *args, **kwds))
 
-    def logpmf(self, x: AnyArray, *args: Any, **kwds: Any) -> Any:
+    def logpmf(self, x: IntoArray, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the probability of x."""
         raise NotImplementedError
 
@@ -153,7 +153,7 @@ def _singular(name: str, matrix: Any) -> tuple[Any, Any, int]:
 class multivariate_normal(ContinuousMultivariate):
     """The normal distribution of vectors, which lie along the last axis; cov is a matrix, its diagonal, or a number."""
 
-    def logpdf(self, x: AnyArray, mean: AnyArray | None = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+    def logpdf(self, x: IntoArray, mean: IntoArray | None = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """The logarithm of the density at x, by derivatives of the mean and the covariance, too.
 
         Raises:
@@ -169,7 +169,7 @@ class multivariate_normal(ContinuousMultivariate):
             log_determinant, distance = _log_determinant(factor), _squared_distance(factor, deviation)
         return finished(-0.5 * (rank * LOG_2PI + log_determinant + distance))
 
-    def rvs(self, mean: AnyArray | None = None, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
+    def rvs(self, mean: IntoArray | None = None, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
         """Random vectors, which are SciPy's for a ``random_state``, with derivatives by the mean and the covariance.
 
         Raises:
@@ -187,7 +187,7 @@ class multivariate_normal(ContinuousMultivariate):
         noise = np.linalg.solve(np.linalg.cholesky(matrix), rows.T)
         return np.reshape(np.transpose(_factor("multivariate_normal.rvs", cov) @ noise) + mean, drawn.shape)
 
-    def entropy(self, mean: AnyArray | None = None, cov: Any = 1) -> Any:
+    def entropy(self, mean: IntoArray | None = None, cov: Any = 1) -> Any:
         """The differential entropy, in nats."""
         deviation, cov = _located("multivariate_normal.entropy", 0.0, mean, cov)
         log_determinant = _log_determinant(_factor("multivariate_normal.entropy", cov))
@@ -197,7 +197,7 @@ class multivariate_normal(ContinuousMultivariate):
 class multivariate_t(ContinuousMultivariate):
     """Student's t distribution of vectors, which lie along the last axis, with a matrix ``shape``."""
 
-    def logpdf(self, x: AnyArray, loc: AnyArray | None = None, shape: Any = 1, df: Any = 1) -> Any:
+    def logpdf(self, x: IntoArray, loc: IntoArray | None = None, shape: Any = 1, df: Any = 1) -> Any:
         """The logarithm of the density at x, by derivatives of all parameters, too."""
         (df,) = operands("multivariate_t.logpdf", [df])
         if np.size(df) != 1 or certain(~(df > 0)):

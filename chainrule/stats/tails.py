@@ -33,10 +33,11 @@ def _by_tails(share: Any, rest: Any, small: float, tail: AnyFunction, other: Any
     with np.errstate(all="ignore"):
         out = np.array(log_of_share(share, rest))
         operands = np.broadcast_arrays(*operands)
-        for few, function, finish in ((share <= small, tail, lambda x: x), (rest < small, other, _log1mexp_small)):
-            if np.any(few):
-                found = finish(function(*[np.asarray(x[few], np.float64) for x in operands]))
-                out[few] = np.where(np.isnan(found), out[few], found)
+        finish: AnyFunction
+    for few, function, finish in ((share <= small, tail, lambda x: x), (rest < small, other, _log1mexp_small)):
+        if np.any(few):
+            found = finish(function(*[np.asarray(x[few], np.float64) for x in operands]))
+            out[few] = np.where(np.isnan(found), out[few], found)
     return out
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,9 +36,7 @@ class Case:
             i for i in sample.floating if names[i] in rules and not isinstance(rules[names[i]], unsupported)
         )
 
-    def fail(
-        self, what: str, got: object, expected: object, operand: int | None = None, at: tuple[int, ...] | None = None
-    ) -> None:
+    def fail(self, what: str, got: object, expected: object, operand: int | None = None, at: object = None) -> None:
         about = "" if operand is None else f" with respect to operand {self.names[operand]!r} (number {operand})"
         place = "" if at is None else f" at {at}"
         raise AssertionError(
@@ -48,7 +46,7 @@ class Case:
     def agree(
         self,
         what: str,
-        got: TensorLike | list[float],
+        got: object,
         expected: TensorLike,
         tolerance: float,
         operand: int | None = None,
@@ -58,7 +56,7 @@ class Case:
             at, g, e = problem
             self.fail(what + (" (shapes)" if at == "shape" else ""), g, e, operand, None if at == "shape" else at)
 
-    def value(self, operands: list[TensorLike] | tuple[TensorLike, ...]) -> tuple[Any, ...]:
+    def value(self, operands: object) -> tuple[Any, ...]:
         """The outputs on raw arrays, by the value column alone."""
         outs = as_tuple(self.prim.value(*operands, **self.params))
         return tuple(
@@ -68,7 +66,7 @@ class Case:
     def differentiable_outputs(self) -> tuple[int, ...]:
         return tuple(i for i, out in enumerate(self.value(self.operands)) if out.dtype.kind in "fc")
 
-    def cotangents(self, operands: tuple[TensorLike, ...], seed: int) -> list[Any]:
+    def cotangents(self, operands: object, seed: int) -> list[Any]:
         outs = self.value(operands)
         return [normal_like(np.asarray(outs[i]), seed + i) for i in self.differentiable_outputs()]
 
@@ -79,17 +77,15 @@ class Case:
         outs = as_tuple(self.prim(*given, **self.params))
         return [given[i] for i in wanted], [outs[i] for i in self.differentiable_outputs()]
 
-    def pull(
-        self, operands: list[TensorLike] | tuple[TensorLike, ...], gs: object, wanted: tuple[int, ...] | None = None
-    ) -> list[Any]:
+    def pull(self, operands: object, gs: object, wanted: object = None) -> list[Any]:
         """The gradients at the wanted operands, by the machinery: tape, engine, rules."""
         leaves, outs = self.run(operands, self.wanted if wanted is None else wanted)
         return sweep(leaves, outs, gs, False)
 
-    def moved(self, i: int, x: AnyArray) -> tuple[Any, ...]:
+    def moved(self, i: int, x: TensorLike) -> tuple[Any, ...]:
         return (*self.operands[:i], x, *self.operands[i + 1 :])
 
-    def moved_along(self, tangents: dict[int, AnyArray], s: AnyArray) -> list[TensorLike]:
+    def moved_along(self, tangents: dict[int, AnyArray], s: TensorLike) -> list[TensorLike]:
         return [np.asarray(x + s * tangents[i]) if i in tangents else x for i, x in enumerate(self.operands)]
 
 
@@ -104,7 +100,7 @@ def on_tape(data: TensorLike) -> Tensor:
     return tensor
 
 
-def sweep(leaves: list[Tensor], outs: Sequence[Tensor], gs: object, create_graph: bool) -> list[Any]:
+def sweep(leaves: list[Tensor], outs: object, gs: object, create_graph: bool) -> list[Any]:
     roots = [
         (out._edge, g) for out, g in zip(outs, gs, strict=True) if isinstance(out, Tensor) and out._edge is not None
     ]
@@ -125,15 +121,11 @@ def or_zeros(g: TensorLike | None, like: TensorLike) -> Any:
     return np.zeros(np.shape(like), getattr(like, "dtype", np.float64)) if g is None else g
 
 
-def duals(
-    operands: Sequence[TensorLike] | tuple[TensorLike, ...], tangents: dict[int, Any], level: int = LEVEL
-) -> list[Any]:
+def duals(operands: object, tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
     return [Dual(x, tangents[i], level) if i in tangents else x for i, x in enumerate(operands)]
 
 
-def push(
-    case: Case, operands: list[TensorLike] | tuple[TensorLike, ...], tangents: dict[int, Any], level: int = LEVEL
-) -> list[Any]:
+def push(case: Case, operands: object, tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
     """The differentiable outputs' tangents (zeros for None), by forward mode."""
     outs = as_tuple(case.prim(*duals(operands, tangents, level), **case.params))
     return [

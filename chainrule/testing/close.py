@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType
+from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType, TensorLike
 from chainrule._src.ops import creation
 from chainrule._src.tape.tensor import Tensor
 
@@ -32,8 +32,8 @@ def default_tolerances(*dtypes: NumpyDType) -> tuple[float, float]:
 
 
 def assert_close(
-    actual: Tensor,
-    expected: Tensor,
+    actual: TensorLike,
+    expected: TensorLike,
     *,
     allow_subclasses: bool = True,
     rtol: float | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
@@ -103,6 +103,10 @@ class no_grad(ModeContext):
     __module__ = "chainrule"
     enabled = False
 
+    @overload
+    def __new__(cls, function: None = None) -> Self: ...
+    @overload
+    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
     def __new__(cls, function: AnyFunction | None = None) -> Any:
         self = super().__new__(cls)
         if function is None:

@@ -97,7 +97,9 @@ def _dataclass(kind: Any) -> _Container:
     import dataclasses  # the program has: loading it for all takes longer than the rest of this module
 
     names = tuple(field.name for field in dataclasses.fields(kind))
-    get = attrgetter(*names) if len(names) > 1 else lambda tree: tuple(getattr(tree, name) for name in names)
+    get: AnyFunction = (
+        attrgetter(*names) if len(names) > 1 else lambda tree: tuple(getattr(tree, name) for name in names)
+    )
 
     def unflatten(children: Sequence[Any], fields: Any) -> Any:
         tree = object.__new__(kind)  # __init__ would check or convert what need not be arrays now

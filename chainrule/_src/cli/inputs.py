@@ -35,7 +35,7 @@ class Given:
         self.names = names
         self.tensors = tuple(tensors)
         self.settings = settings
-        self.call = (lambda *xs: function(*xs, **settings)) if settings else function
+        self.call: AnyFunction = (lambda *xs: function(*xs, **settings)) if settings else function
         self.result: Any = None
 
     def named(self) -> Iterator[tuple[str, Any]]:

@@ -7,7 +7,7 @@ import math
 import re
 from typing import Any
 
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.explaining import rules, structure
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.sweep import RuleRecord
@@ -36,7 +36,7 @@ class Arrow:
     __module__ = "chainrule.explaining"
     built = False
 
-    def __init__(self, step: Step, position: int, operand: str, value: Value, downstream: NumpyArray) -> None:
+    def __init__(self, step: Step, position: int, operand: str, value: Value, downstream: TensorLike) -> None:
         self.step = step
         self.position = position
         self.operand = operand

@@ -28,7 +28,7 @@ LAYOUTS = ("dense", "csr", "csc", "coo", "operator", "structured", "auto")
 
 def jacobian(
     y: object,
-    x: TensorLike | dict[str, AnyArray] | tuple[TensorLike, ...],
+    x: object,
     *more: Never,
     layout: str = "dense",
     strategy: str | None = None,

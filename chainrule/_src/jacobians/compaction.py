@@ -94,7 +94,7 @@ def _is_full(term: Term, source: Variable) -> bool:
 
 def dense(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
     """One term with a slot for every column."""
-    vals = assemble.dense(terms, shape, (source.size,))
+    vals: Any = assemble.dense(terms, shape, (source.size,))
     return Term(source, columns(source, shape), np.moveaxis(vals, -1, 0))
 
 

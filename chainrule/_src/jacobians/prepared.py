@@ -138,7 +138,7 @@ class PreparedJacobian:
     def __init__(
         self,
         function: AnyFunction,
-        x: AnyArray | tuple[AnyArray, ...],
+        x: object,
         layout: str,
         hstack: bool,
         on_change: str,
@@ -165,7 +165,7 @@ class PreparedJacobian:
         self._positions = Positions()
         self._entries(x)
 
-    def __call__(self, x: AnyArray | tuple[AnyArray, ...]) -> Any:
+    def __call__(self, x: object) -> Any:
         """The Jacobian at a point that has the shapes and dtypes of the one it was prepared at.
 
         Raises:
@@ -347,7 +347,7 @@ def _dense_maker(block: Structure) -> Callable[[Any], Any]:
 
 def prepare_jacobian(
     function: AnyFunction,
-    x: AnyArray | tuple[AnyArray, ...],
+    x: object,
     layout: str = "csr",
     *,
     hstack: bool = False,

@@ -128,7 +128,7 @@ def of_input(by_variable: dict[Variable, list[Term]], variable: Variable, comple
     )
 
 
-def _primal(leaf: TensorLike | str, create_graph: bool, api: str) -> Any:
+def _primal(leaf: TensorLike, create_graph: bool, api: str) -> Any:
     """An argument as it stands inside a value of the trace: a tensor only where the result is to be recorded."""
     if not isinstance(leaf, (Tensor, ArrayLike)):
         leaf = np.asarray(leaf)

@@ -14,7 +14,7 @@ from chainrule._src.arrays import dtypes
 from chainrule._src.arrays import gpu as gpus
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.device import check_device, gpu_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, DTypeLike, NumpyArray, Params
+from chainrule._src.arrays.types import AnyFunction, Dims, DTypeLike, NumpyArray, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.dispatch import bind, cast
@@ -77,14 +77,14 @@ def axis_of(name: str, dim: SupportsIndex, ndim: int) -> int | None:
     return index - ndim if ndim else None
 
 
-def floating(x: AnyArray, dtype: DTypeLike = None) -> Tensor:
+def floating(x: Any, dtype: DTypeLike = None) -> Tensor:
     """The tensor in ``dtype``; without one, integers and booleans become the default float."""
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))
     return cast(x, dtypes.default_dtype()) if x.dtype.kind in "iub" else x
 
 
-def summed(x: AnyArray, dtype: DTypeLike = None) -> Tensor:
+def summed(x: Any, dtype: DTypeLike = None) -> Tensor:
     """The tensor in the dtype that PyTorch adds and multiplies in: int64 for integers and booleans."""
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))

@@ -37,11 +37,11 @@ from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
-from chainrule._src.ops import elementwise, products
 from chainrule._src.ops import methods as _methods  # noqa: F401 -- what is made of these here has to be there
 from chainrule._src.ops import numpy_face as _face  # noqa: F401
 from chainrule._src.ops import numpy_moves as _moves  # noqa: F401
 from chainrule._src.ops import numpy_reductions as _reductions  # noqa: F401
+from chainrule._src.ops import products
 from chainrule._src.ops.indexing import MASK
 from chainrule._src.ops.numpy_layout import laid
 from chainrule._src.table import indexing as rows
@@ -122,7 +122,7 @@ def _fast_binary(ufunc: np.ufunc, function: Callable[..., Tensor], saves: bool) 
     return call
 
 
-def _alike(x: AnyArray, dtype: Any, saves: bool) -> Any:
+def _alike(x: object, dtype: Any, saves: bool) -> Any:
     """An operand for the tensor's function: a weak number, or an array of the dtype as a constant; else None."""
     kind = type(x)
     if kind is float or kind is int:
@@ -139,7 +139,7 @@ def _alike(x: AnyArray, dtype: Any, saves: bool) -> Any:
 
 def fill_fast() -> None:
     """Give Arrays a short way to the elementwise rows whose value is a ufunc (and that have their functions by now)."""
-    assert getattr(elementwise.UFUNCS[np.add], "function", None) is not None
+    assert getattr(UFUNCS[np.add], "function", None) is not None
     for ufunc, row in UFUNCS.items():
         function = getattr(row, "function", None)
         if function is None or ufunc.nout != 1 or getattr(row, "ufunc", None) is not ufunc or "f" not in row.accepts:  # type: ignore[attr-defined]

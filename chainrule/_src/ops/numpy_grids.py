@@ -243,7 +243,7 @@ if hasattr(np, "matvec"):  # NumPy 2.2 has them
     UFUNCS[np.vecmat] = lambda v, a: np.matmul(np.expand_dims(np.conjugate(v), -2), a)[..., 0, :]
 
 
-def _ldexp(x: AnyArray, n: Any) -> Any:
+def _ldexp(x: Any, n: Any) -> Any:
     weak = x if type(x) in (bool, int, float) else None
     x, n = arraylike(x), arraylike(n)
     kind = np.ldexp(np.zeros((), x.dtype) if weak is None else weak, np.zeros((), n.dtype)).dtype

@@ -7,11 +7,13 @@ requires grad is refused as ``np.asarray`` refuses it.
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.ops.numpy_calculus import arraylike, boxed, take
 from chainrule._src.ops.numpy_samples import numbers, settled
@@ -19,11 +21,13 @@ from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.protocol import UFUNC_METHODS, ArrayLike, implements
 from chainrule._src.tape.tensor import Tensor
 
+F = TypeVar("F", bound=AnyFunction)
 
-def _writes(function: Any) -> Any:
+
+def _writes(function: AnyFunction) -> Callable[[F], F]:
     """Register what writes into its first argument; plain arrays take plain numbers, which tensors of integers are."""
 
-    def register(ours: Any) -> Any:
+    def register(ours: F) -> F:
         signature = inspect.signature(ours)
         name = getattr(function, "__name__", "")
 

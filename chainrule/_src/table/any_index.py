@@ -18,12 +18,13 @@ from chainrule._src.table.indexing import getitem, index, index_put, places, sca
 from chainrule._src.table.shape import laid_along, slowest_first
 from chainrule._src.tape.foreign import innermost
 from chainrule._src.tape.protocol import FUNCTIONS, detached
+from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
 Items = tuple[Any, ...]
 
 
-def is_array(item: Any) -> bool:
+def is_array(item: object) -> bool:
     return hasattr(item, "dtype") and hasattr(item, "shape")
 
 
@@ -31,7 +32,7 @@ def _plain(items: Items) -> bool:
     return all(type(i) is ndarray or not is_array(i) for i in items)
 
 
-def read(x: AnyArray, items: Any) -> Any:
+def read(x: AnyArray, items: object) -> Any:
     """``x[items]`` for any array-like and any index NumPy understands."""
     if type(items) is not tuple:
         items = (items,)
@@ -64,7 +65,7 @@ def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
     return _moved(taken, 0, parts.at, m)
 
 
-def put_any(x: AnyArray, values: Any, items: Items, accumulate: bool) -> Any:
+def put_any(x: AnyArray, values: Tensor, items: Items, accumulate: bool) -> Any:
     """A copy of x with values written (or added) at ``x[items]``, where some of the items are arrays."""
     if _plain(items):
         return index_put(x, values, index=items, accumulate=accumulate)
@@ -78,7 +79,7 @@ def put_any(x: AnyArray, values: Any, items: Items, accumulate: bool) -> Any:
     )  # as x, which is what the row does
 
 
-def _put(x: AnyArray, values: Any, parts: _Parts, accumulate: bool) -> Any:
+def _put(x: AnyArray, values: AnyArray, parts: _Parts, accumulate: bool) -> AnyArray:
     """Of several values for one place the last stays, and the others get no derivative."""
     front, where = _in_front(x, parts.arrays)
     (_, *rest), found = shape_of(front), shape_of(where)
@@ -140,7 +141,7 @@ def _for_every_axis(items: Items, ndim: int) -> Items:
     return (*named[:end], *(slice(None),) * missing, *named[end + 1 :])
 
 
-def _region(x: AnyArray, basic: Items) -> Any:
+def _region(x: AnyArray, basic: Items) -> AnyArray:
     return x if all(type(i) is slice and i == slice(None) for i in basic) else getitem(x, index=basic)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.rules.kinds import elementwise
 from chainrule._src.tape.foreign import divisor
 
 
 @elementwise(np.add, d={"x": 1, "y": 1}, remedy="inf + -inf is nan, so keep the infinite operands from arising")
-def add(x, y):
+def add(x: AnyArray, y: AnyArray) -> None:
     """Sum, element by element."""
 
 
@@ -25,12 +25,12 @@ def add(x, y):
     remedy="inf - inf is nan, so keep the infinite operands from arising",
     on_bools="Subtraction, the `-` operator, with two bool tensors is not supported, use the `^` or `logical_xor()` operator instead.",
 )
-def sub(x, y):
+def sub(x: AnyArray, y: AnyArray) -> None:
     """Difference, element by element."""
 
 
 @elementwise(d={"x": -1, "y": 1}, accepts="iufc", overloads="010")
-def rsub(x, y):
+def rsub(x: object, y: object) -> AnyArray:
     """y − x: what ``2 - x`` is."""
     return y - x
 
@@ -41,7 +41,7 @@ def rsub(x, y):
     d={"x": lambda y: y, "y": lambda x: x},
     remedy="0 * inf is nan, so keep the infinite factor from arising",
 )
-def mul(x, y):
+def mul(x: AnyArray, y: AnyArray) -> None:
     """Product, element by element."""
 
 
@@ -61,7 +61,7 @@ def _inverse(y: AnyArray) -> Any:
     domain=((-2, 2), (0.4, 2)),
     remedy="0/0 and inf/inf are nan, so add a small number to the denominator",
 )
-def div(x, y):
+def div(x: AnyArray, y: AnyArray) -> None:
     """Quotient, element by element. Integers are divided as floats of the default dtype."""
 
 
@@ -127,7 +127,7 @@ def _power_dy(x: AnyArray, y: AnyArray, out: AnyArray) -> Any:
     remedy="a negative base has no real power that is not whole, and at 0 powers below 1 have infinite slope, "
     "so clamp the base, x.clamp(min=eps) ** p",
 )
-def pow(x, y):
+def pow(x: AnyArray, y: AnyArray) -> None:
     """x to the power y. The derivative with respect to x is 0 where y is 0; with respect to y where x is 0."""
 
 
@@ -138,7 +138,7 @@ def pow(x, y):
     overloads="101",
     accepts="iuf",
 )
-def remainder(x, y):
+def remainder(x: AnyArray, y: AnyArray) -> None:
     """Remainder of floor division: its sign is the divisor's."""
 
 
@@ -149,7 +149,7 @@ def remainder(x, y):
     overloads="101",
     accepts="iuf",
 )
-def fmod(x, y):
+def fmod(x: AnyArray, y: AnyArray) -> None:
     """Remainder of truncated division: its sign is the dividend's."""
 
 
@@ -161,12 +161,12 @@ def fmod(x, y):
     on_bools="Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
     "mask, use the `~` or `logical_not()` operator instead.",
 )
-def neg(x):
+def neg(x: AnyArray) -> None:
     """The negative of every element."""
 
 
 @elementwise(np.positive, d=1, accepts="iufc")
-def positive(x):
+def positive(x: AnyArray) -> None:
     """The elements themselves, as a new array."""
 
 
@@ -177,13 +177,13 @@ def positive(x):
     formula="g * np.sign(x)",
     accepts="iufc",
 )
-def abs(x):
+def abs(x: AnyArray) -> None:
     """Absolute value; the derivative at 0 is 0."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.square, d=lambda x: 2 * x, naming="PowBackward0", accepts="iufc")
-def square(x):
+def square(x: AnyArray) -> None:
     """The square of every element."""
 
 
@@ -195,7 +195,7 @@ def square(x):
     domain=(0.2, 3),
     remedy="it is not real below 0, and its slope at 0 is infinite, so add a small number inside, sqrt(x + eps)",
 )
-def sqrt(x):
+def sqrt(x: AnyArray) -> None:
     """Square root; the derivative at 0 is infinite."""
 
 
@@ -207,14 +207,14 @@ def sqrt(x):
     domain=(0.3, 3),
     remedy="it is infinite at 0, so add a small number inside, rsqrt(x + eps)",
 )
-def rsqrt(x):
+def rsqrt(x: object) -> AnyArray:
     """One over the square root."""
     return 1 / np.sqrt(x)
 
 
 @op()
 @elementwise(np.cbrt, d=lambda out: 1 / (3 * out * out), promotion="float", domain=(0.3, 3))
-def cbrt(x):
+def cbrt(x: AnyArray) -> None:
     """Cube root."""
 
 
@@ -226,23 +226,23 @@ def cbrt(x):
     domain=(0.3, 3),
     remedy="it is infinite at 0, so add a small number to the denominator",
 )
-def reciprocal(x):
+def reciprocal(x: AnyArray) -> None:
     """One over every element."""
 
 
 @elementwise(np.conjugate, vjp=lambda g: np.conjugate(g), jvp=lambda t: np.conjugate(t))
-def conj_physical(x):
+def conj_physical(x: AnyArray) -> None:
     """Complex conjugate."""
 
 
 @elementwise(vjp=lambda g: g, jvp=lambda t: np.real(t), view=True)
-def real(x):
+def real(x: object) -> AnyArray:
     """Real part."""
     return np.real(x)
 
 
 @elementwise(vjp=lambda g: g * 1j, view=True, jvp=lambda t: np.imag(t), domain="complex")
-def imag(x):
+def imag(x: TensorLike) -> Any:
     """Imaginary part."""
     return np.imag(x)
 
@@ -253,7 +253,7 @@ def imag(x):
     aliases={"x": "real", "y": "imag"},
     accepts="f",
 )
-def complex_(x, y):
+def complex_(x: object, y: object) -> Any:
     """The complex numbers x + iy."""
     return x + 1j * y
 
@@ -265,7 +265,7 @@ def complex_(x, y):
     formula="0 * g if x.dtype.kind == 'f' else g * 1j * x / np.abs(x) ** 2",
     promotion="float",
 )
-def angle(x):
+def angle(x: Any) -> Any:
     """The argument of every complex number (0 or π for reals)."""
     return (
         np.arctan2(np.imag(x), np.real(x))
@@ -274,7 +274,7 @@ def angle(x):
     )
 
 
-def _angle_vjp(g: AnyArray, x: AnyArray) -> Any:
+def _angle_vjp(g: AnyArray, x: AnyArray) -> AnyArray | None:
     if not _complex(x):
         return np.zeros_like(g)
     size = np.absolute(x)
@@ -291,13 +291,13 @@ def _angle_vjp(g: AnyArray, x: AnyArray) -> Any:
     domain=((0.3, 2), (0.3, 2)),
     accepts="f",
 )
-def hypot(x, y):
+def hypot(x: AnyArray, y: AnyArray) -> None:
     """√(x² + y²) without overflow."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.copysign, d={"x": lambda x, out: np.sign(x) * np.sign(out), "y": 0}, promotion="float", accepts="biuf")
-def copysign(x, y):
+def copysign(x: AnyArray, y: AnyArray) -> None:
     """The magnitude of x with the sign of y."""
 
 
@@ -306,7 +306,7 @@ def copysign(x, y):
     aliases={"y": "end"},
     overloads="1101",
 )
-def lerp(x, y, weight):
+def lerp(x: Any, y: Any, weight: Any) -> Any:
     """Linear interpolation x + weight·(y − x), from the nearer end: exact at both; of float16 in float32."""
     if x.dtype == y.dtype == np.float16:
         single = weight if isinstance(weight, (int, float)) else weight.astype(np.float32)
@@ -325,7 +325,7 @@ def lerp(x, y, weight):
     samples=[{"value": 1.5}],
     aliases={"y": "tensor1", "z": "tensor2"},
 )
-def addcmul(x, y, z, *, value):
+def addcmul(x: object, y: object, z: object, *, value: object) -> AnyArray:
     """x + value·y·z."""
     return x + value * (y * z)
 
@@ -336,6 +336,6 @@ def addcmul(x, y, z, *, value):
     domain=((-2, 2), (-2, 2), (0.4, 2)),
     aliases={"y": "tensor1", "z": "tensor2"},
 )
-def addcdiv(x, y, z, *, value):
+def addcdiv(x: object, y: object, z: object, *, value: object) -> AnyArray:
     """x + value·y/z."""
     return x + value * np.true_divide(y, z)

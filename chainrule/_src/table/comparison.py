@@ -21,7 +21,7 @@ from chainrule._src.table.arithmetic import masked
 ndarray = np.ndarray
 
 
-def _share(g: AnyArray, tie: Any, behind: Any) -> Any:
+def _share(g: AnyArray, tie: object, behind: object) -> Any:
     """The cotangent of an operand of two: half of it at a tie, none where the other is taken."""
     g = masked(np.logical_not(behind), g)
     return g if type(tie) is ndarray and not tie.any() else np.where(tie, 0.5 * g, g)
@@ -34,7 +34,7 @@ def _share(g: AnyArray, tie: Any, behind: Any) -> Any:
     formula={"x": "g * ((x > y) + 0.5 * (x == y))", "y": "g * ((y > x) + 0.5 * (x == y))"},
     accepts="biuf",
 )
-def maximum(x, y):
+def maximum(x: AnyArray, y: AnyArray) -> None:
     """The larger of two, element by element; nan where either is."""
 
 
@@ -45,7 +45,7 @@ def maximum(x, y):
     formula={"x": "g * ((x < y) + 0.5 * (x == y))", "y": "g * ((y < x) + 0.5 * (x == y))"},
     accepts="biuf",
 )
-def minimum(x, y):
+def minimum(x: AnyArray, y: AnyArray) -> None:
     """The smaller of two, element by element; nan where either is."""
 
 
@@ -55,7 +55,7 @@ def minimum(x, y):
     naming="ClampBackward0",
     accepts="biuf",
 )
-def clamp_min(x, y):
+def clamp_min(x: object, y: object) -> AnyArray:
     """The elements, at least those of y. At the bound the derivative by x is 1, by y 0."""
     return np.maximum(x, y)
 
@@ -66,7 +66,7 @@ def clamp_min(x, y):
     naming="ClampBackward0",
     accepts="biuf",
 )
-def clamp_max(x, y):
+def clamp_max(x: object, y: object) -> AnyArray:
     """The elements, at most those of y. At the bound the derivative by x is 1, by y 0."""
     return np.minimum(x, y)
 
@@ -80,7 +80,7 @@ def clamp_max(x, y):
     naming="ClampBackward0",
     accepts="biuf",
 )
-def clamp_between(x, min, max):
+def clamp_between(x: object, min: object, max: object) -> AnyArray:
     """The elements, limited to those of two others; where these cross, the upper one."""
     return np.minimum(np.maximum(x, min), max)
 
@@ -94,7 +94,7 @@ def clamp_between(x, min, max):
     },
     accepts="biuf",
 )
-def fmax(x, y):
+def fmax(x: AnyArray, y: AnyArray) -> None:
     """The larger of two; the other where one is nan."""
 
 
@@ -107,7 +107,7 @@ def fmax(x, y):
     },
     accepts="biuf",
 )
-def fmin(x, y):
+def fmin(x: AnyArray, y: AnyArray) -> None:
     """The smaller of two; the other where one is nan."""
 
 
@@ -119,12 +119,12 @@ def fmin(x, y):
     formula={"x": "np.where(condition, g, 0)", "y": "np.where(condition, 0, g)"},
     domain=("bool", (-2, 2), (-2, 2)),
 )
-def where(condition, x, y):
+def where(condition: object, x: object, y: object) -> Any:
     """x where the condition holds, else y."""
     return np.where(condition, x, y)
 
 
-def _inside(x: AnyArray, low: Any, high: Any) -> Any:
+def _inside(x: AnyArray, low: Any, high: object) -> Any:
     inside = True
     if low is not None:
         inside = x >= low
@@ -140,7 +140,7 @@ def _inside(x: AnyArray, low: Any, high: Any) -> Any:
     naming="ClampBackward1",
     accepts="iuf",
 )
-def clamp(x, *, min, max):
+def clamp(x: object, *, min: object, max: object) -> Any:
     """The elements, limited to [min, max]. At a bound the derivative is 1."""
     if min is not None:
         x = np.maximum(x, min)
@@ -149,7 +149,7 @@ def clamp(x, *, min, max):
 
 @op(method=True, in_place=True)
 @elementwise(vjp=lambda g, out: masked(np.logical_not(out <= 0), g), accepts="iuf", tied=True)
-def relu(x):
+def relu(x: object) -> AnyArray:
     """max(x, 0); the derivative at 0 is 0."""
     return np.maximum(x, 0)
 
@@ -160,7 +160,7 @@ def relu(x):
     accepts="f",
     tied=True,
 )
-def leaky_relu(x, *, negative_slope):
+def leaky_relu(x: Any, *, negative_slope: Any) -> Any:
     """x where it is positive, else negative_slope·x."""
     return np.where(x > 0, x, negative_slope * x).astype(x.dtype)
 
@@ -171,13 +171,13 @@ def leaky_relu(x, *, negative_slope):
     accepts="iuf",
     tied=True,
 )
-def threshold(x, *, threshold, value):
+def threshold(x: Any, *, threshold: Any, value: Any) -> Any:
     """x where it is over the threshold, else a value."""
     return np.where(x <= threshold, value, x).astype(x.dtype)
 
 
 @elementwise(d=lambda x: np.isfinite(x), samples=[{"nan": 0.0, "posinf": None, "neginf": None}])
-def nan_to_num(x, *, nan, posinf, neginf):
+def nan_to_num(x: Any, *, nan: object, posinf: object, neginf: object) -> Any:
     """nan and infinities replaced by numbers."""
     finite = np.where(np.isnan(x), nan, x)
     info = np.finfo(x.dtype) if x.dtype.kind == "f" else None
@@ -191,11 +191,11 @@ def nan_to_num(x, *, nan, posinf, neginf):
 
 
 @elementwise(np.sign, d=0, accepts="iuf")
-def sign(x):
+def sign(x: AnyArray) -> None:
     """−1, 0 or 1."""
 
 
-def _keeps_integers(ufunc: Any) -> Any:
+def _keeps_integers(ufunc: AnyArray) -> Any:
     """A ufunc that leaves integers what they are, as NumPy's own do since 2.1."""
     if ufunc(np.int64(0)).dtype.kind == "i":
         return ufunc
@@ -204,34 +204,34 @@ def _keeps_integers(ufunc: Any) -> Any:
 
 @op(method=True, in_place=True)
 @elementwise(np.floor, value=_keeps_integers(np.floor), d=0, accepts="iuf")
-def floor(x):
+def floor(x: AnyArray) -> None:
     """The largest integer not above."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.ceil, value=_keeps_integers(np.ceil), d=0, accepts="iuf")
-def ceil(x):
+def ceil(x: AnyArray) -> None:
     """The smallest integer not below."""
 
 
 @op("trunc fix", method=True, in_place=True)
 @elementwise(np.trunc, value=_keeps_integers(np.trunc), d=0, accepts="iuf")
-def trunc(x):
+def trunc(x: AnyArray) -> None:
     """The integer part."""
 
 
 @elementwise(np.rint, d=0, accepts="iuf")
-def round(x):
+def round(x: AnyArray) -> None:
     """The nearest integer, ties to even."""
 
 
 @elementwise(np.floor_divide, d={"x": 0, "y": 0}, domain=((-2, 2), (0.6, 0.9)), accepts="iuf")
-def floor_divide(x, y):
+def floor_divide(x: AnyArray, y: AnyArray) -> None:
     """The floor of the quotient."""
 
 
 @elementwise(np.heaviside, d={"x": 0, "y": lambda x: x == 0}, accepts="biuf")
-def heaviside(x, y):
+def heaviside(x: AnyArray, y: AnyArray) -> None:
     """0 below zero, y at zero, 1 above."""
 
 
@@ -243,7 +243,7 @@ def heaviside(x, y):
     formula={"x": "g * (x != y)"},
     accepts="f",
 )
-def nextafter(x, y):
+def nextafter(x: AnyArray, y: AnyArray) -> None:
     """The next representable number after x towards y."""
 
 

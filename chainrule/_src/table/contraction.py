@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
@@ -16,31 +14,31 @@ from chainrule._src.rules.rules import conjugate
 
 
 @contraction("ik,kj->ij", aliases={"y": "mat2"}, samples=[call((2, 3), (3, 4)), call((0, 3), (3, 2))])
-def mm(x, y):
+def mm(x: AnyArray, y: AnyArray) -> None:
     """Matrix product of two matrices."""
 
 
 @contraction("ik,kj->ij", aliases={"y": "mat2"}, samples=[call((2, 2, 3), (2, 3, 4))])
-def bmm(x, y):
+def bmm(x: AnyArray, y: AnyArray) -> None:
     """Matrix products of two stacks of matrices of equal length."""
 
 
 @contraction("ik,k->i", aliases={"y": "vec"}, samples=[call((2, 3), (3,))])
-def mv(x, y):
+def mv(x: AnyArray, y: AnyArray) -> None:
     """Product of a matrix and a vector."""
 
 
 @contraction("k,kj->j", aliases={"y": "mat2"}, samples=[call((3,), (3, 2))])
-def vm(x, y):
+def vm(x: AnyArray, y: AnyArray) -> None:
     """Product of a vector and a matrix."""
 
 
 @contraction("i,i->", aliases={"y": "tensor"}, samples=[call((3,), (3,))])
-def dot(x, y):
+def dot(x: AnyArray, y: AnyArray) -> None:
     """Inner product of two vectors."""
 
 
-def _flat(x: AnyArray) -> Any:
+def _flat(x: AnyArray) -> AnyArray:
     """A stack of matrices as one tall matrix."""
     if type(x) is np.ndarray and x.size:
         return x.reshape(-1, x.shape[-1])
@@ -51,7 +49,7 @@ def _flat(x: AnyArray) -> Any:
     return reshape(x, (rows, shape[-1]))
 
 
-def _tall(x: AnyArray, y: AnyArray) -> Any:
+def _tall(x: AnyArray, y: AnyArray) -> AnyArray:
     """x @ y for a stack x and one matrix y, as one large product."""
     if type(x) is np.ndarray and type(y) is np.ndarray and x.size:
         shape = x.shape
@@ -60,14 +58,14 @@ def _tall(x: AnyArray, y: AnyArray) -> Any:
     return reshape(dotted(_flat(x), y), shape)
 
 
-def _tall_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def _tall_batch(prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params) -> AnyArray:
     x, y = payloads
     if not batched[1]:
         return prim(x, y)
     return np.matmul(x, with_axes(y, len(shape_of(x)) - batched[0] - 2))
 
 
-def _product(x: AnyArray, y: AnyArray) -> Any:
+def _product(x: AnyArray, y: AnyArray) -> AnyArray:
     return dotted(x, y)
 
 
@@ -81,6 +79,6 @@ def _product(x: AnyArray, y: AnyArray) -> Any:
     samples=[call((2, 3, 4), (4, 2)), call((2, 1, 3, 2), (2, 3))],
     structure="ik,kj->ij",
 )
-def stack_mm(x, y):
+def stack_mm(x: AnyArray, y: AnyArray) -> AnyArray:
     """Matrix products of a stack of matrices and one matrix: one large product."""
     return _tall(x, y)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, Params
+from chainrule._src.arrays.types import AnyArray, NumpyDType, Params
 from chainrule._src.rules.batching import broadcast_batch, reshape
 from chainrule._src.rules.kinds import call, linear, opaque
 from chainrule._src.rules.primitive import Primitive
@@ -36,7 +36,7 @@ def _counts(spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: 
     return tuple(map(windows_along, spatial, kernel, stride, padding, dilation))
 
 
-def _padded(x: AnyArray, padding: Ints) -> Any:
+def _padded(x: AnyArray, padding: Ints) -> AnyArray:
     if not any(padding):
         return x
     spatial = x.shape[2:]
@@ -55,13 +55,13 @@ def _windows(x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) 
     return _view(x, shape, strides)
 
 
-def _view(x: Any, shape: Ints, strides: Ints) -> Any:
+def _view(x: AnyArray, shape: Ints, strides: Ints) -> AnyArray:
     if type(x) is Foreign:
         return x.strided(shape, strides)
     return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
 
 
-def _columns(windows: Any, groups: int, k: int) -> Any:
+def _columns(windows: AnyArray, groups: int, k: int) -> AnyArray:
     """(n, groups, channels/groups·kernel, counts) from windows over k axes."""
     n, channels = windows.shape[:2]
     rows = channels // groups * math.prod(windows.shape[2 : 2 + k])
@@ -100,12 +100,12 @@ def _spread(whole: Any, columns: Any, first: int, stride: Ints, dilation: Ints) 
         whole[(slice(None), slice(None), *where)] += columns[(slice(None), slice(None), *at)]
 
 
-def _room(x: Any, lead: Ints, size: Ints, padding: Ints, dtype: Any) -> Any:
+def _room(x: AnyArray, lead: Ints, size: Ints, padding: Ints, dtype: NumpyDType) -> AnyArray:
     """Zeros for padded arrays, to add windows to."""
     return zeros_beside(x, (*lead, *[n + 2 * p for n, p in zip(size, padding, strict=True)]), dtype)
 
 
-def _inner(whole: Any, size: Ints, padding: Ints) -> Any:
+def _inner(whole: AnyArray, size: Ints, padding: Ints) -> AnyArray:
     """What is inside the padding."""
     where = [slice(p, p + n) for n, p in zip(size, padding, strict=True)]
     return row_order(whole[(slice(None), slice(None), *where)])
@@ -143,7 +143,7 @@ def _turned(
     return {"weight": turned, "stride": stride, "padding": around, "dilation": dilation, "groups": groups}
 
 
-def _product(x: AnyArray, y: AnyArray) -> Any:
+def _product(x: AnyArray, y: AnyArray) -> AnyArray:
     """x @ y; where that is an outer product, as in a convolution of single channels, multiplication is faster."""
     return x * y if x.shape[-1] == 1 else np.matmul(x, y)
 
@@ -151,7 +151,7 @@ def _product(x: AnyArray, y: AnyArray) -> Any:
 # -- batching --------------------------------------------------------------------------------------------------------
 
 
-def _as_examples(x: AnyArray) -> Any:
+def _as_examples(x: AnyArray) -> AnyArray:
     shape = shape_of(x)
     return reshape(x, (shape[0] * shape[1], *shape[2:]))
 
@@ -163,14 +163,14 @@ def _as_channels(x: Any, batched: bool, size: int) -> Any:
     return reshape(x, (shape[0], shape[1] * shape[2], *shape[3:]))
 
 
-def _none(prim: Primitive, payloads: Any, batched: Any, params: Params) -> Any:
+def _none(prim: Primitive, payloads: AnyArray, batched: AnyArray, params: Params) -> Any:
     """No results, of the shape that one would have."""
     one = [np.zeros(shape_of(p)[b:], p.dtype) for p, b in zip(payloads, batched, strict=True)]
     out = prim.value(*one, **params)
     return np.zeros((0, *out.shape), out.dtype)
 
 
-def _batched(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def _batched(prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params) -> AnyArray:
     """Examples of one weight are more examples; weights that differ are groups that differ."""
     if not size:
         return _none(prim, payloads, batched, params)
@@ -184,7 +184,9 @@ def _batched(prim: Primitive, payloads: Any, batched: Any, size: int, params: Pa
     return np.moveaxis(reshape(out, (n, size, channels // size, *rest)), 1, 0)
 
 
-def _batched_weight(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def _batched_weight(
+    prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params
+) -> AnyArray:
     if not size:
         return _none(prim, payloads, batched, params)
     x, y = (_as_channels(p, b, size) for p, b in zip(payloads, batched, strict=True))
@@ -193,7 +195,7 @@ def _batched_weight(prim: Primitive, payloads: Any, batched: Any, size: int, par
     return reshape(out, (size, shape[0] // size, *shape[1:]))
 
 
-def cropped(x: AnyArray, shape: Ints) -> Any:
+def cropped(x: AnyArray, shape: Ints) -> AnyArray:
     """Without the windows that fit only because ``output_padding`` is larger than the stride."""
     if shape_of(x) == shape:
         return x
@@ -230,7 +232,7 @@ _TWO = {"stride": (1, 2), "padding": (1, 0), "dilation": (1, 1), "groups": 1}
     promotion="none",
     structure={"x": "windows", "weight": lambda params: _axes("oc#:no@", params)},
 )
-def convolution(x, weight, *, stride, padding, dilation, groups):
+def convolution(x: Any, weight: Any, *, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
     """The product of every window of x (n, channels, …) with each weight (out, channels/groups, …)."""
     kernel = weight.shape[2:]
     n, out = x.shape[0], weight.shape[0]
@@ -273,7 +275,16 @@ def convolution(x, weight, *, stride, padding, dilation, groups):
     promotion="none",
     structure="windows",
 )
-def convolution_input(x, weight, *, size, stride, padding, dilation, groups):
+def convolution_input(
+    x: AnyArray,
+    weight: AnyArray,
+    *,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+) -> AnyArray | None:
     """The transpose of a convolution in its input: every element of x (n, out, …) spreads a weight over a window."""
     kernel = weight.shape[2:]
     n, out, *counts = x.shape
@@ -307,7 +318,7 @@ def convolution_input(x, weight, *, size, stride, padding, dilation, groups):
     promotion="none",
     structure={"x": lambda params: _axes("no@:oc#", params), "y": "windows"},
 )
-def convolution_weight(x, y, *, kernel, stride, padding, dilation, groups):
+def convolution_weight(x: Any, y: Any, *, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
     """The transpose of a convolution in its weight: products of x (n, out, …) with the windows of y, summed."""
     n, out, *counts = x.shape
     rows = y.shape[1] // groups * math.prod(kernel)
@@ -333,7 +344,9 @@ def convolution_weight(x, y, *, kernel, stride, padding, dilation, groups):
 # -- blocks ----------------------------------------------------------------------------------------------------------
 
 
-def _examples_first(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def _examples_first(
+    prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params
+) -> AnyArray:
     (x,) = payloads
     out = prim(_as_examples(x), **params)
     return reshape(out, (size, shape_of(x)[1], *shape_of(out)[1:]))
@@ -349,7 +362,14 @@ _BLOCKS = {"kernel": (2, 2), "stride": (1, 2), "padding": (1, 0), "dilation": (1
     samples=[call((1, 2, 3, 4), **_BLOCKS)],
     structure="selection",
 )
-def im2col(x, *, kernel, stride, padding, dilation):
+def im2col(
+    x: AnyArray,
+    *,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+) -> AnyArray | None:
     """The windows of x (n, channels, …) as columns: (n, channels·kernel, windows)."""
     windows = _windows(x, kernel, stride, padding, dilation)
     out = _columns(windows, 1, len(kernel))[:, 0]
@@ -363,7 +383,15 @@ def im2col(x, *, kernel, stride, padding, dilation):
     samples=[call((1, 8, 4), size=(3, 4), **_BLOCKS)],
     structure="scatter",
 )
-def col2im(x, *, size, kernel, stride, padding, dilation):
+def col2im(
+    x: AnyArray,
+    *,
+    size: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+) -> AnyArray | None:
     """The transpose of ``im2col``: columns (n, channels·kernel, windows), each added where its window was."""
     counts = _counts(size, kernel, stride, padding, dilation)
     channels = x.shape[1] // math.prod(kernel)

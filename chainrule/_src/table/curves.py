@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.rules.kinds import opaque
 from chainrule._src.rules.rules import conjugate
 
 ndarray = np.ndarray
 
 
-def _spread(t: Any, ndim: int) -> Any:
+def _spread(t: AnyArray, ndim: int) -> Any:
     """With further axes of length 1 behind."""
     return np.reshape(t, (*shape_of(t), *(1,) * ndim))
 
 
-def _curve_vjp(g: Any, x: Any, curve: Any, order: int, ndim: int) -> Any:
+def _curve_vjp(g: AnyArray, x: AnyArray, curve: AnyArray, order: int, ndim: int) -> Any:
     products = g * conjugate(curve_at(x, curve=curve, order=order + 1, ndim=ndim))
     return np.sum(products, tuple(range(-ndim, 0))) if ndim else products
 
@@ -31,7 +31,7 @@ def _curve_vjp(g: Any, x: Any, curve: Any, order: int, ndim: int) -> Any:
     promotion="float",
     listed=False,
 )
-def curve_at(x, *, curve, order, ndim):
+def curve_at(x: AnyArray, *, curve: AnyArray, order: AnyArray, ndim: AnyArray) -> AnyArray:
     """A constant curve of SciPy's, or a derivative of it, at each of many points; its values have ``ndim`` axes."""
     return derivative_at(curve, np.asarray(x), order)
 
@@ -51,6 +51,6 @@ def derivative_at(curve: Any, x: NumpyArray, order: int) -> Any:
     return curve.derivative(x, order) if by_number else curve(x, order)
 
 
-def _is(curve: Any, name: str) -> bool:
+def _is(curve: AnyArray, name: str) -> bool:
     """Whether it is an interpolant of a class of SciPy's, or of one that is made of it."""
     return any(kind.__name__ == name for kind in type(curve).__mro__)

@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import call, opaque
 from chainrule._src.table.linalg import H, eye, hermitian, is_zero, over, over_transposed
@@ -32,30 +32,30 @@ def _did_not_converge(function: str, x: AnyArray) -> errors.LinAlgError:
     return errors.LinAlgError(f"{function}: The algorithm failed to converge because the input matrix {why}.")
 
 
-def _gaps(w: Any) -> Any:
+def _gaps(w: AnyArray) -> AnyArray:
     """w_j − w_i, and 1 on the diagonal."""
     return w[..., None, :] - w[..., :, None] + eye(shape_of(w)[-1], w)
 
 
-def _diagonal(x: AnyArray) -> Any:
+def _diagonal(x: AnyArray) -> AnyArray:
     return np.diagonal(x, axis1=-2, axis2=-1)
 
 
-def _off(x: AnyArray) -> Any:
+def _off(x: AnyArray) -> AnyArray:
     """The matrices with zeros on the diagonal."""
     return x * (1 - eye(shape_of(x)[-1], x))
 
 
-def _as_diagonal(w: Any) -> Any:
+def _as_diagonal(w: AnyArray) -> AnyArray:
     return w[..., :, None] * eye(shape_of(w)[-1], w)
 
 
-def _like(x: AnyArray, y: AnyArray) -> Any:
+def _like(x: AnyArray, y: AnyArray) -> AnyArray:
     """``x`` in the dtype of ``y``: a product of matrices takes one dtype."""
     return x if x.dtype == y.dtype else x.astype(y.dtype)
 
 
-def _eigh_vjp(g: Any, w: Any, v: Any) -> Any:
+def _eigh_vjp(g: tuple[AnyArray, ...], w: AnyArray, v: AnyArray) -> AnyArray:
     gw, gv = g
     if is_zero(gv):
         return hermitian((v * gw[..., None, :]) @ H(v))
@@ -65,7 +65,7 @@ def _eigh_vjp(g: Any, w: Any, v: Any) -> Any:
     return hermitian(v @ (_off(inner / _gaps(w)) + _as_diagonal(gw)) @ H(v))
 
 
-def _eigh_jvp(t: AnyArray, w: Any, v: Any) -> Any:
+def _eigh_jvp(t: AnyArray, w: AnyArray, v: AnyArray) -> tuple[AnyArray, ...]:
     inner = H(v) @ hermitian(t) @ v
     return np.real(_diagonal(inner)), v @ _off(inner / _gaps(w))
 
@@ -88,7 +88,7 @@ def _eigh_jvp(t: AnyArray, w: Any, v: Any) -> Any:
     structure="ab:k,ij",
     remedy="the derivative of eigenvectors divides by differences of eigenvalues, and two of them are equal",
 )
-def eigh(x, *, UPLO):
+def eigh(x: AnyArray, *, UPLO: str) -> tuple[AnyArray, ...] | None:
     """Eigenvalues (ascending) and eigenvectors (in columns) of Hermitian matrices, read from one triangle.
 
     The gradient is Hermitian. Eigenvectors of equal eigenvalues are not determined, so their derivatives are infinite;
@@ -101,11 +101,13 @@ def eigh(x, *, UPLO):
     return w, v
 
 
-def _skew(x: AnyArray) -> Any:
+def _skew(x: AnyArray) -> AnyArray:
     return x - H(x)
 
 
-def _svd_vjp(g: Any, u: Any, s: Any, vh: Any, x_shape: tuple[int, ...], *, full_matrices: bool) -> Any:
+def _svd_vjp(
+    g: tuple[AnyArray, ...], u: AnyArray, s: AnyArray, vh: AnyArray, x_shape: tuple[int, ...], *, full_matrices: bool
+) -> AnyArray:
     gu, gs, gvh = g
     m, n = x_shape[-2:]
     k = min(m, n)
@@ -136,7 +138,7 @@ def _svd_vjp(g: Any, u: Any, s: Any, vh: Any, x_shape: tuple[int, ...], *, full_
     return result
 
 
-def _phases(left: Any, right: Any, s: Any) -> Any:
+def _phases(left: AnyArray, right: AnyArray, s: AnyArray) -> Any:
     """What moves the phases of a pair of singular vectors apart. A common phase must not matter to the loss."""
     a = 0 if left is None else np.imag(_diagonal(left))
     b = 0 if right is None else np.imag(_diagonal(right))
@@ -145,7 +147,9 @@ def _phases(left: Any, right: Any, s: Any) -> Any:
     return 1j * ((a - b) / (2 * s))
 
 
-def _svd_jvp(t: AnyArray, u: Any, s: Any, vh: Any, x_shape: tuple[int, ...], *, full_matrices: bool) -> Any:
+def _svd_jvp(
+    t: AnyArray, u: AnyArray, s: AnyArray, vh: AnyArray, x_shape: tuple[int, ...], *, full_matrices: bool
+) -> tuple[AnyArray, ...]:
     m, n = x_shape[-2:]
     k = min(m, n)
     more_u, more_vh = u[..., k:], vh[..., k:, :]
@@ -196,7 +200,7 @@ _SVD_TEXT = (
     structure="ab:ij,k,lm",
     remedy="the derivative of singular vectors divides by differences of singular values, and two of them are equal",
 )
-def svd(x, *, full_matrices):
+def svd(x: AnyArray, *, full_matrices: bool) -> tuple[AnyArray, ...] | None:
     """Singular value decomposition u @ diag(s) @ vh.
 
     Singular vectors of equal singular values are not determined, so their derivatives are infinite.
@@ -211,13 +215,15 @@ def svd(x, *, full_matrices):
 # -- qr --------------------------------------------------------------------------------------------------------------
 
 
-def _tall_vjp(gq: Any, gr: Any, q: Any, r: Any) -> Any:
+def _tall_vjp(gq: AnyArray, gr: AnyArray, q: AnyArray, r: AnyArray) -> AnyArray | None:
     m = gr @ H(r) - H(q) @ gq
     upper = np.triu(m) - 0.5 * m * eye(shape_of(m)[-1], m)
     return over_transposed(gq + q @ (upper + H(upper)), r)
 
 
-def _qr_vjp(g: Any, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str) -> Any:
+def _qr_vjp(
+    g: tuple[AnyArray, ...], q: AnyArray, r: AnyArray, x_shape: tuple[int, ...], *, mode: str
+) -> AnyArray | None:
     gq, gr = g
     m, n = x_shape[-2:]
     if mode == "complete" and m > n:
@@ -234,7 +240,7 @@ def _qr_vjp(g: Any, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str) -> A
     return np.concatenate([left, q @ g_rest], axis=-1)
 
 
-def _tall_jvp(t: AnyArray, q: Any, r: Any) -> Any:
+def _tall_jvp(t: AnyArray, q: AnyArray, r: AnyArray) -> tuple[AnyArray, ...] | None:
     scaled = over(t, r)
     m = H(q) @ scaled
     both = m + H(m)
@@ -275,7 +281,7 @@ def _qr_jvp(t: AnyArray, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str)
     promotion="float",
     structure="ab:ij,kl",
 )
-def qr(x, *, mode):
+def qr(x: AnyArray, *, mode: str) -> tuple[AnyArray, ...]:
     """The decomposition q @ r: orthonormal columns times an upper triangle."""
     q, r = raw.qr(x, mode)
     return q, r
@@ -284,12 +290,12 @@ def qr(x, *, mode):
 # -- pseudoinverse ---------------------------------------------------------------------------------------------------
 
 
-def _pinv_vjp(g: AnyArray, x: AnyArray, out: AnyArray) -> Any:
+def _pinv_vjp(g: AnyArray, x: AnyArray, out: AnyArray) -> AnyArray:
     ph, gh = H(out), H(g)
     return -(ph @ g @ ph) + (gh - x @ (out @ gh)) @ out @ ph + ph @ out @ (gh - (gh @ out) @ x)
 
 
-def _pinv_jvp(t: AnyArray, x: AnyArray, out: AnyArray) -> Any:
+def _pinv_jvp(t: AnyArray, x: AnyArray, out: AnyArray) -> AnyArray:
     ph, th = H(out), H(t)
     return -(out @ t @ out) + out @ ph @ (th - (th @ x) @ out) + (th - out @ (x @ th)) @ ph @ out
 
@@ -306,7 +312,7 @@ def _pinv_jvp(t: AnyArray, x: AnyArray, out: AnyArray) -> Any:
     promotion="float",
     structure="ab:ij",
 )
-def pinv(x, *, atol, rtol):
+def pinv(x: AnyArray, *, atol: float, rtol: TensorLike) -> AnyArray | None:
     """The Moore–Penrose pseudoinverse; singular values up to max(atol, rtol·largest) count as zero."""
     if 0 in x.shape[-2:]:
         return np.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
@@ -327,7 +333,7 @@ _PADE = (
 _THETA = 5.371920351148152
 
 
-def _pade(a: AnyArray) -> Any:
+def _pade(a: AnyArray) -> AnyArray:
     b, eye = _PADE, np.eye(a.shape[-1], dtype=a.dtype)
     a2 = a @ a
     a4 = a2 @ a2
@@ -337,7 +343,7 @@ def _pade(a: AnyArray) -> Any:
     return raw.solve(even - odd, even + odd)
 
 
-def _directional(x: AnyArray, t: AnyArray) -> Any:
+def _directional(x: AnyArray, t: AnyArray) -> AnyArray:
     """The derivative of exp at x in direction t: the upper right block of exp([[x, t], [0, x]])."""
     n = shape_of(x)[-1]
     top = np.concatenate([x, t], axis=-1)
@@ -357,7 +363,7 @@ def _directional(x: AnyArray, t: AnyArray) -> Any:
     promotion="float",
     structure="ab:ij",
 )
-def matrix_exp(x):
+def matrix_exp(x: Any) -> Any:
     """The matrix exponential Σ xᵏ/k!, by scaling and squaring."""
     if not x.size:
         return x.copy()

@@ -6,8 +6,6 @@ to statistically optimum beamforming". Eigenvectors have length 1; their phases 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chainrule._src.arrays.any_array import is_array
@@ -21,7 +19,7 @@ from chainrule._src.table.linalg import H, is_zero, solve
 ndarray = np.ndarray
 
 
-def _largest(v: Any) -> Any:
+def _largest(v: AnyArray) -> AnyArray:
     """Where each eigenvector's largest element is, which LAPACK makes real."""
     n = shape_of(v)[-1]
     if not n:
@@ -29,7 +27,7 @@ def _largest(v: Any) -> Any:
     return np.argmax(np.absolute(v), axis=-2)[..., None, :] == np.arange(n)[:, None]
 
 
-def settled(gv: Any, v: Any, strict: bool) -> Any:
+def settled(gv: AnyArray, v: AnyArray, strict: bool) -> AnyArray:
     """The cotangent of the eigenvectors, less what it says about their phases: those follow from the largest elements."""
     off = np.imag(np.sum(np.conjugate(v) * gv, axis=-2))
     if strict and is_array(off) and np.abs(off).max(initial=0) > 1e-2:
@@ -38,7 +36,7 @@ def settled(gv: Any, v: Any, strict: bool) -> Any:
     return gv - np.where(at, 1j * off[..., None, :] / np.conjugate(np.where(at, v, 1)), 0)
 
 
-def _eig_vjp(g: Any, w: Any, v: Any, *, strict: bool) -> Any:
+def _eig_vjp(g: tuple[AnyArray, ...], w: AnyArray, v: AnyArray, *, strict: bool) -> AnyArray:
     gw, gv = g
     if is_zero(gv):
         return solve(H(v), gw[..., :, None] * H(v))
@@ -47,7 +45,7 @@ def _eig_vjp(g: Any, w: Any, v: Any, *, strict: bool) -> Any:
     return solve(H(v), (_off(turned) + _as_diagonal(gw)) @ H(v))
 
 
-def _eig_jvp(t: AnyArray, w: Any, v: Any) -> Any:
+def _eig_jvp(t: AnyArray, w: AnyArray, v: AnyArray) -> tuple[AnyArray, ...]:
     inner = solve(v, t.astype(v.dtype) @ v)
     dv = v @ _off(inner / _gaps(w))
     at = _largest(v)
@@ -71,7 +69,7 @@ def _eig_jvp(t: AnyArray, w: Any, v: Any) -> Any:
     promotion="float",
     structure="ab:k,ij",
 )
-def eig(x, *, strict):
+def eig(x: AnyArray, *, strict: bool) -> tuple[AnyArray, ...] | None:
     """Eigenvalues, in no order, and eigenvectors of length 1 (in columns), as complex numbers.
 
     Eigenvectors of equal eigenvalues are not determined, so their derivatives are infinite. ``strict`` refuses a loss

@@ -28,37 +28,37 @@ _SMALL = 10_000
 
 @op(method=True, in_place=True)
 @elementwise(np.exp, value=_exp, d=lambda out: out, promotion="float")
-def exp(x):
+def exp(x: AnyArray) -> None:
     """Exponential of every element."""
 
 
 @op("exp2 special.exp2", method=True, in_place=True)
 @elementwise(np.exp2, d=lambda out: out * _LN2, promotion="float")
-def exp2(x):
+def exp2(x: AnyArray) -> None:
     """2 to the power of every element."""
 
 
 @op("expm1 special.expm1", method=True, in_place=True)
 @elementwise(np.expm1, d=lambda out: out + 1, promotion="float")
-def expm1(x):
+def expm1(x: AnyArray) -> None:
     """exp(x) − 1, accurate near 0."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.log, d=lambda x: 1 / x, vjp=lambda g, x: g / x, promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
-def log(x):
+def log(x: AnyArray) -> None:
     """Natural logarithm."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.log2, d=lambda x: 1 / (x * _LN2), promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
-def log2(x):
+def log2(x: AnyArray) -> None:
     """Logarithm to base 2."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.log10, d=lambda x: 1 / (x * _LN10), promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
-def log10(x):
+def log10(x: AnyArray) -> None:
     """Logarithm to base 10."""
 
 
@@ -66,13 +66,13 @@ def log10(x):
 @elementwise(
     np.log1p, d=lambda x: 1 / (1 + x), promotion="float", domain=(-0.7, 3), naming="Log1PBackward0", remedy=_OF_POSITIVE
 )
-def log1p(x):
+def log1p(x: AnyArray) -> None:
     """log(1 + x), accurate near 0."""
 
 
 @op("sigmoid nn.functional.sigmoid special.expit", method=True, in_place=True)
 @elementwise(d=lambda out: out - out * out, formula="g * out * (1 - out)", promotion="float")
-def sigmoid(x):
+def sigmoid(x: Any) -> Any:
     """The logistic function 1 / (1 + exp(−x)), without overflow."""
     if x.dtype.kind == "c":
         return 0.5 * (1 + np.tanh(0.5 * x))
@@ -93,7 +93,7 @@ def _logit_vjp(g: AnyArray, x: AnyArray, *, eps: float | None) -> Any:
     samples=[{"eps": None}, {"eps": 0.3}],
     accepts="biuf",
 )
-def logit(x, *, eps):
+def logit(x: object, *, eps: float | None) -> AnyArray:
     """log(x / (1 − x)), the inverse of the sigmoid, of x limited to [eps, 1 − eps]; nan outside [0, 1]."""
     if eps is not None:
         x = np.minimum(np.maximum(x, eps), 1 - eps)
@@ -107,7 +107,7 @@ def logit(x, *, eps):
     promotion="float",
     accepts="biuf",
 )
-def logaddexp(x, y):
+def logaddexp(x: AnyArray, y: AnyArray) -> None:
     """log(exp(x) + exp(y)) without overflow."""
 
 
@@ -119,11 +119,11 @@ def logaddexp(x, y):
     promotion="float",
     accepts="biuf",
 )
-def logaddexp2(x, y):
+def logaddexp2(x: AnyArray, y: AnyArray) -> None:
     """log2(2**x + 2**y) without overflow."""
 
 
-def _log_or_zero(x: AnyArray, y: AnyArray) -> Any:
+def _log_or_zero(x: AnyArray, y: AnyArray) -> AnyArray | None:
     gone = (x == 0) & (y <= 0)
     return np.where(gone, 0, np.log(np.where(gone, 1, y))).astype(np.result_type(x, y))
 
@@ -137,7 +137,7 @@ def _log_or_zero(x: AnyArray, y: AnyArray) -> Any:
     accepts="biuf",
     remedy=_OF_POSITIVE,
 )
-def xlogy(x, y):
+def xlogy(x: object, y: object) -> AnyArray | None:
     """x·log(y), and 0 where x is 0 (unless y is nan)."""
     zero = (x == 0) & ~np.isnan(y)
     return np.where(zero, 0, x * np.log(np.where(zero, 1, y))).astype(np.result_type(x, y), copy=False)
@@ -150,7 +150,7 @@ def xlogy(x, y):
     samples=[{"beta": 2.0, "threshold": 20.0}, {"beta": 1.0, "threshold": 0.5}],
     accepts="biuf",
 )
-def softplus(x, *, beta, threshold):
+def softplus(x: Any, *, beta: Any, threshold: Any) -> Any:
     """log(1 + exp(beta·x)) / beta; the identity where beta·x is over the threshold."""
     z = beta * x
     soft = np.maximum(z, 0) + np.log1p(np.exp(-np.absolute(z)))
@@ -158,6 +158,6 @@ def softplus(x, *, beta, threshold):
 
 
 @discrete(accepts="f", samples=[{"shapes": [(2, 3)]}, {"shapes": [()]}])
-def binary_exponent(x):
+def binary_exponent(x: AnyArray) -> AnyArray:
     """The exponent e of x = m·2**e with 0.5 ≤ |m| < 1 (0 for 0)."""
     return np.frexp(x)[1]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, Params
+from chainrule._src.arrays.types import AnyArray, NumpyDType, Params
 from chainrule._src.rules.kinds import call, linear
 
 raw = np.fft
@@ -25,7 +25,7 @@ OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 _OTHER = "'forward' if norm == 'backward' else 'backward' if norm == 'forward' else 'ortho'"
 
 
-def multiplicity(n: int, axis: int) -> Any:
+def multiplicity(n: int, axis: int) -> AnyArray:
     """How often each frequency of the half spectrum occurs in that of n points; broadcasts along ``axis``."""
     times = np.full((n // 2 + 1, *(1,) * (-axis - 1)), 2.0, np.float32)  # exact, and widens nothing
     times[0] = 1.0
@@ -54,7 +54,7 @@ def _name(params: Params, node: Any) -> str:
     ],
     structure="axis",
 )
-def fft_c2c(x, *, axes, norm, inverse):
+def fft_c2c(x: AnyArray, *, axes: tuple[int, ...], norm: str, inverse: bool) -> AnyArray:
     """The Fourier transform over axes, or its inverse."""
     if len(axes) == 1:
         return (raw.ifft if inverse else raw.fft)(x, None, axes[0], norm)
@@ -80,14 +80,14 @@ def fft_c2c(x, *, axes, norm, inverse):
     accepts="f",
     structure="axis",
 )
-def fft_r2c(x, *, axes, norm):
+def fft_r2c(x: AnyArray, *, axes: tuple[int, ...], norm: str) -> AnyArray:
     """The Fourier transform of real numbers over axes: half of it, up to frequency n/2 of the last of them."""
     if len(axes) == 1:
         return raw.rfft(x, None, axes[0], norm)
     return raw.rfftn(x, None, axes, norm)
 
 
-def _c2r_transpose(g: AnyArray, x_dtype: Any, *, axes: tuple[int, ...], norm: str, n: int) -> Any:
+def _c2r_transpose(g: AnyArray, x_dtype: NumpyDType, *, axes: tuple[int, ...], norm: str, n: int) -> AnyArray:
     spectrum = fft_r2c(g, axes=axes, norm=OTHER[norm]) * multiplicity(n, axes[-1])
     return spectrum if x_dtype.kind == "c" else np.real(spectrum)
 
@@ -108,7 +108,7 @@ def _c2r_transpose(g: AnyArray, x_dtype: Any, *, axes: tuple[int, ...], norm: st
     ],
     structure="axis",
 )
-def fft_c2r(x, *, axes, norm, n):
+def fft_c2r(x: AnyArray, *, axes: tuple[int, ...], norm: str, n: int) -> AnyArray:
     """The inverse transform over axes of half a spectrum, to n real points along the last of them.
 
     The imaginary parts at frequencies 0 and n/2 of that axis do not count; their gradient is 0.

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import opaque
 from chainrule._src.rules.rules import conjugate
 
 
-def _turned(g, b, a):
+def _turned(g: AnyArray, b: AnyArray, a: AnyArray) -> AnyArray:
     """The filter with conjugate coefficients, from the end to the start."""
     return np.flip(filtered(conjugate(b), conjugate(a), np.flip(g, -1)), -1)
 
 
-def _lagged(w: Any, x: Any, count: int) -> Any:
+def _lagged(w: AnyArray, x: AnyArray, count: int) -> Any:
     """The sums of w[t] conj(x[t - k]) over t and over leading axes, for each lag k < count."""
     n = w.shape[-1]
     return np.stack([np.sum(w[..., k:] * conjugate(x[..., : max(n - k, 0)])) for k in range(count)])
@@ -40,6 +41,6 @@ def _lagged(w: Any, x: Any, count: int) -> Any:
     promotion="float",
     listed=False,
 )
-def filtered(b, a, x):
+def filtered(b: AnyArray, a: AnyArray, x: AnyArray) -> AnyArray:
     """Signals (..., n) through the filter with the coefficients b (of the signal) and a (of what comes out), from rest."""
     return importlib.import_module("scipy.signal").lfilter(np.asarray(b), np.asarray(a), np.asarray(x), -1)

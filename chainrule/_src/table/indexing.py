@@ -30,7 +30,7 @@ from chainrule._src.tape.protocol import holds_of, memory_of
 ndarray = np.ndarray
 
 
-def _last_kind(index: tuple[Any, ...]) -> str:
+def _last_kind(index: tuple[object, ...]) -> str:
     """PyTorch takes an index apart, item by item; this is the name of the last part that does something."""
     if len(index) == 1 and isinstance(index[0], slice):
         return "SliceBackward0"
@@ -64,7 +64,7 @@ _BASIC = [
     naming=lambda params: _last_kind(params["index"]),
     samples=_BASIC,
 )
-def getitem(x, *, index):
+def getitem(x: Any, *, index: Any) -> Any:
     """A basic index: integers, slices, None and Ellipsis. The result is a view."""
     part = x[index]
     return x[(*index, Ellipsis)] if isinstance(part, np.generic) else part  # 0-d, but still a view
@@ -81,7 +81,7 @@ def getitem(x, *, index):
     ],
     structure="selection",
 )
-def embed(x, *, shape, index):
+def embed(x: AnyArray, *, shape: object, index: object) -> AnyArray:
     """Zeros of a shape, with x at a basic index."""
     if type(x) is Foreign:
         return x.by_row("embed", placed, shape=shape, index=index)
@@ -93,7 +93,7 @@ def embed(x, *, shape, index):
 # -- integer and boolean arrays as indices ---------------------------------------------------------------------------
 
 
-def _unique(index: tuple[Any, ...]) -> bool:
+def _unique(index: tuple[object, ...]) -> bool:
     """Whether an index of arrays names no element twice: one of masks alone does not."""
     return all(i.dtype == bool for i in index if isinstance(i, ndarray))
 
@@ -147,7 +147,7 @@ def _along_one_axis(x: AnyArray, index: tuple[Any, ...]) -> Any:
 _FULL = slice(None)
 
 
-def _first_alone(x: NumpyArray, index: tuple[Any, ...]) -> bool:
+def _first_alone(x: NumpyArray, index: tuple[object, ...]) -> bool:
     """Whether an index is one of the first axis alone, of an array in rows: then NumPy's result lies in rows, too."""
     return x.flags.c_contiguous and is_array(index[0]) and not any(is_array(item) for item in index[1:])
 
@@ -158,7 +158,7 @@ def _first_alone(x: NumpyArray, index: tuple[Any, ...]) -> bool:
     moves=True,
     samples=_ADVANCED,
 )
-def index(x, *, index, order="C"):
+def index(x: Any, *, index: Any, order: Any = "C") -> Any:
     """An index with integer or boolean arrays, as NumPy reads it. The result is a copy: in the order of x's memory, or ("K") as NumPy's."""
     if not is_array(x) or (order == "K" and not _first_alone(x, index)):
         return x[index]
@@ -185,7 +185,7 @@ read = index  # by a name that a rule's parameter ``index`` does not hide
     ],
     structure="scatter",
 )
-def add_at(x, *, shape, index):
+def add_at(x: AnyArray, *, shape: object, index: object) -> AnyArray | None:
     """Zeros of a shape, with x added at an index; what meets at one place is summed."""
     if not writable(x):
         return summed_at(x, shape, index)
@@ -199,7 +199,7 @@ def add_at(x, *, shape, index):
 
 def _put_values(
     g: AnyArray, x_shape: tuple[int, ...], values_shape: tuple[int, ...], *, index: tuple[Any, ...], accumulate: bool
-) -> Any:
+) -> AnyArray:
     """What the values get; of several that were written to one element, the last, which stayed."""
     part = read(g, index=index)
     if not accumulate and not _unique(index):
@@ -236,7 +236,7 @@ def _put_values(
         "values": lambda params: "scatter" if params["accumulate"] else "selection",
     },
 )
-def index_put(x, values, *, index, accumulate):
+def index_put(x: AnyArray, values: AnyArray, *, index: object, accumulate: bool) -> AnyArray | None:
     """x with values written (or added) at an index."""
     if not (is_array(x) and is_array(values)):
         return x + summed_at(values, shape_of(x), index) if accumulate else written_at(x, values, index)
@@ -256,24 +256,24 @@ def index_put(x, values, *, index, accumulate):
     samples=[call((2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, -1]]), axis=-1), call((3, 2), np.array([[2, 0]]), axis=-2)],
     structure="selection",
 )
-def gather(x, index, *, axis):
+def gather(x: AnyArray, index: AnyArray, *, axis: int) -> AnyArray:
     """``np.take_along_axis``: one element of x per index, along an axis."""
     return along(x, index, axis)
 
 
-def along(x: AnyArray, index: Any, axis: int) -> Any:
+def along(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
     """``np.take_along_axis``, also at an index of another library's."""
     return chosen_along(x, index, axis) if is_foreign_index(index) else np.take_along_axis(x, index, axis)
 
 
-def _grid(index: Any, axis: int) -> tuple[Any, ...]:
+def _grid(index: AnyArray, axis: int) -> tuple[AnyArray, ...]:
     """The index arrays that address every element of ``index``'s shape, with ``index`` along ``axis``."""
     grid = list(np.indices(index.shape, sparse=True))
     grid[axis] = index
     return tuple(grid)
 
 
-def reached(x: AnyArray, index: Any, axis: int) -> Any:
+def reached(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
     """x, cut to the index's sizes along the other axes: all that the index can read or write."""
     sizes, ends = shape_of(x), shape_of(index)
     if sizes[:axis] == ends[:axis] and sizes[axis:][1:] == ends[axis:][1:]:
@@ -291,7 +291,7 @@ def reached(x: AnyArray, index: Any, axis: int) -> Any:
     ],
     structure={"x": "diagonal", "src": "scatter"},
 )
-def scatter_add(x, index, src, *, axis):
+def scatter_add(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> AnyArray | None:
     """x with every element of src added at its index along an axis."""
     if is_foreign_index(index):
         added = summed_by_along(np.broadcast_to(src, shape_of(index)), index, axis, shape_of(x)[axis])
@@ -321,7 +321,7 @@ def scatter_add(x, index, src, *, axis):
     ],
     structure="selection",
 )
-def scatter(x, index, src, *, axis):
+def scatter(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> AnyArray | None:
     """x with every element of src written at its index along an axis."""
     if not (is_array(x) and is_array(src)) and is_array(index):
         return written_at(x, src, _grid(index, axis)) if index.size else x
@@ -373,7 +373,7 @@ class _FromFront(NamedTuple):
     n: int
     axis: int
 
-    def __call__(self, index: Any) -> Any:
+    def __call__(self, index: AnyArray) -> AnyArray:
         return places(np.asarray(index), self.n, self.axis)
 
 
@@ -409,7 +409,7 @@ def _take_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params:
     ],
     structure="selection",
 )
-def take(x, index, *, axis):
+def take(x: AnyArray, index: AnyArray, *, axis: int) -> AnyArray:
     """``np.take``: the entries of x at indices along an axis, which the index's axes replace."""
     return chosen(x, index, axis) if is_foreign_index(index) else np.take(x, index, axis=axis)
 
@@ -442,7 +442,7 @@ def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, par
     ],
     structure="scatter",
 )
-def take_add(x, index, *, axis, length):
+def take_add(x: Any, index: Any, *, axis: Any, length: Any) -> Any:
     """The transpose of ``take``: zeros of ``length`` along the axis, with the entries of x added at their indices."""
     shape = x.shape
     n = index.ndim

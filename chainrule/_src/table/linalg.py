@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import in_one, is_array, is_recorded, unscalar
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import call, opaque
 from chainrule._src.rules.rules import conjugate
@@ -23,7 +23,7 @@ ndarray = np.ndarray
 raw = np.linalg
 
 
-def H(x: AnyArray) -> Any:
+def H(x: AnyArray) -> AnyArray:
     """The conjugate transpose of the matrices in the last two axes."""
     return conjugate(x.mT)
 
@@ -38,7 +38,7 @@ def _at_matrix(x: AnyArray) -> Any:
     return np.reshape(x, (*shape_of(x), 1, 1))
 
 
-def _trace_of_product(a: AnyArray, b: AnyArray) -> Any:
+def _trace_of_product(a: AnyArray, b: AnyArray) -> AnyArray:
     """tr(aᵀb) for each matrix."""
     return np.sum(a * b, axis=(-2, -1))
 
@@ -58,7 +58,7 @@ def _batch_element(index: tuple[int, ...], x: AnyArray) -> str:
 # -- inverse and solution --------------------------------------------------------------------------------------------
 
 
-def dependent_column(matrix: Any) -> int:
+def dependent_column(matrix: AnyArray) -> int:
     """The first column that depends on those before it, counted from 1."""
     for k in range(1, matrix.shape[-1] + 1):
         if raw.matrix_rank(matrix[:, :k]) < k:
@@ -83,7 +83,7 @@ def _singular(x: AnyArray) -> errors.LinAlgError:
     promotion="float",
     structure="ab:ij",
 )
-def inv(x):
+def inv(x: AnyArray) -> AnyArray | None:
     """The inverse of every matrix."""
     try:
         return raw.inv(x)
@@ -101,7 +101,7 @@ def inv(x):
     promotion="none",
     structure={"x": "ab:ij", "y": "kj:ij"},
 )
-def solve(x, y):
+def solve(x: AnyArray, y: AnyArray) -> AnyArray | None:
     """The matrix X with x @ X = y; both are matrices, and have the same leading axes."""
     try:
         return raw.solve(x, y)
@@ -109,7 +109,7 @@ def solve(x, y):
         raise errors.singular_system("torch.linalg.solve") from None
 
 
-def _triangle(x: AnyArray, upper: bool, unit: bool) -> Any:
+def _triangle(x: AnyArray, upper: bool, unit: bool) -> AnyArray:
     """The triangle that counts, with ones on its diagonal if ``unit``."""
     if unit:
         part = np.triu(x, 1) if upper else np.tril(x, -1)
@@ -117,22 +117,22 @@ def _triangle(x: AnyArray, upper: bool, unit: bool) -> Any:
     return np.triu(x) if upper else np.tril(x)
 
 
-def _within(x: AnyArray, upper: bool, unit: bool) -> Any:
+def _within(x: AnyArray, upper: bool, unit: bool) -> AnyArray:
     """Zero outside the triangle whose elements count."""
     return np.triu(x, int(unit)) if upper else np.tril(x, -int(unit))
 
 
-def transposed_solution(x: AnyArray, y: AnyArray, upper: bool, unitriangular: bool) -> Any:
+def transposed_solution(x: AnyArray, y: AnyArray, upper: bool, unitriangular: bool) -> AnyArray | None:
     """The solution with the conjugate transpose of a triangular matrix."""
     return solve_triangular(H(x), y, upper=not upper, unitriangular=unitriangular)
 
 
-def over(x: AnyArray, u: Any) -> Any:
+def over(x: AnyArray, u: AnyArray) -> AnyArray | None:
     """x·u⁻¹ for an upper triangular u."""
     return H(transposed_solution(u, H(x), True, False))
 
 
-def over_transposed(x: AnyArray, u: Any) -> Any:
+def over_transposed(x: AnyArray, u: AnyArray) -> AnyArray | None:
     """x·u⁻ᴴ for an upper triangular u."""
     return H(solve_triangular(u, H(x), upper=True, unitriangular=False))
 
@@ -167,12 +167,12 @@ _TRIANGLES = [
     promotion="none",
     structure={"x": "ab:ij", "y": "kj:ij"},
 )
-def solve_triangular(x, y, *, upper, unitriangular):
+def solve_triangular(x: AnyArray, y: AnyArray, *, upper: bool, unitriangular: bool) -> AnyArray | None:
     """The matrix X with T @ X = y, where T is the upper or lower triangle of x."""
     return _substituted(_triangle(x, upper, unitriangular), y, upper)
 
 
-def _substituted(x: AnyArray, y: AnyArray, upper: bool) -> Any:
+def _substituted(x: AnyArray, y: AnyArray, upper: bool) -> AnyArray | None:
     """x⁻¹ @ y of triangular matrices, by halves: NumPy's solve would decompose them first, which is most of its work."""
     n = x.shape[-1]
     if n <= _SMALL:
@@ -223,11 +223,11 @@ def _has_inverse(x: AnyArray) -> bool:
     return True
 
 
-def _has_zero(x: Any) -> Any:
+def _has_zero(x: AnyArray) -> AnyArray:
     return np.asarray((x == 0).any())
 
 
-def _not_invertible(x: AnyArray) -> Any:
+def _not_invertible(x: AnyArray) -> AnyArray:
     """Which matrices have no inverse."""
     try:
         raw.inv(x)
@@ -236,7 +236,7 @@ def _not_invertible(x: AnyArray) -> Any:
     return np.zeros(x.shape[:-2], bool)
 
 
-def _adjugate(x: AnyArray) -> Any:
+def _adjugate(x: AnyArray) -> AnyArray:
     """det(x)·x⁻¹ as the polynomial of x that it is (Faddeev and LeVerrier): right to any order, also for singular x."""
     n = shape_of(x)[-1]
     eye = np.eye(n, dtype=x.dtype)
@@ -257,7 +257,7 @@ def _adjugate(x: AnyArray) -> Any:
     promotion="float",
     structure="ab:",
 )
-def det(x):
+def det(x: AnyArray) -> AnyArray:
     """The determinant of every matrix. The derivative is right for singular matrices, too."""
     return raw.det(x)
 
@@ -267,14 +267,14 @@ def _inv_or_nan(x: AnyArray, logabsdet: Any) -> Any:
     return inv(np.where((logabsdet == -np.inf)[..., None, None], np.array(np.nan, dtype_of(x)), x))
 
 
-def _slogdet_vjp(g: Any, x: Any, sign: Any, logabsdet: Any) -> Any:
+def _slogdet_vjp(g: tuple[AnyArray, ...], x: AnyArray, sign: TensorLike, logabsdet: TensorLike) -> AnyArray:
     g_sign, g_log = g
     if x.dtype.kind == "c":
         g_log = g_log - 1j * np.imag(np.conjugate(g_sign) * sign)
     return _at_matrix(g_log) * H(_inv_or_nan(x, logabsdet))
 
 
-def _slogdet_jvp(t: AnyArray, x: AnyArray, sign: Any, logabsdet: Any) -> Any:
+def _slogdet_jvp(t: AnyArray, x: AnyArray, sign: AnyArray, logabsdet: AnyArray) -> tuple[TensorLike, ...]:
     trace = _trace_of_product(_inv_or_nan(x, logabsdet).mT, t)
     if x.dtype.kind == "c":
         return sign * (1j * np.imag(trace)), np.real(trace)
@@ -295,7 +295,7 @@ def _slogdet_jvp(t: AnyArray, x: AnyArray, sign: Any, logabsdet: Any) -> Any:
     promotion="float",
     structure="ab:,",
 )
-def slogdet(x):
+def slogdet(x: AnyArray) -> tuple[AnyArray, ...]:
     """Sign and logarithm of the absolute value of the determinant of every matrix."""
     sign, logabsdet = raw.slogdet(x)
     return unscalar(sign), unscalar(logabsdet)
@@ -304,28 +304,28 @@ def slogdet(x):
 # -- cholesky --------------------------------------------------------------------------------------------------------
 
 
-def _half(x: AnyArray) -> Any:
+def _half(x: AnyArray) -> AnyArray:
     """The lower triangle, with half of the diagonal."""
     return np.tril(x) - 0.5 * x * eye(shape_of(x)[-1], x)
 
 
-def hermitian(x: AnyArray) -> Any:
+def hermitian(x: AnyArray) -> AnyArray:
     """The Hermitian part: a matrix that stays Hermitian moves in no other direction."""
     return 0.5 * (x + H(x))
 
 
-def _cholesky_vjp(g: AnyArray, out: AnyArray) -> Any:
+def _cholesky_vjp(g: AnyArray, out: AnyArray) -> AnyArray:
     phi = _half(H(out) @ g)
     left = transposed_solution(out, hermitian(phi), False, False)  # L⁻ᴴ·middle
     return H(transposed_solution(out, H(left), False, False))
 
 
-def _cholesky_jvp(t: AnyArray, out: AnyArray) -> Any:
+def _cholesky_jvp(t: AnyArray, out: AnyArray) -> AnyArray:
     left = solve_triangular(out, hermitian(t), upper=False, unitriangular=False)  # L⁻¹·dA
     return out @ _half(H(solve_triangular(out, H(left), upper=False, unitriangular=False)))
 
 
-def bad_minor(matrix: Any) -> int:
+def bad_minor(matrix: AnyArray) -> int:
     """The order of the first leading minor that is not positive definite; 0 if all are."""
     for k in range(1, matrix.shape[-1] + 1):
         try:
@@ -355,7 +355,7 @@ def _not_positive(x: AnyArray) -> errors.LinAlgError:
     promotion="float",
     structure="ab:ij",
 )
-def cholesky(x):
+def cholesky(x: AnyArray) -> AnyArray | None:
     """The lower triangular L with L @ Lᴴ = x, for positive definite x. The gradient is Hermitian."""
     try:
         return raw.cholesky(x)

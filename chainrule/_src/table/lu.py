@@ -83,7 +83,7 @@ def _eliminate(x: Any, pivots: Any, start: int, stop: int) -> None:
         x[:, k + 1 :, k + 1 : stop] -= x[:, k + 1 :, k, None] * x[:, k, None, k + 1 : stop]
 
 
-def order_of(pivots: Any, rows: int) -> Any:
+def order_of(pivots: AnyArray, rows: int) -> Any:
     """The order in which exchanges of rows (0-based, one after the other) leave the rows."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.tile(np.arange(rows), (flat.shape[0], 1))
@@ -100,7 +100,7 @@ def order_of(pivots: Any, rows: int) -> Any:
 
 
 @discrete(samples=[call(np.array([3, 2, 3]), rows=4), call(np.array([[2, 2], [1, 2]]), rows=2)])
-def row_order(pivots, *, rows):
+def row_order(pivots: AnyArray, *, rows: int) -> AnyArray | None:
     """The order of the rows after exchanges, which are counted from 1 as LAPACK does."""
     return order_of(pivots.astype(np.int64) - 1, rows)
 
@@ -108,7 +108,7 @@ def row_order(pivots, *, rows):
 # -- what cannot be decomposed ---------------------------------------------------------------------------------------
 
 
-def _info(x: AnyArray, of_one: Callable[[Any], int]) -> Any:
+def _info(x: AnyArray, of_one: Callable[[Any], int]) -> AnyArray | None:
     numbers = x.inside if type(x) is Foreign else x  # an error of what is still to be computed: nothing would be found
     found = np.zeros(x.shape[:-2], np.int32)
     for index in np.ndindex(found.shape):
@@ -116,7 +116,7 @@ def _info(x: AnyArray, of_one: Callable[[Any], int]) -> Any:
     return beside(x, found)
 
 
-def _singular(matrix: Any) -> int:
+def _singular(matrix: AnyArray) -> int:
     try:
         inv.value(matrix)
     except errors.LinAlgError:
@@ -125,13 +125,13 @@ def _singular(matrix: Any) -> int:
 
 
 @discrete(samples=[call((2, 3, 3))])
-def inverse_info(x):
+def inverse_info(x: AnyArray) -> AnyArray | None:
     """For each matrix 0, or the column that depends on those before it, counted from 1."""
     return _info(x, _singular)
 
 
 @discrete(samples=[call((2, 3, 3))])
-def cholesky_info(x):
+def cholesky_info(x: AnyArray) -> Any:
     """For each matrix 0, or the order of the first leading minor that is not positive."""
     return _info(x, bad_minor)
 
@@ -139,25 +139,25 @@ def cholesky_info(x):
 # -- the parts of the factors ----------------------------------------------------------------------------------------
 
 
-def _parts(lu: Any, k: int) -> tuple[Any, Any, Any, Any]:
+def _parts(lu: AnyArray, k: int) -> tuple[Any, Any, Any, Any]:
     """L₁ (unit lower), L₂ below it, U₁ (upper), U₂ beside it."""
     square = lu[..., :k, :k]
     return np.tril(square, -1) + eye(k, lu), lu[..., k:, :k], np.triu(square), lu[..., :k, k:]
 
 
-def _blocks(square: Any, beside: Any, below: Any, m: int, n: int) -> Any:
+def _blocks(square: AnyArray, beside: AnyArray | None, below: AnyArray | None, m: int, n: int) -> AnyArray:
     """[[square, beside], [below]], of which one is empty."""
     if n > m:
         return np.concatenate([square, beside], axis=-1)
     return np.concatenate([square, below], axis=-2) if m > n else square
 
 
-def reordered(x: AnyArray, order: Any) -> Any:
+def reordered(x: AnyArray, order: AnyArray) -> AnyArray:
     """The rows in another order."""
     return np.take_along_axis(x, np.broadcast_to(order[..., None], shape_of(x)), axis=-2)
 
 
-def _vjp(g: AnyArray, lu: Any, order: Any) -> Any:
+def _vjp(g: AnyArray, lu: AnyArray, order: AnyArray) -> AnyArray | None:
     g = g[0]
     m, n = shape_of(lu)[-2:]
     k = min(m, n)
@@ -175,7 +175,7 @@ def _vjp(g: AnyArray, lu: Any, order: Any) -> Any:
     return reordered(_blocks(square, beside, below, m, n), np.argsort(order, axis=-1))
 
 
-def _jvp(t: AnyArray, lu: Any, order: Any) -> Any:
+def _jvp(t: AnyArray, lu: AnyArray, order: AnyArray) -> tuple[AnyArray | None, ...] | None:
     m, n = shape_of(lu)[-2:]
     k = min(m, n)
     l1, l2, u1, u2 = _parts(lu, k)
@@ -212,7 +212,7 @@ _TEXT = (
     promotion="float",
     structure="ab:ij,k,l",
 )
-def lu_factor(x):
+def lu_factor(x: AnyArray) -> Any:
     """The factors of x[order] = L @ U in one matrix (L without its unit diagonal), and the exchanges of rows."""
     m, n = x.shape[-2:]
     k = min(m, n)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import opaque
 from chainrule._src.rules.rules import conjugate
@@ -18,7 +19,7 @@ def scipy_linalg() -> Any:
     return importlib.import_module("scipy.linalg")
 
 
-def _frechet(x: Any, t: Any, name: str, options: Any) -> Any:
+def _frechet(x: AnyArray, t: AnyArray, name: str, options: AnyArray) -> Any:
     """The derivative of a function at x in the direction t: a block of its value at [[x, t], [0, x]].
 
     R. Mathias, A chain rule for matrix functions and applications (1996).
@@ -38,7 +39,7 @@ def _frechet(x: Any, t: Any, name: str, options: Any) -> Any:
     promotion="float",
     listed=False,
 )
-def matrix_function(x, *, name, options):
+def matrix_function(x: Any, *, name: Any, options: Any) -> Any:
     """A function of a matrix, of those in ``scipy.linalg`` that are so for the conjugate transpose, too."""
     x = np.asarray(x)
     found = getattr(scipy_linalg(), name)(x, *options)
@@ -61,7 +62,7 @@ def matrix_function(x, *, name, options):
     promotion="float",
     listed=False,
 )
-def sylvester(x, y, z):
+def sylvester(x: AnyArray, y: AnyArray, z: AnyArray) -> AnyArray:
     """The matrix X with ``x X + X y = z``."""
     return scipy_linalg().solve_sylvester(np.asarray(x), np.asarray(y), np.asarray(z))
 
@@ -73,14 +74,14 @@ def sylvester(x, y, z):
 # T.-C. Kao and G. Hennequin, Automatic differentiation of Sylvester, Lyapunov, and algebraic Riccati equations (2020).
 
 
-def _closed(a: Any, b: Any, r: Any, x: Any, discrete: bool) -> tuple[Any, Any, Any]:
+def _closed(a: AnyArray, b: AnyArray, r: AnyArray, x: AnyArray, discrete: bool) -> tuple[Any, Any, Any]:
     """The gain K, the closed loop and M."""
     k = solve(r + H(b) @ x @ b, H(b) @ x @ a) if discrete else solve(r, H(b) @ x)
     closed = a - b @ k
     return k, closed, x @ closed if discrete else x
 
 
-def _settled(closed: Any, w: Any, discrete: bool) -> Any:
+def _settled(closed: AnyArray, w: AnyArray, discrete: bool) -> Any:
     """X with ``closed X + X closedᴴ + w = 0``; of a discrete system, ``closed X closedᴴ - X + w = 0``, in n² unknowns."""
     if not discrete:
         return sylvester(closed, H(closed), -w)
@@ -89,12 +90,14 @@ def _settled(closed: Any, w: Any, discrete: bool) -> Any:
     return np.reshape(solve(np.eye(n * n) - both, np.reshape(w, (n * n, 1))), (n, n))
 
 
-def _riccati_shared(g: Any, a: Any, b: Any, r: Any, out: Any, discrete: bool) -> tuple[Any, Any, Any]:
+def _riccati_shared(
+    g: AnyArray, a: AnyArray, b: AnyArray, r: AnyArray, out: AnyArray, discrete: bool
+) -> tuple[Any, Any, Any]:
     k, closed, m = _closed(a, b, r, out, discrete)
     return _settled(closed, hermitian(g), discrete), k, m
 
 
-def _riccati_tangent(right: Any, a: Any, b: Any, r: Any, out: Any, discrete: bool) -> Any:
+def _riccati_tangent(right: AnyArray, a: AnyArray, b: AnyArray, r: AnyArray, out: AnyArray, discrete: bool) -> Any:
     k, closed, m = _closed(a, b, r, out, discrete)
     half = right(k, m)
     return _settled(H(closed), half + H(half), discrete)
@@ -118,7 +121,7 @@ def _riccati_tangent(right: Any, a: Any, b: Any, r: Any, out: Any, discrete: boo
     promotion="float",
     listed=False,
 )
-def riccati(a, b, q, r, *, discrete):
+def riccati(a: AnyArray, b: AnyArray, q: AnyArray, r: AnyArray, *, discrete: AnyArray) -> AnyArray:
     """The stabilizing solution X of Riccati's equation; q and r are Hermitian, and derivatives are by their Hermitian parts."""
     solver = getattr(scipy_linalg(), "solve_discrete_are" if discrete else "solve_continuous_are")
     return solver(*map(np.asarray, (a, b, q, r)))

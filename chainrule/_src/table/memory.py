@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, Params
+from chainrule._src.arrays.types import AnyArray, Params, TensorLike
 from chainrule._src.rules.kinds import call, linear
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table.indexing import take, take_add
@@ -24,7 +24,7 @@ def places(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
     return np.asarray(offset + sum(grid, np.zeros(size, np.int64)), np.int64)
 
 
-def elements_at(x_shape: Any, x_stride: Any, wanted: Any) -> Any:
+def elements_at(x_shape: tuple[int, ...], x_stride: tuple[int, ...], wanted: TensorLike) -> AnyArray:
     """Which elements, counted in their order, are at places in memory that are counted from the first; −1 where none is."""
     there = places(x_shape, x_stride, 0).reshape(-1)
     order = np.argsort(there, kind="stable")
@@ -32,20 +32,36 @@ def elements_at(x_shape: Any, x_stride: Any, wanted: Any) -> Any:
     return np.where(there[found] == wanted, found, -1)
 
 
-def _elements(x_shape: Any, size: Any, stride: Any, offset: int, x_stride: Any) -> Any:
+def _elements(
+    x_shape: tuple[int, ...],
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    x_stride: tuple[int, ...] | None,
+) -> AnyArray:
     """Which elements of x a strided view shows."""
     wanted = places(size, stride, offset)
     return wanted if x_stride is None else elements_at(x_shape, x_stride, wanted)
 
 
-def _strided_vjp(g: AnyArray, x_shape: Any, *, size: Any, stride: Any, offset: int, x_stride: Any) -> Any:
+def _strided_vjp(
+    g: AnyArray,
+    x_shape: tuple[int, ...],
+    *,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    x_stride: tuple[int, ...] | None,
+) -> AnyArray:
     n = int(np.prod(x_shape, dtype=np.int64))
     shown = _elements(x_shape, size, stride, offset, x_stride)
     flat = take_add(np.reshape(g, (-1,)), shown.reshape(-1), axis=-1, length=n)
     return np.reshape(flat, x_shape)
 
 
-def _strided_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def _strided_batch(
+    prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params
+) -> AnyArray:
     (x,) = payloads
     shape, step = shape_of(x)[1:], params["x_stride"]
     one = int(np.prod(shape, dtype=np.int64))
@@ -72,7 +88,7 @@ def _strided_batch(prim: Primitive, payloads: Any, batched: Any, size: int, para
     ],
     overlaps=True,
 )
-def as_strided(x, *, size, stride, offset, x_stride):
+def as_strided(x: Any, *, size: Any, stride: Any, offset: Any, x_stride: Any) -> Any:
     """The elements at offset + Σ index·stride, counted in memory from the first of x; ``x_stride`` is None if x is contiguous."""
     if is_array(x) and x.flags.c_contiguous and all(size) and x_stride is None:
         start = x.reshape(-1)[offset:]
@@ -90,7 +106,7 @@ def as_strided(x, *, size, stride, offset, x_stride):
     samples=[call((2, 3)), call(())],
     structure=":r",
 )
-def view_as_real(x):
+def view_as_real(x: Any) -> Any:
     """Complex numbers as pairs of real ones, along a new last axis (and real ones, with zeros)."""
     if not is_array(x) or x.dtype.kind != "c":
         return np.stack([np.real(x), np.imag(x)], axis=-1)
@@ -104,7 +120,7 @@ def view_as_real(x):
     samples=[call((3, 2)), call((2,))],
     structure="r:",
 )
-def view_as_complex(x):
+def view_as_complex(x: Any) -> Any:
     """Pairs of real numbers along the last axis, as complex ones."""
     if not is_array(x) or x.strides[-1] != x.itemsize:
         return x[..., 0] + 1j * x[..., 1]

@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, Params
+from chainrule._src.arrays.types import AnyArray, Params, TensorLike
 from chainrule._src.rules.batching import batch_leading, broadcast_batch, reshape
 from chainrule._src.rules.kinds import call, elementwise, opaque
 from chainrule._src.rules.kinds import linear as linear_row
@@ -45,7 +45,7 @@ def _elu_partial(x: AnyArray, *, alpha: float, scale: float, input_scale: float)
     samples=[{"alpha": 1.3, "scale": 1.0, "input_scale": 1.0}, {"alpha": 0.7, "scale": 1.1, "input_scale": 0.6}],
     accepts="f",
 )
-def elu(x, *, alpha, scale, input_scale):
+def elu(x: Any, *, alpha: Any, scale: Any, input_scale: Any) -> Any:
     """scale·x where x is positive, else scale·alpha·(exp(input_scale·x) − 1)."""
     return np.where(x > 0, scale * x, (alpha * scale) * np.expm1(np.minimum(x, 0) * input_scale)).astype(x.dtype)
 
@@ -56,7 +56,7 @@ def elu(x, *, alpha, scale, input_scale):
     accepts="iuf",
     tied=True,
 )
-def hardtanh(x, *, min_val, max_val):
+def hardtanh(x: Any, *, min_val: Any, max_val: Any) -> AnyArray:
     """x limited to [min_val, max_val]. At a bound the derivative is 0."""
     if x.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
@@ -69,7 +69,7 @@ def _silu_partial(x: AnyArray) -> Any:
 
 
 @elementwise(d=_silu_partial, formula="g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))", accepts="fc")
-def silu(x):
+def silu(x: object) -> AnyArray:
     """x·sigmoid(x)."""
     return x * sigmoid(x)
 
@@ -84,12 +84,12 @@ def _mish_partial(x: AnyArray) -> Any:
     formula="g * (np.tanh(np.logaddexp(x, 0)) + x * sigmoid(x) * (1 - np.tanh(np.logaddexp(x, 0)) ** 2))",
     accepts="f",
 )
-def mish(x):
+def mish(x: object) -> AnyArray:
     """x·tanh(log(1 + exp(x)))."""
     return x * np.tanh(np.logaddexp(x, 0))
 
 
-def _gelu_partial(x: AnyArray, *, approximate: str) -> Any:
+def _gelu_partial(x: AnyArray, *, approximate: str) -> AnyArray:
     if approximate == "tanh":
         h = np.tanh(_ROOT_2_OVER_PI * (x + 0.044715 * x * x * x))
         return 0.5 * (1 + h) + 0.5 * x * (1 - h * h) * (_ROOT_2_OVER_PI * (1 + 0.134145 * x * x))
@@ -107,7 +107,7 @@ def _gelu_partial(x: AnyArray, *, approximate: str) -> Any:
     samples=[{"approximate": "none"}, {"approximate": "tanh"}],
     accepts="f",
 )
-def gelu(x, *, approximate):
+def gelu(x: object, *, approximate: str) -> AnyArray:
     """x·Φ(x) with the normal distribution function Φ, or its approximation with tanh (Hendrycks and Gimpel, 2016)."""
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(_ROOT_2_OVER_PI * (x + 0.044715 * x * x * x)))
@@ -121,7 +121,7 @@ def gelu(x, *, approximate):
     accepts="f",
     tied=True,
 )
-def hardsigmoid(x):
+def hardsigmoid(x: object) -> AnyArray:
     """x/6 + 1/2, limited to [0, 1]."""
     return np.minimum(np.maximum(x + 3, 0), 6) / 6
 
@@ -132,13 +132,13 @@ def hardsigmoid(x):
     domain=(-4.2, 4.2),
     accepts="f",
 )
-def hardswish(x):
+def hardswish(x: object) -> AnyArray:
     """x·hardsigmoid(x)."""
     return x * np.minimum(np.maximum(x + 3, 0), 6) / 6
 
 
 @elementwise(d=lambda x: sigmoid(-x), accepts="f")
-def log_sigmoid(x):
+def log_sigmoid(x: object) -> AnyArray:
     """log(sigmoid(x)), without overflow."""
     return np.minimum(x, 0) - np.log1p(np.exp(-np.absolute(x)))
 
@@ -152,13 +152,13 @@ _shrinking = elementwise(
 
 
 @_shrinking
-def hardshrink(x, *, lambd):
+def hardshrink(x: Any, *, lambd: Any) -> Any:
     """x where |x| is over lambd, else 0."""
     return np.where((x >= -lambd) & (x <= lambd), np.zeros((), x.dtype), x)
 
 
 @_shrinking
-def softshrink(x, *, lambd):
+def softshrink(x: object, *, lambd: object) -> AnyArray:
     """x moved towards 0 by lambd, and 0 within lambd of it."""
     return np.sign(x) * np.maximum(np.absolute(x) - lambd, 0)
 
@@ -166,7 +166,7 @@ def softshrink(x, *, lambd):
 # -- losses, element by element --------------------------------------------------------------------------------------
 
 
-def _limited(away: Any, delta: float) -> Any:
+def _limited(away: object, delta: float) -> Any:
     """The differences, limited to ±delta; from there on they have no slope."""
     return np.where(np.absolute(away) < delta, away, delta * np.sign(away))
 
@@ -178,7 +178,7 @@ def _limited(away: Any, delta: float) -> Any:
     samples=[{"delta": 0.83}],
     accepts="f",
 )
-def huber_loss(x, y, *, delta):
+def huber_loss(x: object, y: object, *, delta: Any) -> Any:
     """(x − y)²/2 where |x − y| is under delta, else delta·(|x − y| − delta/2)."""
     size = np.absolute(x - y)
     return np.where(size < delta, 0.5 * size * size, delta * (size - 0.5 * delta)).astype(size.dtype)
@@ -194,7 +194,7 @@ def huber_loss(x, y, *, delta):
     domain=(0.1, 0.9),
     accepts="f",
 )
-def binary_cross_entropy(x, y):
+def binary_cross_entropy(x: object, y: object) -> AnyArray:
     """−y·log(x) − (1 − y)·log(1 − x), with the logarithms limited to −100 from below."""
     with np.errstate(divide="ignore"):
         out = (y - 1) * np.maximum(np.log1p(-x), -100) - y * np.maximum(np.log(x), -100)
@@ -202,7 +202,7 @@ def binary_cross_entropy(x, y):
 
 
 @elementwise(d={"x": lambda x, y: sigmoid(x) - y, "y": lambda x: -x}, aliases={"y": "target"}, accepts="f")
-def binary_cross_entropy_with_logits(x, y):
+def binary_cross_entropy_with_logits(x: object, y: object) -> AnyArray:
     """The binary cross entropy of sigmoid(x), without overflow."""
     out = (1 - y) * x - np.minimum(x, 0) + np.log1p(np.exp(-np.absolute(x)))
     return out.astype(np.result_type(x, y), copy=False)
@@ -215,7 +215,7 @@ def _divisor(shape: tuple[int, ...], ndim: int, mean: bool) -> float:
     return (math.prod(shape[len(shape) - ndim :]) or math.nan) if mean else 1
 
 
-def _weighted_gap(g: AnyArray, x: AnyArray, y: AnyArray, *, ndim: int, mean: bool) -> Any:
+def _weighted_gap(g: AnyArray, x: AnyArray, y: AnyArray, *, ndim: int, mean: bool) -> AnyArray:
     """∂loss/∂x: 2·(x − y)·g / n."""
     scale = g * (2 / _divisor(shape_of(x), ndim, mean))
     lead = shape_of(scale)
@@ -246,7 +246,7 @@ def _mse_tangent(t: AnyArray, x: AnyArray, y: AnyArray, *, ndim: int, mean: bool
     accepts="f",
     structure=lambda params: "abcdefghijklmnopqrstuvwxyz"[: params["ndim"]] + ":",
 )
-def mse_loss(x, y, *, ndim, mean):
+def mse_loss(x: AnyArray, y: AnyArray, *, ndim: int, mean: bool) -> AnyArray:
     """The mean (or sum) of the squares of x − y over the last ``ndim`` axes; both operands have one shape and dtype."""
     away = np.subtract(x, y)
     if away.ndim == ndim:
@@ -257,7 +257,9 @@ def mse_loss(x, y, *, ndim, mean):
     return total / _divisor(x.shape, ndim, mean) if mean else total
 
 
-def _picks_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def _picks_batch(
+    prim: Primitive, payloads: list[TensorLike], batched: list[bool], size: int, params: Params
+) -> AnyArray:
     """Scores and classes get the batch axis; weights only need a rank that fits, for they are multiplied in."""
     x, index, coef = payloads
     x = x if batched[0] else broadcast_batch(x, size)
@@ -267,19 +269,19 @@ def _picks_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params
     return prim(x, index, coef, **params)
 
 
-def _picked(x: AnyArray, index: Any) -> Any:
+def _picked(x: AnyArray, index: AnyArray) -> AnyArray:
     """For every row of scores the one that its class picks."""
     if is_array(x) and is_array(index) and x.ndim == 2:
         return x[np.arange(x.shape[0]), index]
     return np.take_along_axis(x, index[..., None], axis=-1)[..., 0]
 
 
-def _per_row(g: AnyArray, coef: Any, reduce: bool) -> Any:
+def _per_row(g: AnyArray, coef: TensorLike, reduce: bool) -> AnyArray:
     """The cotangent of each row's picked score, with an axis for the scores."""
     return ((g[..., None] if reduce else g) * coef)[..., None]
 
 
-def one_hot(index: Any, n: int) -> Any:
+def one_hot(index: AnyArray, n: int) -> AnyArray:
     return index[..., None] == np.arange(n)
 
 
@@ -305,17 +307,17 @@ _G_PICKED = "((np.expand_dims(g, -1) if reduce else g) * coef)[..., None]"
     tied=True,
     structure={"x": lambda params: "nc:" if params["reduce"] else "nc:n"},
 )
-def nll_loss(x, index, coef, *, reduce):
+def nll_loss(x: AnyArray, index: AnyArray, coef: TensorLike, *, reduce: bool) -> AnyArray:
     """coef·x[index] for every row of x (n, classes), summed over the rows if reduce is true."""
     terms = (_picked(x, index) * coef).astype(x.dtype, copy=False)
     return np.add.reduce(terms, axis=-1) if reduce else terms
 
 
-def _probabilities(x: AnyArray) -> Any:
+def _probabilities(x: AnyArray) -> AnyArray:
     return _softmax.value(x, axis=-1) if is_array(x) else _softmax(x, axis=-1)
 
 
-def _cross_entropy_vjp(g: AnyArray, x: AnyArray, index: Any, coef: Any, *, reduce: bool) -> Any:
+def _cross_entropy_vjp(g: AnyArray, x: AnyArray, index: AnyArray, coef: TensorLike, *, reduce: bool) -> AnyArray:
     weights = _per_row(g, coef, reduce)
     p = _probabilities(x)
     if type(p) is ndarray and p.ndim == 2 and type(index) is ndarray and type(weights) is ndarray:
@@ -327,7 +329,7 @@ def _cross_entropy_vjp(g: AnyArray, x: AnyArray, index: Any, coef: Any, *, reduc
     return (one_hot(index, shape_of(x)[-1]).astype(x.dtype) - p) * weights
 
 
-def _cross_entropy_jvp(t: AnyArray, x: AnyArray, index: Any, coef: Any, *, reduce: bool) -> Any:
+def _cross_entropy_jvp(t: AnyArray, x: AnyArray, index: AnyArray, coef: TensorLike, *, reduce: bool) -> AnyArray:
     terms = (_picked(t, index) - np.add.reduce(_probabilities(x) * t, axis=-1)) * coef
     return np.add.reduce(terms, axis=-1) if reduce else terms
 
@@ -343,7 +345,7 @@ def _cross_entropy_jvp(t: AnyArray, x: AnyArray, index: Any, coef: Any, *, reduc
     accepts="f",
     structure={"x": lambda params: "nc:" if params["reduce"] else "nc:n"},
 )
-def cross_entropy(x, index, coef, *, reduce):
+def cross_entropy(x: AnyArray, index: AnyArray, coef: TensorLike, *, reduce: bool) -> AnyArray:
     """coef·log_softmax(x)[index] for every row of x (n, classes), summed over the rows if reduce is true."""
     away = x - height(x, -1)
     terms = (_picked(away, index) - np.log(np.add.reduce(np.exp(away), axis=-1))) * coef
@@ -354,7 +356,9 @@ def cross_entropy(x, index, coef, *, reduce):
 # -- affine map and standardization ----------------------------------------------------------------------------------
 
 
-def _linear_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def _linear_batch(
+    prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params
+) -> AnyArray:
     """Examples of one layer are rows of one product."""
     x, weight, bias = payloads
     if batched == [True, False, False]:
@@ -384,7 +388,7 @@ def _linear_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
     accepts="f",
     structure="ik,jk,j->ij",
 )
-def linear(x, weight, bias):
+def linear(x: Any, weight: Any, bias: Any) -> Any:
     """x @ weightᵀ + bias for a matrix x, a layer's weight (out, in) and its bias (out,)."""
     if x.ndim == 2 and is_array(x) and is_array(weight) and is_array(bias):
         out = x.dot(weight.T)
@@ -393,11 +397,11 @@ def linear(x, weight, bias):
     return np.matmul(x, weight.mT) + bias[..., None, :]
 
 
-def _mean(x: AnyArray, axis: tuple[int, ...]) -> Any:
+def _mean(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
     return added(x, axis, True) / count(shape_of(x), axis)
 
 
-def _rescaled(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], eps: float, name: str) -> Any:
+def _rescaled(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], eps: float, name: str) -> AnyArray:
     """The derivative of standardization, which is symmetric: (g − mean(g) − out·mean(g·out)) / √(var + eps)."""
     away = x - _mean(x, axis)
     scale = 1 / np.sqrt(_mean(away * away, axis) + eps)
@@ -420,7 +424,7 @@ def _rescaled(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], eps: float, na
     accepts="f",
     structure="axis",
 )
-def standardize(x, *, axis, eps, name):
+def standardize(x: AnyArray, *, axis: tuple[int, ...], eps: float, name: str) -> AnyArray:
     """(x − mean) / √(variance + eps) over axes."""
     away = x - _mean(x, axis)
     away *= 1 / np.sqrt(_mean(away * away, axis) + eps)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, NumpyArray
+from chainrule._src.arrays.types import AnyArray, NumpyArray, TensorLike
 from chainrule._src.rules.rules import read
 from chainrule._src.tape.foreign import Foreign, writable
 
@@ -22,7 +22,7 @@ ndarray = np.ndarray
 # -- at a basic index --------------------------------------------------------------------------------------------------
 
 
-def placed(x: AnyArray, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+def placed(x: AnyArray, shape: tuple[int, ...], index: tuple[object, ...]) -> Any:
     """Zeros of a shape, with x at a basic index."""
     spans = [_span(item, n) for item, n in zip(_for_every_axis(index, len(shape)), shape, strict=True)]
     sizes = tuple(map(len, spans))
@@ -46,7 +46,7 @@ def _for_every_axis(index: tuple[Any, ...], ndim: int) -> list[Any]:
     return [*items[:at], *[slice(None)] * (ndim - at - len(rest)), *rest]
 
 
-def _span(item: Any, n: int) -> range:
+def _span(item: AnyArray, n: int) -> range:
     if isinstance(item, slice):
         return range(n)[item]
     place = range(n)[item]
@@ -63,7 +63,7 @@ def _spread(x: AnyArray, axis: int, step: int) -> Any:
     return wide[(slice(None),) * axis + (slice((n - 1) * step + 1),)]
 
 
-def replaced(base: AnyArray, part: AnyArray, steps: Any) -> Any:
+def replaced(base: AnyArray, part: AnyArray, steps: AnyArray) -> Any:
     """The base, with the region that a view shows (taken by ``steps``, rows and their parameters) replaced by ``part``."""
     there = _put_back(np.ones_like(part, dtype=bool), shape_of(base), steps)
     return np.where(there, _put_back(part, shape_of(base), steps), base)
@@ -85,7 +85,7 @@ def _put_back(part: AnyArray, shape: tuple[int, ...], steps: Any) -> Any:
 # -- at arrays of integers ---------------------------------------------------------------------------------------------
 
 
-def summed_along(x: AnyArray, places: NumpyArray, length: int, axis: int) -> Any:
+def summed_along(x: AnyArray, places: NumpyArray, length: int, axis: int) -> AnyArray:
     """Zeros of ``length`` along an axis, with the entries of x added at their places; what meets is summed in pairs."""
     axis %= len(shape_of(x))
     order = np.argsort(places, kind="stable")
@@ -109,13 +109,13 @@ def _pairs(places: NumpyArray) -> tuple[Any, Any]:
     return first, np.where((places[second] == places[first]) & (second != first), second, places.size)
 
 
-def _with_zero(x: AnyArray, axis: int) -> Any:
+def _with_zero(x: AnyArray, axis: int) -> AnyArray:
     shape = list(shape_of(x))
     shape[axis] = 1
     return np.concatenate([x, np.zeros_like(x, shape=tuple(shape))], axis=axis)
 
 
-def summed_at(x: AnyArray, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+def summed_at(x: AnyArray, shape: tuple[int, ...], index: tuple[TensorLike, ...]) -> AnyArray:
     """Zeros of a shape, with x added at an index of arrays."""
     along = _one_array(index, shape)
     if along is not None:
@@ -128,7 +128,7 @@ def summed_at(x: AnyArray, shape: tuple[int, ...], index: tuple[Any, ...]) -> An
     return np.reshape(summed_along(flat_x, at.ravel(), math.prod(shape), 0), tuple(shape))
 
 
-def written_at(x: AnyArray, values: AnyArray, index: tuple[Any, ...]) -> Any:
+def written_at(x: AnyArray, values: AnyArray, index: tuple[object, ...]) -> Any:
     """x with values written at an index of arrays: of several for one place, the last."""
     shape = shape_of(x)
     along = _one_array(index, shape)
@@ -153,7 +153,7 @@ def _last(places: NumpyArray, n: int) -> tuple[Any, Any]:
     return source >= 0, np.maximum(source, 0)
 
 
-def _positions(shape: tuple[int, ...], index: Any) -> NumpyArray:
+def _positions(shape: tuple[int, ...], index: object) -> NumpyArray:
     """Where the elements at an index are, counted over the whole array."""
     return np.asarray(np.arange(math.prod(shape)).reshape(shape)[index])
 
@@ -217,17 +217,17 @@ def summed_by_along(x: Any, index: Any, axis: int, length: int) -> Any:
     return np.moveaxis(np.sum(parts, axis=-2), -1, axis)
 
 
-def _is_it(index: Any, n: int) -> Any:
+def _is_it(index: AnyArray, n: int) -> AnyArray:
     """[..., k]: whether the index is k, counted from the front or from the end."""
     numbers = np.arange(n)
     index = np.expand_dims(index, -1)
     return (index == numbers) | (index == numbers - n)
 
 
-def _checked(x: Any, found: Any) -> Any:
+def _checked(x: AnyArray, found: AnyArray) -> Any:
     return np.where(found, x, np.nan) if x.dtype.kind in "fc" else x
 
 
-def is_foreign_index(index: Any) -> bool:
+def is_foreign_index(index: AnyArray) -> bool:
     """Whether an index is an array of another library, whose numbers are not known while the operation is built."""
     return type(index) is Foreign and not writable(index)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src.arrays.any_array import is_array
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, NumpyDType
 from chainrule._src.rules.kinds import call, discrete
 from chainrule._src.tape.foreign import beside, zeros_beside
 
@@ -18,7 +18,7 @@ ndarray = np.ndarray
 _PLACES = {"places": (np.array([[0, 1], [1, 2], [-1, 2]]), np.array([[0, 2], [2, 3]]))}
 
 
-def _even(places: Any) -> Any:
+def _even(places: AnyArray) -> AnyArray | slice:
     """Indices as a slice, if they are evenly spaced."""
     if not places.size:
         return slice(0, 0)
@@ -43,7 +43,7 @@ class _Plan(NamedTuple):
     table: Any  # for every tap and window the position, in the flattened axes
 
 
-def _planned(places: tuple[Any, ...], spatial: tuple[int, ...]) -> _Plan:
+def _planned(places: tuple[AnyArray, ...], spatial: tuple[int, ...]) -> _Plan:
     """The plan of a grid of windows: programs have few, and use them again and again."""
     return _plan(tuple([(p.shape, p.astype(np.int64, copy=False).tobytes()) for p in places]), spatial)
 
@@ -62,24 +62,24 @@ def _plan(about: tuple[tuple[tuple[int, int], bytes], ...], spatial: tuple[int, 
     return _Plan(taps, first, np.stack(table))
 
 
-def _crossed(places: list[Any]) -> tuple[Any, ...]:
+def _crossed(places: list[AnyArray]) -> tuple[Any, ...]:
     """The index of a grid in the last axes: slices, where all of ``places`` are evenly spaced."""
     even = [_even(p) for p in places]
     return (Ellipsis, *(even if all(type(p) is slice for p in even) else np.ix_(*places)))
 
 
-def _lowest(dtype: Any) -> Any:
+def _lowest(dtype: NumpyDType) -> float:
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
-def _positions(places: Any, spatial: Any) -> Any:
+def _positions(places: tuple[AnyArray, ...] | list[AnyArray], spatial: tuple[int, ...] | list[int]) -> Any:
     """Where a grid's elements are in the flattened axes."""
     steps = [math.prod(spatial[i + 1 :]) for i in range(len(spatial))]
     return sum(np.ix_(*[np.asarray(p) * n for p, n in zip(places, steps, strict=True)]))
 
 
 @discrete(samples=[call((2, 3, 4), **_PLACES), call((3, 4), **_PLACES)])
-def window_argmax(x, *, places):
+def window_argmax(x: Any, *, places: Any) -> Any:
     """The position, in the flattened last axes, of every window's largest element: the first of several, or a nan.
 
     ``places`` holds for each of these axes the indices of its windows, (windows, kernel), −1 where there is nothing.
@@ -114,7 +114,7 @@ def window_argmax(x, *, places):
     return table.reshape(-1).take(flat).reshape(best.shape)
 
 
-def _argmax_of_windows(x: AnyArray, places: Any) -> Any:
+def _argmax_of_windows(x: AnyArray, places: AnyArray) -> Any:
     """The same for other libraries' arrays: every window a line of its own, and the largest of each line."""
     spatial = x.shape[x.ndim - len(places) :]
     axes = len(places)
@@ -135,7 +135,7 @@ def _argmax_of_windows(x: AnyArray, places: Any) -> Any:
 
 
 @discrete(samples=[call((5, 2), members=np.array([0, 1, 3, 4]), ends=np.array([0, 2, 2, 4]))])
-def bag_argmax(x, *, members, ends):
+def bag_argmax(x: Any, *, members: Any, ends: Any) -> Any:
     """For each bag and column the first row whose element is the largest; 0 for an empty bag.
 
     Bag i holds the rows ``members[ends[i] : ends[i + 1]]`` of x (rows, columns).

@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import in_one, is_array, is_recorded
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, Params
+from chainrule._src.arrays.types import AnyArray, Dims, Params, TensorLike
 from chainrule._src.rules.kinds import call, discrete, linear, opaque
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.rules.rules import conjugate
@@ -19,7 +19,7 @@ from chainrule._src.tape.foreign import divisor
 ndarray = np.ndarray
 
 
-def restore_axes(g: AnyArray, axis: tuple[int, ...], keepdims: bool, x_shape: tuple[int, ...]) -> Any:
+def restore_axes(g: AnyArray, axis: tuple[int, ...], keepdims: bool, x_shape: tuple[int, ...]) -> AnyArray:
     """A reduced array with its reduced axes back, of length 1."""
     ndim = len(x_shape)
     if keepdims or len(axis) == ndim:  # a single number broadcasts as it is
@@ -29,7 +29,7 @@ def restore_axes(g: AnyArray, axis: tuple[int, ...], keepdims: bool, x_shape: tu
     return g.reshape(shape) if type(g) is ndarray else np.reshape(g, shape)
 
 
-def broadcast_to(g: AnyArray, shape: tuple[int, ...]) -> Any:
+def broadcast_to(g: AnyArray, shape: tuple[int, ...]) -> AnyArray:
     """``np.broadcast_to``, with a short cut for a single number."""
     if type(g) is ndarray:
         if g.size == 1 and g.flags.c_contiguous:
@@ -66,7 +66,7 @@ _AXES_OR_EMPTY = [*_AXES, call((0, 3), axis=(-2,), keepdims=False)]
     samples=_AXES_OR_EMPTY,
     structure="sum",
 )
-def sum(x, *, axis, keepdims, dims=False):
+def sum(x: TensorLike, *, axis: tuple[int, ...], keepdims: bool, dims: bool = False) -> Any:
     """Sum over axes."""
     return added(x, axis, keepdims)
 
@@ -80,7 +80,7 @@ def sum(x, *, axis, keepdims, dims=False):
     samples=_AXES,
     structure="mean",
 )
-def mean(x, *, axis, keepdims, dims=False):
+def mean(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, dims: bool = False) -> AnyArray:
     """Mean over axes."""
     if x.dtype == np.float16:  # whose sums overflow where their mean does not
         return np.mean(x, axis=axis, keepdims=keepdims)
@@ -92,16 +92,16 @@ def _divisor(x: AnyArray, axis: tuple[int, ...]) -> Any:
     return n if n else np.nan
 
 
-def _divides(x: Any, out: Any) -> bool:
+def _divides(x: AnyArray, out: AnyArray) -> bool:
     """Whether products without x are out / x: not where there are zeros, or a product left the range of its dtype."""
     return bool(in_one(_is_regular, x, out))
 
 
-def _is_regular(x: AnyArray, out: AnyArray) -> Any:
+def _is_regular(x: AnyArray, out: AnyArray) -> AnyArray:
     return np.asarray(x.all() and out.all() and np.isfinite(out).all())
 
 
-def _prod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _prod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
     x_shape = shape_of(x)
     g, out = restore_axes(g, axis, keepdims, x_shape), restore_axes(out, axis, keepdims, x_shape)
     if is_array(x) and _divides(x, out):
@@ -110,7 +110,7 @@ def _prod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...],
     return g * conjugate(others)
 
 
-def _product_of_others(x: AnyArray, axis: tuple[int, ...]) -> Any:
+def _product_of_others(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
     """For every element the product of the others along the axes, right also where some are zero."""
     if not axis or not count(shape_of(x), axis):
         return np.ones_like(x)
@@ -137,19 +137,19 @@ def _product_of_others(x: AnyArray, axis: tuple[int, ...]) -> Any:
     samples=_AXES,
     structure="axis",
 )
-def prod(x, *, axis, keepdims, dims=False):
+def prod(x: TensorLike, *, axis: tuple[int, ...], keepdims: bool, dims: bool = False) -> AnyArray:
     """Product over axes."""
     return np.multiply.reduce(x, axis=axis, keepdims=keepdims)
 
 
-def attains(x: AnyArray, out: AnyArray) -> Any:
+def attains(x: AnyArray, out: AnyArray) -> AnyArray | bool:
     """Which elements an extremum is: those equal to it; where it is NaN, those that are NaN."""
     if type(out) is ndarray and not (out != out).any():
         return x == out
     return (x == out) | ((x != x) & (out != out))
 
 
-def extremum_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def extremum_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
     """The cotangent of an extremum, shared evenly among the elements that attain it."""
     x_shape = shape_of(x)
     g, out = restore_axes(g, axis, keepdims, x_shape), restore_axes(out, axis, keepdims, x_shape)
@@ -157,7 +157,7 @@ def extremum_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ..
     return masked(mask, g / np.add.reduce(mask, axis=axis, keepdims=True).astype(g.dtype) if axis else g)
 
 
-def extremum_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def extremum_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
     mask = attains(x, restore_axes(out, axis, keepdims, shape_of(x)))
     n = np.add.reduce(mask, axis=axis, keepdims=keepdims)
     return np.add.reduce(t * mask, axis=axis, keepdims=keepdims) / n.astype(t.dtype) if axis else t
@@ -176,24 +176,24 @@ _extremum = opaque(
 
 
 @_extremum
-def amax(x, *, axis, keepdims, name=""):
+def amax(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, name: str = "") -> AnyArray:
     """Maximum over axes; elements that tie share the gradient evenly."""
     return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
 
 
 @_extremum
-def amin(x, *, axis, keepdims, name=""):
+def amin(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, name: str = "") -> AnyArray:
     """Minimum over axes; elements that tie share the gradient evenly."""
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
 
-def _softmax_over(x: AnyArray, out: AnyArray, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _softmax_over(x: AnyArray, out: AnyArray, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
     """exp(x) / Σ exp(x). That x − out is exact only where out is small does not matter: what is lost cancels."""
     e = np.exp(x - restore_axes(out, axis, keepdims, shape_of(x)))
     return _portions(e, np.add.reduce(e, axis=axis, keepdims=True) if axis else e)
 
 
-def _portions(e: AnyArray, total: AnyArray) -> Any:
+def _portions(e: AnyArray, total: AnyArray) -> AnyArray:
     """e / total, and e itself where the total is 0 or nan."""
     return e / np.where((total != total) | (total == 0), 1, total)
 
@@ -210,7 +210,7 @@ def _portions(e: AnyArray, total: AnyArray) -> Any:
     promotion="float",
     structure="axis",
 )
-def logsumexp(x, *, axis, keepdims):
+def logsumexp(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
     """log Σ exp(x) over axes, without overflow."""
     real = np.real(x) if x.dtype.kind == "c" else x
     top = np.maximum.reduce(real, axis=axis, keepdims=True, initial=-np.inf)
@@ -238,7 +238,7 @@ def height(x: AnyArray, axis: int) -> Any:
     return np.maximum.reduce(x, axis=axis, keepdims=True)
 
 
-def _heights(x: AnyArray) -> Any:
+def _heights(x: AnyArray) -> AnyArray:
     """``height`` along the last axis, in one shape."""
     return np.array(np.broadcast_to(height(x, -1), (*shape_of(x)[:-1], 1)))
 
@@ -259,7 +259,7 @@ def dot_along(x: AnyArray, y: AnyArray, axis: int) -> Any:
     accepts="f",
     structure="axis",
 )
-def softmax(x, *, axis):
+def softmax(x: object, *, axis: Dims) -> AnyArray:
     """exp(x) / Σ exp(x) along an axis, without overflow."""
     e = np.exp(x - height(x, axis))
     e /= np.add.reduce(e, axis=axis, keepdims=True)
@@ -275,18 +275,18 @@ def softmax(x, *, axis):
     accepts="f",
     structure="axis",
 )
-def log_softmax(x, *, axis):
+def log_softmax(x: object, *, axis: Dims) -> AnyArray:
     """x − log Σ exp(x) along an axis, without overflow."""
     x = x - height(x, axis)
     return x - np.log(np.add.reduce(np.exp(x), axis=axis, keepdims=True))
 
 
-def _safe_ratio(x: AnyArray, out: AnyArray) -> Any:
+def _safe_ratio(x: AnyArray, out: AnyArray) -> AnyArray:
     zero = out == 0
     return np.where(zero, 0, x / divisor(out, zero))
 
 
-def _norm_partial(x: AnyArray, out: AnyArray, ord: float) -> Any:
+def _norm_partial(x: AnyArray, out: AnyArray, ord: float) -> AnyArray:
     if ord == 2:
         return _safe_ratio(x, out)
     size = np.absolute(x)
@@ -301,7 +301,9 @@ def _norm_partial(x: AnyArray, out: AnyArray, ord: float) -> Any:
     return sgn(x) * ratio ** (ord - 1)
 
 
-def _norm_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _norm_vjp(
+    g: AnyArray, x: AnyArray, out: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: bool
+) -> AnyArray:
     g, out = restore_axes(g, axis, keepdims, shape_of(x)), restore_axes(out, axis, keepdims, shape_of(x))
     if ord in (np.inf, -np.inf):
         mask = np.absolute(x) == out
@@ -310,7 +312,9 @@ def _norm_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, ord: float, axis: tupl
     return g * _norm_partial(x, out, ord)
 
 
-def _norm_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _norm_jvp(
+    t: AnyArray, x: AnyArray, out: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: bool
+) -> AnyArray:
     ones = np.ones_like(out)
     weights = _norm_vjp(ones, x, out, ord=ord, axis=axis, keepdims=keepdims)
     product = np.real(np.conjugate(weights) * t) if x.dtype.kind == "c" else weights * t
@@ -339,7 +343,7 @@ def _norm_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, ord: float, axis: tupl
     promotion="float",
     structure="axis",
 )
-def vector_norm(x, *, ord, axis, keepdims):
+def vector_norm(x: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
     """The norm (Σ |x|^ord)^(1/ord) over axes; the gradient where it is 0 is 0."""
     size = np.absolute(x)
     if x.dtype == np.float16:  # whose squares and sums overflow where the norm does not
@@ -360,7 +364,7 @@ def vector_norm(x, *, ord, axis, keepdims):
 # -- scans -----------------------------------------------------------------------------------------------------------
 
 
-def _from_the_end(g: AnyArray, axis: int) -> Any:
+def _from_the_end(g: AnyArray, axis: int) -> AnyArray:
     """The cumulative sum, from the last element on."""
     return np.flip(accumulated(np.cumsum, np.flip(g, axis=axis), axis), axis=axis)
 
@@ -374,12 +378,12 @@ _ALONG = [call((2, 3), axis=-1), call((3, 2), axis=-2), call((0, 2), axis=-2), c
     samples=_ALONG,
     structure="scan",
 )
-def cumsum(x, *, axis):
+def cumsum(x: AnyArray, *, axis: int) -> AnyArray:
     """Running sum along an axis."""
     return accumulated(np.cumsum, x, axis)
 
 
-def _cumprod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
+def _cumprod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> AnyArray:
     if is_array(x) and _divides(x, out):
         weighted = g * conjugate(out)
         return _from_the_end(weighted, axis) / conjugate(x)
@@ -393,7 +397,7 @@ def _cumprod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
     return np.swapaxes(np.concatenate(parts, axis=-1) if parts else g, axis, -1)
 
 
-def _cumprod_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
+def _cumprod_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> AnyArray:
     if is_array(x) and _divides(x, out):
         return out * np.cumsum(t / x, axis=axis)
     n = shape_of(x)[axis]
@@ -413,24 +417,24 @@ def _cumprod_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
     samples=_ALONG,
     structure="scan",
 )
-def cumprod(x, *, axis):
+def cumprod(x: AnyArray, *, axis: int) -> AnyArray:
     """Running product along an axis."""
     return accumulated(np.cumprod, x, axis)
 
 
-def _logcumsumexp_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
+def _logcumsumexp_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> AnyArray:
     x, g, out = (np.swapaxes(a, axis, -1) for a in (x, g, out))
     return np.swapaxes(np.add.reduce(g[..., :, None] * _running_portions(x, out), axis=(-2,)), axis, -1)
 
 
-def _running_portions(x: AnyArray, out: AnyArray) -> Any:
+def _running_portions(x: AnyArray, out: AnyArray) -> AnyArray:
     """[i, k]: exp(x_k) / Σ_{j≤i} exp(x_j) for k ≤ i. (m × m pairs: each is at most 1, so nothing overflows.)"""
     earlier = np.tri(shape_of(x)[-1], dtype=bool)
     e = np.where(earlier, np.exp(np.where(earlier, x[..., None, :] - out[..., :, None], 0)), 0)
     return _portions(e, np.add.reduce(e, axis=(-1,), keepdims=True))  # a total is 1, but where x − out was rounded
 
 
-def _logcumsumexp_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
+def _logcumsumexp_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> AnyArray:
     x, t, out = (np.swapaxes(a, axis, -1) for a in (x, t, out))
     return np.swapaxes(np.add.reduce(t[..., None, :] * _running_portions(x, out), axis=(-1,)), axis, -1)
 
@@ -443,7 +447,7 @@ def _logcumsumexp_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> 
     promotion="float",
     structure="scan",
 )
-def logcumsumexp(x, *, axis):
+def logcumsumexp(x: AnyArray, *, axis: int) -> AnyArray | None:
     """Running log Σ exp along an axis, without overflow."""
     if is_array(x):
         return np.logaddexp.accumulate(x, axis=axis)
@@ -458,31 +462,31 @@ def logcumsumexp(x, *, axis):
 
 
 @discrete(samples=_AXES, domain="bool")
-def any(x, *, axis, keepdims):
+def any(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     """Whether any element is nonzero."""
     return np.logical_or.reduce(x, axis=axis, keepdims=keepdims)
 
 
 @discrete(samples=_AXES, domain="bool")
-def all(x, *, axis, keepdims):
+def all(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     """Whether all elements are nonzero."""
     return np.logical_and.reduce(x, axis=axis, keepdims=keepdims)
 
 
 @discrete(samples=_ONE_AXIS)
-def argmax(x, *, axis, keepdims):
+def argmax(x: AnyArray, *, axis: int, keepdims: bool) -> AnyArray:
     """Index of the first maximum along an axis."""
     return np.argmax(x, axis=axis, keepdims=keepdims)
 
 
 @discrete(samples=_ONE_AXIS)
-def argmin(x, *, axis, keepdims):
+def argmin(x: AnyArray, *, axis: int, keepdims: bool) -> AnyArray:
     """Index of the first minimum along an axis."""
     return np.argmin(x, axis=axis, keepdims=keepdims)
 
 
 @discrete(samples=[call((2, 3), axis=-1, descending=False), call((3, 2), axis=-2, descending=True)])
-def argsort(x, *, axis, descending):
+def argsort(x: AnyArray, *, axis: int, descending: bool) -> AnyArray:
     """Indices that sort along an axis; ties keep their order."""
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, NumpyDType
 from chainrule._src.rules.kinds import call, opaque
 from chainrule._src.table.indexing import _grid, gather, reached, scatter, scatter_add
 from chainrule._src.tape.foreign import copied
@@ -16,17 +14,17 @@ from chainrule._src.tape.foreign import copied
 ndarray = np.ndarray
 
 
-def at_index(x: AnyArray, index: Any, axis: int) -> Any:
+def at_index(x: AnyArray, index: AnyArray, axis: int) -> AnyArray:
     """The element of x at every index."""
     return gather(reached(x, index, axis), index, axis=axis)
 
 
-def products_alone(x: AnyArray, index: Any, src: Any, axis: int) -> Any:
+def products_alone(x: AnyArray, index: AnyArray, src: AnyArray, axis: int) -> AnyArray:
     """At every place of x, the product of what is scattered there, without x."""
     return scatter_prod(np.ones_like(x), index, src, axis=axis)
 
 
-def products_of_others(x: AnyArray, index: Any, src: Any, axis: int) -> Any:
+def products_of_others(x: AnyArray, index: AnyArray, src: AnyArray, axis: int) -> AnyArray:
     """For every element of src, the product of all that it is multiplied with."""
     if is_array(src) and src.all():
         return at_index(scatter_prod(x, index, src, axis=axis), index, axis) / src
@@ -37,7 +35,7 @@ def products_of_others(x: AnyArray, index: Any, src: Any, axis: int) -> Any:
     return at_index(x, index, axis) * np.take_along_axis(others, np.argsort(order, axis=axis), axis)
 
 
-def _products_before(place: Any, factor: Any) -> Any:
+def _products_before(place: AnyArray, factor: AnyArray) -> AnyArray:
     """For every factor the product of those before it that have its place, where places are sorted.
 
     Without a division, so it is right, and so are its derivatives, where factors are zero: products of 1, 2, 4 … factors.
@@ -76,7 +74,7 @@ def _products_before(place: Any, factor: Any) -> Any:
     naming="ScatterReduceBackward0",
     structure={"x": "diagonal", "src": "scatter"},
 )
-def scatter_prod(x, index, src, *, axis):
+def scatter_prod(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> AnyArray | None:
     """x with every element of src multiplied into the place of its index along an axis."""
     out = copied(x)
     if index.size:
@@ -84,7 +82,9 @@ def scatter_prod(x, index, src, *, axis):
     return out
 
 
-def _winners(x: AnyArray, index: Any, src: Any, out: AnyArray, axis: int, include_self: bool) -> Any:
+def _winners(
+    x: AnyArray, index: AnyArray, src: AnyArray, out: AnyArray, axis: int, include_self: bool
+) -> tuple[AnyArray, ...]:
     """Where x and src are the best at their place, and how many are."""
     alone = scatter(np.ones_like(x, dtype=bool), index, np.zeros(shape_of(index), bool), axis=axis)
     of_x, of_src = ((x == out) | alone) if include_self else alone, src == at_index(out, index, axis)
@@ -92,7 +92,9 @@ def _winners(x: AnyArray, index: Any, src: Any, out: AnyArray, axis: int, includ
     return of_x, of_src, np.where(number == 0, np.nan, number)  # none equals nan
 
 
-def best_vjp(g: AnyArray, x: AnyArray, index: Any, src: Any, out: AnyArray, *, axis: int, include_self: bool) -> Any:
+def best_vjp(
+    g: AnyArray, x: AnyArray, index: AnyArray, src: AnyArray, out: AnyArray, *, axis: int, include_self: bool
+) -> tuple[AnyArray, ...]:
     """The cotangent at a place, shared evenly among those that are the best there: (x's shares, src's shares)."""
     of_x, of_src, number = _winners(x, index, src, out, axis, include_self)
     share, unknown = g / number, number != number
@@ -102,14 +104,16 @@ def best_vjp(g: AnyArray, x: AnyArray, index: Any, src: Any, out: AnyArray, *, a
     )
 
 
-def _best_jvp_x(t: AnyArray, x: AnyArray, index: Any, src: Any, out: AnyArray, *, axis: int, include_self: bool) -> Any:
+def _best_jvp_x(
+    t: AnyArray, x: AnyArray, index: AnyArray, src: AnyArray, out: AnyArray, *, axis: int, include_self: bool
+) -> AnyArray:
     of_x, _, number = _winners(x, index, src, out, axis, include_self)
     return np.where(of_x | (number != number) if include_self else of_x, t / number, 0)
 
 
 def _best_jvp_src(
-    t: AnyArray, x: AnyArray, index: Any, src: Any, out: AnyArray, *, axis: int, include_self: bool
-) -> Any:
+    t: AnyArray, x: AnyArray, index: AnyArray, src: AnyArray, out: AnyArray, *, axis: int, include_self: bool
+) -> AnyArray:
     _, of_src, number = _winners(x, index, src, out, axis, include_self)
     return scatter_add(np.zeros(shape_of(x), t.dtype), index, t * of_src, axis=axis) / number
 
@@ -130,7 +134,9 @@ def _best_jvp_src(
     naming="ScatterReduceBackward0",
     structure={"x": "diagonal", "src": "scatter"},
 )
-def scatter_best(x, index, src, *, axis, largest, include_self):
+def scatter_best(
+    x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int, largest: bool, include_self: bool
+) -> AnyArray | None:
     """x with the maximum (or minimum) at each place of itself and what is scattered there; ties share the gradient."""
     out = copied(x)
     if not index.size:
@@ -143,7 +149,7 @@ def scatter_best(x, index, src, *, axis, largest, include_self):
     return out
 
 
-def _worst(dtype: Any, largest: bool) -> Any:
+def _worst(dtype: NumpyDType, largest: bool) -> float:
     """What every number beats."""
     if dtype.kind == "b":
         return not largest

@@ -5,6 +5,7 @@ Axes are counted from the end. The rows marked ``view`` share memory with their 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from chainrule._src.arrays import gpu
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, Params
+from chainrule._src.arrays.types import AnyArray, NumpyDType, Params
 from chainrule._src.rules.batching import batch_parameters, broadcast_batch, in_front, with_axes
 from chainrule._src.rules.batching import reshape as to_shape
 from chainrule._src.rules.kinds import call, linear, unbroadcast
@@ -32,7 +33,7 @@ ndarray = np.ndarray
     moves=True,
     samples=[call((2, 3), shape=(3, 2)), call((2, 3), shape=(6,)), call((), shape=(1, 1)), call((0, 3), shape=(3, 0))],
 )
-def view(x, *, shape):
+def view(x: AnyArray, *, shape: tuple[int, ...]) -> Any:
     """The same elements in the same order, in another shape."""
     return to_shape(x, shape)
 
@@ -43,7 +44,7 @@ def view(x, *, shape):
     moves=True,
     samples=[call((2, 3), shape=(3, 2))],
 )
-def unsafe_view(x, *, shape):
+def unsafe_view(x: AnyArray, *, shape: tuple[int, ...]) -> AnyArray:
     """``view`` of an array that nothing else refers to (the copy that a reshape had to make)."""
     return to_shape(x, shape)
 
@@ -56,7 +57,7 @@ def unsafe_view(x, *, shape):
     moves=True,
     samples=[call((2, 3), axes=(1, 0)), call((2, 3, 2), axes=(2, 0, 1))],
 )
-def permute(x, *, axes):
+def permute(x: AnyArray, *, axes: tuple[int, ...]) -> AnyArray:
     """The axes in another order."""
     return x.transpose(axes) if type(x) is ndarray else np.transpose(x, axes)
 
@@ -67,13 +68,13 @@ def permute(x, *, axes):
     moves=True,
     samples=[call((2, 3), axis0=-1, axis1=-2), call((2, 3, 4), axis0=-3, axis1=-1)],
 )
-def transpose(x, *, axis0, axis1):
+def transpose(x: AnyArray, *, axis0: int, axis1: int) -> AnyArray:
     """Two axes exchanged."""
     return x.swapaxes(axis0, axis1) if type(x) is ndarray else np.swapaxes(x, axis0, axis1)
 
 
 @linear(transpose=lambda g: np.swapaxes(g, -1, -2), formula="g.T", view=True, moves=True, samples=[call((2, 3))])
-def t(x):
+def t(x: AnyArray) -> AnyArray:
     """The transpose of a matrix."""
     return x.swapaxes(-1, -2) if type(x) is ndarray else np.swapaxes(x, -1, -2)
 
@@ -84,7 +85,7 @@ def t(x):
     moves=True,
     samples=[call((2, 3), axis=(-2,)), call((), axis=(-1,)), call((3,), axis=(-3, -1))],
 )
-def unsqueeze(x, *, axis):
+def unsqueeze(x: AnyArray, *, axis: tuple[int, ...]) -> AnyArray:
     """New axes of length 1."""
     if len(axis) == 1:  # the quick way
         return x[(..., None, *(slice(None),) * (-axis[0] - 1))]
@@ -98,12 +99,14 @@ def unsqueeze(x, *, axis):
     samples=[call((2, 1, 3), axis=(-2,)), call((1, 1), axis=(-1, -2))],
     naming=lambda params: f"SqueezeBackward{params.get('overload', 0)}",
 )
-def squeeze(x, *, axis, overload=0):
+def squeeze(x: AnyArray, *, axis: tuple[int, ...], overload: int = 0) -> AnyArray:
     """Axes of length 1 removed."""
     return np.squeeze(x, axis)
 
 
-def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def _expand_batch(
+    prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params
+) -> AnyArray:
     (x,), shape = payloads, params["shape"]
     return prim(with_axes(x, len(shape) - len(shape_of(x)) + 1), shape=(size, *shape))
 
@@ -121,7 +124,7 @@ def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
         call((2, 3), shape=(2, 3)),
     ],
 )
-def expand(x, *, shape):
+def expand(x: Any, *, shape: Any) -> Any:
     """Broadcast to a shape, without copying."""
     out = broadcast_to(x, shape)
     if type(x) is ndarray and x.size != 1 and out is not x:
@@ -134,7 +137,7 @@ def expand(x, *, shape):
     moves=True,
     samples=[call((2, 3), axis=(-1,)), call((2, 3), axis=(-2, -1)), call((), axis=())],
 )
-def flip(x, *, axis):
+def flip(x: AnyArray, *, axis: tuple[int, ...]) -> AnyArray:
     """The order along axes reversed."""
     return np.flip(x, axis).copy() if is_array(x) else np.flip(x, axis)
 
@@ -144,7 +147,7 @@ def flip(x, *, axis):
     moves=True,
     samples=[call((2, 3), shift=(1,), axis=(-1,)), call((3, 3), shift=(2, -1), axis=(-2, -1))],
 )
-def roll(x, *, shift, axis):
+def roll(x: AnyArray, *, shift: tuple[int, ...], axis: tuple[int, ...]) -> AnyArray:
     """Elements shifted along axes, around the ends."""
     if len(axis) == 1 and type(x) is ndarray and x.size and x.flags.c_contiguous:  # np.roll, without its checks
         tail = (slice(None),) * (-axis[0] - 1)
@@ -164,7 +167,7 @@ def roll(x, *, shift, axis):
     ],
     structure="selection",
 )
-def pad(x, *, widths, value):
+def pad(x: Any, *, widths: Any, value: Any) -> Any:
     """A constant put around the last ``len(widths)`` axes; negative widths cut instead."""
     shape = shape_of(x)
     n = len(shape) - len(widths)
@@ -175,7 +178,7 @@ def pad(x, *, widths, value):
     return np.pad(x, add, constant_values=value) if any(a or b for a, b in add) else clone.value(x)
 
 
-def _cat_vjp(g: AnyArray, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
+def _cat_vjp(g: AnyArray, xs_shape: Any, *, axis: int) -> tuple[AnyArray, ...]:
     parts = []
     start = 0
     tail = (slice(None),) * (-axis - 1)
@@ -192,7 +195,7 @@ def _cat_vjp(g: AnyArray, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
     samples=[call((2, 3), (2, 1), axis=-1), call((1, 2), (3, 2), (0, 2), axis=-2)],
     structure="selection",
 )
-def cat(*xs, axis):
+def cat(*xs: AnyArray, axis: int) -> AnyArray | None:
     """Arrays one after another along an axis."""
     return np.concatenate(xs, axis=axis)
 
@@ -202,7 +205,7 @@ def cat(*xs, axis):
     samples=[call((2, 3), (2, 3), axis=-1), call((2,), (2,), (2,), axis=-2), call((), (), axis=-1)],
     structure="selection",
 )
-def stack(*xs, axis):
+def stack(*xs: Any, axis: Any) -> Any:
     """Arrays of one shape, side by side along a new axis."""
     new_axis = (..., None, *(slice(None),) * (-axis - 1))
     return np.concatenate([x[new_axis] for x in xs], axis=axis)  # np.stack, without its checks
@@ -211,7 +214,7 @@ def stack(*xs, axis):
 @linear(
     transpose=lambda g, *, k: np.tril(g, k), samples=[call((3, 3), k=0), call((2, 3, 4), k=-1)], structure="selection"
 )
-def tril(x, *, k):
+def tril(x: AnyArray, *, k: int) -> AnyArray:
     """The lower triangle of matrices; zeros elsewhere."""
     return np.tril(x, k)
 
@@ -221,7 +224,7 @@ def tril(x, *, k):
     samples=[call((3, 3), k=0), call((2, 3, 4), k=1), call((4, 2), k=-2)],
     structure="selection",
 )
-def triu(x, *, k):
+def triu(x: AnyArray, *, k: int) -> AnyArray:
     """The upper triangle of matrices; zeros elsewhere."""
     return np.triu(x, k)
 
@@ -238,7 +241,7 @@ def triu(x, *, k):
         call((4, 2), offset=-1, axis1=-1, axis2=-2),
     ],
 )
-def diagonal(x, *, offset, axis1, axis2):
+def diagonal(x: AnyArray, *, offset: int, axis1: int, axis2: int) -> AnyArray:
     """A diagonal of two axes, as a last axis."""
     part = np.diagonal(x, offset, axis1, axis2)
     if type(x) is ndarray:
@@ -255,7 +258,7 @@ def diagonal(x, *, offset, axis1, axis2):
     ],
     structure="selection",
 )
-def undiagonal(x, *, offset, axis1, axis2, sizes):
+def undiagonal(x: AnyArray, *, offset: int, axis1: int, axis2: int, sizes: tuple[int, ...]) -> AnyArray | None:
     """Zeros of ``sizes`` along two axes, with the last axis of x on a diagonal of them."""
     if not is_array(x):
         return _undiagonal_of(x, offset, axis1, axis2, sizes)
@@ -273,7 +276,7 @@ def undiagonal(x, *, offset, axis1, axis2, sizes):
     return out
 
 
-def _undiagonal_of(x: AnyArray, offset: int, axis1: int, axis2: int, sizes: tuple[int, int]) -> Any:
+def _undiagonal_of(x: AnyArray, offset: int, axis1: int, axis2: int, sizes: tuple[int, int]) -> AnyArray:
     """``undiagonal`` without writing: every row of the matrix is one element, where it is not zero."""
     n = shape_of(x)[-1]
     which = np.arange(sizes[0]) - max(-offset, 0)
@@ -289,7 +292,7 @@ def _undiagonal_of(x: AnyArray, offset: int, axis1: int, axis2: int, sizes: tupl
 
 
 @linear(transpose=lambda g: g, samples=[call((2, 3)), call(())], structure="diagonal", moves=True)
-def clone(x):
+def clone(x: Any) -> Any:
     """A copy, laid out as x is unless x is stretched."""
     if not is_array(x):
         return np.positive(x)
@@ -304,14 +307,14 @@ def clone(x):
     structure="diagonal",
     moves=True,
 )
-def laid(x, *, order, ndim):
+def laid(x: AnyArray, *, order: str, ndim: int) -> AnyArray:
     """A copy whose last axes, ``ndim`` of them, lie in memory row by row ("C") or column by column ("F")."""
     lead = len(x.shape) - ndim
     axes = (*range(lead), *range(lead, lead + ndim)[:: 1 if order == "C" else -1])
     return np.transpose(np.copy(np.transpose(x, axes), order="C"), axes)
 
 
-def laid_along(a: Any, order: list[int]) -> Any:
+def laid_along(a: AnyArray, order: list[int]) -> AnyArray:
     """The array, or a copy where its axes are not in this order in memory, the slowest first."""
     shape = shape_of(a)
     if [k for k in order if shape[k] != 1] == [k for k in slowest_first(a) if shape[k] != 1]:
@@ -320,7 +323,7 @@ def laid_along(a: Any, order: list[int]) -> Any:
     return np.transpose(laid(np.transpose(a, order), order="C", ndim=len(order)), back)
 
 
-def slowest_first(a: Any) -> list[int]:
+def slowest_first(a: AnyArray) -> list[int]:
     """The axes as they lie in memory."""
     steps = strides_of(a)
     return sorted(range(len(steps)), key=lambda k: -abs(steps[k]))
@@ -332,13 +335,13 @@ def slowest_first(a: Any) -> list[int]:
     samples=[call((2, 3), source=None, target=None)],
     structure="diagonal",
 )
-def to_device(x, *, source, target):
+def to_device(x: AnyArray, *, source: object, target: object) -> AnyArray:
     """x in the memory of a GPU of this number, or (None) of the computer; ``source`` is where it lies."""
     return clone.value(x) if source == target else plain(gpu.moved(getattr(x, "payload", x), target))
 
 
 @linear(transpose=lambda g: g, samples=[call((2, 3))], view=True, moves=True, structure="diagonal")
-def alias(x):
+def alias(x: AnyArray) -> AnyArray:
     """The tensor itself, as a view."""
     return x[...] if type(x) is ndarray else np.reshape(x, shape_of(x))
 
@@ -350,7 +353,7 @@ def alias(x):
     samples=[call((2, 3), dtype=np.dtype(np.float64)), call((), dtype=np.dtype(np.complex128))],
     structure="diagonal",
 )
-def cast(x, *, dtype):
+def cast(x: AnyArray, *, dtype: NumpyDType) -> AnyArray:
     """The elements, in another dtype."""
     if x.dtype.kind == "c" and dtype.kind != "c":
         x = np.real(x)
@@ -360,7 +363,7 @@ def cast(x, *, dtype):
 class _BatchedRow:
     """Stands for a row in its own batching rule, to note what the rule has it do to a payload."""
 
-    def __init__(self, row: Primitive, x: AnyArray, steps: list[Any]) -> None:
+    def __init__(self, row: Primitive, x: AnyArray, steps: Sequence[object]) -> None:
         self.row, self.x, self.steps = row, x, steps
 
     def __call__(self, y: AnyArray, **params: Any) -> Any:
@@ -383,12 +386,14 @@ def _steps_batch(x: AnyArray, steps: Any, size: int) -> Any:
     return tuple(under_batch)
 
 
-def _slices_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def _slices_batch(
+    prim: Primitive, payloads: list[AnyArray], batched: list[bool], size: int, params: Params
+) -> AnyArray:
     base, part = (p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True))
     return prim(base, part, steps=_steps_batch(base, params["steps"], size))
 
 
-def _shown(x: AnyArray, steps: Any) -> Any:
+def _shown(x: AnyArray, steps: Any) -> AnyArray:
     for row, params in steps:
         x = row(x, **params)
     return x
@@ -419,7 +424,7 @@ def _shown(x: AnyArray, steps: Any) -> Any:
     ],
     structure=lambda params: "selection" if all(row.moves for row, _ in params["steps"]) else "dense",
 )
-def copy_slices(base, part, *, steps):
+def copy_slices(base: Any, part: Any, *, steps: Any) -> Any:
     """The base, with the region that a view shows (taken by ``steps``) replaced by ``part``."""
     if not (is_array(base) and is_array(part)):
         return replaced(base, part, steps)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import NumpyArray, Params
+from chainrule._src.arrays.types import AnyArray, NumpyArray, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.batching import applied, broadcast_batch
 from chainrule._src.rules.kinds import linear, opaque
@@ -51,7 +51,7 @@ class Places:
         shape: the numbers of rows and of columns.
     """
 
-    def __init__(self, indices: Index, indptr: Index, shape: tuple[int, int], known: Any = None) -> None:
+    def __init__(self, indices: Index, indptr: Index, shape: tuple[int, int], known: object = None) -> None:
         """``known``: a matrix of SciPy's with these places, to be taken for its entries."""
         self.indices = indices
         self.indptr = indptr
@@ -133,14 +133,14 @@ def _batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Para
     return np.reshape(applied(prim, operands, {**params, "places": places.blocks(size)}), (size, m, *rest))
 
 
-def _at_places(g: Any, x: Any, places: Places, transposed: bool) -> Any:
+def _at_places(g: AnyArray, x: AnyArray, places: Places, transposed: bool) -> Any:
     """``g @ xᴴ`` at the places of the entries."""
     rows, columns = places.coordinates(transposed)
     products = np.take(g, rows, 0) * conjugate(np.take(x, columns, 0))
     return products if len(shape_of(g)) == 1 else np.sum(products, -1)
 
 
-def _product_vjp(g: Any, data: Any, places: Places, transposed: bool) -> Any:
+def _product_vjp(g: AnyArray, data: AnyArray, places: Places, transposed: bool) -> Any:
     return sparse_matmul(conjugate(data), g, places=places, transposed=not transposed)
 
 
@@ -155,12 +155,12 @@ def _product_vjp(g: Any, data: Any, places: Places, transposed: bool) -> Any:
     structure="entries",
     listed=False,
 )
-def sparse_matmul(data, x, *, places, transposed):
+def sparse_matmul(data: Any, x: Any, *, places: Any, transposed: Any) -> Any:
     """Product of a sparse matrix and a vector, or the columns of a dense matrix."""
     return places.matrix(np.asarray(data), transposed) @ np.asarray(x)
 
 
-def _transposed_solution(g: Any, data: Any, places: Places, transposed: bool) -> Any:
+def _transposed_solution(g: AnyArray, data: AnyArray, places: Places, transposed: bool) -> Any:
     """``A⁻ᴴ g``, with the factors of A."""
     return conjugate(sparse_solve(data, conjugate(g), places=places, transposed=not transposed))
 
@@ -186,7 +186,7 @@ def _transposed_solution(g: Any, data: Any, places: Places, transposed: bool) ->
     formula={"data": "-(gy @ out.T)[rows, columns]", "y": "np.linalg.solve(A.T, g)"},
     listed=False,
 )
-def sparse_solve(data, y, *, places, transposed):
+def sparse_solve(data: Any, y: Any, *, places: Any, transposed: Any) -> Any:
     """The solution x of A x = y, for a sparse matrix A and a vector y, or the columns of a dense matrix."""
     data, y = np.asarray(data), np.asarray(y)
     dtype = np.result_type(data, y, np.float32)
@@ -209,7 +209,7 @@ def _operator_batch(prim: Primitive, payloads: Any, batched: Any, size: int, par
     formula="A.H @ g",
     listed=False,
 )
-def operator_matmul(x, *, operator):
+def operator_matmul(x: Any, *, operator: Any) -> Any:
     """Product of a constant ``scipy.sparse.linalg.LinearOperator`` and a vector, or the columns of a matrix."""
     x = np.asarray(x)
     return operator.matvec(x) if x.ndim == 1 else operator.matmat(x)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.rules.kinds import elementwise
 from chainrule._src.tape.foreign import Foreign, of_elements
 
@@ -42,7 +42,7 @@ _FAR = (
 )  # fmt: skip
 
 
-def _ratio(coefficients: Any, x: AnyArray) -> Any:
+def _ratio(coefficients: Any, x: AnyArray) -> AnyArray:
     above, below = coefficients
     p, q = above[0] * x + above[1], below[0] * x + below[1]
     for a, b in zip(above[2:], below[2:], strict=True):
@@ -54,13 +54,13 @@ def _ratio(coefficients: Any, x: AnyArray) -> Any:
     return p
 
 
-def _decay(y: AnyArray) -> Any:
+def _decay(y: AnyArray) -> AnyArray:
     """exp(−y²), with y² split in a part that is exact and a small one."""
     head = np.trunc(y * 16) / 16
     return np.exp(-head * head) * np.exp(-(y - head) * (y + head))
 
 
-def _erfc_tail(y: AnyArray) -> Any:
+def _erfc_tail(y: AnyArray) -> AnyArray:
     """erfc for y ≥ 0.46875."""
     out = np.zeros_like(y)  # what is left is too small for a double
     middle, far = y <= 4, (y > 4) & (y < 26.6)
@@ -83,18 +83,18 @@ _SINGLE = (
 )  # fmt: skip
 
 
-def _erf_of(x: AnyArray) -> Any:
+def _erf_of(x: AnyArray) -> AnyArray:
     if x.dtype == np.float32:
         wide = np.minimum(np.maximum(x, -3.93), 3.93).astype(np.float64)
         return wide * _ratio(_SINGLE, wide * wide)
     return _by_region(x, lambda near: near, lambda tail, x: np.copysign(1 - tail, x))
 
 
-def _erfc_of(x: AnyArray) -> Any:
+def _erfc_of(x: AnyArray) -> AnyArray:
     return _by_region(x, lambda near: 1 - near, lambda tail, x: np.where(x < 0, 2 - tail, tail))
 
 
-def _by_region(x: AnyArray, from_erf: Any, from_erfc: Any) -> Any:
+def _by_region(x: AnyArray, from_erf: AnyFunction, from_erfc: AnyFunction) -> AnyArray:
     """A function of erf(x) for small x, and of erfc(|x|) and x elsewhere."""
     y = np.abs(x)
     near = y <= 0.46875
@@ -109,7 +109,7 @@ def _by_region(x: AnyArray, from_erf: Any, from_erfc: Any) -> Any:
 def _in_blocks(one: Any, many: Any, dtypes: tuple[Any, ...]) -> Any:
     """A function of arrays, from one of numbers and one of vectors of these dtypes, in blocks that fit a cache."""
 
-    def value(x: AnyArray) -> Any:
+    def value(x: AnyArray) -> AnyArray | None:
         x = np.asarray(x)
         if x.size <= _SMALL:
             return np.array([one(v) for v in x.ravel().tolist()], np.float64).reshape(x.shape).astype(x.dtype)
@@ -132,7 +132,7 @@ _erfc = _in_blocks(math.erfc, _erfc_of, (np.float64,))
 
 @op("erf special.erf", method=True, in_place=True)
 @elementwise(value=of_elements(_erf), d=lambda x: _TWO_OVER_ROOT_PI * np.exp(-x * x), promotion="float", accepts="biuf")
-def erf(x):
+def erf(x: AnyArray) -> None:
     """The error function 2/√π ∫₀ˣ exp(−t²) dt."""
 
 
@@ -140,7 +140,7 @@ def erf(x):
 @elementwise(
     value=of_elements(_erfc), d=lambda x: -_TWO_OVER_ROOT_PI * np.exp(-x * x), promotion="float", accepts="biuf"
 )
-def erfc(x):
+def erfc(x: AnyArray) -> None:
     """The complementary error function 1 − erf(x), accurate where that is tiny."""
 
 
@@ -152,13 +152,13 @@ def erfc(x):
     promotion="float",
     accepts="biuf",
 )
-def erfinv(x):
+def erfinv(x: object) -> AnyArray:
     """The inverse of the error function; infinite at ±1, nan beyond."""
     return _erfinv(x)
 
 
 @of_elements
-def _erfinv(x: AnyArray) -> Any:
+def _erfinv(x: AnyArray) -> AnyArray:
     size = np.absolute(np.asarray(x, np.float64))
     rest = 1 - size
     with np.errstate(all="ignore"):
@@ -176,14 +176,14 @@ def _erfinv(x: AnyArray) -> Any:
 
 @op("special.entr")
 @elementwise(d=lambda x: -np.log(x) - 1, domain=(0.3, 2), promotion="float", accepts="biuf")
-def entr(x):
+def entr(x: Any) -> Any:
     """−x·log(x), 0 at 0 and −∞ below."""
     positive = x > 0
     out = -x * np.log(np.where(positive, x, 1))
     return np.where(positive | np.isnan(x), out, np.where(x == 0, 0, -np.inf)).astype(x.dtype, copy=False)
 
 
-def _log1p_or_zero(x: AnyArray, y: AnyArray) -> Any:
+def _log1p_or_zero(x: AnyArray, y: AnyArray) -> AnyArray | None:
     gone = (x == 0) & (y <= -1)
     return np.where(gone, 0, np.log1p(np.where(gone, 0, y))).astype(np.result_type(x, y))
 
@@ -196,7 +196,7 @@ def _log1p_or_zero(x: AnyArray, y: AnyArray) -> Any:
     domain=((-2, 2), (-0.7, 1)),
     accepts="biuf",
 )
-def xlog1py(x, y):
+def xlog1py(x: object, y: object) -> AnyArray | None:
     """x·log(1 + y), and 0 where x is 0 (unless y is nan)."""
     zero = (x == 0) & ~np.isnan(y)
     return np.where(zero, 0, x * np.log1p(np.where(zero, 0, y))).astype(np.result_type(x, y), copy=False)
@@ -209,7 +209,7 @@ def xlog1py(x, y):
 _SERIES = 20.0
 
 
-def _bessel(x: AnyArray, order: int) -> Any:
+def _bessel(x: AnyArray, order: int) -> AnyArray:
     if type(x) is Foreign:
         own = functools.partial(_bessel, order=order)
         own.__name__ = f"i{order}"  # type: ignore[attr-defined]  # as CuPy knows it
@@ -232,12 +232,12 @@ def _bessel(x: AnyArray, order: int) -> Any:
 
 @op("i0 special.i0 special.modified_bessel_i0", method=True, in_place=True)
 @elementwise(d=lambda x: i1(x), promotion="float", accepts="biuf")
-def i0(x):
+def i0(x: object) -> AnyArray | None:
     """The modified Bessel function I₀(x)."""
     return _bessel(x, 0)
 
 
-def _ratio_at_zero(y: AnyArray, x: AnyArray) -> Any:
+def _ratio_at_zero(y: AnyArray, x: AnyArray) -> AnyArray:
     """y / x, and 1/2 at 0: the limit of I₁(x)/x."""
     zero = x == 0
     return np.where(zero, 0.5, y / np.where(zero, 1, x))
@@ -247,6 +247,6 @@ def _ratio_at_zero(y: AnyArray, x: AnyArray) -> Any:
 @elementwise(
     d=lambda x, out: i0(x) - _ratio_at_zero(out, x), formula="g * (i0(x) - out / x)", promotion="float", accepts="biuf"
 )
-def i1(x):
+def i1(x: object) -> AnyArray:
     """The modified Bessel function I₁(x)."""
     return _bessel(x, 1)

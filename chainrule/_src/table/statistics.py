@@ -17,7 +17,7 @@ from chainrule._src.tape.foreign import divisor
 # -- variance --------------------------------------------------------------------------------------------------------
 
 
-def _deviations(x: AnyArray, axis: tuple[int, ...]) -> Any:
+def _deviations(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
     """The distance of every element from the mean."""
     if x.dtype == np.float16:  # see ``mean``
         return x - np.mean(x, axis=axis, keepdims=True)
@@ -35,7 +35,7 @@ def _scale(x: AnyArray, axis: tuple[int, ...], correction: float) -> float:
     return 1 / left if left > 0 else np.inf
 
 
-def _variance(x: AnyArray, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+def _variance(x: AnyArray, axis: tuple[int, ...], keepdims: bool, correction: float) -> AnyArray:
     if x.dtype == np.float16:  # whose sums and squares overflow where the variance does not
         return _variance(x.astype(np.float32), axis, keepdims, correction)
     with np.errstate(over="ignore", under="ignore"):
@@ -46,24 +46,24 @@ def _variance(x: AnyArray, axis: tuple[int, ...], keepdims: bool, correction: fl
     return total / left if left > 0 else total * np.inf
 
 
-def _squares(x: AnyArray, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _squares(x: AnyArray, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
     """The sum of the squared distances from the mean."""
     away = _deviations(x, axis)
     squares = np.real(away * np.conjugate(away)) if x.dtype.kind == "c" else away * away
     return added(squares, axis, keepdims)
 
 
-def _var_vjp(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+def _var_vjp(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> AnyArray:
     return restore_axes(g, axis, keepdims, shape_of(x)) * (2 * _scale(x, axis, correction)) * _deviations(x, axis)
 
 
-def _var_jvp(t: AnyArray, x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+def _var_jvp(t: AnyArray, x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> AnyArray:
     away = _deviations(x, axis)
     product = np.real(np.conjugate(away) * t) if x.dtype.kind == "c" else away * t
     return np.add.reduce(product, axis=axis, keepdims=keepdims) * (2 * _scale(x, axis, correction))
 
 
-def _half_over(out: AnyArray) -> Any:
+def _half_over(out: AnyArray) -> AnyArray:
     """1 / (2·out), and 0 where out is 0."""
     zero = out == 0
     return np.where(zero, 0, 0.5 / divisor(out, zero))
@@ -85,7 +85,7 @@ _COUNT = "(x.size / g.size - correction)"
     samples=_SAMPLES,
     structure="axis",
 )
-def var(x, *, axis, keepdims, correction):
+def var(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> AnyArray:
     """Variance over axes: the mean square distance from the mean, divided by n − correction."""
     return narrowed(_variance(x, axis, keepdims, correction), x)
 
@@ -97,7 +97,7 @@ def var(x, *, axis, keepdims, correction):
     samples=_SAMPLES,
     structure="axis",
 )
-def std(x, *, axis, keepdims, correction):
+def std(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> AnyArray:
     """Standard deviation over axes: the root of the variance. Where it is 0, its derivative is 0."""
     return narrowed(np.sqrt(_variance(x, axis, keepdims, correction)), x)
 
@@ -112,7 +112,7 @@ def std(x, *, axis, keepdims, correction):
     samples=[call((5,), axis=(-1,), keepdims=False), call((2, 3), axis=(-2, -1), keepdims=False)],
     structure="axis",
 )
-def median(x, *, axis, keepdims):
+def median(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
     """The (lower) median over the last axes; elements that equal it share the gradient evenly."""
     shape = shape_of(x)
     n = count(shape, axis)
@@ -141,7 +141,7 @@ _PLACES = [
     samples=_PLACES,
     structure="selection",
 )
-def pick(x, index, *, axis, keepdims, name):
+def pick(x: AnyArray, index: AnyArray, *, axis: int, keepdims: bool, name: str) -> AnyArray:
     """The elements at an index along an axis: the values that max, sort, topk ... return beside their indices."""
     out = along(x, index, axis)
     return out if keepdims else np.squeeze(out, axis)

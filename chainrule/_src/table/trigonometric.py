@@ -16,41 +16,41 @@ _WITHIN_ONE = "it is real only between -1 and 1, and at the ends its slope is in
 
 @op(method=True, in_place=True)
 @elementwise(np.sin, d=lambda x: np.cos(x), promotion="float")
-def sin(x):
+def sin(x: AnyArray) -> None:
     """Sine, of radians."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.cos, d=lambda x: -np.sin(x), promotion="float")
-def cos(x):
+def cos(x: AnyArray) -> None:
     """Cosine, of radians."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.tan, d=lambda out: 1 + out * out, promotion="float", domain=(-1, 1))
-def tan(x):
+def tan(x: AnyArray) -> None:
     """Tangent, of radians."""
 
 
 @op("asin arcsin", method=True, in_place=True)
 @elementwise(np.arcsin, d=lambda x: 1 / np.sqrt(1 - x * x), promotion="float", domain=(-0.8, 0.8), remedy=_WITHIN_ONE)
-def asin(x):
+def asin(x: AnyArray) -> None:
     """Inverse sine, in radians."""
 
 
 @op("acos arccos", method=True, in_place=True)
 @elementwise(np.arccos, d=lambda x: -1 / np.sqrt(1 - x * x), promotion="float", domain=(-0.8, 0.8), remedy=_WITHIN_ONE)
-def acos(x):
+def acos(x: AnyArray) -> None:
     """Inverse cosine, in radians."""
 
 
 @op("atan arctan", method=True, in_place=True)
 @elementwise(np.arctan, d=lambda x: 1 / (1 + x * x), promotion="float")
-def atan(x):
+def atan(x: AnyArray) -> None:
     """Inverse tangent, in radians."""
 
 
-def _over_squares(u: Any, x: AnyArray, y: AnyArray) -> Any:
+def _over_squares(u: object, x: AnyArray, y: AnyArray) -> Any:
     """u / (x² + y²), and 0 at the origin. The squares of tiny and huge numbers are never formed."""
     r = np.hypot(x, y)
     zero = r == 0
@@ -66,31 +66,31 @@ def _over_squares(u: Any, x: AnyArray, y: AnyArray) -> Any:
     promotion="float",
     accepts="biuf",
 )
-def atan2(x, y):
+def atan2(x: AnyArray, y: AnyArray) -> None:
     """The angle of the point (y, x), in radians; the gradient at the origin is 0."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.sinh, d=lambda x: np.cosh(x), promotion="float")
-def sinh(x):
+def sinh(x: AnyArray) -> None:
     """Hyperbolic sine."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.cosh, d=lambda x: np.sinh(x), promotion="float")
-def cosh(x):
+def cosh(x: AnyArray) -> None:
     """Hyperbolic cosine."""
 
 
 @op("tanh nn.functional.tanh", method=True, in_place=True)
 @elementwise(np.tanh, vjp=lambda g, out: g * (1 - out * out), d=lambda out: 1 - out * out, promotion="float")
-def tanh(x):
+def tanh(x: AnyArray) -> None:
     """Hyperbolic tangent."""
 
 
 @op("asinh arcsinh", method=True, in_place=True)
 @elementwise(np.arcsinh, d=lambda x: 1 / np.sqrt(x * x + 1), promotion="float")
-def asinh(x):
+def asinh(x: AnyArray) -> None:
     """Inverse hyperbolic sine."""
 
 
@@ -103,7 +103,7 @@ def asinh(x):
     domain=(1.2, 3),
     remedy="it is real only from 1 on, so x.clamp(min=1 + eps)",
 )
-def acosh(x):
+def acosh(x: AnyArray) -> None:
     """Inverse hyperbolic cosine."""
 
 
@@ -115,7 +115,7 @@ def acosh(x):
     domain=(-0.8, 0.8),
     remedy="it is real only between -1 and 1, so x.clamp(-1 + eps, 1 - eps)",
 )
-def atanh(x):
+def atanh(x: AnyArray) -> None:
     """Inverse hyperbolic tangent."""
 
 
@@ -136,7 +136,7 @@ def _sinc_derivative(x: AnyArray) -> Any:
     promotion="float",
     domain=(0.2, 2),
 )
-def sinc(x):
+def sinc(x: Any) -> Any:
     """sin(πx) / (πx), and 1 at 0."""
     zero = x == 0
     px = np.pi * np.where(zero, 1, x)
@@ -145,11 +145,11 @@ def sinc(x):
 
 @op(method=True, in_place=True)
 @elementwise(np.deg2rad, d=lambda: np.pi / 180, promotion="float", naming="Deg2RadBackward0", accepts="biuf")
-def deg2rad(x):
+def deg2rad(x: AnyArray) -> None:
     """Degrees to radians."""
 
 
 @op(method=True, in_place=True)
 @elementwise(np.rad2deg, d=lambda: 180 / np.pi, promotion="float", naming="Rad2DegBackward0", accepts="biuf")
-def rad2deg(x):
+def rad2deg(x: AnyArray) -> None:
     """Radians to degrees."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.kinds import call, linear
 from chainrule._src.table.placing import summed_at
 from chainrule._src.tape.versions import strided
@@ -27,7 +30,7 @@ ndarray = np.ndarray
     ],
     overlaps=True,
 )
-def unfold(x, *, axis, size, step):
+def unfold(x: AnyArray, *, axis: int, size: int, step: int) -> AnyArray:
     """Windows of ``size`` along an axis, every ``step``, as a new last axis."""
     count = (shape_of(x)[axis] - size) // step + 1
     if type(x) is not ndarray:
@@ -46,7 +49,7 @@ def unfold(x, *, axis, size, step):
     samples=[call((4, 2), axis=-1, size=2, step=1, length=5), call((2, 2, 2, 3), axis=-2, size=3, step=2, length=6)],
     structure="scatter",
 )
-def fold_windows(x, *, axis, size, step, length):
+def fold_windows(x: Any, *, axis: Any, size: Any, step: Any, length: Any) -> Any:
     """The transpose of ``unfold``: zeros of ``length`` along the axis, with every window added where it was."""
     windows = np.moveaxis(x, axis - 1, -2)
     if not is_array(x):

@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import is_array, unscalar
 from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import AnyFunction, DTypeLike, Params
+from chainrule._src.arrays.types import AnyFunction, DTypeLike, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.devices import on_one_device
@@ -286,7 +286,7 @@ def _saved(prim: Primitive, datas: Any, edges: Any, out: Any) -> tuple[Any, ...]
 
 
 @overload
-def cast(x: Tensor, dtype: DTypeLike) -> Tensor: ...
+def cast(x: TensorLike, dtype: DTypeLike) -> Tensor: ...
 @overload
 def cast(x: Any, dtype: DTypeLike) -> Any: ...
 def cast(x: Any, dtype: DTypeLike) -> Any:

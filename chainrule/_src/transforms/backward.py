@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.creation import zeros_like
 from chainrule._src.tape import engine
@@ -83,7 +83,7 @@ def _sequence(function: str, argument: str, value: object) -> tuple[Any, ...]:
 
 
 def first_cotangent(
-    index: int, output: Any, gradient: AnyArray | str | None, create_graph: bool, batched: bool = False
+    index: int, output: Any, gradient: AnyArray | None, create_graph: bool, batched: bool = False
 ) -> Any:
     """The cotangent a sweep starts with, checked: raw data, or a tensor with ``create_graph``.
 
@@ -113,7 +113,7 @@ def first_cotangent(
     return raw if type(raw) is ndarray or rank(gradient) == rank(output) else gradient
 
 
-def _as_tensor(gradient: AnyArray | str) -> Tensor:
+def _as_tensor(gradient: AnyArray) -> Tensor:
     if isinstance(gradient, Tensor):
         return gradient
     if isinstance(gradient, (ndarray, np.generic)):
@@ -372,7 +372,7 @@ def _gradients(
 
 def _tensor_backward(
     self: Tensor,
-    gradient: AnyArray | str | None = None,
+    gradient: TensorLike | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     inputs: object = None,

@@ -41,7 +41,7 @@ def pull_batch(
 
 def rows(
     pull: Callable[[Any, bool], Sequence[Any]],
-    y: Tensor,
+    y: TensorLike,
     inputs: Sequence[Tensor],
     step: int,
     api: str,

@@ -61,7 +61,7 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...], complex_: bool) -> 
     return np.asarray(x + 1j * rng.normal(size=shape)) if complex_ else x
 
 
-def normal_like(x: AnyArray, seed: int) -> Any:
+def normal_like(x: TensorLike, seed: int) -> Any:
     """Random numbers of an array's shape and dtype."""
     return normal(np.random.default_rng((seed, x.size, 11)), x.shape, x.dtype.kind == "c").astype(x.dtype)
 
@@ -71,7 +71,7 @@ def inner(a: TensorLike, b: TensorLike) -> float:
     return float(np.real(np.sum(np.conj(a) * b)))
 
 
-def worst(got: TensorLike | list[float], expected: TensorLike, tolerance: float) -> tuple[Any, Any, Any] | None:
+def worst(got: object, expected: TensorLike, tolerance: float) -> tuple[Any, Any, Any] | None:
     """Where two arrays differ most, relative to the larger of 1 and their largest element; None if nowhere by too much.
 
     nan agrees with nan, and an infinity with itself.

@@ -174,8 +174,8 @@ def _check_gradient(grads: Sequence[Tensor | None]) -> None:
 
 def vjp(
     func: AnyFunction,
-    inputs: Tensor | tuple[TensorLike, ...],
-    v: Tensor | tuple[Tensor, ...] | None = None,
+    inputs: object,
+    v: object = None,
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Any, Any]:
@@ -231,7 +231,7 @@ def jvp(
 
 def jacobian(
     func: AnyFunction,
-    inputs: TensorLike | tuple[Tensor, ...],
+    inputs: object,
     create_graph: bool = False,
     strict: bool = False,
     vectorize: bool = False,
@@ -293,7 +293,7 @@ def _rows(call: _Call, index: int, y: Tensor, vectorize: bool) -> list[Tensor]:
 
 def hessian(
     func: AnyFunction,
-    inputs: Tensor | tuple[Tensor, ...],
+    inputs: object,
     create_graph: bool = False,
     strict: bool = False,
     vectorize: bool = False,
@@ -333,8 +333,8 @@ def hessian(
 
 def vhp(
     func: AnyFunction,
-    inputs: Tensor | tuple[Tensor, ...],
-    v: Tensor | tuple[Tensor, ...] | None = None,
+    inputs: object,
+    v: object = None,
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Any, Any]:
@@ -366,7 +366,7 @@ def vhp(
 
 def hvp(
     func: AnyFunction,
-    inputs: Tensor | tuple[Tensor, ...],
+    inputs: object,
     v: Any = None,
     create_graph: bool = False,
     strict: bool = False,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def functional_call(
     module: Module,
     parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-    args: Tensor | tuple[Tensor, ...] | None = None,
+    args: object = None,
     kwargs: Mapping[str, Any] | None = None,
     *,
     tie_weights: bool = True,

@@ -24,7 +24,7 @@ def _single() -> Any:
 
 def gradcheck(
     func: AnyFunction,
-    inputs: Tensor | tuple[TensorLike, ...] | list[Tensor],
+    inputs: object,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -100,7 +100,7 @@ def gradcheck(
 
 def gradgradcheck(
     func: AnyFunction,
-    inputs: Tensor | tuple[TensorLike, ...] | list[Tensor],
+    inputs: object,
     grad_outputs: Any = None,
     *,
     eps: float = 1e-6,

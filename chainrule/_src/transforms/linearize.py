@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
-from chainrule._src.arrays.types import AnyArray, AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.tape import engine
 from chainrule._src.tape.node import Node
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -24,7 +24,7 @@ from chainrule._src.transforms.trace import Trace, fresh_leaf
 ndarray = np.ndarray
 
 
-def linearize(func: AnyFunction, *primals: AnyArray) -> tuple[Any, AnyFunction]:
+def linearize(func: AnyFunction, *primals: TensorLike) -> tuple[Any, AnyFunction]:
     """``func(*primals)`` and its derivative there as a linear function of tangents, which can be called many times.
 
     The function runs once, and what its derivative needs is kept. For one tangent only, :func:`jvp` is cheaper.

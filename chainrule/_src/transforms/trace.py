@@ -172,7 +172,7 @@ class Trace:
                 )
         return outputs, spec
 
-    def value(self, result: AnyArray) -> Any:
+    def value(self, result: TensorLike) -> Any:
         """A result as the caller gets it: off the tape, unless it depends on something outside."""
         tensor = tensor_in(result)
         if not isinstance(tensor, Tensor):

@@ -7,10 +7,8 @@ own, whose instances are Python's.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
 from typing import Any
 
-from chainrule._src.arrays.types import TensorLike
 from chainrule.compat.autograd.extend import notrace_primitive
 from chainrule.compat.autograd.values import getval
 
@@ -23,7 +21,7 @@ class _BuiltinContainer(builtins.type):
 
 
 class tuple(builtins.tuple[Any, ...], metaclass=_BuiltinContainer):
-    def __new__(cls, xs: Sequence[TensorLike] = ()) -> builtins.tuple[Any, ...]:  # type: ignore[misc]
+    def __new__(cls, xs: object = ()) -> builtins.tuple[Any, ...]:  # type: ignore[misc]
         return builtins.tuple(xs)
 
 
@@ -33,7 +31,7 @@ class list(builtins.list[Any], metaclass=_BuiltinContainer):
 
 
 class dict(builtins.dict[Any, Any], metaclass=_BuiltinContainer):
-    def __new__(cls, *args: object, **kwargs: int) -> builtins.dict[Any, Any]:  # type: ignore[misc]
+    def __new__(cls, *args: object, **kwargs: object) -> builtins.dict[Any, Any]:  # type: ignore[misc]
         return builtins.dict(*args, **kwargs)
 
 

@@ -66,7 +66,7 @@ class Run:
             return np.zeros(())
         return tree_map(differentiable, y)
 
-    def start(self, x: Array) -> None:
+    def start(self, x: TensorLike) -> None:
         edge = getattr(x, "tensor", x)._edge
         self.starts.add(edge)
         STARTS[edge] = self
@@ -79,7 +79,7 @@ class Run:
     def __exit__(self, *exc: object) -> None:
         GOING.runs = tuple([run for run in GOING.runs if run is not self])
 
-    def followed(self, x: Tensor) -> Any:
+    def followed(self, x: TensorLike) -> Any:
         """What of a value depends on this run's argument: a tensor, or the Dual of the run's level; None if nothing does."""
         for part in _layers(x):
             if isinstance(part, Tensor):

@@ -58,7 +58,7 @@ class JVPNode:
         self.g = g
 
     @classmethod
-    def new_root(cls, g: float) -> JVPNode:
+    def new_root(cls, g: object) -> JVPNode:
         return cls(g)
 
 
@@ -79,7 +79,7 @@ class TraceStack:
 trace_stack = TraceStack()
 
 
-def new_box(value: TensorLike | tuple[TensorLike, ...], trace: int, node: VJPNode) -> Any:
+def new_box(value: object, trace: int, node: VJPNode) -> Any:
     """An Array (Arrays, for a tuple or list) to call a function with; ``backward_pass`` gives gradients with respect to it."""
     run = next((run for run in GOING.runs if run.depth == trace and run.fun is None), None) or _loose(trace)
     boxes = tree_map(lambda x: _started(x, run), points(value))
@@ -149,7 +149,7 @@ class Node:
         return root
 
 
-def trace(start_node: object, fun: AnyFunction, x: float) -> tuple[Any, Any]:
+def trace(start_node: object, fun: AnyFunction, x: object) -> tuple[Any, Any]:
     """``(value, node)`` of a function: the node's ``backward_pass`` or, of a JVPNode, its ``g`` is the derivative."""
     if isinstance(start_node, JVPNode):
         value, tangent = make_jvp(fun, x)(start_node.g)

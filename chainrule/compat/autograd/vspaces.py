@@ -94,7 +94,7 @@ class VSpace:
         """The sum; ``x`` may be None, for zeros."""
         return self.add(self.zeros() if x is None else x, y)
 
-    def scalar_mul(self, x: object, a: float) -> Any:
+    def scalar_mul(self, x: object, a: object) -> Any:
         return tree_map(lambda leaf: leaf * a, x)
 
     def inner_prod(self, x: object, y: object) -> Any:

@@ -24,7 +24,7 @@ from chainrule._src.compiling.state import frames
 from chainrule._src.compiling.state.calls import Calls
 from chainrule._src.compiling.state.frames import Instruction, Stack
 from chainrule._src.compiling.state.guards import GuardKind, function_parts
-from chainrule._src.compiling.state.instructions import CALLS_TWICE, HANDLERS, unknown
+from chainrule._src.compiling.state.instructions import CALLS_TWICE, HANDLERS, Handler, unknown
 from chainrule._src.compiling.state.known import is_constant_module, is_fixed, is_library, module_of_code
 from chainrule._src.compiling.state.objects import containers_in, isa
 from chainrule._src.compiling.state.settings import PRINTERS
@@ -138,7 +138,7 @@ class StateWatch(Calls):
         self.now = stack
         if stack.pending is not None and not (CALLS_TWICE and i.name == "CALL"):
             self.settle(stack, stack.top() if i.height else None)
-        handler = HANDLERS.get(i.name, unknown)
+        handler: Handler | None = HANDLERS.get(i.name, unknown)
         return None if handler is None else handler(self, stack, i)
 
     def settle(self, stack: Stack, result: object) -> None:

@@ -94,7 +94,7 @@ def wrap_namespace(old: dict[str, Any], new: dict[str, Any]) -> None:
 # -- functions that are not quite NumPy's ---------------------------------------------------------------------------------
 
 
-def clip(a: Array, a_min: float | None = None, a_max: float | None = None, **options: object) -> Any:
+def clip(a: TensorLike, a_min: object = None, a_max: object = None, **options: object) -> Any:
     """NumPy's. Elements that are on a bound count as outside, so their derivative is zero."""
     if type(a) is not Array or options or holds((a_min, a_max), Array):
         return takes_arrays(np.clip)(a, a_min, a_max, **options)
@@ -123,7 +123,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Any:
     return np.full(shape, fill_value, dtype, **options)
 
 
-def where(condition: AnyArray | bool | list[bool], *args: object, **kwargs: object) -> Any:
+def where(condition: object, *args: object, **kwargs: object) -> Any:
     """NumPy's; of Python's own numbers and lists it gives these."""
     found = takes_arrays(np.where)(condition, *[*args, *kwargs.values()])
     given = (condition, *args, *kwargs.values())
@@ -131,7 +131,7 @@ def where(condition: AnyArray | bool | list[bool], *args: object, **kwargs: obje
     return found if len(given) == 1 or any(holds(given, kind) for kind in arrays) else found.tolist()
 
 
-def make_diagonal(D: AnyArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> AnyArray:
+def make_diagonal(D: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> AnyArray:
     """Matrices with the given diagonals: ``np.diagonal(x, axis1=-1, axis2=-2)``, inverted."""
     if (offset, axis1, axis2) != (0, -1, -2):
         raise NotImplementedError("make_diagonal() only supports offset=0, axis1=-1, axis2=-2")
