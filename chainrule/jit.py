@@ -58,10 +58,10 @@ _TRACING: ContextVar[bool] = ContextVar("tracing", default=False)
 
 def trace(
     func: Any,
-    example_inputs: object = None,
+    example_inputs: Any = None,
     *,
-    example_kwarg_inputs: object = None,
-    **options: bool,
+    example_kwarg_inputs: Any = None,
+    **options: Any,
 ) -> Any:
     """A function that does what another does while it is traced, which it is run for once; a module as it is.
 

@@ -71,19 +71,19 @@ softmin = _masked("softmin", "highest", lambda x, dim: reductions.softmax(ew.neg
 logsumexp = _masked("logsumexp", "lowest", reductions.logsumexp)
 
 
-def _counted(x: AnyArray, mask: AnyArray | None, dim: object, keepdim: bool) -> Tensor:
+def _counted(x: Any, mask: Any, dim: Any, keepdim: bool) -> Any:
     """How many elements are left."""
     left = tensor_of("masked", np.asarray(True) if mask is None else mask).expand(tuple(x.shape))
     return reductions.sum(left, dim, keepdim)
 
 
 def mean(
-    input: TensorLike,
-    dim: object = None,
+    input: Any,
+    dim: Any = None,
     *,
     keepdim: bool = False,
-    dtype: DTypeLike = None,
-    mask: TensorLike | None = None,
+    dtype: Any = None,
+    mask: Any = None,
 ) -> Tensor:
     """The mean of the elements where ``mask`` is True.
 
@@ -98,14 +98,14 @@ def mean(
 
 
 def var(
-    input: object,
-    dim: object = None,
+    input: Any,
+    dim: Any = None,
     unbiased: bool | None = None,
     *,
     correction: float | None = None,
     keepdim: bool = False,
-    dtype: DTypeLike = None,
-    mask: TensorLike | None = None,
+    dtype: Any = None,
+    mask: Any = None,
 ) -> Tensor:
     """The variance of the elements where ``mask`` is True."""
     x = _filled("masked.var", input, None, dtype, 0)

@@ -284,7 +284,7 @@ class ParameterDict(_Parameters):
         """The names with the parameters."""
         return [(key, self[key]) for key in self]
 
-    def get(self, key: str, default: object = None) -> int | None:
+    def get(self, key: str, default: Any = None) -> Any:
         """The parameter of a name, or the default."""
         return getattr(self, key) if key in self._names else default
 

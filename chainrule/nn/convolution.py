@@ -182,9 +182,7 @@ def convolve_transposed(
 # -- blocks ----------------------------------------------------------------------------------------------------------
 
 
-def _block(
-    function: str, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...], padding: int, dilation: int
-) -> dict[str, Ints]:
+def _block(function: str, kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> dict[str, Ints]:
     given = {"kernel": kernel_size, "stride": stride, "padding": padding, "dilation": dilation}
     params = {name: each_axis(function, name, value, 2) for name, value in given.items()}
     for name, values in params.items():
@@ -194,7 +192,7 @@ def _block(
 
 
 @op()
-def unfold(input: Tensor, kernel_size: object, dilation: object = 1, padding: object = 0, stride: object = 1) -> Tensor:
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The blocks of images (n, channels, height, width) as columns: (n, channels·kernel, blocks).
 
     >>> import chainrule as cr
@@ -216,11 +214,11 @@ def unfold(input: Tensor, kernel_size: object, dilation: object = 1, padding: ob
 @op(sample="rand(1, 8, 4), 3, 2")
 def fold(
     input: Tensor,
-    output_size: object,
-    kernel_size: object,
-    dilation: object = 1,
-    padding: object = 0,
-    stride: object = 1,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
 ) -> Tensor:
     """The transpose of :func:`unfold`: columns (n, channels·kernel, blocks), each added where its block was."""
     x, batch = with_examples("fold", tensor_of("fold", input), 1)

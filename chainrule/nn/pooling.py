@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op, op_each_axes
 from chainrule._src.arrays.any_array import is_array, lies_within
-from chainrule._src.arrays.types import AnyArray, TensorLike
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import gathering, joining, products, reductions, shaping
@@ -39,7 +39,7 @@ class _Windows:
     """Kernel, stride, padding and dilation along each axis, checked, and how many windows that makes."""
 
     def __init__(
-        self, function: str, x: AnyArray, axes: int, kernel: Any, stride: Any, padding: Any, dilation: int, ceil: bool
+        self, function: str, x: AnyArray, axes: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
     ) -> None:
         self.kernel = each_axis(function, "kernel_size", kernel, axes)
         empty = stride is None or (isinstance(stride, (tuple, list)) and not stride)
@@ -103,9 +103,9 @@ def _largest(x: Tensor, places: tuple[AnyArray, ...], return_indices: bool) -> T
     "nn.functional.max_pool{}d max_pool{}d", ("rand(1, 2, 6), 2", "rand(1, 2, 4, 4), 2", "rand(1, 1, 4, 4, 4), 2")
 )
 def max_pool(
-    axes: int, input: Tensor, kernel_size: object, stride: object = None, padding: object = 0, dilation: object = 1,
+    axes: int, input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
-) -> Tensor | tuple[Tensor, ...]:  # fmt: skip
+) -> Any:  # fmt: skip
     """The largest element of every window along the last axis. The first of several gets the gradient.
 
     Args:
@@ -254,7 +254,7 @@ def avg_pool3d(
     return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-def along_axis(x: TensorLike, axis: int, matrix: TensorLike) -> Tensor:
+def along_axis(x: Any, axis: int, matrix: Any) -> Any:
     """The product of a matrix (new, old) of numbers with the vectors along an axis (counted from the end)."""
     matrix = beside(x, as_array(matrix, x.dtype))
     if axis == -2:

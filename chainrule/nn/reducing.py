@@ -30,11 +30,11 @@ def mode_of(reduction: str, size_average: object = None, reduce: object = None) 
     return reduction
 
 
-def reduced(loss: TensorLike, mode: str) -> Tensor:
+def reduced(loss: Any, mode: str) -> Tensor:
     return loss if mode == "none" else reductions.mean(loss) if mode == "mean" else reductions.sum(loss)
 
 
-def times_weights(loss: TensorLike, weight: Any, input: TensorLike) -> Tensor:
+def times_weights(loss: Any, weight: Any, input: Any) -> Any:
     """The loss of every element, times its weight if there are weights."""
     if weight is None:
         return loss
@@ -51,7 +51,7 @@ def weighted(loss: TensorLike, weight: object, input: TensorLike, mode: str) -> 
     return reduced(loss, mode)
 
 
-def stretched(name: str, x: TensorLike, y: TensorLike) -> tuple[Any, Any]:
+def stretched(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     """Both operands in the shape that they broadcast to."""
     try:
         shape = np.broadcast_shapes(tuple(x.shape), tuple(y.shape))
@@ -79,7 +79,7 @@ def alike(name: str, x: Any, y: Any, accepts: str) -> tuple[Any, Any]:
     return tensor_of(name, x, accepts), y
 
 
-def at_least(x: TensorLike, low: float) -> Tensor:
+def at_least(x: Any, low: float) -> Any:
     """The elements, limited from below; the gradient passes as if they were not."""
     plain = x.detach()
     if is_array(plain._raw) and (plain._raw >= low).all():

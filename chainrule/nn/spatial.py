@@ -45,7 +45,7 @@ def tensor_argument(function: str, argument: str, value: TensorLike) -> Tensor:
     return tensor_of(function, value)
 
 
-def with_examples(function: str, x: TensorLike, axes: int) -> tuple[Any, bool]:
+def with_examples(function: str, x: Any, axes: int) -> tuple[Any, bool]:
     """The input with a batch axis, and whether it had one."""
     if x.ndim == axes + 2:
         return x, True

@@ -71,8 +71,8 @@ class _Convolution(Module):
     transposed = False
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: object, stride: object, padding: object, dilation: object,
-        groups: int, bias: bool, padding_mode: str, output_padding: object, factory: dict[str, Any],
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+        groups: int, bias: bool, padding_mode: str, output_padding: Any, factory: dict[str, Any],
     ) -> None:  # fmt: skip
         super().__init__()
         if padding_mode != "zeros":
@@ -93,7 +93,7 @@ class _Convolution(Module):
         self.register_parameter("bias", _empty(out_channels, **factory) if bias else None)
         self.reset_parameters()
 
-    def _each(self, value: int) -> tuple[int, ...]:
+    def _each(self, value: Any) -> tuple[int, ...]:
         """A number for each axis."""
         return tuple(value) if isinstance(value, (tuple, list)) else (value,) * self.axes
 
@@ -201,8 +201,8 @@ class LayerNorm(_Norm):
     """Mean 0 and variance 1 over the last axes, of lengths ``normalized_shape``; then scaled and shifted."""
 
     def __init__(
-        self, normalized_shape: object, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
-        device: object = None, dtype: DTypeLike = None,
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+        device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)

@@ -92,7 +92,7 @@ def triplet_margin_loss(
     return margins.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_name_of(reduction))
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: object) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """As :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
     return F.adaptive_max_pool1d(input, output_size, return_indices=True)
 

@@ -178,7 +178,7 @@ class _LineSearch:
         self.longest = direction.abs().max()
         self.evaluations = 0
 
-    def run(self, t: object, most: int) -> _Trial:
+    def run(self, t: Any, most: int) -> _Trial:
         """The step, found with about ``most`` trials; the best one so far where that is not enough."""
         new, previous = self._try(t), self.start
         while self.evaluations <= most:

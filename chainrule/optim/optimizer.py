@@ -160,7 +160,7 @@ def penalized(grad: Tensor, p: Tensor, group: Group) -> Tensor:
     return grad.add(p, alpha=group["weight_decay"]) if group["weight_decay"] else grad
 
 
-def move(mean: Tensor, grad: Tensor, beta: object) -> Tensor:
+def move(mean: Tensor, grad: Tensor, beta: Any) -> Tensor:
     """Keep so much of a mean, and take the rest from a gradient."""
     if isinstance(beta, Tensor):
         return mean.copy_(bind(arithmetic.lerp, (mean, grad, cast(1 - beta, beside(mean))), {}))

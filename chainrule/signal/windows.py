@@ -69,7 +69,7 @@ def exponential(k: Any, steps: int, center: float | None = None, tau: float = 1.
 
 
 @_window
-def gaussian(k: IntoArray, steps: int, std: float = 1.0) -> AnyArray:
+def gaussian(k: Any, steps: int, std: float = 1.0) -> Any:
     """exp(−(k − middle)² / (2·std²))."""
     _require(std > 0, f"Standard deviation must be positive, got: {std} instead.")
     return np.exp(-0.5 * ((k - steps / 2) / std) ** 2)
@@ -82,7 +82,7 @@ def cosine(k: Any, steps: int) -> Any:
 
 
 @_window
-def kaiser(k: IntoArray, steps: int, beta: float = 12.0) -> AnyArray:
+def kaiser(k: Any, steps: int, beta: float = 12.0) -> Any:
     """I₀(beta·√(1 − x²)) / I₀(beta), for x from −1 to 1."""
     _require(beta >= 0, f"beta must be non-negative, got: {beta} instead.")
     x = 2 * k / max(steps, 1) - 1
@@ -90,7 +90,7 @@ def kaiser(k: IntoArray, steps: int, beta: float = 12.0) -> AnyArray:
 
 
 @_window
-def bartlett(k: IntoArray, steps: int) -> AnyArray:
+def bartlett(k: Any, steps: int) -> Any:
     """A triangle: 1 − |2k / steps − 1|."""
     return 1 - np.abs(2 * k / max(steps, 1) - 1)
 

@@ -157,7 +157,7 @@ class Distribution(Named):
             shapes = [np.where(valid, shape, nan) for shape in shapes]
         return x, shapes, loc, scale
 
-    def _at(self, method: str, x: AnyArray, args: Any, kwds: dict[str, Any]) -> tuple[Any, list[Any], Any, Any, Any]:
+    def _at(self, method: str, x: Any, args: Any, kwds: dict[str, Any]) -> tuple[Any, list[Any], Any, Any, Any]:
         """A point of the standard form, made one inside where x is not; shapes, scale; where x is below, and above."""
         x, shapes, loc, scale = self._parameters(method, x, args, kwds)
         y = self._standard(method, x, loc, scale)
@@ -178,22 +178,22 @@ class Distribution(Named):
 
     # What both kinds have
 
-    def cdf(self, x: IntoArray, *args: Any, **kwds: Any) -> TensorLike:
+    def cdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The probability of at most x."""
         y, shapes, _, below, above = self._at("cdf", x, args, kwds)
         return _with_ends(self._cdf(y, *shapes), below, 0, above, 1)
 
-    def logcdf(self, x: IntoArray, *args: Any, **kwds: Any) -> TensorLike:
+    def logcdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the probability of at most x."""
         y, shapes, _, below, above = self._at("logcdf", x, args, kwds)
         return _with_ends(self._logcdf(y, *shapes), below, -inf, above, 0)
 
-    def sf(self, x: IntoArray, *args: Any, **kwds: Any) -> Any:
+    def sf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The probability of more than x, 1 − cdf."""
         y, shapes, _, below, above = self._at("sf", x, args, kwds)
         return _with_ends(self._sf(y, *shapes), below, 1, above, 0)
 
-    def logsf(self, x: IntoArray, *args: Any, **kwds: Any) -> TensorLike:
+    def logsf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the probability of more than x."""
         y, shapes, _, below, above = self._at("logsf", x, args, kwds)
         return _with_ends(self._logsf(y, *shapes), below, 0, above, -inf)
@@ -255,12 +255,12 @@ def _with_ends(out: Any, below: Any, left: float, above: Any, right: float) -> T
 class Continuous(Distribution):
     """A continuous distribution: a subclass gives ``_logpdf(x, *shapes)``, and what it has of ``_cdf``, ``_ppf``, …"""
 
-    def logpdf(self, x: IntoArray, *args: Any, **kwds: Any) -> TensorLike | None:
+    def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the density; −inf outside of the support."""
         y, shapes, scale, below, above = self._at("logpdf", x, args, kwds)
         return _with_ends(self._logpdf(y, *shapes) - np.log(scale), below, -inf, above, -inf)
 
-    def pdf(self, x: IntoArray, *args: Any, **kwds: Any) -> TensorLike:
+    def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The density; 0 outside of the support."""
         y, shapes, scale, below, above = self._at("pdf", x, args, kwds)
         return _with_ends(np.exp(self._logpdf(y, *shapes)) / scale, below, 0, above, 0)
@@ -337,7 +337,7 @@ class Discrete(Distribution):
         y = detached(x) - detached(loc)
         return y if method == "logpmf" else np.floor(y)
 
-    def logpmf(self, k: IntoArray, *args: Any, **kwds: Any) -> TensorLike:
+    def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the probability of k; −inf for what is not a whole number of the support."""
         y, shapes, _, below, above = self._at("logpmf", k, args, kwds)
         whole = np.floor(y) == y
@@ -352,11 +352,11 @@ class Discrete(Distribution):
         """The least k of which the cdf is at least q. There are no derivatives."""
         return self._step("ppf", q, args, kwds)
 
-    def isf(self, q: IntoArray, *args: Any, **kwds: Any) -> AnyArray:
+    def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
         """The least k of which the sf is at most q. There are no derivatives."""
         return self._step("isf", q, args, kwds)
 
-    def _step(self, method: str, q: AnyArray, args: Any, kwds: dict[str, Any]) -> Any:
+    def _step(self, method: str, q: Any, args: Any, kwds: dict[str, Any]) -> Any:
         bound = self._bound(method, args, kwds)
         given = operands(f"{self.name}.{method}", [q, *(bound[name] for name in (*self.shapes, "loc"))])
         return finished(sc.steps(*np.broadcast_arrays(*given), name=self.name, method=method))

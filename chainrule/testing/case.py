@@ -56,7 +56,7 @@ class Case:
             at, g, e = problem
             self.fail(what + (" (shapes)" if at == "shape" else ""), g, e, operand, None if at == "shape" else at)
 
-    def value(self, operands: object) -> tuple[Any, ...]:
+    def value(self, operands: Any) -> tuple[Any, ...]:
         """The outputs on raw arrays, by the value column alone."""
         outs = as_tuple(self.prim.value(*operands, **self.params))
         return tuple(
@@ -77,7 +77,7 @@ class Case:
         outs = as_tuple(self.prim(*given, **self.params))
         return [given[i] for i in wanted], [outs[i] for i in self.differentiable_outputs()]
 
-    def pull(self, operands: object, gs: object, wanted: object = None) -> list[Any]:
+    def pull(self, operands: Any, gs: Any, wanted: Any = None) -> list[Any]:
         """The gradients at the wanted operands, by the machinery: tape, engine, rules."""
         leaves, outs = self.run(operands, self.wanted if wanted is None else wanted)
         return sweep(leaves, outs, gs, False)
@@ -121,7 +121,7 @@ def or_zeros(g: TensorLike | None, like: TensorLike) -> Any:
     return np.zeros(np.shape(like), getattr(like, "dtype", np.float64)) if g is None else g
 
 
-def duals(operands: object, tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
+def duals(operands: Any, tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
     return [Dual(x, tangents[i], level) if i in tangents else x for i, x in enumerate(operands)]
 
 

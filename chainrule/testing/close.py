@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType, TensorLike
+from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType
 from chainrule._src.ops import creation
 from chainrule._src.tape.tensor import Tensor
 
@@ -32,8 +32,8 @@ def default_tolerances(*dtypes: NumpyDType) -> tuple[float, float]:
 
 
 def assert_close(
-    actual: TensorLike,
-    expected: TensorLike,
+    actual: Any,
+    expected: Any,
     *,
     allow_subclasses: bool = True,
     rtol: float | None = None,
@@ -96,7 +96,7 @@ def assert_allclose(
     assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
-def _compare(actual: Tensor, expected: Tensor, where: str, how: tuple[float | None, ...]) -> str | None:
+def _compare(actual: Any, expected: Any, where: str, how: tuple[Any, ...]) -> str | None:
     """What is wrong, or None."""
     place = f"\n\nThe failure occurred for item {where}" if where else ""
     if _both(actual, expected, Sequence) and not isinstance(actual, str):

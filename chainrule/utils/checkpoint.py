@@ -305,7 +305,7 @@ def checkpoint_sequential(
 
 
 def _chain(functions: Sequence[AnyFunction]) -> Callable[[Any], Any]:
-    def run(x: object) -> Any:
+    def run(x: Any) -> Any:
         for function in functions:
             x = function(x)
         return x

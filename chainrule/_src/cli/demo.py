@@ -57,7 +57,7 @@ p
 )
 
 
-def run(options: object) -> int:
+def run(options: Any) -> int:
     """Show and run the tour."""
     show = Console()
     names: dict[str, Any] = {"__name__": "__demo__"}

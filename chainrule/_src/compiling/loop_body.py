@@ -191,7 +191,7 @@ class Body:
             tuple(self._begun),
         )
 
-    def run(self, operands: tuple[object, ...], length: int, reverse: bool) -> list[Any]:
+    def run(self, operands: tuple[Any, ...], length: int, reverse: bool) -> list[Any]:
         """The whole loop, on arrays: what is carried to the end, the ys, and what is kept of all iterations."""
         return self._forward.run(operands, self._forth(length, reverse), reporter("scan", self.ignored))
 

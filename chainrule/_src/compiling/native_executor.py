@@ -526,7 +526,7 @@ class NativePlan:
         self._places = None if places == list(range(len(lowering.owners))) else places
         self._reporting: tuple[Any, Any] = (None, _Reporting(None))
 
-    def run(self, arrays: list[NumpyArray], report: Report | None = None) -> list[NumpyArray]:
+    def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
         known, reporting = self._reporting
         if report is not known:
             reporting = _Reporting(report)

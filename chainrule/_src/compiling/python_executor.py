@@ -52,7 +52,7 @@ class Executor:
         self.commits = commits
         self._idle: list[Workspace] = []
 
-    def run(self, arrays: list[NumpyArray], report: Report | None = None) -> list[NumpyArray]:
+    def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
         """The outputs at these inputs. Floating-point exceptions are reported once, before inputs are written."""
         try:
             space = self._idle.pop()

@@ -225,7 +225,7 @@ class Tree:
                 return None
         return values
 
-    def run(self, values: dict[int, NumpyArray], report: Callable[[Any], None]) -> tuple[Recording, list[Any]]:
+    def run(self, values: dict[int, Any], report: Callable[[Any], None]) -> tuple[Recording, list[Any]]:
         """Compute; which recording it was, and the arrays of its outputs.
 
         Raises:

@@ -11,7 +11,7 @@ import numpy as np
 from chainrule._src.api.grad_mode import enable_grad
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.explaining.calls import named_arguments
 from chainrule._src.explaining.contributions import WAYS, Contributions
 from chainrule._src.explaining.diagnosis.names import Names
@@ -31,7 +31,7 @@ from chainrule._src.transforms.backward import first_cotangent
 ndarray = np.ndarray
 
 
-def explain(Y: TensorLike, grad: object = None, wrt: object = None, *, by: str | None = None) -> Any:
+def explain(Y: Any, grad: Any = None, wrt: Any = None, *, by: str | None = None) -> Any:
     """Explain what ``Y.backward(grad)`` computes: every step's rule, shapes and numbers.
 
     It computes what backward would, but writes no ``.grad``, frees nothing and leaves the tensors as they are. Hooks that
@@ -81,8 +81,8 @@ def explain(Y: TensorLike, grad: object = None, wrt: object = None, *, by: str |
 
 
 def explained(
-    tensors: tuple[Tensor, ...],
-    grad: object,
+    tensors: tuple[Any, ...],
+    grad: Any,
     wrt: Any,
     names: Names,
     called: dict[Any, str],

@@ -137,8 +137,8 @@ class PreparedJacobian:
 
     def __init__(
         self,
-        function: AnyFunction,
-        x: object,
+        function: Callable[..., Any],
+        x: Any,
         layout: str,
         hstack: bool,
         on_change: str,
@@ -165,7 +165,7 @@ class PreparedJacobian:
         self._positions = Positions()
         self._entries(x)
 
-    def __call__(self, x: object) -> Any:
+    def __call__(self, x: Any) -> Any:
         """The Jacobian at a point that has the shapes and dtypes of the one it was prepared at.
 
         Raises:
@@ -187,7 +187,7 @@ class PreparedJacobian:
         rows = [tree_unflatten(matrices[i : i + width], inner) for i in range(0, len(matrices), width)]
         return tree_unflatten(rows, outer)
 
-    def _entries(self, x: AnyArray | tuple[AnyArray, ...]) -> Any:
+    def _entries(self, x: Any) -> Any:
         """The number of the pattern, and the entries of each block."""
         if not self._positions.hold():
             self._compiled, self._positions = self._fresh(), Positions()

@@ -122,7 +122,7 @@ def _fast_binary(ufunc: np.ufunc, function: Callable[..., Tensor], saves: bool) 
     return call
 
 
-def _alike(x: object, dtype: Any, saves: bool) -> Any:
+def _alike(x: AnyArray, dtype: Any, saves: bool) -> Any:
     """An operand for the tensor's function: a weak number, or an array of the dtype as a constant; else None."""
     kind = type(x)
     if kind is float or kind is int:

@@ -157,7 +157,7 @@ def _uneven(g: AnyArray, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
 @implements(np.ediff1d)
 def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     flat = np.reshape(arraylike(ary), (-1,))
-    parts = [flat[1:] - flat[:-1]]
+    parts: list[Any] = [flat[1:] - flat[:-1]]
     for name, extra in (("to_begin", to_begin), ("to_end", to_end)):
         if extra is None:
             continue

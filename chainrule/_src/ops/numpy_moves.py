@@ -478,7 +478,7 @@ def _inserted_batch(prim: Any, payloads: Any, batched: Any, size: int, params: P
 
 
 @discrete(listed=False, batch=_inserted_batch)
-def inserted(x, y, *, side):
+def inserted(x: AnyArray, y: AnyArray, *, side: Any) -> Any:
     """Where the elements of y would be inserted into a sorted vector."""
     return np.searchsorted(x, y, side)
 

@@ -264,7 +264,7 @@ NAMES.update({name: functools.partial(_bound, name) for name in ("airy_ai", "air
     accepts="f",
     listed=False,
 )
-def polygamma(x, *, n):
+def polygamma(x: AnyArray, *, n: int) -> AnyArray:
     """The derivative of order n of psi."""
     wide = x.astype(np.float64)
     if n == 0:

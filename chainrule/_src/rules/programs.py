@@ -268,7 +268,7 @@ class LoopProgram:
         return INPUTS + len(self.constants) - 1
 
     def _step(
-        self, what: Any, index: int, operands: tuple[int, ...], dtype: NumpyDType, axes: int = FULL, form: str = ""
+        self, what: Any, index: int, operands: tuple[int, ...], dtype: np.dtype[Any], axes: int = FULL, form: str = ""
     ) -> Symbol:
         if len(self.steps) == STEPS or dtype not in (*KINDS, _MASK):
             raise Untraceable

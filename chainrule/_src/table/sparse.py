@@ -51,7 +51,7 @@ class Places:
         shape: the numbers of rows and of columns.
     """
 
-    def __init__(self, indices: Index, indptr: Index, shape: tuple[int, int], known: object = None) -> None:
+    def __init__(self, indices: Index, indptr: Index, shape: tuple[int, int], known: Any = None) -> None:
         """``known``: a matrix of SciPy's with these places, to be taken for its entries."""
         self.indices = indices
         self.indptr = indptr

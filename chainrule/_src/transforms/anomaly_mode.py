@@ -146,7 +146,7 @@ def _first(mask: Any) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(mask.argmax()), mask.shape))
 
 
-def _at(x: object, shape: tuple[int, ...], index: tuple[int, ...]) -> Any:
+def _at(x: Any, shape: tuple[int, ...], index: tuple[int, ...]) -> Any:
     """The element that belongs to the index of an array of this shape; None if there is no such thing."""
     x = _raw(x)
     if isinstance(x, (int, float, complex)):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray, TensorLike
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops.creation import zeros_like
 from chainrule._src.tape import engine
@@ -82,9 +82,7 @@ def _sequence(function: str, argument: str, value: object) -> tuple[Any, ...]:
     return tuple(items)
 
 
-def first_cotangent(
-    index: int, output: Any, gradient: AnyArray | None, create_graph: bool, batched: bool = False
-) -> Any:
+def first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool, batched: bool = False) -> Any:
     """The cotangent a sweep starts with, checked: raw data, or a tensor with ``create_graph``.
 
     A ``batched`` one has one more axis in front.
@@ -372,10 +370,10 @@ def _gradients(
 
 def _tensor_backward(
     self: Tensor,
-    gradient: TensorLike | None = None,
+    gradient: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: object = None,
+    inputs: Any = None,
 ) -> None:
     """Compute the gradients of the leaves this tensor was computed from, and add them to their ``.grad``.
 

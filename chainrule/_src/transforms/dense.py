@@ -41,11 +41,11 @@ def pull_batch(
 
 def rows(
     pull: Callable[[Any, bool], Sequence[Any]],
-    y: TensorLike,
-    inputs: Sequence[Tensor],
+    y: Any,
+    inputs: Sequence[Any],
     step: int,
     api: str,
-    unit: TensorLike = 1,
+    unit: Any = 1,
     lift_leaves: bool = False,
     pull_many: Callable[[Any, bool], Sequence[Any]] | None = None,
 ) -> list[Any]:
@@ -155,7 +155,7 @@ class _Block:
 
     __slots__ = ("array", "by_columns", "count", "like", "pieces", "shape")
 
-    def __init__(self, y: Tensor, x: AnyArray, by_columns: bool = False) -> None:
+    def __init__(self, y: Any, x: Any, by_columns: bool = False) -> None:
         self.by_columns = by_columns
         self.like = y if by_columns else x  # one row is like x, one column like y
         self.count = math.prod(shape_of(x if by_columns else y))

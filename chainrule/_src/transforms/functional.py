@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.grad_mode import inference_mode
-from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.ops.creation import ones_like, zeros_like
 from chainrule._src.tape import engine
@@ -54,8 +54,8 @@ class _Call:
     def __init__(
         self,
         name: str,
-        func: AnyFunction,
-        inputs: TensorLike | tuple[TensorLike, ...],
+        func: Callable[..., Any],
+        inputs: Any,
         create_graph: bool,
         strict: bool,
     ) -> None:
@@ -173,9 +173,9 @@ def _check_gradient(grads: Sequence[Tensor | None]) -> None:
 
 
 def vjp(
-    func: AnyFunction,
-    inputs: object,
-    v: object = None,
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Any, Any]:
@@ -230,8 +230,8 @@ def jvp(
 
 
 def jacobian(
-    func: AnyFunction,
-    inputs: object,
+    func: Callable[..., Any],
+    inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
     vectorize: bool = False,
@@ -332,9 +332,9 @@ def hessian(
 
 
 def vhp(
-    func: AnyFunction,
-    inputs: object,
-    v: object = None,
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Any, Any]:
@@ -365,8 +365,8 @@ def vhp(
 
 
 def hvp(
-    func: AnyFunction,
-    inputs: object,
+    func: Callable[..., Any],
+    inputs: Any,
     v: Any = None,
     create_graph: bool = False,
     strict: bool = False,

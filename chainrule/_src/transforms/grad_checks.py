@@ -205,12 +205,12 @@ class Checks(NamedTuple):
 
     def _compare(
         self,
-        expected: AnyArray,
-        got: AnyArray,
+        expected: Any,
+        got: Any,
         k: int,
         y: Tensor,
         i: int,
-        part: complex,
+        part: Any,
         is_complex: bool,
         forward: bool,
     ) -> None:

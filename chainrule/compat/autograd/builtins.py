@@ -21,7 +21,7 @@ class _BuiltinContainer(builtins.type):
 
 
 class tuple(builtins.tuple[Any, ...], metaclass=_BuiltinContainer):
-    def __new__(cls, xs: object = ()) -> builtins.tuple[Any, ...]:  # type: ignore[misc]
+    def __new__(cls, xs: Any = ()) -> builtins.tuple[Any, ...]:  # type: ignore[misc]
         return builtins.tuple(xs)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.tree import tree_leaves, tree_map
-from chainrule._src.arrays.types import AnyArray, TensorLike
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.interpreters.primal import WithPrimal
@@ -66,7 +66,7 @@ class Run:
             return np.zeros(())
         return tree_map(differentiable, y)
 
-    def start(self, x: TensorLike) -> None:
+    def start(self, x: Any) -> None:
         edge = getattr(x, "tensor", x)._edge
         self.starts.add(edge)
         STARTS[edge] = self
@@ -79,7 +79,7 @@ class Run:
     def __exit__(self, *exc: object) -> None:
         GOING.runs = tuple([run for run in GOING.runs if run is not self])
 
-    def followed(self, x: TensorLike) -> Any:
+    def followed(self, x: Any) -> Any:
         """What of a value depends on this run's argument: a tensor, or the Dual of the run's level; None if nothing does."""
         for part in _layers(x):
             if isinstance(part, Tensor):
@@ -134,7 +134,7 @@ GOING = _Going()
 STARTS: weakref.WeakKeyDictionary[Any, Run] = weakref.WeakKeyDictionary()
 
 
-def _layers(x: AnyArray) -> Iterator[Any]:
+def _layers(x: Any) -> Iterator[Any]:
     """A tensor, what its data is made of, and so on, as far as runs put them around each other."""
     while isinstance(x, (Tensor, WithPrimal, Batched)):
         yield x

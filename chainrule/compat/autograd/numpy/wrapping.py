@@ -94,7 +94,7 @@ def wrap_namespace(old: dict[str, Any], new: dict[str, Any]) -> None:
 # -- functions that are not quite NumPy's ---------------------------------------------------------------------------------
 
 
-def clip(a: TensorLike, a_min: object = None, a_max: object = None, **options: object) -> Any:
+def clip(a: Any, a_min: Any = None, a_max: Any = None, **options: Any) -> Any:
     """NumPy's. Elements that are on a bound count as outside, so their derivative is zero."""
     if type(a) is not Array or options or holds((a_min, a_max), Array):
         return takes_arrays(np.clip)(a, a_min, a_max, **options)

@@ -57,7 +57,7 @@ defjvp(sqrtm, lambda t, x, a: solve_sylvester(x, x, t))
 
 
 def solve_triangular(
-    a: TensorLike, b: TensorLike, trans: object = 0, lower: bool = False, unit_diagonal: bool = False, **options: object
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any
 ) -> Any:
     """The solution x of a x = b (``trans``: of aᵀ x = b, or aᴴ x = b), where a is triangular."""
     if not holds((a, b), Array):

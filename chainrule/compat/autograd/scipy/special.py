@@ -25,7 +25,7 @@ polygamma = _by_type("polygamma")
 multigammaln = _by_type("multigammaln")
 
 
-def logsumexp(x: TensorLike, axis: object = None, b: TensorLike = 1.0, keepdims: bool = False) -> Any:
+def logsumexp(x: Any, axis: Any = None, b: Any = 1.0, keepdims: bool = False) -> Any:
     """log(sum(b exp(x)))."""
     if not holds((x, b), Array):
         return scipy.special.logsumexp(x, axis, b, keepdims)
