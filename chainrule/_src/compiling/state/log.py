@@ -95,6 +95,7 @@ class Log:
         self._order: list[Thing] = []  # that it changed
         self.given: set[int] = set()
         self.now: Stack | None = None
+        self._special: set[type] = set()  # the classes of which it is noted which special methods they have
 
     def refuse(self, what: str) -> None:
         """Stop: the function does, or is about to do, what no recording repeats."""
