@@ -50,7 +50,9 @@ SCALAR = np.float64(2.0)
 
 def small() -> dict[str, Array]:
     """The operands of single statements."""
-    return {"u": chain(3), "v": chain(3), "M": chain(9).reshape(3, 3), "s": chain(1).reshape(())}
+    return {
+        "u": chain(3), "v": chain(3), "M": chain(9).reshape(3, 3), "s": chain(1).reshape(()), "B": chain(32).reshape(8, 4), "r": chain(4)
+    }  # fmt: skip
 
 
 def cnn(batch: int, size: int) -> tuple[Array, Any, list[Array]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import inputs
@@ -22,7 +23,7 @@ def works(torch: Any) -> Makers:
         return grads
 
     def statement(code: str) -> Any:
-        """u and v have 3 elements, M has 3 × 3; u, v, M and s (0-d) require grad, c (0-d) does not."""
+        """u and v have 3 elements, M has 3 × 3, B 8 × 4, r 4; all of them and s (0-d) require grad, c (0-d) does not."""
 
         def maker(times: int) -> Run:
             names = {name: leaf(array) for name, array in inputs.small().items()}
@@ -111,5 +112,22 @@ def works(torch: Any) -> Makers:
 
         return run
 
-    programs: Makers = {"cnn": cnn, "depthwise": depthwise, "rk4": rk4, "gp": gaussian_process, "lu": lu}
+    programs: Makers = {"cnn": cnn, "depthwise": depthwise, "rk4": rk4, "gaussian_process": gaussian_process, "lu": lu}
     return programs | {code: statement(code) for code in STATEMENTS}
+
+
+def ten(xp: Any, grad: Callable[..., Any], given: Callable[[Any], Any] = lambda array: array) -> Makers:
+    """The gradient of a function of ten operations, with NumPy's functions (or those of the same names)."""
+
+    def f(x: Any) -> Any:
+        y = xp.sin(x) * x + xp.exp(-x)
+        z = xp.tanh(y) / (1.0 + x * x)
+        return xp.sum(xp.sqrt(z * z + 1.0))
+
+    gradient = grad(f)
+
+    def maker(size: int) -> Run:
+        x = given(inputs.chain(size).astype("float64"))
+        return lambda: [gradient(x)]
+
+    return {"ten": maker}

@@ -14,35 +14,39 @@ from typing import TYPE_CHECKING
 
 from chainrule._src import config
 from chainrule._src.messages import errors
-from chainrule._src.arrays.memory import keep_freed_memory
+from chainrule._src.arrays.memory import collector_at_rest as _collector_at_rest, keep_freed_memory
 
 if config.KEEP_MEMORY:
     keep_freed_memory()
 
-from chainrule._src.arrays.device import (
-    contiguous_format, device, layout, memory_format, preserve_format, strided,
-)
-from chainrule._src.arrays.dtype import (
-    bfloat16, bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
-    get_default_dtype, half, int, int8, int16, int32, int64, long, short, uint8, uint16, uint32, uint64,
-)
-from chainrule._src.api.array import Array
-from chainrule._src.api.declare import namespace as _namespace
-from chainrule._src.tape import regions as _regions, trial as _trial
-from chainrule._src.arrays.dtypes import finfo, iinfo, set_default_dtype
-from chainrule._src.api.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
-from chainrule._src.arrays.promotion import can_cast, promote_types, result_type
-from chainrule._src.arrays.printing import get_printoptions, printoptions, set_printoptions
-from chainrule._src.arrays.size import Size
-from chainrule._src.tape.tensor import Tensor, attach as _attach
-from chainrule._src.ops import public as _public
-from chainrule._src.ops.creation import (
-    BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
-)
-from chainrule._src.ops.random import (
-    Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state,
-)
-from chainrule import autograd, linalg, random, return_types, special, tree
+with _collector_at_rest():
+    from chainrule._src.arrays.device import (
+        contiguous_format, device, layout, memory_format, preserve_format, strided,
+    )
+    from chainrule._src.arrays.dtype import (
+        bfloat16, bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
+        get_default_dtype, half, int, int8, int16, int32, int64, long, short, uint8, uint16, uint32, uint64,
+    )
+    from chainrule._src.api.array import Array
+    from chainrule._src.api.declare import namespace as _namespace
+    from chainrule._src.api.faces import show as _show, shown as _shown
+    from chainrule._src.tape import regions as _regions, trial as _trial
+    from chainrule._src.arrays.dtypes import finfo, iinfo, set_default_dtype
+    from chainrule._src.api.grad_mode import (
+        enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
+    )
+    from chainrule._src.arrays.promotion import can_cast, promote_types, result_type
+    from chainrule._src.arrays.printing import get_printoptions, printoptions, set_printoptions
+    from chainrule._src.arrays.size import Size
+    from chainrule._src.tape.tensor import Tensor, attach as _attach
+    from chainrule._src.ops import public as _public
+    from chainrule._src.ops.creation import (
+        BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
+    )
+    from chainrule._src.ops.random import (
+        Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state,
+    )
+    from chainrule import autograd, linalg, random, return_types, special, tree
 
 newaxis = None
 
@@ -112,13 +116,15 @@ _LAZY = {
 }
 
 
-globals().update(_operations := _namespace("", __name__))
-_trial.start()
+with _collector_at_rest():
+    globals().update(_operations := _namespace("", __name__))
+    _trial.start()
 # The floors that importing has made attributes are no part of it: modules are public by name.
 __all__ = sorted(
     {"autograd", "linalg", "random", "special", "tree", *_LAZY}
     | {name for name, x in globals().items() if not name.startswith("_") and not isinstance(x, _Module)} - _PRIVATE
 )
+_show(globals())
 
 
 def _graph(self: Tensor, **options: object) -> object:
@@ -175,7 +181,7 @@ def __getattr__(name: str) -> object:
     if name not in _LAZY:
         raise errors.unknown_name(name, [*globals(), *_LAZY], __name__)
     module = importlib.import_module(f"chainrule.{_LAZY[name] or name}")
-    return getattr(module, name) if _LAZY[name] else module
+    return _shown(getattr(module, name), __name__) if _LAZY[name] else module
 
 
 def __dir__() -> list[str]:

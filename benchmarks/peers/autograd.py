@@ -11,6 +11,7 @@ from autograd.core import VJPNode
 from autograd.tracer import new_box, trace_stack
 
 import inputs
+import programs
 from works import Makers, Run
 
 VERSION = f"autograd {version('autograd')}"
@@ -58,4 +59,4 @@ def mlp(batch: int, n_in: int, hidden: int, n_out: int) -> Run:
     return lambda: list(gradient(params))
 
 
-WORKS: Makers = {"multiply": multiply, "chain": chain, "mlp": mlp}
+WORKS: Makers = {"multiply": multiply, "chain": chain, "mlp": mlp} | programs.ten(anp, grad)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule._src.api.declare import op
+from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import joining, shaping
 from chainrule._src.ops.arguments import tensor_of
@@ -25,7 +26,7 @@ def _image(function: str, input: Any) -> Any:
 
 def _factor(function: str, name: str, value: Any) -> int:
     if not hasattr(value, "__index__"):
-        raise TypeError(f"{function}(): argument '{name}' must be int, not {type(value).__name__}")
+        raise errors.not_an_int(function, name, value)
     if value <= 0:
         raise RuntimeError(f"{function} expects a positive {name}, but got {value}")
     return value.__index__()  # type: ignore[no-any-return]

@@ -145,7 +145,7 @@ def embedding(
         raise IndexError(f"index out of range in self: embedding looks up rows from 0 to {n - 1}")
     if padding_idx is not None:
         if not -n <= padding_idx < n:
-            raise AssertionError("Padding_idx must be within num_embeddings")
+            raise errors.padding_index()
         padding_idx %= n
     if max_norm is not None:
         with no_grad():

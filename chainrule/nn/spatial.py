@@ -30,7 +30,7 @@ def each_axis(function: str, argument: str, value: Any, axes: int) -> Ints:
 def whole(function: str, argument: str, value: Any) -> int:
     """An argument that has to be an int."""
     if not hasattr(value, "__index__") or isinstance(value, bool):
-        raise TypeError(f"{function}(): argument '{argument}' must be int, not {type(value).__name__}")
+        raise errors.not_an_int(function, argument, value)
     return value.__index__()  # type: ignore[no-any-return]
 
 

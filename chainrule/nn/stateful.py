@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.messages import errors
 from chainrule._src.ops import creation
 from chainrule._src.tape.tensor import Tensor
 from chainrule.nn import functional as F
@@ -291,7 +292,7 @@ class Embedding(Module):
             num_embeddings, embedding_dim, max_norm, norm_type,
         )  # fmt: skip
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise AssertionError("Padding_idx must be within num_embeddings")
+            raise errors.padding_index()
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         self.weight = _empty(num_embeddings, embedding_dim, device=device, dtype=dtype)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import chainrule as cr
+from chainrule._src.compiling import control_flow, iterated, remembered
+from chainrule._src.native import AVAILABLE
 
 rng = np.random.default_rng(0)
 W, B = rng.normal(size=(3, 3)) * 0.5, rng.normal(size=3)
@@ -161,6 +165,38 @@ def test_gradients(name, options, hand):
     same(other, hand(lambda scan: f(scan)(W + 0.1, B, init, xs)))
 
 
+def rectangles(w, b):
+    """Fixed arrays and slices in other orders; a carried one that is a view; one that is thrown away."""
+
+    def f(carry, x):
+        a, big, k = carry
+        m = np.outer(a, x).T
+        return (m[0] * x + big[1], big.T[::-1].T * 0.5 + m, k + 1), (m[:, ::2], a, np.exp(w).T @ x, m[1].sum())
+
+    return f
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    "name", ["rnn", "carry replaced", "nested", "closure", "nothing carried", "rectangles", "elements"]
+)
+def test_native_loops_give_the_bits_of_plans_called_by_python(name, reverse, monkeypatch):
+    program, init, xs = {**PROGRAMS, "rectangles": (rectangles, (H0, np.outer(H0, H0).T, 3), XS[:, ::-1])}[name]
+
+    def results(compiled):
+        f = cr.value_and_grad(lambda w, b: loss(program, cr.scan, w, b, init, xs, reverse=reverse), (0, 1))
+        call = cr.compile(f) if compiled else f
+        found = [cr.tree.tree_leaves(call(W, B)) for _ in range(2)]
+        return [x.tobytes() for leaves in found for x in map(np.asarray, leaves)], call
+
+    native, _ = results(False)
+    within, call = results(True)
+    if AVAILABLE:
+        assert call.plan(W, B).executor == "native"
+    monkeypatch.setattr(iterated, "AVAILABLE", False)
+    assert native == within == results(False)[0]
+
+
 @pytest.mark.parametrize("name", ["rnn", "carry replaced", "nested", "closure"])
 def test_transformations(name, hand):
     program, init, xs = PROGRAMS[name]
@@ -285,6 +321,12 @@ def test_what_is_outside_is_left_as_it_is():
 
     carry, ys = cr.scan(body, init, np.ones(3))
     assert init.tolist() == [0, 0] and carry.tolist() == [3, 0] and ys[:, 0].tolist() == [1, 2, 3] and len(count) == 3
+
+
+def test_a_carried_number_needs_no_seed(monkeypatch):
+    monkeypatch.setattr(cr.default_generator, "_state", None)
+    compiled = cr.compile(lambda x: cr.scan(lambda c, x: (c * x + 1, None), 1, x)[0])
+    assert compiled(H0) == by_hand(lambda c, x: (c * x + 1, c), 1, H0)[0] and compiled.plan(H0)
 
 
 def test_random_numbers_are_those_of_a_loop():
@@ -429,3 +471,137 @@ def test_layouts_of_arguments():
     compiled = cr.compile(cr.grad(f))
     for k in (0.3, 0.3, 0.7):
         same(compiled(xs, k), cr.grad(f)((xs[0].copy(), XS), k))
+
+
+# -- bodies that are remembered ----------------------------------------------------------------------------------------
+
+FACTOR, TABLE = 2.0, {"k": 1.0}
+
+
+def makers():
+    """Functions that make a body, by what it depends on; each with two arguments that differ in it."""
+
+    def helped(k):
+        helper = lambda c: c * k
+        return lambda c, x: (helper(c) + x, c)
+
+    def default(k):
+        def f(c, x, k=k):
+            return c * k + x, c
+
+        return f
+
+    def held(k):
+        box = {"k": k}
+        return lambda c, x: (c * box["k"] + x, c)
+
+    def tagged(k):
+        w = cr.tensor(H0)
+        w.tag = k
+        return lambda c, x: (c * np.asarray(w) * w.tag + x, c)
+
+    def several(pair):
+        a, b = pair
+        return lambda c, x: (c * a if a is b else c + b, x)
+
+    def method(k):
+        class Scale:
+            def __call__(self, c, x):
+                return c * k + x, c
+
+        return Scale()
+
+    a, b = H0 * 2, H0 * 3
+    return {
+        "array": (lambda k: lambda c, x: (c * k + x, c), (a, b)),
+        "number": (lambda k: lambda c, x: (c * k + x, c), (2.0, 3.0)),
+        "sign of a zero": (lambda k: lambda c, x: (np.copysign(c, k), c), (0.0, -0.0)),
+        "type": (lambda k: lambda c, x: (c * k + x, c), (H0, cr.tensor(H0))),
+        "shape": (lambda k: lambda c, x: (c * k[0] + x, c), (H0, XS)),
+        "layout": (lambda k: lambda c, x: (c @ k + x, c), (W, W.T)),
+        "helper": (helped, (a, b)),
+        "number of a helper": (helped, (2.0, 3.0)),
+        "default": (default, (a, 3.0)),
+        "container": (held, (a, b)),
+        "attribute": (tagged, (2.0, 3.0)),
+        "one or two": (several, ((a, b), (a, a))),
+        "object": (method, (a, b)),
+        "global": (lambda k: TABLE.update(k=k) or (lambda c, x: (c * TABLE["k"] + x, c)), (2.0, 3.0)),
+        "view": (lambda k: lambda c, x: (c * k + x, c), (W[0], W[1])),
+        "tuple": (lambda k: lambda c, x: (c * k[0] + k[1], c), ((a, 2.0), (b, 3.0))),
+    }
+
+
+@pytest.mark.parametrize("name", makers())
+def test_remembered_bodies_are_those_of_functions_that_do_the_same(name):
+    make, (one, other) = makers()[name]
+    for k in (one, other, one, other):
+        wanted = by_hand(make(k), H0, XS)
+        for found in (cr.scan(make(k), H0, XS), cr.scan(make(k), cr.tensor(H0), cr.tensor(XS))):
+            same(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "error"),
+    [
+        (lambda c, x: (c * x, c), np.array([1.0, 1e200, 1e200]), FloatingPointError),
+        (lambda c, x: (np.sqrt(c) * x, c), np.array([0.0, 1.0, 1.0]), FloatingPointError),
+        (
+            lambda c, x: (np.linalg.solve(np.eye(2) * c * x, np.ones(2))[0], c),
+            np.array([1.0, 0.0, 1.0]),
+            np.linalg.LinAlgError,
+        ),
+    ],
+    ids=["forward", "backward", "singular"],
+)
+def test_what_goes_wrong_in_an_iteration_is_said_as_by_a_loop(f, x, error):
+    calls = []
+    for scan in (by_hand, cr.scan, cr.scan):
+        for wrap in (lambda g: g, cr.compile):
+            with np.errstate(all="raise"), pytest.raises(error) as raised:
+                wrap(cr.grad(lambda c, scan=scan: scan(f, c, x)[0]))(np.array(1e200))
+            calls.append(str(raised.value).split("\n")[0])
+    assert len(set(calls)) == 1
+
+
+def test_what_is_remembered(monkeypatch):
+    recorded = []
+    record = control_flow.record_body
+    monkeypatch.setattr(control_flow, "record_body", lambda *args: recorded.append(1) or record(*args))
+    remembered._BODIES.clear()
+
+    def f(w, scale, n=7, h=H0):
+        double = lambda x: x * scale
+        return np.sum(cr.scan(lambda h, x: (np.tanh(w @ h + double(x)), np.sum(h)), h, XS[:n])[1])
+
+    for scale, n in ((2.0, 7), (2.0, 7), (2.0, 5)):
+        for k in (1, 2):
+            same(cr.grad(f)(W * k, scale, n), cr.grad(by_hand_sum)(W * k, scale, n))
+    assert len(recorded) == 2  # without and with a way back
+    with cr.no_grad():
+        f(W, 2.0)
+    f(W, 3.0)
+    assert len(recorded) == 4
+
+    def used_once():
+        w = cr.tensor(W, requires_grad=True)
+        cr.scan(lambda h, x: (cr.tanh(w @ h) + x, None), cr.tensor(H0), cr.tensor(XS))[0].sum().backward()
+        return weakref.ref(w)
+
+    seen = used_once()
+    gc.collect()
+    assert seen() is None
+
+
+def by_hand_sum(w, scale, n):
+    h, total = H0, 0.0
+    for x in XS[:n]:
+        total, h = total + np.sum(h), np.tanh(w @ h + x * scale)
+    return total
+
+
+def test_a_global_that_is_another_array_later(monkeypatch):
+    f = lambda c, x: (c * FACTOR + x, c)
+    for k in (2.0, 3.0, H0, H0 * 2):
+        monkeypatch.setitem(globals(), "FACTOR", k)
+        same(cr.scan(f, H0, XS), by_hand(f, H0, XS))

@@ -14,8 +14,10 @@ import numpy as np
 
 from chainrule._src import native
 from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.compiling.iterated import LoopOfProgram, Order, laid_out
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.interpreters.rebuilt import Place, Rebuilt
+from chainrule._src.interpreters.traced import Program
 from tests.compiling.recording import Written
 from tests.native.random_loops import LoopMaker
 
@@ -127,6 +129,8 @@ class Maker:
 
 def check(seed: int) -> str:
     """Compare a program with eager at other inputs; the executor of its plan, and whether it has loops."""
+    if seed % 3 == 1:
+        return check_iterated(seed)
     maker = Maker(seed)
     if seed % 3 == 0:  # has loops
         program = LoopMaker(seed).make()
@@ -143,6 +147,38 @@ def check(seed: int) -> str:
         if maker.rng.random() < 0.3:
             program.writes.append((x, maker.pick_alike(x)))
     return compare(program, maker.rng, seed)
+
+
+def check_iterated(seed: int) -> str:
+    """Compare a program as the body of a loop with eager, on stacks that lie in many ways."""
+    maker = Maker(seed)
+    program, rng = maker.program, maker.rng
+    first, *others = program.inputs
+    first.array = np.array(first.array, order="C")
+    for _ in range(rng.integers(1, 12)):
+        try:
+            maker.grow()
+        except (TypeError, ValueError):
+            continue
+    mapped, length, reverse = int(rng.integers(len(others) + 1)), int(rng.integers(1, 9)), bool(rng.random() < 0.5)
+    program.outputs = [maker.pick_alike(first), *[var for var in maker.known if rng.random() < 0.3]]
+    stacks = range(1, len(program.outputs))
+    loop = LoopOfProgram(Program(program.inputs, program.constants, program.calls, program.outputs, []), 1, mapped)
+    shapes = [(length,) * (1 <= k <= mapped) + x.shape for k, x in enumerate(program.inputs)]
+    arrays = [(3 * rng.standard_normal(shape)).astype(x.dtype) for shape, x in zip(shapes, program.inputs, strict=True)]
+    arrays = [with_strides(x, maker.some_strides(x.shape, x.dtype)) for x in arrays]
+    found = loop.run(arrays, Order(length, reverse, tuple(range(len(arrays))), (0,), tuple(stacks), (0,)), None)
+    carry, *wanted = arrays[0], *[np.empty_like(x) for x in found[1:]]
+    for i in range(length)[:: -1 if reverse else 1]:
+        given = [carry, *[x[i, ...] if k < mapped else x for k, x in enumerate(arrays[1:])]]
+        given = [laid_out(x, var.array.strides) for x, var in zip(given, program.inputs, strict=True)]
+        made = program.eager(*given)
+        for stack, x in zip(wanted, [*made[1:], carry], strict=True):
+            stack[i] = x
+        carry = made[0]
+    for got, expected in zip(found, [carry, *wanted], strict=True):
+        assert got.tobytes() == expected.tobytes(), f"seed {seed}: a loop"
+    return "iterated" if loop.is_native else "iterated by Python"
 
 
 def compare(program: Written, rng: np.random.Generator, seed: int) -> str:

@@ -194,12 +194,42 @@ def _with_keywords(function: Callable[..., Any], also: dict[str, str], out: bool
         return result if target is None else store_results(function.__name__, result, target)
 
     if out:
-        signature = inspect.signature(function)
+        call.__signature__ = _WithOut(function)  # type: ignore[attr-defined]
+    return call
+
+
+class _WithOut(inspect.Signature):
+    """A function's signature, and ``out=``. It is read when somebody asks: that takes long, and there are hundreds."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._of = function
+
+    @property
+    def whole(self) -> inspect.Signature:
+        """The same as an ordinary signature."""
+        signature = inspect.signature(self._of)
         parameter = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | None")
         rest = list(signature.parameters.values())
         at = len(rest) - (bool(rest) and rest[-1].kind is inspect.Parameter.VAR_KEYWORD)
-        call.__signature__ = signature.replace(parameters=[*rest[:at], parameter, *rest[at:]])  # type: ignore[attr-defined]
-    return call
+        return signature.replace(parameters=[*rest[:at], parameter, *rest[at:]])
+
+    @property
+    def parameters(self) -> Any:
+        return self.whole.parameters
+
+    @property
+    def return_annotation(self) -> Any:
+        return self.whole.return_annotation
+
+    def replace(self, **changes: Any) -> Any:
+        return self.whole.replace(**changes)
+
+    __replace__ = replace
+
+    def __reduce__(self) -> Any:
+        return self.whole.__reduce__()
 
 
 def store_results(name: str, result: Any, out: Any) -> Any:

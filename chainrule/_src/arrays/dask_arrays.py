@@ -19,7 +19,7 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArrayChunkShapeDep
 
 from chainrule._src.arrays.dask_fusion import grouped
-from chainrule._src.arrays.libraries import Library
+from chainrule._src.arrays.library import Library
 
 Chunks = tuple[tuple[int, ...], ...]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import sparse
 
-from chainrule._src.arrays.libraries import Library
+from chainrule._src.arrays.library import Library
 
 
 def _refuses(error: Exception) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 import unyt
 from unyt._array_functions import _HANDLED_FUNCTIONS
 
-from chainrule._src.arrays.libraries import Library
+from chainrule._src.arrays.library import Library
 
 
 def _has_unit(x: Any) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule._src.compiling.layout import Buffer, root_of
-from chainrule._src.compiling.loops import Loop
 
 #: elements from which a loop is worth a group, and loops that may wait for the end of one
 LARGE = 4096
@@ -25,11 +24,11 @@ Argument = tuple[Any, int, Any]
 
 
 class Work:
-    """A loop and its arguments."""
+    """A loop (:class:`~chainrule._src.compiling.loops.Loop`, or a whole one: ``IteratedLoop``) and its arguments."""
 
     __slots__ = ("args", "loop")
 
-    def __init__(self, loop: Loop, args: list[Argument]) -> None:
+    def __init__(self, loop: Any, args: list[Argument]) -> None:
         self.loop = loop
         self.args = args
 

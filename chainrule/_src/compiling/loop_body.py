@@ -9,6 +9,7 @@ Within ``compile`` these operations are what is recorded, so that a recording ha
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -16,13 +17,15 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import array_of
-from chainrule._src.arrays.any_array import with_strides
-from chainrule._src.compiling.differentiable import plan_of, start_of, starting_at
-from chainrule._src.compiling.floating_point import reporter
-from chainrule._src.compiling.iteration import Shape
-from chainrule._src.compiling.plan import ExecutionPlan
-from chainrule._src.compiling.recording import Argument, GradOf, Recording, record, rewind
-from chainrule._src.interpreters.traced import Lifted, Program, Recorder, Traced, Unrecordable, Var
+from chainrule._src.compiling.differentiable import start_of, starting_at
+from chainrule._src.compiling.floating_point import Handled, reporter
+from chainrule._src.compiling.iterated import LoopOfProgram, Order, new_call
+from chainrule._src.compiling.layout import BufferView, same_memory
+from chainrule._src.compiling.python_executor import Failed
+from chainrule._src.compiling.recording import Argument, Backward, GradOf, Recording, record, rewind
+from chainrule._src.compiling.simplify import operands
+from chainrule._src.compiling.steps import VIEWS
+from chainrule._src.interpreters.traced import Lifted, Program, Recorder, Traced, TracedCall, Unrecordable, Var
 from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import discrete
 from chainrule._src.tape.dispatch import bind
@@ -35,6 +38,10 @@ from chainrule._src.transforms.function import Function
 from chainrule._src.transforms.function_rule import in_graph
 
 ndarray = np.ndarray
+
+
+#: what native code raises where it cannot say what went wrong, as eager can
+UNTOLD = Handled, Failed
 
 
 class BodyRecorder(Recorder):
@@ -91,6 +98,7 @@ class Body:
         results: what the recording says of each result; spec: the structure of ``(carry, y)``.
         iteration: the shape and dtype of each result of an iteration.
         differentiable: whether gradients flow through it, and ``live`` the results that they flow from.
+        reached: the operands that they flow to: carried ones, those from outside, mapped ones.
         lean: whether it is computed again on the way back, so that of an iteration no more is kept than what it began with.
     """
 
@@ -99,12 +107,11 @@ class Body:
             raise Unrecordable("Python reads values in its body")
         if recording.writes or recording.effects or recording.drawn or recording.handled:
             raise Unrecordable("its body does more than to compute its results")
-        self.carried = carried
+        self.carried, self._mapped, self._first = carried, mapped, carried + mapped
         self.results, self.spec, self.count = recording.results, recording.spec, len(recording.results)
         self.lean = lean
+        self.ignored = recording.ignored
         self.differentiable = recording.backward is not None
-        self._report = reporter("scan", recording.ignored)
-        self._mapped = mapped
         sources = [(var, source) for var, source in recording.sources.items() if type(source) is not Argument]
         if any(type(source) is GradOf for _, source in sources):
             raise Unrecordable("its body uses the .grad of a tensor")
@@ -112,131 +119,168 @@ class Body:
         self.outside = [
             source.array((), ()) if not hasattr(source, "tensor") else source.tensor for _, source in sources
         ]
-        self._strides: list[Shape] = [var.array.strides for var in (*given, *[var for var, _ in sources])]
         self._operands = [*given, *[var for var, _ in sources]]
-        made = [result.var for result in recording.results]
-        self._made = [var for var in made if var is not None]
-        self._constants: list[Any] = [None if r.var is not None else np.asarray(r.content) for r in recording.results]
-        self._plan_way_back(recording)
-        outputs = self._made + self._kept
-        self._plan = ExecutionPlan(Program(self._operands, recording.constants, recording.calls, outputs, []))
-        like = [var if var is not None else constant for var, constant in zip(made, self._constants, strict=True)]
-        self.iteration = [(x.shape, x.dtype) for x in like]
+        constants = [*recording.constants]
+        made = [r.var or _constant(r.content, constants) for r in recording.results]
+        self.iteration = [(var.shape, var.dtype) for var in made]
+        self.live: list[int] = []
+        self.reached: list[int] = []
+        self._kept: list[Var] = []
+        self._begun: list[int] = []  # the carried leaves that are kept as each iteration found them
+        back = None if recording.backward is None else self._way_back(recording, recording.backward)
+        program = Program(self._operands, constants, recording.calls, made + self._kept, [])
+        self._forward = LoopOfProgram(program, carried, mapped)
+        if back is not None:
+            self._back = LoopOfProgram(*back)
         for var in (*self._operands, *[var for call in recording.calls for var in call.results]):
             var.array = None  # type: ignore[assignment]
 
-    def _plan_way_back(self, recording: Recording) -> None:
-        """What is kept of every iteration (``_kept``, and which leaves it began with), and the plan that goes back through one."""
-        backward = recording.backward
-        self._kept: list[Var] = []
-        self._begun: list[int] = []  # the carried leaves that are kept as each iteration found them
-        self.reached: list[int] = []  # the operands that gradients flow to
-        self.live: list[int] = []  # the results that they flow from
-        if backward is None:
-            return
+    def _way_back(self, recording: Recording, backward: Backward) -> tuple[Program, int, int]:
+        """What is kept of every iteration (``_kept``, and which leaves it began with), and one iteration of the way back.
+
+        Its carried inputs are the cotangents of carried results, and sums of what flows outside; its mapped ones those of ys, and what
+        was kept or mapped; its fixed ones what is from outside.
+        """
+        carried, first = self.carried, self._first
         numbers = {id(x): i for i, x in enumerate(self.outside)}
-        first = self.carried + self._mapped
-        self.live = list(backward.results)
         places = [leaf.at if leaf.held is None else first + numbers[id(leaf.held)] for leaf in backward.leaves]
-        self.reached = [at for at, g in zip(places, backward.grads) if g is not None or at < self.carried]
-        self._arrives = {at: k for k, at in enumerate([p for p, g in zip(places, backward.grads) if g is not None])}
-        grads = [g for g in backward.grads if g is not None]
+        grads = {at: g for at, g in zip(places, backward.grads, strict=True) if g is not None}
+        self.live = list(backward.results)
         position = {var: i for i, var in enumerate(self._operands)}
-        if self.lean:
-            needed = list(self._operands)
-            program = Program(
-                [*backward.cotangents, *needed], recording.constants, [*recording.calls, *backward.calls], grads, []
-            )
-            self._back = ExecutionPlan(program)
-        else:
-            needed = backward.residuals
-            self._kept = [var for var in needed if var not in position]
-            self._back = plan_of(recording)
-        self._begun = sorted({position[var] for var in needed if position.get(var, self.carried) < self.carried})
-        kept = {var: k for k, var in enumerate(self._kept)}
-        self._needed = [("operand", position[var]) if var in position else ("kept", kept[var]) for var in needed]
-        self._back_strides = [value.strides for value in self._back.inputs]
+        calls, needed = (recording.calls, self._operands) if self.lean else _needed(recording, position, first)
+        self._kept = [var for var in needed if var not in position]
+        self._begun = sorted({position[var] for var in needed if position.get(var, carried) < carried})
+        self._wanted = sorted({*[k for k in self.live if k < carried], *[at for at in places if at < carried]})
+        self._outer = sorted([at for at in grads if at >= first])
+        self._stacked = sorted([at for at in grads if carried <= at < first])
+        self.reached = [*[at for at in self._wanted if at in places], *self._outer, *self._stacked]
+        self._xs = [at for at in range(carried, first) if self._operands[at] in needed]
+        self._fixed = [at for at in range(first, len(self._operands)) if self._operands[at] in needed]
+
+        constants, calls = [*recording.constants], [*calls, *backward.calls]
+        seeds = dict(zip(backward.results, backward.cotangents, strict=True))
+        unused = [Var(-1, np.zeros(*self.iteration[k])) for k in self._wanted]
+        inputs = [seeds.get(k, other) for k, other in zip(self._wanted, unused, strict=True)]
+        outputs = [grads.get(k) or _constant(np.zeros(*self.iteration[k]), constants) for k in self._wanted]
+        for at in self._outer:
+            operand, g = self._operands[at], grads[at]
+            total = Var(-1, np.zeros(operand.shape, operand.dtype))
+            inputs.append(total)
+            outputs.append(_sum(total, g, calls))
+        summed = len(inputs)
+        inputs += [seeds[k] for k in self.live if k >= carried]
+        inputs += [*self._kept, *[self._operands[at] for at in (*self._begun, *self._xs)]]
+        mapped = len(inputs) - summed
+        inputs += [self._operands[at] for at in self._fixed]
+        return Program(inputs, constants, calls, outputs + [grads[at] for at in self._stacked], []), summed, mapped
 
     # -- forward -----------------------------------------------------------------------------------------------------
 
     @property
     def kept(self) -> int:
         """How many arrays a loop gives beside its results."""
-        return len(self._begun) + len(self._kept)
+        return len(self._kept) + len(self._begun)
 
-    def run(self, operands: tuple[Any, ...], length: int, reverse: bool) -> tuple[Any, ...]:
+    def _forth(self, length: int, reverse: bool) -> Order:
+        return Order(
+            length,
+            reverse,
+            tuple(range(len(self._operands))),
+            tuple(range(self.carried)),
+            tuple(range(self.carried, self.count + len(self._kept))),
+            tuple(self._begun),
+        )
+
+    def run(self, operands: tuple[Any, ...], length: int, reverse: bool) -> list[Any]:
         """The whole loop, on arrays: what is carried to the end, the ys, and what is kept of all iterations."""
-        carried, mapped = self.carried, self._mapped
-        first = carried + mapped
-        carry = [_laid_out(np.array(x), s) for x, s in zip(operands[:carried], self._strides, strict=False)]
-        xs = [np.require(x, None, ["C", "A"]) for x in operands[carried:first]]
-        outside = [_laid_out(x, s) for x, s in zip(operands[first:], self._strides[first:], strict=True)]
-        stacks = [np.empty((length, *shape), dtype) for shape, dtype in self.iteration[carried:]]
-        begun = [np.empty((length, *carry[k].shape), carry[k].dtype) for k in self._begun]
-        kept = [np.empty((length, *var.shape), var.dtype) for var in self._kept]
-        into = [
-            stack for stack, constant in zip(stacks, self._constants[carried:], strict=True) if constant is None
-        ] + kept
-        at = [k for k, constant in enumerate(self._constants[:carried]) if constant is None]
-        constants = {k: c for k, c in enumerate(self._constants[:carried]) if c is not None}
-        run, report, strides = self._plan.run, self._report, self._strides
-        for i in range(length - 1, -1, -1) if reverse else range(length):
-            for stack, k in zip(begun, self._begun, strict=True):
-                stack[i] = carry[k]
-            made = run([*carry, *[x[i, ...] for x in xs], *outside], report)
-            for stack, array in zip(into, made[len(at) :], strict=True):
-                stack[i] = array
-            for k, array in zip(at, made, strict=False):
-                carry[k] = array if array.strides == strides[k] else _laid_out(array, strides[k])
-            for k, constant in constants.items():
-                carry[k] = constant
-        for stack, constant in zip(stacks, self._constants[carried:], strict=True):
-            if constant is not None:
-                stack[...] = constant
-        return (*carry, *stacks, *begun, *kept)
+        return self._forward.run(operands, self._forth(length, reverse), reporter("scan", self.ignored))
 
     # -- and back ----------------------------------------------------------------------------------------------------
 
-    def back(self, given: tuple[Any, ...], present: tuple[bool, ...], length: int, reverse: bool) -> tuple[Any, ...]:
+    def _back_again(self, present: tuple[bool, ...], length: int, reverse: bool) -> Order:
+        """How the way back goes, from the cotangents that are present, what was kept, and the operands of the loop."""
+        at = iter(range(len(present)))
+        gs = {k: next(at) for k, there in enumerate(present) if there}
+        kept = len(gs)
+        begun = kept + len(self._kept)
+        operands = begun + len(self._begun)
+        given: list[int | None] = [gs.get(k) if k in self.live else None for k in self._wanted]
+        given += [None] * len(self._outer)
+        given += [gs.get(k) for k in self.live if k >= self.carried]
+        given += range(kept, operands)
+        given += [operands + at for at in (*self._xs, *self._fixed)]
+        carried = [k for k, at in enumerate(self._wanted) if at in self.reached]
+        finals = [*carried, *range(len(self._wanted), len(self._wanted) + len(self._outer))]
+        stacks = range(len(self._wanted) + len(self._outer), len(self._wanted) + len(self._outer) + len(self._stacked))
+        return Order(length, not reverse, tuple(given), tuple(finals), tuple(stacks), ())
+
+    def back(self, given: tuple[Any, ...], present: tuple[bool, ...], length: int, reverse: bool) -> list[Any]:
         """The gradients of the operands in ``reached``, for those of the results that are ``present``; on arrays."""
-        rest = iter(given)
-        gs: list[Any] = [next(rest) if there else None for there in present]
-        begun = [next(rest) for _ in self._begun]
-        kept = [next(rest) for _ in self._kept]
-        operands = list(rest)
-        carried, first = self.carried, self.carried + self._mapped
-        g_carry = [np.zeros(*self.iteration[k]) if g is None else g for k, g in enumerate(gs[:carried])]
-        grads: dict[int, Any] = {
-            at: np.zeros(operands[at].shape, operands[at].dtype) for at in self.reached if at >= carried
-        }
-        nothing = {k: np.zeros(*self.iteration[k]) for k in self.live if k >= carried and gs[k] is None}
-        places = {at: k for k, at in enumerate(self._begun)}
-        run, strides, arrives = self._back.run, self._back_strides, self._arrives
-        for i in range(length) if reverse else range(length - 1, -1, -1):
-            arrays = [g_carry[k] if k < carried else nothing[k] if gs[k] is None else gs[k][i, ...] for k in self.live]
-            for kind, at in self._needed:
-                if kind == "kept":
-                    arrays.append(kept[at][i, ...])
-                elif at < carried:
-                    arrays.append(begun[places[at]][i, ...])
-                else:
-                    arrays.append(operands[at][i, ...] if at < first else operands[at])
-            made = run([x if x.strides == s else _laid_out(x, s) for x, s in zip(arrays, strides, strict=True)])
-            for at in self.reached:
-                g = made[arrives[at]] if at in arrives else None
-                if at < carried:
-                    g_carry[at] = np.zeros_like(g_carry[at]) if g is None else g
-                elif at < first:
-                    grads[at][i] = g
-                else:
-                    grads[at] += g
-        return tuple([g_carry[at] if at < carried else grads[at] for at in self.reached])
+        return self._back.run(given, self._back_again(present, length, reverse), reporter("scan", self.ignored))
+
+    # -- within a plan -----------------------------------------------------------------------------------------------
+
+    def lowered(self, params: dict[str, Any], reads: list[BufferView], results: list[Any]) -> Any:
+        """The loop, or the way back, as inner loops of a plan; None if it has none."""
+        length, reverse = params["length"], params["reverse"]
+        if "present" in params:
+            return self._back.lowered(self._back_again(params["present"], length, reverse), reads, results)
+        return self._forward.lowered(self._forth(length, reverse), reads, results)
+
+
+def _constant(content: Any, constants: list[Var]) -> Var:
+    """A constant of a program."""
+    var = Var(-1, np.array(content, order="C"))
+    constants.append(var)
+    return var
+
+
+def _sum(x: Var, y: Var, calls: list[TracedCall]) -> Var:
+    """``x + y``, as a call of a program."""
+    made = Var(-1, np.add(x.array, y.array))
+    calls.append(new_call(np.add, "__call__", (x, y), (made,)))
+    return made
+
+
+def _needed(recording: Recording, position: dict[Var, int], first: int) -> tuple[list[TracedCall], list[Var]]:
+    """What the way back needs of an iteration: calls that are made again, and arrays that are kept, or operands.
+
+    Made again are views, and what is the same in all iterations.
+    """
+    assert recording.backward is not None
+    makers: dict[Var, tuple[TracedCall, list[Var]]] = {}
+    same = {var for var, at in position.items() if at >= first} | set(recording.constants)
+    for call in recording.calls:
+        used = operands(call)
+        alike = call.pure and same.issuperset(used)
+        if alike:
+            same.update(call.results)
+        if alike or (call.function in VIEWS and len(used) == 1 and _is_view(call.results, used[0])):
+            makers.update(dict.fromkeys(call.results, (call, used)))
+    again: set[int] = set()
+    needed: dict[Var, None] = {}
+    todo = list(recording.backward.residuals)
+    while todo:
+        var = todo.pop()
+        if var in makers:
+            call, used = makers[var]
+            again.add(id(call))
+            todo += used
+        elif var not in recording.constants:
+            needed[var] = None
+    return [call for call in recording.calls if id(call) in again], list(needed)
+
+
+def _is_view(results: tuple[Var, ...], of: Var) -> bool:
+    """Whether results are views that are not much smaller than their array, so that it may be kept in their place."""
+    alike = all([same_memory(var.array, of.array) for var in results])
+    return alike and of.array.nbytes <= 2 * sum([var.array.nbytes for var in results])
 
 
 def record_body(
     function: Callable[..., Any], carry: list[Any], xs: list[Any], live: list[bool], spec: Any, lean: bool
-) -> Body:
-    """Record one iteration.
+) -> tuple[Body, Recording]:
+    """Record one iteration: the body, and what it was made of.
 
     Args:
         function: of the leaves ``(carry, x)`` in their faces.
@@ -259,19 +303,16 @@ def record_body(
     try:
         recording = record(function, leaves, spec, arrays, "scan", outer is not None, BodyRecorder(outer))
         try:
-            return Body(recording, len(carry), len(xs), lean)
+            body = Body(recording, len(carry), len(xs), lean)
         except Unrecordable:
             rewind(recording.drawn)
             raise
+        if outer is not None:
+            outer.ignored |= body.ignored
+        return body, recording
     finally:
         if outer is not None:
             outer.refusal = refusal  # the recording around it goes on without a recorded body
-
-
-def _laid_out(array: Any, strides: Shape) -> Any:
-    """An array with these strides, aligned."""
-    fits = all([n < 2 or a == b for n, a, b in zip(array.shape, array.strides, strides, strict=True)])
-    return array if fits and array.flags.aligned else with_strides(array, strides)
 
 
 # -- the two operations ------------------------------------------------------------------------------------------------
@@ -280,13 +321,13 @@ def _laid_out(array: Any, strides: Shape) -> Any:
 @discrete(listed=False, batch=each_example, outputs=("results", "kept"))
 def iterated(*operands: Any, body: Body, length: int, reverse: bool) -> Any:
     """All iterations of a loop."""
-    return body.run(operands, length, reverse)
+    return tuple(body.run(operands, length, reverse))
 
 
 @discrete(listed=False, batch=each_example, outputs=("first", "others"))
 def pulled_back(*given: Any, body: Body, present: tuple[bool, ...], length: int, reverse: bool) -> Any:
     """The gradients of a loop's operands."""
-    return body.back(given, present, length, reverse)
+    return tuple(body.back(given, present, length, reverse))
 
 
 class Scan(Function):
@@ -311,26 +352,27 @@ class Scan(Function):
         grads: list[Any] = [None] * (4 + len(operands))
         if all([g is None for g in gs]):
             return tuple(grads)
-        if in_graph():  # the gradient is to be differentiated: the iterations are what it is made of
-            with grad_mode(True):
-                starts = [start_of(x) for x in operands]
-                with starting_at(body.outside, starts[len(starts) - len(body.outside) :]):
-                    results = ctx.again(starts)
-            pairs = [(y, g) for y, g in zip(results, gs, strict=True) if g is not None and y.requires_grad]
-            wanted = [k for k, x in enumerate(starts) if x.requires_grad]
-            if pairs and wanted:
-                outputs, cotangents = zip(*pairs, strict=True)
-                inputs = [starts[k] for k in wanted]
-                found = grad(outputs, inputs, cotangents, create_graph=True, allow_unused=True)
-                for k, g in zip(wanted, found, strict=True):
-                    grads[4 + k] = g
-            return tuple(grads)
-        present = tuple([g is not None for g in gs])
-        given = [g for g in gs if g is not None]
-        params = {"body": body, "present": present, "length": ctx.length, "reverse": ctx.reverse}
-        made = bind(pulled_back, [*given, *saved], params)
-        for at, g in zip(body.reached, made, strict=True):
-            grads[4 + at] = g
+        if not in_graph():
+            present = tuple([g is not None for g in gs])
+            given = [g for g in gs if g is not None]
+            params = {"body": body, "present": present, "length": ctx.length, "reverse": ctx.reverse}
+            with contextlib.suppress(*UNTOLD):
+                made = bind(pulled_back, [*given, *saved], params)
+                for at, g in zip(body.reached, made, strict=True):
+                    grads[4 + at] = g
+                return tuple(grads)
+        with grad_mode(True):  # the gradient is to be differentiated, or an iteration has something to say
+            starts = [start_of(x) for x in operands]
+            with starting_at(body.outside, starts[len(starts) - len(body.outside) :]):
+                results = ctx.again(starts)
+        pairs = [(y, g) for y, g in zip(results, gs, strict=True) if g is not None and y.requires_grad]
+        wanted = [k for k, x in enumerate(starts) if x.requires_grad]
+        if pairs and wanted:
+            outputs, cotangents = zip(*pairs, strict=True)
+            inputs = [starts[k] for k in wanted]
+            found = grad(outputs, inputs, cotangents, create_graph=in_graph(), allow_unused=True)
+            for k, g in zip(wanted, found, strict=True):
+                grads[4 + k] = g
         return tuple(grads)
 
 

@@ -63,7 +63,7 @@ class NativeSegment:
         self.works: list[Work] = []
         self._origins: list[int] = []  # the steps that they are of
         for number in numbers:
-            _add_works(self.works, steps[number], memories)
+            add_works(self.works, steps[number], memories)
             self._origins += [number] * (len(self.works) - len(self._origins))
         self.loops: list[tuple[int, int, int]] = []
         self.items: list[Item] = list(self.works)
@@ -73,7 +73,7 @@ class NativeSegment:
         self.items = rolled_up(self.works, elsewhere)
         of = self._origins
         for item in self.items:
-            if type(item) is Rolled:
+            if type(item) is Rolled and item.period:
                 begin, end = item.start, item.start + item.period
                 self.loops.append((of[begin], of[end - 1], of[begin + item.count * item.period - 1]))
         self.works, self._origins = [], []
@@ -83,7 +83,7 @@ class NativeSegment:
         return list(dict.fromkeys([buffer for item in self.items for buffer in item.touched]))
 
 
-def _add_works(works: list[Work], step: PlanStep, memories: Memories) -> None:
+def add_works(works: list[Work], step: PlanStep, memories: Memories) -> None:
     """The loops of a step, with its arrays as their arguments."""
     template = step.template
     reads, writes = step.reads, step.writes
@@ -372,7 +372,7 @@ class Native:
         """The steps, of what is rolled up once; the first and last step of such a body, and how often it is done."""
         steps, loops, shown, at = self._lowering.steps, [], [], 0
         for segment in self.segments:
-            counts = [item.count for item in segment.items if type(item) is Rolled]
+            counts = [item.count for item in segment.items if type(item) is Rolled and item.period]
             for (first, last, end), count in zip(segment.loops, counts, strict=True):
                 shown += steps[at : last + 1]
                 loops.append((steps[first], steps[last], count))

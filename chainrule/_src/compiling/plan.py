@@ -25,7 +25,7 @@ from chainrule._src.native import AVAILABLE
 
 ndarray = np.ndarray
 Arrays = list[np.ndarray[Any, Any]]
-_LOWERER = LoopLowerer()
+LOWERER = LoopLowerer()
 
 
 class ExecutionPlan:
@@ -96,7 +96,7 @@ class ExecutionPlan:
 
     def _make_native(self, program: Program, simplified: Simplified) -> bool:
         """Use native loops, if there are any and they give what was recorded."""
-        lowering = self._lowered(Lowering(program, simplified, _LOWERER))
+        lowering = self._lowered(Lowering(program, simplified, LOWERER))
         native = Native(lowering)
         if not native.segments:
             return False

@@ -16,6 +16,7 @@ times round may differ. The body is rolled up in the same way, if it repeats som
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from chainrule._src.compiling.layout import (
     packed,
     root_of,
 )
+from chainrule._src.compiling.loops import Loop
 
 #: times round, and inner loops, that are worth rolling up
 FEWEST, SHORTEST = 4, 24
@@ -47,53 +49,80 @@ WASTED = 1 << 26
 class Rolled:
     """A body that is done again and again.
 
+    Args:
+        works: its inner loops, whose places move.
+        start, period: where it was found, if it was.
+
     Attributes:
         items: its loops, groups, and loops that are rolled up.
-        start, period: where it was found; count: how often it is done.
+        count: how often it is done.
         depth: how many loops are around it.
         local: the buffers that are written anew each time round, before they are read.
         moving: the places that move, as its operands have them.
+        touched, writes: all buffers that it uses, and those that it writes.
     """
 
-    def __init__(self, run: _Repeat, depth: int) -> None:
-        works = run.body(depth)
-        self.start, self.period, self.count = run.start, run.period, run.count
-        self.depth = depth
-        self.local = local = run.local()
-        places = [work.args for work in works]
-        self.moving = dict.fromkeys([place for args in places for place, _, _ in args if type(place) is Moving])
-        written = [place for work in works for place in work.writes]
-        self._touched = {root_of(place) for args in places for place, _, _ in args if place is not None}
-        self._writes = list(dict.fromkeys([root_of(place) for place in written]))
-        self.items = rolled_up(works, frozenset(self._touched - local), depth + 1)
+    def __init__(
+        self, works: list[Work], count: int, depth: int, local: set[Buffer], start: int = 0, period: int = 0
+    ) -> None:
+        self.start, self.period, self.count = start, period, count
+        self.depth, self.local = depth, local
+        self.touched = {root_of(place) for work in works for place, _, _ in work.args if place is not None}
+        self.writes = list(dict.fromkeys([buffer for work in works for buffer in work.writes]))
+        self.items = rolled_up(works, frozenset(self.touched - local), depth + 1)
+        self.moving = dict.fromkeys(
+            [place for place in (*_places(works), *_places(self.items)) if type(place) is Moving]
+        )
         within = {buffer for item in self.items for buffer in item.touched}
-        self._touched |= {buffer for buffer in within if buffer.kind == CONSTANT}  # tables of loops within
+        self.touched |= {buffer for buffer in within if buffer.kind == CONSTANT}  # tables of loops within
 
-    @property
-    def touched(self) -> set[Buffer]:
-        """All buffers that it uses."""
-        return self._touched
 
-    @property
-    def writes(self) -> list[Buffer]:
-        return self._writes
+def _places(items: Sequence[Item]) -> Iterator[Any]:
+    """The places of the operands of loops, of what is rolled up those that move."""
+    for item in items:
+        if type(item) is Rolled:
+            yield from item.moving
+        elif type(item) is Work:
+            yield from [place for place, _, _ in item.args]
+        elif type(item) is LoopGroup:
+            yield from _places(item.works)
 
 
 Item = Work | LoopGroup | Rolled
 
 
 def rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int = 0) -> list[Item]:
-    """Loops in order, with those that repeat rolled up, and others in groups.
+    """Loops in order, with those that repeat rolled up, whole loops among them as what they are, and others in groups.
 
     Args:
         elsewhere: buffers that something else uses, too.
         depth: how many loops there are around.
     """
+    whole = [x for x, work in enumerate(works) if type(work.loop) is not Loop]
+    if not whole:
+        return _rolled_up(works, elsewhere, depth)
+    items: list[Item] = []
+    begin = 0
+    for end in (*whole, len(works)):
+        part = works[begin:end]
+        others = {buffer for work in (*works[:begin], *works[end:]) for buffer in work.touched}
+        found = _rolled_up(part, elsewhere | others, depth)
+        for item in found:
+            if type(item) is Rolled:
+                item.start += begin
+        items += found
+        if end < len(works):
+            items += works[end].loop.items(works[end].args, depth)
+        begin = end + 1
+    return items
+
+
+def _rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int) -> list[Item]:
     items: list[Item] = []
     at = 0
     for run in _RepeatFinder(works, elsewhere).runs() if len(works) >= SHORTEST else ():
         items += grouped(works[at : run.start])
-        items.append(Rolled(run, depth))
+        items.append(Rolled(run.body(depth), run.count, depth, run.local(), run.start, run.period))
         at = run.stop
     return items + grouped(works[at:])
 
@@ -450,33 +479,33 @@ class _Repeat:
         place, offset, number = self._finder.works[self.start + j].args[k]
         if type(relation) is _Fixed:
             root, moves, offset = self._finder.canonical(place, offset)
-            return _moved(root, moves, (relation.step, 0, 0) if relation.step else None, depth), offset, None
+            return moved(root, moves, (relation.step, 0, 0) if relation.step else None, depth), offset, None
         if type(relation) is _Own:
             slot, age = self._slots[self._slot_of(j, relation)], self._age(j, relation)
             moves = place.moves if type(place) is Moving else ()
             if slot.stack is None:
                 move = (relation.step, 0, 0) if relation.step else None
-                return _moved(root_of(place), moves, move, depth), offset, None
+                return moved(root_of(place), moves, move, depth), offset, None
             root, _, base = self._finder.canonical(slot.stack, 0)
             if slot.ring > 1:
-                return _moved(root, moves, (slot.stride, slot.ring, -age % slot.ring), depth), base + offset, None
+                return moved(root, moves, (slot.stride, slot.ring, -age % slot.ring), depth), base + offset, None
             step = relation.step
             if not slot.ring:
                 offset += (slot.before - age) * slot.stride
                 step += slot.stride
-            return _moved(root, moves, (step, 0, 0) if step else None, depth), base + offset, None
+            return moved(root, moves, (step, 0, 0) if step else None, depth), base + offset, None
         every = [self._finder.works[self.start + time * self.period + j].args[k] for time in range(self.count)]
         if relation == _CONSTANT:
             table, stride = _table([arg[0].root.array for arg in every])
-            return _moved(table, (), (stride, 0, 0), depth), offset, None
+            return moved(table, (), (stride, 0, 0), depth), offset, None
         numbers = [arg[2] for arg in every]
         if all([other is number or other.tobytes() == number.tobytes() for other in numbers]):
             return place, offset, number
         table, stride = _table(numbers)
-        return _moved(table, (), (stride, 0, 0), depth), offset, None
+        return moved(table, (), (stride, 0, 0), depth), offset, None
 
 
-def _moved(root: Buffer, moves: tuple[Move | None, ...], move: Move | None, depth: int) -> Any:
+def moved(root: Buffer, moves: tuple[Move | None, ...], move: Move | None, depth: int) -> Any:
     """A place that moves in the loops around, and in this one."""
     if move is not None:
         moves = (*moves, *[None] * (depth - len(moves)), move)

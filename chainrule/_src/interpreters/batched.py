@@ -33,6 +33,7 @@ class Batched(ArrayLike):
     """An array-like with the payload's shape and dtype, less the leading axis."""
 
     __slots__ = ("dtype", "level", "payload", "shape", "shared")
+    wraps = True
 
     def __init__(self, payload: Any, level: int, shared: bool = False) -> None:
         self.payload = payload

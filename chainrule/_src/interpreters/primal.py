@@ -22,6 +22,7 @@ class WithPrimal(ArrayLike):
     """
 
     __slots__ = ("dtype", "level", "primal", "shape")
+    wraps = True
 
     def __init__(self, primal: Any, change: Any, level: int) -> None:
         self.primal = primal

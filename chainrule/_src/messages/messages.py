@@ -12,12 +12,28 @@ complex_number(array, dtype) -> TypeError
 # -- calling operations
 bound_type(function, argument, value) -> TypeError
     {function}(): argument '{argument}' must be Number or Tensor, not {value:type}
+not_an_int(function, argument, value) -> TypeError
+    {function}(): argument '{argument}' must be int, not {value:type}
 reduction_name(given) -> ValueError
     {given} is not a valid value for reduction: it is 'mean', 'sum' or 'none'
 zero_division(function) -> RuntimeError
     ZeroDivisionError: {function} of integers by zero has no answer. Divide floats (x.float()) to get inf or nan.
 reshape_size(function, shape, target, numel) -> RuntimeError
     shape '{target:list}' is invalid for input of size {numel}: {function} from {shape:tuple}
+no_dimensions(dim) -> IndexError
+    Dimension specified as {dim} but tensor has no dimensions
+repeated_dim(dim) -> RuntimeError
+    dim {dim} appears multiple times in the list of dims
+same_diagonal_axes(dim1, dim2) -> RuntimeError
+    diagonal dimensions cannot be identical {dim1}, {dim2}
+padding_index() -> AssertionError
+    Padding_idx must be within num_embeddings
+quantile_range() -> ValueError
+    Quantiles must be in the range [0, 1]
+complex_quantiles() -> TypeError
+    a must be an array of real numbers
+forbidden_cast(source, target, casting) -> TypeError
+    Cannot cast array data from {source!r} to {target!r} according to the rule {casting!r}
 numpy_keyword(name, keyword) -> TypeError
     np.{name} on tensors does not take {keyword!r}
 escaped_to_numpy(kind) -> TypeError
@@ -152,6 +168,9 @@ no_resize(name, tensor, shape) -> RuntimeError
 pickle_node(node) -> TypeError
     cannot pickle {node:quoted node} object: graphs are not pickled, and are copied by copy.deepcopy of their tensors
 
+variable_data(data) -> TypeError
+    Variable data has to be a tensor, but got {data:type}
+
 # -- writing in place
 expanded_in_place(op) -> RuntimeError
     unsupported operation: more than one element of the written-to tensor refers to a single memory location. {op} got
@@ -207,7 +226,12 @@ node_gradient_shape(node, gradients) -> RuntimeError
     Mismatch in shape: {node:node} was called with a gradient of shape {gradients:shapes}. A node takes ∂L/∂y for the
     y that has it as grad_fn, so of the shape of y; ones_like(y) gives the gradient of y.sum().
 
+no_node_attribute(node, name) -> AttributeError
+    '{node}' object has no attribute {name!r}
+
 # -- hooks
+hook_not_callable(hook) -> TypeError
+    a hook must be callable, not {hook:type}
 hook_shape(hook, want, got) -> RuntimeError
     hook {hook:hook} has changed the size of value: the gradient has shape {want:tuple}, the hook returned {got:tuple}
 hook_dtype(hook, want, got) -> RuntimeError

@@ -11,7 +11,7 @@ from chainrule._src.messages.places import PACKAGE, user_frame
 
 _FRAMES = 3
 _ITEMS = 1000
-_LAST_RESULT = re.compile(r"_+\d*")  # what interactive sessions call their latest results
+_LAST_RESULT = r"_+\d*"  # what interactive sessions call their latest results
 
 Scope = tuple[list[tuple[str, Any]], FrameType, bool]
 
@@ -39,7 +39,7 @@ def scopes(frame: Any = None) -> list[Scope]:
 def _variables(scope: Any) -> list[tuple[str, Any]]:
     """Names with their values; names that begin with an underscore come last, a session's ``_`` not at all."""
     names = [(str(name), value) for name, value in list(scope.items()) if str(name).isidentifier()]
-    names = [pair for pair in names if not _LAST_RESULT.fullmatch(pair[0])]
+    names = [pair for pair in names if not re.fullmatch(_LAST_RESULT, pair[0])]
     return sorted(names, key=lambda pair: pair[0].startswith("_"))
 
 

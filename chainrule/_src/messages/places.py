@@ -7,6 +7,7 @@ expression are worked out when a message asks for them.
 from __future__ import annotations
 
 import contextlib
+import functools
 import linecache
 import os
 import re
@@ -22,12 +23,18 @@ import numpy as np
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _LIBRARY = os.path.dirname(os.__file__) + os.sep  # Python's own
-_INSTALLED = re.compile(rf"{re.escape(PACKAGE)}|{re.escape(_LIBRARY)}|<frozen |.*[\\/](site|dist)-packages[\\/]")
+_INSTALLED = rf"{re.escape(PACKAGE)}|{re.escape(_LIBRARY)}|<frozen |.*[\\/](site|dist)-packages[\\/]"
 _INTERNAL = (PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep)
 USER_FILES: set[str] = set()  # the files of the user's that were met
 UNREAD: set[int] = set()  # the threads that make a message without looking at the user's program
 _new = object.__new__
 _INTERNAL_FILES: set[str] = set()  # those of this package and NumPy
+
+
+@functools.cache
+def _is_installed(file: str) -> bool:
+    """Whether a file is not the user's: this package's, Python's own, or another library's."""
+    return re.match(_INSTALLED, file) is not None
 
 
 # -- places -------------------------------------------------------------------------------------------------------------
@@ -37,12 +44,12 @@ def note_frame(noting: Any, frame: FrameType | None) -> None:
     """Note the innermost frame of the user's, from ``frame`` outward, in the ``code`` and ``lasti`` of an object."""
     while frame is not None:
         file = frame.f_code.co_filename
-        if file in USER_FILES:
+        if file in _INTERNAL_FILES:  # most are
+            frame = frame.f_back
+        elif file in USER_FILES:
             noting.code = frame.f_code
             noting.lasti = frame.f_lasti
             return
-        if file in _INTERNAL_FILES:
-            frame = frame.f_back
         else:
             (_INTERNAL_FILES if file.startswith(_INTERNAL) else USER_FILES).add(file)
     noting.code, noting.lasti = None, 0
@@ -184,7 +191,7 @@ def calling_frame() -> Any:
 def user_frame() -> Any:
     """The innermost frame of the program that somebody writes; of installed code, where there is nothing else."""
     first = frame = calling_frame()
-    while frame is not None and _INSTALLED.match(frame.f_code.co_filename):
+    while frame is not None and _is_installed(frame.f_code.co_filename):
         frame = frame.f_back
     return first if frame is None else frame
 
@@ -193,7 +200,7 @@ def program_frames(stop: Any) -> list[Any]:
     """The frames of the program that somebody writes, innermost first, as far as a frame."""
     frame, found = calling_frame(), []
     while frame is not None and frame is not stop:
-        if not frame.f_code.co_filename.startswith(PACKAGE) and not _INSTALLED.match(frame.f_code.co_filename):
+        if not frame.f_code.co_filename.startswith(PACKAGE) and not _is_installed(frame.f_code.co_filename):
             found.append(frame)
         frame = frame.f_back
     return found
@@ -204,7 +211,7 @@ def raising_frame(error: BaseException) -> tuple[Any, int | None]:
     found: tuple[Any, int | None] = (user_frame(), None)
     entry = error.__traceback__ if found[0] is not None else None
     while entry is not None:
-        if not _INSTALLED.match(entry.tb_frame.f_code.co_filename):
+        if not _is_installed(entry.tb_frame.f_code.co_filename):
             found = (entry.tb_frame, entry.tb_lasti)
         entry = entry.tb_next
     return found

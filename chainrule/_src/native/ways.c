@@ -138,8 +138,8 @@ typedef struct {
 } Known;
 
 struct Ways {
-    Known *table; /* open addressing, twice as many places as may be taken */
-    int count;
+    Known *table; /* open addressing, at most half of it taken; NULL while it is empty */
+    int count, size;
 };
 
 static uint64_t hash_of(const Call *call) {
@@ -155,20 +155,13 @@ static uint64_t hash_of(const Call *call) {
 
 Ways *new_ways(void) {
     Ways *ways = PyMem_Calloc(1, sizeof(Ways));
-    if (ways != NULL) ways->table = PyMem_Calloc(2 * MOST_KNOWN, sizeof(Known));
-    if (ways != NULL && ways->table != NULL) return ways;
-    PyMem_Free(ways);
-    PyErr_NoMemory();
-    return NULL;
+    if (ways == NULL) PyErr_NoMemory();
+    return ways;
 }
 
-static void forget(Ways *ways) {
-    Known *table = ways->table, *fresh = PyMem_Calloc(2 * MOST_KNOWN, sizeof(Known));
+static void free_table(Known *table, int size) {
     int i;
-    if (fresh == NULL) return; /* it stays full, and nothing more is learnt */
-    ways->table = fresh; /* before what is let go of, which may run other code */
-    ways->count = 0;
-    for (i = 0; i < 2 * MOST_KNOWN; i++) {
+    for (i = 0; i < size; i++) {
         PyMem_Free(table[i].words);
         Py_XDECREF(table[i].about);
         Py_XDECREF(table[i].way);
@@ -176,62 +169,78 @@ static void forget(Ways *ways) {
     PyMem_Free(table);
 }
 
+static void forget(Ways *ways) {
+    Known *table = ways->table;
+    int size = ways->size;
+    *ways = (Ways){NULL, 0, 0}; /* before what is let go of, which may run other code */
+    free_table(table, size);
+}
+
 void clear_ways(Ways *ways) {
-    int i;
     if (ways == NULL) return;
-    for (i = 0; i < 2 * MOST_KNOWN; i++) {
-        PyMem_Free(ways->table[i].words);
-        Py_XDECREF(ways->table[i].about);
-        Py_XDECREF(ways->table[i].way);
-    }
-    PyMem_Free(ways->table);
+    forget(ways);
     PyMem_Free(ways);
 }
 
 int visit_ways(const Ways *ways, visitproc visit, void *arg) {
     int i;
-    for (i = 0; ways != NULL && i < 2 * MOST_KNOWN; i++) {
+    for (i = 0; ways != NULL && i < ways->size; i++) {
         Py_VISIT(ways->table[i].about);
         Py_VISIT(ways->table[i].way);
     }
     return 0;
 }
 
-/* The place of a call, taken or free. */
+/* The place of a call, taken or free; NULL in an empty table. */
 static Known *place_of(const Ways *ways, const Call *call, uint64_t hash) {
-    size_t at = (size_t)hash & (2 * MOST_KNOWN - 1);
-    for (;; at = (at + 1) & (2 * MOST_KNOWN - 1)) {
+    size_t last = (size_t)ways->size - 1, at = (size_t)hash & last;
+    for (; ways->size > 0; at = (at + 1) & last) {
         Known *known = &ways->table[at];
         if (known->words == NULL) return known;
         if (known->hash == hash && known->n == call->n && memcmp(known->words, call->words, sizeof(long long) * (size_t)call->n) == 0) return known;
     }
+    return NULL;
+}
+
+/* Twice as many places. */
+static int grow(Ways *ways) {
+    int size = ways->size > 0 ? 2 * ways->size : 16, i;
+    Known *table = PyMem_Calloc((size_t)size, sizeof(Known));
+    if (table == NULL) return 0;
+    for (i = 0; i < ways->size; i++) {
+        size_t at = (size_t)ways->table[i].hash & ((size_t)size - 1);
+        if (ways->table[i].words == NULL) continue;
+        while (table[at].words != NULL) at = (at + 1) & ((size_t)size - 1);
+        table[at] = ways->table[i];
+    }
+    PyMem_Free(ways->table);
+    ways->table = table;
+    ways->size = size;
+    return 1;
 }
 
 int find_way(Ways *ways, const Call *call, PyObject *about, PyObject **way) {
     uint64_t hash = hash_of(call);
     Known *known = place_of(ways, call, hash);
     long long *words;
-    if (known->words != NULL) {
+    if (known != NULL && known->words != NULL) {
         *way = known->way;
         return known->way == NULL;
     }
     *way = NULL;
-    if (ways->count == MOST_KNOWN) {
-        forget(ways);
-        known = place_of(ways, call, hash);
-        if (ways->count == MOST_KNOWN) return 0;
-    }
+    if (ways->count == MOST_KNOWN) forget(ways);
+    if (2 * ways->count >= ways->size && !grow(ways)) return 0;
     words = PyMem_Malloc(sizeof(long long) * (size_t)call->n);
     if (words == NULL) return 0;
     memcpy(words, call->words, sizeof(long long) * (size_t)call->n);
-    *known = (Known){hash, call->n, words, Py_NewRef(about), NULL};
+    *place_of(ways, call, hash) = (Known){hash, call->n, words, Py_NewRef(about), NULL};
     ways->count++;
     return 0;
 }
 
 void keep_way(Ways *ways, const Call *call, PyObject *way) {
     Known *known = place_of(ways, call, hash_of(call));
-    if (known->words != NULL && known->way == NULL) known->way = Py_NewRef(way);
+    if (known != NULL && known->words != NULL && known->way == NULL) known->way = Py_NewRef(way);
 }
 
 /* ---- going a way */

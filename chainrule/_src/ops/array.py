@@ -700,7 +700,7 @@ def astype(
     if target.kind not in "biufc":
         return _plain(self, f"astype({target.name!r})").astype(target)
     if not np.can_cast(self.dtype, target, casting):  # type: ignore[attr-defined]
-        raise TypeError(f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule {casting!r}")  # type: ignore[attr-defined]
+        raise errors.forbidden_cast(self.dtype, target, casting)  # type: ignore[attr-defined]
     if LOCAL.recorder is not None and not _is_recorded_order(order, self, target):
         found = recorded_as_numpy(ndarray.astype, "", (self, target), {"order": order})
         if found is not None:

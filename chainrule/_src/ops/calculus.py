@@ -93,7 +93,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     dims = range(x.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     axes = [errors.check_dim("gradient", d, x.ndim) for d in dims]
     if len(set(axes)) != len(axes):
-        raise RuntimeError(f"dim {axes[-1]} appears multiple times in the list of dims")
+        raise errors.repeated_dim(axes[-1])
     spacing = 1 if spacing is None else spacing
     several = isinstance(spacing, (list, tuple))
     if several and len(spacing) != len(axes):

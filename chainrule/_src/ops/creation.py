@@ -13,6 +13,7 @@ from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.device import gpu_of
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype, get_default_complex_dtype
 from chainrule._src.arrays.size import Size
+from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import creates, new_array, number_in, placed, tensor_of
 from chainrule._src.ops.shaping import _ints
 from chainrule._src.tape.foreign import Foreign
@@ -303,7 +304,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
 def Variable(data: Any, requires_grad: bool = False, volatile: Any = None) -> Tensor:
     """PyTorch's old name for a tensor that may require grad: the same memory, as a leaf."""
     if not isinstance(data, Tensor):
-        raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        raise errors.variable_data(data)
     return _made(data._raw, requires_grad)
 
 

@@ -136,7 +136,7 @@ def flip(input: Any, *axes: Any, dims: Any = None) -> Tensor:
     x = tensor_of("flip", input)
     order = [errors.check_dim("flip", d, x.ndim) for d in _ints("flip", axes if dims is None else (dims,))]
     if len(set(order)) != len(order):
-        raise RuntimeError(f"dim {order[-1]} appears multiple times in the list of dims")
+        raise errors.repeated_dim(order[-1])
     return bind(rows.flip, (x,), {"axis": tuple(a - x.ndim for a in order)}) if x.ndim else rows.clone(x)
 
 
@@ -198,7 +198,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
         flat = bind(rows.roll, (reshape(x, x.numel()),), {"shift": shift, "axis": (-1,)})
         return rows.unsafe_view(flat, shape=tuple(x._raw.shape))  # type: ignore[no-any-return]
     if not x.ndim:
-        raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
+        raise errors.no_dimensions(axes[0])
     axes = tuple(errors.check_dim("roll", d, x.ndim) - x.ndim for d in axes)
     return bind(rows.roll, (x,), {"shift": shift, "axis": axes})
 

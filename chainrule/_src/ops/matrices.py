@@ -50,7 +50,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     n = x.ndim + 1
     a, b = errors.check_dim("diag_embed", dim1, n), errors.check_dim("diag_embed", dim2, n)
     if a == b:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+        raise errors.same_diagonal_axes(dim1, dim2)
     length = x._raw.shape[-1] + builtins.abs(offset)
     return bind(rows.undiagonal, (x,), {"offset": offset, "axis1": a - n, "axis2": b - n, "sizes": (length, length)})
 

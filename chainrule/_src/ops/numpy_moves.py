@@ -188,9 +188,7 @@ def _check_casts(arrays: list[Any], dtype: Any, casting: Any) -> None:
     """Raise if arrays may not be cast as ``dtype=`` asks for, as NumPy does."""
     for a in arrays if dtype is not None else ():
         if not np.can_cast(dtype_of(a), dtype, casting):
-            raise TypeError(
-                f"Cannot cast array data from {dtype_of(a)!r} to {np.dtype(dtype)!r} according to the rule {casting!r}"
-            )
+            raise errors.forbidden_cast(dtype_of(a), np.dtype(dtype), casting)
 
 
 @implements(np.stack, by_shape=True)

@@ -407,9 +407,9 @@ def _quantile(
     if method != "linear":
         raise errors.numpy_keyword("quantile", f"method={method!r}")
     if not np.all((np.asarray(q) >= 0) & (np.asarray(q) <= 1)):
-        raise ValueError("Quantiles must be in the range [0, 1]")
+        raise errors.quantile_range()
     if a.dtype.kind == "c":
-        raise TypeError("a must be an array of real numbers")
+        raise errors.complex_quantiles()
     weak, q = is_weak(q), np.asarray(q)
     exact = q.dtype.kind in "iu"  # the ends alone: nothing to interpolate
     if a.dtype.kind in "iub" and not exact:

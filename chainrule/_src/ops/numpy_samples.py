@@ -146,11 +146,11 @@ def _nanquantile(
     if _is_ours(q):
         raise errors.numpy_keyword("nanquantile", "q as a tensor")
     if a.dtype.kind == "c":
-        raise TypeError("a must be an array of real numbers")
+        raise errors.complex_quantiles()
     if a.dtype.kind in "iub":  # no NaN is among them
         return np.quantile(a, q, axis, keepdims=keepdims)
     if not np.all((np.asarray(q) >= 0) & (np.asarray(q) <= 1)):
-        raise ValueError("Quantiles must be in the range [0, 1]")
+        raise errors.quantile_range()
     return _at_ranks(a, q, axis, keepdims)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,9 +17,6 @@ from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.device import device as as_device
 from chainrule._src.arrays.device import gpu_of
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype
-from chainrule._src.interpreters.batched import Batched
-from chainrule._src.interpreters.primal import WithPrimal
-from chainrule._src.interpreters.traced import Traced, Unrecordable
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation
 from chainrule._src.ops import elementwise as ew
@@ -27,11 +25,14 @@ from chainrule._src.ops.creation import _made, _sizes
 from chainrule._src.tape.foreign import Foreign, gpu_number
 from chainrule._src.tape.levels import STACK, Level
 from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, attach, wrap
 
 
 class Generator:
     """A source of random numbers with its own state. Until it is seeded, it starts from the system's entropy."""
+
+    __module__ = "chainrule"
 
     def __init__(self, device: Any = "cpu") -> None:
         if gpu_of(device) is not None:
@@ -46,29 +47,32 @@ class Generator:
     @property
     def _rng(self) -> np.random.Generator:
         if self._state is None:  # made when first used: numpy.random takes long to import
-            self.seed()
+            self._start(_entropy())
         assert self._state is not None
         return self._state
+
+    def _start(self, seed: int) -> None:
+        self._seed = seed
+        self._state = np.random.Generator(np.random.PCG64(seed % 2**64))
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed."""
         _check_not_recorded("manual_seed")
         if not isinstance(seed, (int, np.integer)):
             raise TypeError(f"manual_seed(): argument 'seed' must be int, not {type(seed).__name__}")
-        self._seed = int(seed)
-        self._state = np.random.Generator(np.random.PCG64(self._seed % 2**64))
+        self._start(int(seed))
         return self
 
     def initial_seed(self) -> int:
         """The seed that the numbers started from."""
         _check_not_recorded("initial_seed")
         if self._seed is None:
-            self.seed()
+            self._start(_entropy())
         return self._seed or 0
 
     def seed(self) -> int:
         """Start anew from the system's entropy; returns the seed."""
-        seed = int(np.random.SeedSequence().entropy) % 2**63  # type: ignore[arg-type]
+        seed = _entropy()
         self.manual_seed(seed)
         return seed
 
@@ -90,10 +94,14 @@ class Generator:
         self._rng.bit_generator.state = state
 
 
+def _entropy() -> int:
+    return int(np.random.SeedSequence().entropy) % 2**63  # type: ignore[arg-type]
+
+
 def _check_not_recorded(name: str) -> None:
     """Raise for what a recording would do, or see, once: a generator's state."""
     if LOCAL.recorder is not None and not LOCAL.recorder.draws:
-        raise Unrecordable(
+        raise importlib.import_module("chainrule._src.interpreters.traced").Unrecordable(
             f"it asks for, or sets, the state of a generator of random numbers ({name}): do that outside of it"
         )
 
@@ -155,7 +163,7 @@ def _drawn(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], Any]) -> An
     shape = (*[level.size for level in levels if level.size is not None], *shape)
     data = draw(shape) if LOCAL.recorder is None else LOCAL.recorder.drawn(draw, shape)
     for level in levels:
-        data = Batched(data, level)
+        data = level.interpreter(data, level)
     return data
 
 
@@ -334,8 +342,9 @@ def normal(
 
 def _drawn_from(name: str, draw: Callable[..., Any], *parameters: Tensor) -> Any:
     """``draw(*arrays)``, of numbers that depend on parameters: for all examples of the vmaps around in one call."""
-    if LOCAL.recorder is not None and all(type(x.detach()._raw) in (Traced, np.ndarray) for x in parameters):
-        return LOCAL.recorder.drawn(draw, *[x.detach()._raw for x in parameters])
+    raws = [x.detach()._raw for x in parameters]
+    if LOCAL.recorder is not None and {*map(type, raws)} <= {LOCAL.recorder.level.interpreter, np.ndarray}:
+        return LOCAL.recorder.drawn(draw, *raws)
     found = [_examples(x) for x in parameters]
     if not STACK.levels:
         return draw(*[array for array, _ in found])
@@ -351,7 +360,7 @@ def _drawn_from(name: str, draw: Callable[..., Any], *parameters: Tensor) -> Any
         arrays.append(np.broadcast_to(array, (*sizes, *array.shape[len(sizes) :])))
     data = draw(*arrays)
     for level in levels:
-        data = Batched(data, level)
+        data = level.interpreter(data, level)
     return data
 
 
@@ -359,9 +368,9 @@ def _examples(x: Tensor) -> tuple[Any, list[Any]]:
     """The numbers of a tensor for all examples of the vmaps around, and the levels of its leading axes, outermost first."""
     data = x.detach()._raw
     levels: list[Any] = []
-    while type(data) is Batched or isinstance(data, (Tensor, WithPrimal)):
-        if type(data) is Batched and not data.shared:
-            levels.insert(0, data.level)
+    while isinstance(data, Tensor) or (isinstance(data, ArrayLike) and data.wraps):
+        if getattr(data, "shared", True) is False:
+            levels.insert(0, data.level)  # type: ignore[union-attr]
         data = data._raw if isinstance(data, Tensor) else data.inside
     return wrap(data)._array(), levels
 

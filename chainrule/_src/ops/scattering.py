@@ -373,5 +373,5 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     n = input.ndim
     a, b = errors.check_dim("diagonal", dim1, n), errors.check_dim("diagonal", dim2, n)
     if a == b:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+        raise errors.same_diagonal_axes(dim1, dim2)
     return _exchanged("diagonal_scatter", input, src, moves.diagonal, offset=offset, axis1=a - n, axis2=b - n)

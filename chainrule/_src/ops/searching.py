@@ -70,7 +70,7 @@ def _check_entries(name: str, x: Tensor, dim: int | None) -> None:
         return
     d = errors.check_dim(name, dim, x.ndim)
     if not x.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        raise errors.no_dimensions(dim)
     if 0 in (*x.shape[:d], *x.shape[d + 1 :]):
         raise RuntimeError(
             f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied: got shape "

@@ -344,7 +344,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
     n = x.ndim
     a, b = errors.check_dim("diagonal", dim1, n), errors.check_dim("diagonal", dim2, n)
     if a == b:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+        raise errors.same_diagonal_axes(dim1, dim2)
     return bind(rows.diagonal, (x,), {"offset": offset, "axis1": a - n, "axis2": b - n})
 
 

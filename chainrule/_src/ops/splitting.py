@@ -22,7 +22,7 @@ _PIECES = {"sections": "indices_or_sections", "indices": "indices_or_sections"}
 def _whole(name: str, argument: str, value: Any) -> Any:
     """An argument that has to be an int (or a tensor of one)."""
     if not hasattr(value, "__index__"):
-        raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__}")
+        raise errors.not_an_int(name, argument, value)
     return value
 
 

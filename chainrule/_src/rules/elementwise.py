@@ -10,7 +10,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.rules.batching import batch_elementwise
-from chainrule._src.rules.primitive import Primitive, Rule, TableError, refuse, register, unsupported
+from chainrule._src.rules.primitive import Primitive, Rule, TableError, no_operand, refuse, register, unsupported
 from chainrule._src.rules.rules import add_terms, compile_rule, environment, is_identity, read, unbroadcast
 
 ndarray = np.ndarray
@@ -190,7 +190,7 @@ def _fill(prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Any], jvp: Ma
     rules = {name: vjp.get(name, d.get(name)) for name in prim.operands if name in d or name in vjp}
     for name in {**d, **vjp, **jvp}:
         if name not in prim.operands:
-            raise TableError(f"row {prim.name}: a rule for {name!r}, which is not an operand of it")
+            raise no_operand(prim.name, name)
         if name not in rules:
             raise TableError(f"row {prim.name}: a JVP with respect to {name!r}, and no VJP")
         if name in d and name in vjp and name in jvp:

@@ -38,12 +38,20 @@ def call(*operands: Any, **params: Any) -> dict[str, Any]:
 class unsupported:
     """Stands in a cell of the table for a rule that does not exist, with the reason."""
 
+    __module__ = "chainrule.primitive"
+
     def __init__(self, why: str) -> None:
         self.why = why
 
 
 class TableError(TypeError):
     """A row of the table is incomplete or names something that is not there."""
+
+    __module__ = "chainrule.primitive"
+
+
+def no_operand(row: str, name: str) -> TableError:
+    return TableError(f"row {row}: a rule for {name!r}, which is not an operand of it")
 
 
 def code_of(function: Rule) -> CodeType:
@@ -107,14 +115,13 @@ class Primitive:
     """
 
     __slots__ = (
-        "_frozen", "_texts", "accepts", "aliases", "batch", "declared", "differentiable", "doc", "domain", "function",
+        "_texts", "accepts", "aliases", "batch", "declared", "differentiable", "doc", "domain", "function",
         "in_c", "jvp", "kind", "listed", "moves", "name", "naming", "needs_avals", "on_bools", "operands", "outputs",
         "overlaps", "overloads", "parameters", "partials", "promotion", "pullback", "reads", "remedy", "required",
         "samples", "save_from", "save_users", "saves", "shared", "structure", "tied", "ufunc", "value", "variadic",
         "view", "vjps",
     )  # fmt: skip
 
-    _frozen: bool
     bind: Callable[..., Any]  # set by dispatch, which knows the interpreters
 
     def __init__(
@@ -144,7 +151,8 @@ class Primitive:
         listed: bool = True,
         tied: bool = False,
     ) -> None:
-        object.__setattr__(self, "_frozen", False)
+        if type(self) is Primitive:
+            object.__setattr__(self, "__class__", OpenRow)  # until it is in the table
         code = code_of(function)
         positional = code.co_varnames[: code.co_argcount]
         self.variadic = bool(code.co_flags & 0x04)  # *args
@@ -208,7 +216,7 @@ class Primitive:
         return {self.operands[0]: cells}
 
     def __setattr__(self, column: str, content: Any) -> None:
-        if self._frozen and column not in _OPEN:
+        if column not in _LATER_COLUMNS:
             raise TableError(f"row {self.name} is complete: its {column} cannot be replaced")
         object.__setattr__(self, column, content)
 
@@ -258,7 +266,7 @@ class Primitive:
         """Fill the VJP column, and derive the save list from the names that the rules read (their parameters')."""
         for operand in rules:
             if operand not in self.operands:
-                raise TableError(f"row {self.name}: a rule for {operand!r}, which is not an operand of it")
+                raise no_operand(self.name, operand)
         ruled = {operand: rule for operand, rule in rules.items() if callable(rule)}
         reads = reads or {operand: argument_names(rule) for operand, rule in ruled.items()}
         for name, rule in (shared or {}).items():
@@ -289,7 +297,15 @@ class Primitive:
 
 
 #: The columns that may still be filled when a row is in the table: the user's function, and what is made when needed.
-_OPEN = frozenset({"function", "_frozen"})
+_LATER_COLUMNS = frozenset({"function"})
+
+
+class OpenRow(Primitive):
+    """A row that is being filled, or that will never be in the table."""
+
+    __slots__ = ()
+    __setattr__ = object.__setattr__  # type: ignore[assignment]
+
 
 #: Every row, by name: filled by the decorators of ``kinds``, read by tests, explain and the documentation.
 TABLE: dict[str, Primitive] = {}
@@ -314,7 +330,7 @@ def register(prim: Primitive) -> Primitive:
         raise TableError(f"row {prim.name}: no docstring")
     if prim.listed:
         TABLE[prim.name] = prim
-    prim._frozen = True
+    prim.__class__ = Primitive
     return prim
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import is_array
-from chainrule._src.arrays.libraries import Library, is_foreign, library_of
+from chainrule._src.arrays.libraries import is_foreign, library_of
 from chainrule._src.messages import errors
 from chainrule._src.tape.protocol import FOREIGN, ArrayLike, array_function, array_ufunc, plain
 
@@ -59,7 +59,7 @@ class Foreign(ArrayLike):
     def __init__(self, payload: Any) -> None:
         self.payload = payload
         kind: Any = type(payload)
-        self.library: Library = library_of(kind)
+        self.library = library_of(kind)
         self.library.check(payload)
         self.shape = self.library.shape(payload)
         self.dtype = np.dtype(payload.dtype)

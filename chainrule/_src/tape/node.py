@@ -60,7 +60,7 @@ class RemovableHandle:
 
     def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
         if not callable(hook):
-            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
+            raise errors.hook_not_callable(hook)
         self.hooks = hooks
         self.key = next_seq()
         hooks[self.key] = hook

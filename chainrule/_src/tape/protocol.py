@@ -376,6 +376,7 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     __array_ufunc__ = array_ufunc
     __array_function__ = array_function
 
+    wraps = False  # whether what is inside are the same values, of a lower level, and maybe of all examples
     level: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -15,14 +16,22 @@ from chainrule._src.tape.dispatch import rank
 from chainrule._src.tape.foreign import ones_of, zeros_beside
 from chainrule._src.tape.modes import recording
 from chainrule._src.tape.node import Freed, Leaf, Node, output_of
+from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.saved import saved_tensors
 from chainrule._src.tape.tensor import Tensor, attach, wrap, wrapped
-from chainrule._src.transforms import duals
 from chainrule._src.transforms.arguments import own_copy
-from chainrule._src.transforms.dense import pull_batch
-from chainrule._src.transforms.saved_tensor import raw_saved
 
 ndarray = np.ndarray
+
+
+def _later(module: str) -> Any:
+    """A module that few backward passes need."""
+    return importlib.import_module("chainrule._src.transforms." + module)
+
+
+def _is_dual(x: Any) -> bool:
+    """Whether a tensor's history is that of the primal inside it. (Forward mode is loaded, if so.)"""
+    return isinstance(x, Tensor) and x._edge is None and isinstance(x._raw, ArrayLike) and _later("duals").is_dual(x)
 
 
 class GradientEdge(NamedTuple):
@@ -31,6 +40,9 @@ class GradientEdge(NamedTuple):
     node: Any
     output_nr: int = 0
     ownership_token: Any = None  # see Origin
+
+
+GradientEdge.__module__ = "chainrule.autograd.graph"
 
 
 class Origin:
@@ -206,7 +218,7 @@ def _target(index: int, tensor: Any) -> Any:
     if isinstance(tensor, GradientEdge):
         return _edge_of(tensor)
     if tensor._edge is None:
-        inner = tensor._raw.recorded if duals.is_dual(tensor) else None
+        inner = tensor._raw.recorded if _is_dual(tensor) else None
         if inner is None:
             raise errors.input_requires_no_grad(index, tensor)
         return _target(index, inner)
@@ -215,14 +227,14 @@ def _target(index: int, tensor: Any) -> Any:
 
 def _any_dual(tensors: Any) -> bool:
     if isinstance(tensors, (tuple, list)):
-        return any([duals.is_dual(t) for t in tensors])
-    return duals.is_dual(tensors)
+        return any([_is_dual(t) for t in tensors])
+    return _is_dual(tensors)
 
 
 def _primals(tensors: Any) -> Any:
     if isinstance(tensors, (tuple, list)):
-        return tuple(duals.parts(t)[0] for t in tensors)
-    return duals.parts(tensors)[0]
+        return tuple(_later("duals").parts(t)[0] for t in tensors)
+    return _later("duals").parts(tensors)[0]
 
 
 def grad(
@@ -298,7 +310,7 @@ def _gradients(
         if block is not None:
             raise errors.blocked_below()
         tensors = _sequence("grad", "outputs", outputs)
-        return duals.grad(
+        return _later("duals").grad(  # type: ignore[no-any-return]
             _gradients,
             tensors,
             wanted,
@@ -330,7 +342,11 @@ def _gradients(
                 found[i] = zeros_beside(tensor, tensor.shape, tensor.dtype) if isinstance(tensor, Tensor) else None
         return found
 
-    found = pull_batch(pull, cotangents, "grad(is_grads_batched=True)") if is_grads_batched else pull(cotangents)
+    found = (
+        _later("dense").pull_batch(pull, cotangents, "grad(is_grads_batched=True)")
+        if is_grads_batched
+        else pull(cotangents)
+    )
     results: list[Tensor | None] = []
     foreign = {id(g) for g in cotangents}
     for i, (g, tensor) in enumerate(zip(found, wanted)):
@@ -415,13 +431,13 @@ def _node_attribute(self: Node, name: str) -> Any:
     if self.prim.kind == "function":
         return self.prim.attribute(self, name)  # type: ignore[attr-defined]
     if not name.startswith(("_saved_", "_raw_saved_")):
-        raise AttributeError(f"'{self.name()}' object has no attribute {name!r}")
+        raise errors.no_node_attribute(self.name(), name)
     prim = self.prim
     raw, wanted = name.split("saved_", 1)
     for i, saved in enumerate(prim.saves):
         if wanted in (saved, prim.aliases.get(saved)):
             if raw == "_raw_":
-                return raw_saved(self, i)
+                return _later("saved_tensor").raw_saved(self, i)
             if type(self.saved) is Freed:
                 raise errors.second_backward(self)
             value = saved_tensors(self)[i]

@@ -13,7 +13,7 @@ from typing import Any
 
 from chainrule._src.api.grad_mode import no_grad
 from chainrule._src.messages import errors
-from chainrule._src.rules.primitive import Primitive
+from chainrule._src.rules.primitive import OpenRow
 from chainrule._src.tape.eager import new_node
 from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
 from chainrule._src.tape.node import Freed, Leaf, Node, output_of
@@ -32,6 +32,8 @@ class FunctionCtx:
         needs_input_grad: for each argument of ``apply``, whether it is a tensor that requires grad.
         saved_tensors: what ``save_for_backward`` was given (in jvp: ``save_for_forward``).
     """
+
+    __module__ = "chainrule.autograd.function"
 
     _forward_cls: Any = None
     needs_input_grad: tuple[bool, ...] = ()
@@ -177,7 +179,7 @@ def _tensors(message: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return args
 
 
-class _Twice(Primitive):
+class _Twice(OpenRow):
     """The node behind a gradient that must not be differentiated."""
 
     __slots__ = ()

@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import unbroadcast
-from chainrule._src.rules.primitive import Primitive
+from chainrule._src.rules.primitive import OpenRow
 from chainrule._src.tape.hooks import mark_escaped
 from chainrule._src.tape.modes import LOCAL, MODES, SPECIAL
 from chainrule._src.tape.node import Freed, Node
@@ -72,7 +72,7 @@ def defines(cls: Any, method: str) -> bool:
     return getattr(cls, method) is not getattr(FunctionMethods, method)
 
 
-class FunctionRow(Primitive):
+class FunctionRow(OpenRow):
     """A row of a custom Function for its number of outputs: its nodes ask it for a name and a rule. It is not in the table.
 
     The one for 0 outputs is what ``bind`` is given inside transformations, with the ``Call`` for a parameter.
@@ -107,14 +107,14 @@ class FunctionRow(Primitive):
     def attribute(self, node: Any, name: str) -> Any:
         """``grad_fn.name`` for what is the ctx's: PyTorch's ctx and node are one object."""
         if name.startswith("__") or name in Node.__slots__:
-            raise AttributeError(f"'{node.name()}' object has no attribute {name!r}")
+            raise errors.no_node_attribute(node.name(), name)
         ctx = node.params["ctx"]
         if name in ("saved_tensors", "saved_variables"):
             return ctx._unpacked(node)
         if name == "_raw_saved_tensors":
             return ctx._raw(node)
         if not hasattr(ctx, name):
-            raise AttributeError(f"'{node.name()}' object has no attribute {name!r}")
+            raise errors.no_node_attribute(node.name(), name)
         return getattr(ctx, name)
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule._src.messages.kinds import GradcheckError
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 from chainrule._src.transforms.backward import grad
 from chainrule._src.transforms.dense import rows
@@ -31,12 +32,6 @@ class Mismatch(NamedTuple):
     input_shape: tuple[int, ...]
     numerical: Any
     analytical: Any
-
-
-class GradcheckError(RuntimeError):
-    """Raised by ``gradcheck`` and ``gradgradcheck``. ``mismatch`` has the numbers, where the reason is in them."""
-
-    mismatch: Mismatch | None = None
 
 
 def outputs_of(result: Any) -> tuple[Tensor, ...]:

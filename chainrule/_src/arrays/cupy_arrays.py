@@ -1,0 +1,17 @@
+"""CuPy's arrays, which lie on a GPU."""
+
+from __future__ import annotations
+
+from chainrule._src.arrays import gpu
+from chainrule._src.arrays.library import Library
+
+LIBRARY = Library(
+    "CuPy",
+    lambda x: x.get(),
+    "{x}.get()",
+    elementwise=gpu.elementwise,
+    call=gpu.call,
+    element=gpu.element,
+    gpu=lambda x: int(x.device.id),
+    strided=gpu.strided,
+)
