@@ -13,12 +13,21 @@ import pytest
 def pytest_configure() -> None:
     """Processes that tests start keep what they compile of the library: else each compiles all of it again."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # Two processes whose BLAS has two threads each wait for one another: half of the time of tests with matrices.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_collection_finish() -> None:
     """Tests that collect garbage look at what tests made, not at the tests themselves, all of which are in memory."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Nor at what other files' tests keep."""
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture

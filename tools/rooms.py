@@ -8,6 +8,7 @@ python tools/rooms.py --circles  print the files that import each other, countin
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 import tomllib
@@ -56,7 +57,8 @@ class _Reader(ast.NodeVisitor):
             self.add(full if full in self.known else str(node.module))
 
     def visit_Call(self, node: ast.Call) -> None:
-        if ast.unparse(node.func).endswith("import_module") and node.args and isinstance(node.args[0], ast.Constant):
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if name.endswith("import_module") and node.args and isinstance(node.args[0], ast.Constant):
             self.add(str(node.args[0].value))
         self.generic_visit(node)
 
@@ -75,14 +77,20 @@ class _Reader(ast.NodeVisitor):
 
 def imports(*kinds: str) -> Edges:
     """Module -> what it imports when it is loaded ("loading"), in functions ("calling"), for type checkers ("typing")."""
+    return {name: set().union(*(found[kind] for kind in kinds)) for name, found in _read().items()}
+
+
+@functools.cache
+def _read() -> dict[str, Edges]:
+    """Module -> kind of import -> modules."""
     known = modules()
-    edges: Edges = {}
+    every = {}
     for name, path in known.items():
         reader = _Reader(name, known)
         if path.suffix == ".py":
             reader.visit(ast.parse(path.read_text(encoding="utf-8")))
-        edges[name] = set().union(*(reader.found[kind] for kind in kinds))
-    return edges
+        every[name] = reader.found
+    return every
 
 
 def circles(edges: Edges) -> list[set[str]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.compiling import iterated
+from chainrule._src.compiling import control_flow, iterated, remembered
 from chainrule._src.native import AVAILABLE
 
 rng = np.random.default_rng(0)
@@ -469,3 +471,137 @@ def test_layouts_of_arguments():
     compiled = cr.compile(cr.grad(f))
     for k in (0.3, 0.3, 0.7):
         same(compiled(xs, k), cr.grad(f)((xs[0].copy(), XS), k))
+
+
+# -- bodies that are remembered ----------------------------------------------------------------------------------------
+
+FACTOR, TABLE = 2.0, {"k": 1.0}
+
+
+def makers():
+    """Functions that make a body, by what it depends on; each with two arguments that differ in it."""
+
+    def helped(k):
+        helper = lambda c: c * k
+        return lambda c, x: (helper(c) + x, c)
+
+    def default(k):
+        def f(c, x, k=k):
+            return c * k + x, c
+
+        return f
+
+    def held(k):
+        box = {"k": k}
+        return lambda c, x: (c * box["k"] + x, c)
+
+    def tagged(k):
+        w = cr.tensor(H0)
+        w.tag = k
+        return lambda c, x: (c * np.asarray(w) * w.tag + x, c)
+
+    def several(pair):
+        a, b = pair
+        return lambda c, x: (c * a if a is b else c + b, x)
+
+    def method(k):
+        class Scale:
+            def __call__(self, c, x):
+                return c * k + x, c
+
+        return Scale()
+
+    a, b = H0 * 2, H0 * 3
+    return {
+        "array": (lambda k: lambda c, x: (c * k + x, c), (a, b)),
+        "number": (lambda k: lambda c, x: (c * k + x, c), (2.0, 3.0)),
+        "sign of a zero": (lambda k: lambda c, x: (np.copysign(c, k), c), (0.0, -0.0)),
+        "type": (lambda k: lambda c, x: (c * k + x, c), (H0, cr.tensor(H0))),
+        "shape": (lambda k: lambda c, x: (c * k[0] + x, c), (H0, XS)),
+        "layout": (lambda k: lambda c, x: (c @ k + x, c), (W, W.T)),
+        "helper": (helped, (a, b)),
+        "number of a helper": (helped, (2.0, 3.0)),
+        "default": (default, (a, 3.0)),
+        "container": (held, (a, b)),
+        "attribute": (tagged, (2.0, 3.0)),
+        "one or two": (several, ((a, b), (a, a))),
+        "object": (method, (a, b)),
+        "global": (lambda k: TABLE.update(k=k) or (lambda c, x: (c * TABLE["k"] + x, c)), (2.0, 3.0)),
+        "view": (lambda k: lambda c, x: (c * k + x, c), (W[0], W[1])),
+        "tuple": (lambda k: lambda c, x: (c * k[0] + k[1], c), ((a, 2.0), (b, 3.0))),
+    }
+
+
+@pytest.mark.parametrize("name", makers())
+def test_remembered_bodies_are_those_of_functions_that_do_the_same(name):
+    make, (one, other) = makers()[name]
+    for k in (one, other, one, other):
+        wanted = by_hand(make(k), H0, XS)
+        for found in (cr.scan(make(k), H0, XS), cr.scan(make(k), cr.tensor(H0), cr.tensor(XS))):
+            same(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "error"),
+    [
+        (lambda c, x: (c * x, c), np.array([1.0, 1e200, 1e200]), FloatingPointError),
+        (lambda c, x: (np.sqrt(c) * x, c), np.array([0.0, 1.0, 1.0]), FloatingPointError),
+        (
+            lambda c, x: (np.linalg.solve(np.eye(2) * c * x, np.ones(2))[0], c),
+            np.array([1.0, 0.0, 1.0]),
+            np.linalg.LinAlgError,
+        ),
+    ],
+    ids=["forward", "backward", "singular"],
+)
+def test_what_goes_wrong_in_an_iteration_is_said_as_by_a_loop(f, x, error):
+    calls = []
+    for scan in (by_hand, cr.scan, cr.scan):
+        for wrap in (lambda g: g, cr.compile):
+            with np.errstate(all="raise"), pytest.raises(error) as raised:
+                wrap(cr.grad(lambda c, scan=scan: scan(f, c, x)[0]))(np.array(1e200))
+            calls.append(str(raised.value).split("\n")[0])
+    assert len(set(calls)) == 1
+
+
+def test_what_is_remembered(monkeypatch):
+    recorded = []
+    record = control_flow.record_body
+    monkeypatch.setattr(control_flow, "record_body", lambda *args: recorded.append(1) or record(*args))
+    remembered._BODIES.clear()
+
+    def f(w, scale, n=7, h=H0):
+        double = lambda x: x * scale
+        return np.sum(cr.scan(lambda h, x: (np.tanh(w @ h + double(x)), np.sum(h)), h, XS[:n])[1])
+
+    for scale, n in ((2.0, 7), (2.0, 7), (2.0, 5)):
+        for k in (1, 2):
+            same(cr.grad(f)(W * k, scale, n), cr.grad(by_hand_sum)(W * k, scale, n))
+    assert len(recorded) == 2  # without and with a way back
+    with cr.no_grad():
+        f(W, 2.0)
+    f(W, 3.0)
+    assert len(recorded) == 4
+
+    def used_once():
+        w = cr.tensor(W, requires_grad=True)
+        cr.scan(lambda h, x: (cr.tanh(w @ h) + x, None), cr.tensor(H0), cr.tensor(XS))[0].sum().backward()
+        return weakref.ref(w)
+
+    seen = used_once()
+    gc.collect()
+    assert seen() is None
+
+
+def by_hand_sum(w, scale, n):
+    h, total = H0, 0.0
+    for x in XS[:n]:
+        total, h = total + np.sum(h), np.tanh(w @ h + x * scale)
+    return total
+
+
+def test_a_global_that_is_another_array_later(monkeypatch):
+    f = lambda c, x: (c * FACTOR + x, c)
+    for k in (2.0, 3.0, H0, H0 * 2):
+        monkeypatch.setitem(globals(), "FACTOR", k)
+        same(cr.scan(f, H0, XS), by_hand(f, H0, XS))

@@ -5,7 +5,7 @@ import pytest
 from compiling.recording import Written
 
 from chainrule._src.compiling.native_executor import Native, Words, rows_of_block
-from chainrule._src.compiling.plan import _LOWERER, ExecutionPlan
+from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering
 from chainrule._src.native import AVAILABLE
@@ -45,7 +45,7 @@ def test_what_waits_for_nothing_is_in_one_group():
 @pytest.mark.parametrize("row", [64, 100, 1001, 4096, 65_536, 100_003])
 def test_blocks_are_small(row):
     p = normalized(300_000 // row + 1, row)
-    native = Native(Lowering(p, Simplified(p), _LOWERER))
+    native = Native(Lowering(p, Simplified(p), LOWERER))
     for group in native.groups:
         rows = rows_of_block(group, 24)
         assert rows * (group.row or 1) <= 1 << 16 and rows <= group.total // (group.row or 1)

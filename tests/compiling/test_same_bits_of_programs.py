@@ -260,7 +260,7 @@ def test_program(name: str, dtype: str) -> None:
 
 SIZES = {
     "multiply": (7, 3), "chain": (11,), "mlp": (4, 8, 16, 1), "attention": (2, 9, 8), "double": (30,), "cnn": (2, 16),
-    "depthwise": (2, 3, 9), "rk4": (10,), "gp": (12,), "lu": (6,),
+    "depthwise": (2, 3, 9), "rk4": (10,), "gaussian_process": (12,), "lu": (6,),
 }  # fmt: skip
 CALLS = {
     "chain": (50,), "mlp": (4, 8, 16, 1), "hvp": (4, 8, 16, 1), "per_sample": (4, 8, 16, 1), "rosenbrock": (10,),

@@ -1,8 +1,8 @@
 """``scan``, ``fori_loop`` and ``while_loop``: loops as functions, with the signatures that ``jax.lax`` gives them.
 
-A body that can be recorded is recorded once and run as a plan (:mod:`chainrule._src.compiling.loop_body`): the loop is one operation then,
-one node on the tape and one call of a recording. Any other body (Python branches on values, random numbers, ``vmap`` and ``jvp``
-around the loop) is called for each iteration, which gives the same.
+A body that can be recorded is recorded once (:mod:`chainrule._src.compiling.loop_body`), and remembered
+(:mod:`chainrule._src.compiling.remembered`): the loop is one operation then, one node on the tape and one call of a recording. Any other
+body (Python branches on values, random numbers, ``vmap`` and ``jvp`` around the loop) is called for each iteration, which gives the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
-from chainrule._src.compiling.loop_body import Body, record_body, run_body
+from chainrule._src.compiling.loop_body import UNTOLD, Body, record_body, run_body
+from chainrule._src.compiling.remembered import find, form_of, keep
 from chainrule._src.compiling.state.frames import occupied
 from chainrule._src.compiling.state.log import Refused
 from chainrule._src.interpreters.batched import Batched
@@ -253,7 +254,10 @@ class _Loop:
         body = self.body()
         if body is None:
             return self._called(self.carry, self.xs)
-        results = self._recorded(body)
+        try:
+            results = self._recorded(body)
+        except UNTOLD:  # each iteration by itself says what it is
+            return self._called(self.carry, self.xs)
         carry, y = tree_unflatten(results, body.spec)
         return carry, y
 
@@ -349,12 +353,23 @@ class _Loop:
 
     def _record(self, carry: Leaves, xs: Leaves, mapped: list[bool], flows: bool) -> Body | None:
         live = [*[flows and x.dtype.kind in "fc" for x, _ in carry], *mapped]
+        form = how = None
+        if LOCAL.recorder is None:
+            leaves = [(x.shape, x.dtype, x.strides, is_tensor) for x, is_tensor in (*carry, *xs)]
+            how = self.spec, *leaves, *live, self.lean, self.api, LOCAL.mode, *np.geterr().values()
+            form = form_of(self.function)
+            known = None if form is None else find(form, how)
+            if known is not None:
+                return known
         try:
-            return record_body(self.iteration, carry, xs, live, self.spec, self.lean)
+            body, recording = record_body(self.iteration, carry, xs, live, self.spec, self.lean)
         except Refused:
             raise
         except Exception:  # each iteration by itself says what is wrong, if anything is
             return None
+        if form is not None:
+            keep(form, how, body, recording)
+        return body
 
     def _recorded(self, body: Body) -> Leaves:
         """The results of the loop as one operation."""

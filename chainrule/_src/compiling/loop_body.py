@@ -9,6 +9,7 @@ Within ``compile`` these operations are what is recorded, so that a recording ha
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -17,9 +18,10 @@ import numpy as np
 
 from chainrule._src.api.array import array_of
 from chainrule._src.compiling.differentiable import start_of, starting_at
-from chainrule._src.compiling.floating_point import reporter
+from chainrule._src.compiling.floating_point import Handled, reporter
 from chainrule._src.compiling.iterated import LoopOfProgram, Order, new_call
 from chainrule._src.compiling.layout import BufferView, same_memory
+from chainrule._src.compiling.python_executor import Failed
 from chainrule._src.compiling.recording import Argument, Backward, GradOf, Recording, record, rewind
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.compiling.steps import VIEWS
@@ -36,6 +38,10 @@ from chainrule._src.transforms.function import Function
 from chainrule._src.transforms.function_rule import in_graph
 
 ndarray = np.ndarray
+
+
+#: what native code raises where it cannot say what went wrong, as eager can
+UNTOLD = Handled, Failed
 
 
 class BodyRecorder(Recorder):
@@ -273,8 +279,8 @@ def _is_view(results: tuple[Var, ...], of: Var) -> bool:
 
 def record_body(
     function: Callable[..., Any], carry: list[Any], xs: list[Any], live: list[bool], spec: Any, lean: bool
-) -> Body:
-    """Record one iteration.
+) -> tuple[Body, Recording]:
+    """Record one iteration: the body, and what it was made of.
 
     Args:
         function: of the leaves ``(carry, x)`` in their faces.
@@ -303,7 +309,7 @@ def record_body(
             raise
         if outer is not None:
             outer.ignored |= body.ignored
-        return body
+        return body, recording
     finally:
         if outer is not None:
             outer.refusal = refusal  # the recording around it goes on without a recorded body
@@ -346,26 +352,27 @@ class Scan(Function):
         grads: list[Any] = [None] * (4 + len(operands))
         if all([g is None for g in gs]):
             return tuple(grads)
-        if in_graph():  # the gradient is to be differentiated: the iterations are what it is made of
-            with grad_mode(True):
-                starts = [start_of(x) for x in operands]
-                with starting_at(body.outside, starts[len(starts) - len(body.outside) :]):
-                    results = ctx.again(starts)
-            pairs = [(y, g) for y, g in zip(results, gs, strict=True) if g is not None and y.requires_grad]
-            wanted = [k for k, x in enumerate(starts) if x.requires_grad]
-            if pairs and wanted:
-                outputs, cotangents = zip(*pairs, strict=True)
-                inputs = [starts[k] for k in wanted]
-                found = grad(outputs, inputs, cotangents, create_graph=True, allow_unused=True)
-                for k, g in zip(wanted, found, strict=True):
-                    grads[4 + k] = g
-            return tuple(grads)
-        present = tuple([g is not None for g in gs])
-        given = [g for g in gs if g is not None]
-        params = {"body": body, "present": present, "length": ctx.length, "reverse": ctx.reverse}
-        made = bind(pulled_back, [*given, *saved], params)
-        for at, g in zip(body.reached, made, strict=True):
-            grads[4 + at] = g
+        if not in_graph():
+            present = tuple([g is not None for g in gs])
+            given = [g for g in gs if g is not None]
+            params = {"body": body, "present": present, "length": ctx.length, "reverse": ctx.reverse}
+            with contextlib.suppress(*UNTOLD):
+                made = bind(pulled_back, [*given, *saved], params)
+                for at, g in zip(body.reached, made, strict=True):
+                    grads[4 + at] = g
+                return tuple(grads)
+        with grad_mode(True):  # the gradient is to be differentiated, or an iteration has something to say
+            starts = [start_of(x) for x in operands]
+            with starting_at(body.outside, starts[len(starts) - len(body.outside) :]):
+                results = ctx.again(starts)
+        pairs = [(y, g) for y, g in zip(results, gs, strict=True) if g is not None and y.requires_grad]
+        wanted = [k for k, x in enumerate(starts) if x.requires_grad]
+        if pairs and wanted:
+            outputs, cotangents = zip(*pairs, strict=True)
+            inputs = [starts[k] for k in wanted]
+            found = grad(outputs, inputs, cotangents, create_graph=in_graph(), allow_unused=True)
+            for k, g in zip(wanted, found, strict=True):
+                grads[4 + k] = g
         return tuple(grads)
 
 

@@ -18,6 +18,7 @@ import operator
 import sys
 import warnings
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ from chainrule._src.tape.modes import LOCAL, leave_watched, set_watched
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.protocol import ArrayLike, array_function, array_ufunc
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.versions import digest
+from chainrule._src.tape.versions import digest, owner
 from chainrule._src.tape.view import views_of
 
 ndarray = np.ndarray
@@ -209,6 +210,7 @@ class Recorder:
         lifted: the tensors that were brought to the level.
         written: tensors whose memory is one of ``arrays`` and that were given new values.
         rebound: tensors whose ``data`` was assigned.
+        sharing: the tensors, weakly, that were made on one memory, by the number of the object that owns it.
         looked_at: the tensors whose ``.grad`` was asked for.
         starts: the tensors from outside that gradients can flow to, where they are on the tape, and whether that place
             was made for the recording.
@@ -241,6 +243,7 @@ class Recorder:
         self.cells: dict[int, tuple[weakref.ref[Tensor], Var]] = {}
         self.written: dict[int, tuple[Any, Var]] = {}
         self.rebound: list[Tensor] = []
+        self.sharing: defaultdict[int, list[weakref.ref[Tensor]]] = defaultdict(list)
         self.looked_at: list[Tensor] = []
         self.starts: list[tuple[Tensor, Leaf, bool]] = []
         self.sources: list[tuple[Any, Any]] = []
@@ -369,7 +372,7 @@ class Recorder:
 
     def forget(self) -> None:
         """Let go of the tensors."""
-        for table in (self.lifted, self.cells, self.written):
+        for table in (self.lifted, self.cells, self.written, self.sharing):
             table.clear()
         self.rebound.clear()
         self.looked_at.clear()
@@ -419,7 +422,9 @@ class Recorder:
             return data
         var = self.var_of_plain(data)
         self.cells[id(tensor)] = (weakref.ref(tensor), var)
-        return Traced(var, self.level)
+        value = Traced(var, self.level)
+        self.note_holder(tensor, value)
+        return value
 
     def bring_all(self, operands: Any) -> None:
         for x in operands:
@@ -438,6 +443,7 @@ class Recorder:
             entry = self.lifted[id(base)] = Lifted(base, var)
             base._raw = Traced(var, self.level)
             base._edge = entry.here = self.start(base)
+            self.note_holder(base, base._raw)
         for each in {id(t): t for t in (*views_of(base), tensor)}.values():
             if type(each._raw) is ndarray:
                 if passes_through(each._view.steps):
@@ -469,6 +475,35 @@ class Recorder:
         given = type(data) is Traced and data.var.number in self.given
         if given and (not data.var.array.flags.writeable or overlaps_itself(data.var.array)):
             raise Unrecordable("it writes an array that is read-only, or whose elements share memory")
+
+    def note_holder(self, tensor: Tensor, data: Any) -> None:
+        """Note whose memory a tensor has, be it inside a value of a transformation."""
+        if type(data) is Traced:
+            array = data.var.array
+            self.sharing[id(array if array.base is None else owner(array))].append(_weakly(tensor))
+        else:
+            for value in _lowest(data):
+                self.note_holder(tensor, value)
+
+    def check_shared(self, tensor: Tensor) -> None:
+        """Raise if memory that is written is that of a tensor, too, which will not be given the new values.
+
+        A transformation hands on the arrays that it was given, in other tensors.
+        """
+        whole = _whole(tensor)
+        if type(whole._raw) is not Traced:
+            return
+        memory = owner(whole._raw.var.array)
+        joined = [whole] if whole._memory is None else [base for base, _ in whole._memory[0].families()]
+        for ref in self.sharing.get(id(memory), ()):
+            other = ref()
+            if other is None or any([_whole(other) is base for base in joined]):
+                continue
+            if any([owner(value.var.array) is memory for value in _lowest(other._raw)]):
+                raise Unrecordable(
+                    "it writes into a tensor whose memory another tensor has that was handed through a transformation (as by "
+                    "vmap(lambda a: a)(x)): write into a copy, x.clone()"
+                )
 
     def check_reshaped(self, tensor: Tensor) -> None:
         """Raise if a tensor that is to have another shape, and has views, stands for an array of the program."""
@@ -932,6 +967,7 @@ class Recorder:
             self.refusal, self.raised = refusal, raised
             if isinstance(first, np.linalg.LinAlgError):
                 raise first from None
+            del first  # whose frames, this one among them, hold the operands
             return None
         finally:
             self._row = outer
@@ -1142,6 +1178,20 @@ def _drops_axes(function: Any, args: tuple[Any, ...]) -> bool:
     return function is np.reshape and any(type(x) is tuple and not x for x in args[1:])
 
 
+def _whole(tensor: Tensor) -> Tensor:
+    """The tensor that this is a view of, or itself."""
+    return tensor if tensor._view is None else tensor._view.base
+
+
+def _lowest(data: Any) -> list[Traced]:
+    """The values of the recording that a value of any transformation is made of, but for those in tensors of their own."""
+    if type(data) is Traced:
+        return [data]
+    if not isinstance(data, ArrayLike):
+        return []
+    return [*_lowest(data.inside), *_lowest(getattr(data, "tangent", None))]
+
+
 def _flat(x: Any) -> list[Any]:
     """What is in containers."""
     if type(x) is dict:
@@ -1211,6 +1261,7 @@ def same_bits(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
 
 
 _NONE: Any = object()
+_weakly = weakref.ref
 _new = object.__new__
 #: types of arguments that have no arrays in them
 _SIMPLE = frozenset({int, float, complex, bool, str, type(None), type(Ellipsis)})
@@ -1529,15 +1580,19 @@ def _multiplies_alike(function: Any, x: Any, y: Any) -> bool:
         return False
     if 1 in (x.size, y.size) or (x.dtype.kind == "c" and 1 in x.shape + y.shape):
         return False  # np.dot adds a multiple of an array to zeros, or takes another routine for an outer product
-    if not (_dense(x) and _dense(y)) or (x.ndim == 1 and y.size > _TRIED_PRODUCT) or not same_bits(x.dot(y), x @ y):
+    if not (_dense(x) and _dense(y)) or (x.ndim == 1 and y.size > _TRIED_PRODUCT):
         return False
-    return (1 not in x.shape + y.shape and x.ndim == 2) or _rounds_alike(
+    if (1 in x.shape + y.shape or x.ndim == 1 or x.size + y.size < _SMALL_PRODUCT) and not _rounds_alike(
         x.dtype, x.shape, x.strides, y.shape, y.strides
-    )
+    ):
+        return False
+    return x.size + y.size < _SMALL_PRODUCT or same_bits(x.dot(y), x @ y)
 
 
 #: elements of a matrix up to which products of a vector and it are tried
 _TRIED_PRODUCT = 1 << 16
+#: elements of two arrays below which products like theirs are tried once, and not each of them
+_SMALL_PRODUCT = 1 << 12
 
 
 @functools.lru_cache(maxsize=4096)

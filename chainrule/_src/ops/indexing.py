@@ -243,11 +243,10 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             wrote(data, "__setitem__", errors.user_line())
             return
         if any(isinstance(i, (ndarray, Tensor)) for i in items):
-            base = wrap(data, self._edge)
             shape = data[items].shape if plain else None
             if shape is not None and value.ndim > len(shape):
                 value = value.reshape(value.shape[value.ndim - len(shape) :])
-            result = put_any(base, value, items, False)
+            result = put_any(wrap(data, self._edge), value, items, False)
             inplace.update(self, result, "__setitem__")
             return
         region = getitem(self, items)

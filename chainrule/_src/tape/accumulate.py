@@ -72,6 +72,7 @@ def write_grads(
                 addends.append(g)
             elif not create_graph and LOCAL.recorder is not None:
                 LOCAL.recorder.bring(old)
+                LOCAL.recorder.check_shared(old)
                 hold(old, laid_as(old._raw + _raw(g), old._raw))
                 refresh(old)
             else:

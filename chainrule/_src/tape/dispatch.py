@@ -153,6 +153,8 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
         tensor._edge = node
         if prim.view:
             viewed(tensor, operands[0], prim, params)
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.note_holder(tensor, out)
         results: Any = tensor
     else:
         seq = next_seq()

@@ -139,6 +139,8 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
         data[...] = new
         wrote(data, op, errors.user_line())
     else:
+        if LOCAL.recorder is not None:
+            LOCAL.recorder.check_shared(tensor)
         hold(tensor, laid_as(new, data))
     edge = result._edge
     if recorded:

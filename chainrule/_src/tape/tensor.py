@@ -49,6 +49,7 @@ else:
 class Tensor(Methods):
     """An array that autograd can follow. Made by ``tensor``, ``from_numpy`` and the other creation functions."""
 
+    __module__ = "chainrule"
     __slots__ = (
         "__dict__",
         "__weakref__",
@@ -651,6 +652,7 @@ class InferenceTensor(Tensor):
 
 
 InferenceTensor.__name__ = InferenceTensor.__qualname__ = "Tensor"
+InferenceTensor.__module__ = Tensor.__module__
 _new = object.__new__
 
 
@@ -705,6 +707,8 @@ def wrap(data: Any, edge: Any = None) -> Tensor:
         tensor._raw = data
         if data.notes_holders:
             data.held_by(tensor)
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.note_holder(tensor, data)
     elif isinstance(data, np.generic):
         return wrap(np.asarray(data), edge)
     else:
@@ -719,6 +723,7 @@ def hold(tensor: Tensor, data: Any) -> None:
     assert not isinstance(data, Tensor), "a tensor holds data, not another tensor"
     if SPECIAL and LOCAL.recorder is not None:
         data = LOCAL.recorder.held(tensor, data)
+        LOCAL.recorder.note_holder(tensor, data)
     tensor._raw = data
     if isinstance(data, ArrayLike) and data.notes_holders:
         data.held_by(tensor)
@@ -743,3 +748,7 @@ def attach(**methods: Any) -> None:
     """Give Tensor the methods that floors above define."""
     for name, function in methods.items():
         setattr(Tensor, name, function)
+
+
+attach(_made=staticmethod(_made))
+_made.__module__, _made.__qualname__ = "chainrule", "Tensor._made"  # as it is pickled
