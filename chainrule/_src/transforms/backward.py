@@ -42,6 +42,9 @@ class GradientEdge(NamedTuple):
     ownership_token: Any = None  # see Origin
 
 
+GradientEdge.__module__ = "chainrule.autograd.graph"
+
+
 class Origin:
     """What a :class:`GradientEdge` knows of the tensor it was taken from: all but its values."""
 

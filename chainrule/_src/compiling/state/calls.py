@@ -250,7 +250,7 @@ class Calls(Reads):
         self._written(targets)
         inner = [] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver]
         kind = type(function)
-        ours = kind.__module__.startswith("chainrule.") and not has_numbers(kind)
+        ours = kind.__module__.partition(".")[0] == "chainrule" and not has_numbers(kind)
         if not ours and kind.__name__ not in _STATELESS and not isa(function, (np.ufunc, BuiltinFunctionType)):
             inner.append(function)
         self.computes(stack, [*inner, *args, *keywords.values()], each=self.handed)
