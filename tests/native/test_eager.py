@@ -240,6 +240,17 @@ def test_cycles_that_users_make_are_found(make):
     assert all(ref() is None for ref in found)
 
 
+def test_the_collector_may_run_where_nothing_can_be_imported():
+    program = """import gc; gc.disable()
+import chainrule as cr
+y = cr.ones(2, requires_grad=True) * 2
+y.register_hook(print)
+eval("lambda collect: collect()", {"__builtins__": {}})(gc.collect)"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0 and not run.stderr
+
+
 def test_a_long_tape_goes_without_recursion():
     x, _ = leaves(2)
     y = x
