@@ -274,7 +274,7 @@ TWICE = {
 }
 WRITES = {
     "product": lambda v, a: v.mul_(a),
-    "element": lambda v, a: v.__setitem__(2, v[2] * a),
+    "element": lambda v, a: v.__setitem__(2, v[2].clone() * a),
     "part": lambda v, a: v[1:].mul_(a),
 }
 
