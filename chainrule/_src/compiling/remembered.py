@@ -1,7 +1,8 @@
 """Bodies of loops that were recorded before, for functions that do the same.
 
-The function of a loop is made anew in most calls of what is around it: the same code, closed over other arrays. :class:`FunctionForm` says what
-such functions have in common; what one of them came to serves for all, each with its own arrays, while what else it read is as it was.
+The function of a loop is made anew in most calls of what is around it: the same code, closed over other arrays.
+:class:`FunctionForm` says what such functions have in common; what one of them came to serves for all, each with its own arrays,
+while what else it read is as it was.
 """
 
 from __future__ import annotations

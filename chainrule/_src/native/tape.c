@@ -185,7 +185,7 @@ static int meet(PyObject *x, void *arg) {
     return 0;
 }
 
-static PyObject *get_objects; /* gc's: the collector may call where nothing can be imported, in the __new__ of a named tuple */
+static PyObject *get_objects; /* of the module gc, before there is a retrack: the collector may run where nothing can be imported */
 
 /* retrack(phase, info): called by the collector, see gc.callbacks */
 static PyObject *retrack(PyObject *module, PyObject *args) {
@@ -229,7 +229,7 @@ static int may_cycle(void) {
     if (!UNTRACKS || done) return 0;
     gc = PyImport_ImportModule("gc");
     callbacks = gc == NULL ? NULL : PyObject_GetAttrString(gc, "callbacks");
-    if (callbacks != NULL && get_objects == NULL) get_objects = PyObject_GetAttrString(gc, "get_objects");
+    if (get_objects == NULL && callbacks != NULL) get_objects = PyObject_GetAttrString(gc, "get_objects");
     function = get_objects == NULL ? NULL : PyCFunction_New(&retrack_method, NULL);
     if (function != NULL && PyList_Check(callbacks)) failed = PyList_Append(callbacks, function);
     if (failed == 1) PyErr_Clear(); /* somebody took the list away: cycles through nodes stay, and nothing else is amiss */
