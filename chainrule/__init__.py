@@ -29,6 +29,7 @@ with _collector_at_rest():
     )
     from chainrule._src.api.array import Array
     from chainrule._src.api.declare import namespace as _namespace
+    from chainrule._src.api.faces import show as _show, shown as _shown
     from chainrule._src.tape import regions as _regions, trial as _trial
     from chainrule._src.arrays.dtypes import finfo, iinfo, set_default_dtype
     from chainrule._src.api.grad_mode import (
@@ -51,8 +52,8 @@ newaxis = None
 
 if TYPE_CHECKING:
     from chainrule import (
-        accelerator, amp, array_api, backends, compat, compiler, cuda, explaining, fft, func, implicit, jacobians, jit, masked, nn,
-        optim, primitive, scipy, serialization, signal, sparse, stats, testing, utils,
+        accelerator, amp, array_api, backends, compat, compiler, cuda, distributions, explaining, fft, func, implicit, jacobians,
+        jit, masked, nn, optim, primitive, scipy, serialization, signal, sparse, stats, testing, utils,
     )
     from chainrule.amp import autocast, is_autocast_enabled
     from chainrule._src.jacobians.api import hessian, jacobian, jacobian_plan
@@ -88,8 +89,8 @@ _PRIVATE = {"TYPE_CHECKING", "annotations", "keep_freed_memory"}
 _LAZY = {
     name: module
     for module, names in {
-        "": "accelerator amp array_api backends compat compiler cuda explaining fft func implicit jacobians jit masked nn optim "
-        "primitive scipy serialization signal sparse stats testing utils",
+        "": "accelerator amp array_api backends compat compiler cuda distributions explaining fft func implicit jacobians jit masked "
+        "nn optim primitive scipy serialization signal sparse stats testing utils",
         "amp": "autocast is_autocast_enabled",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "_src.compiling": "compile",
@@ -123,6 +124,7 @@ __all__ = sorted(
     {"autograd", "linalg", "random", "special", "tree", *_LAZY}
     | {name for name, x in globals().items() if not name.startswith("_") and not isinstance(x, _Module)} - _PRIVATE
 )
+_show(globals())
 
 
 def _graph(self: Tensor, **options: object) -> object:
@@ -179,7 +181,7 @@ def __getattr__(name: str) -> object:
     if name not in _LAZY:
         raise errors.unknown_name(name, [*globals(), *_LAZY], __name__)
     module = importlib.import_module(f"chainrule.{_LAZY[name] or name}")
-    return getattr(module, name) if _LAZY[name] else module
+    return _shown(getattr(module, name), __name__) if _LAZY[name] else module
 
 
 def __dir__() -> list[str]:

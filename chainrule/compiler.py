@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from chainrule._src.api.faces import show
 from chainrule._src.compiling import compile
+from chainrule._src.compiling.compiled import Compiled  # noqa: F401 -- as it is pickled
 from chainrule._src.messages import errors
 
 __all__ = [
@@ -22,6 +24,8 @@ __all__ = [
     "is_exporting",
     "reset",
 ]
+
+show(globals())
 
 T = TypeVar("T")
 

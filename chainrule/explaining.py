@@ -1,5 +1,6 @@
 """Explanations: what a backward pass computes, as text, picture and page. Loaded when first asked for."""
 
+from chainrule._src.api.faces import show
 from chainrule._src.explaining.contributions import Contribution, Contributions
 from chainrule._src.explaining.entry import explain
 from chainrule._src.explaining.explanation import Explanation
@@ -21,3 +22,5 @@ __all__ = [
     "explain",
     "record_lines",
 ]
+
+show(globals())

@@ -1,5 +1,6 @@
 """Transformations of functions, with the names of ``torch.func``."""
 
+from chainrule._src.api.faces import show
 from chainrule._src.messages import errors
 from chainrule._src.transforms.debug import debug_unwrap
 from chainrule._src.transforms.functional_call import functional_call, stack_module_state
@@ -28,6 +29,8 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+show(globals())
 
 
 def __getattr__(name: str) -> object:

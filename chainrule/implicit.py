@@ -1,5 +1,6 @@
 """Solutions as differentiable functions: roots, fixed points, minima, linear systems."""
 
+from chainrule._src.api.faces import show
 from chainrule._src.jacobians.implicit import (
     custom_fixed_point,
     custom_root,
@@ -11,3 +12,5 @@ from chainrule._src.jacobians.implicit import (
 )
 
 __all__ = ["custom_fixed_point", "custom_root", "fixed_point", "least_squares", "linear_solve", "minimum", "root"]
+
+show(globals())

@@ -1,5 +1,6 @@
 """Structured Jacobians: with the entries that exist, at the cost of those entries."""
 
+from chainrule._src.api.faces import show
 from chainrule._src.jacobians.api import hessian, jacobian, jacobian_plan
 from chainrule._src.jacobians.operator import JacobianOperator
 from chainrule._src.jacobians.prepared import PreparedJacobian, prepare_jacobian
@@ -16,3 +17,5 @@ __all__ = [
     "jacobian_plan",
     "prepare_jacobian",
 ]
+
+show(globals())

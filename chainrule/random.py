@@ -3,6 +3,7 @@
 Inside ``vmap`` the numbers are drawn anew for each example or once for all, as its ``randomness`` says.
 """
 
+from chainrule._src.api.faces import show
 from chainrule._src.ops.random import (
     Generator,
     bernoulli,
@@ -48,3 +49,5 @@ __all__ = [
     "seed",
     "set_rng_state",
 ]
+
+show(globals())

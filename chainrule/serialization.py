@@ -26,6 +26,7 @@ from chainrule._src.arrays.device import gpu_of
 from chainrule._src.arrays.safetensors import Arrays, BadFile
 from chainrule._src.arrays.tree import tree_map
 from chainrule._src.messages import errors
+from chainrule._src.messages.kinds import TorchFile  # noqa: F401 -- what load raises
 from chainrule._src.ops.arguments import placed
 from chainrule._src.tape.tensor import Tensor
 

@@ -5,6 +5,7 @@ leaves taken out, and puts its results back together. Dictionaries, lists, tuple
 registered classes are containers; None is a container of nothing; whatever else there is is a leaf.
 """
 
+from chainrule._src.api.faces import show
 from chainrule._src.arrays.tree import (
     TreeSpec,
     register_pytree_node,
@@ -26,3 +27,5 @@ __all__ = [
     "tree_structure",
     "tree_unflatten",
 ]
+
+show(globals())

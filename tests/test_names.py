@@ -8,6 +8,7 @@ import subprocess
 import sys
 import types
 
+import numpy as np
 import pytest
 
 import chainrule as cr
@@ -37,6 +38,105 @@ def test_functions_are_pickled_by_name(name):
         value = getattr(module, public)
         if isinstance(value, types.FunctionType) and not public.startswith("_"):
             assert pickle.loads(pickle.dumps(value)) is value, public
+
+
+FACES = [
+    "chainrule", *(f"chainrule.{m}" for m in (
+        "autograd", "autograd.anomaly_mode", "autograd.forward_ad", "autograd.function", "autograd.functional", "autograd.grad_mode",
+        "autograd.gradcheck", "autograd.graph", "autograd.profiler", "compiler", "explaining", "fft", "func", "implicit", "jacobians",
+        "linalg", "nn", "nn.functional", "optim", "random", "special", "sparse", "stats", "testing", "tree",
+    ))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FACES)
+def test_what_is_public_says_where_users_find_it(name):
+    module = importlib.import_module(name)
+    for public in module.__all__:
+        value = getattr(module, public)
+        home = getattr(value, "__module__", None)
+        if isinstance(value, (type, types.FunctionType)):
+            assert not home.startswith("chainrule._src"), public
+            if home.startswith("chainrule."):
+                assert getattr(importlib.import_module(home), value.__name__) is value, public
+
+
+UNLOADED = """
+import sys, numpy as np, chainrule as cr
+print(type(cr.jacobian(np.sin, np.ones(3), layout="structured")), type(cr.compile(np.sin)))
+print([name for name in ("chainrule.jacobians", "chainrule.compiler") if name in sys.modules])
+"""
+
+
+def test_a_class_says_so_before_its_module_is_loaded():
+    found = subprocess.run([sys.executable, "-c", UNLOADED], check=True, capture_output=True, text=True).stdout
+    assert found.splitlines() == ["<class 'chainrule.jacobians.Jacobian'> <class 'chainrule.compiler.Compiled'>", "[]"]
+
+
+def _pickled():
+    x = cr.tensor([1.0, 2.0], requires_grad=True)
+    layer = cr.nn.Sequential(cr.nn.Linear(2, 2), cr.nn.BatchNorm1d(2))
+    optimizer = cr.optim.Adam(layer.parameters())
+    layer(cr.ones(3, 2)).sum().backward()
+    optimizer.step()
+    yield from [
+        x,
+        cr.ones(2),
+        cr.Array(np.ones(2)),
+        layer,
+        layer.state_dict(),
+        optimizer,
+        optimizer.state_dict(),
+        cr.Generator(),
+    ]
+    yield from [
+        x.shape,
+        x.dtype,
+        x.device,
+        cr.strided,
+        cr.contiguous_format,
+        cr.finfo(cr.float32),
+        cr.compile(np.sin),
+        cr.stats.norm,
+    ]
+    yield from [
+        cr.max(cr.ones(2, 3), 0),
+        cr.tree.tree_structure({"a": [1, 2]}),
+        cr.linalg.LinAlgError("singular"),
+        cr.sparse.eye_array(3),
+    ]
+    yield from [
+        cr.jacobian(np.sin, np.ones(3), layout="structured"),
+        cr.jacobian,
+        cr.scan,
+        cr.vmap,
+        cr.autograd.grad,
+        cr.Tensor,
+    ]
+
+
+@pytest.mark.parametrize("value", [pytest.param(x, id=type(x).__name__) for x in _pickled()])
+@pytest.mark.parametrize("protocol", [2, pickle.HIGHEST_PROTOCOL])
+def test_pickles_name_public_modules(value, protocol):
+    text = pickle.dumps(value, protocol)
+    assert b"chainrule._src" not in text
+    again = pickle.loads(text)
+    assert type(again) is type(value)
+    if isinstance(value, (type, types.FunctionType)):
+        assert again is value
+    if isinstance(value, cr.Tensor):
+        assert cr.equal(again, value) and again.requires_grad == value.requires_grad
+
+
+SOURCES = {
+    x.__name__: x
+    for x in (cr.jacobian, cr.vmap, cr.compile, cr.Tensor.backward, cr.Array.tolist, cr.nn.Linear, cr.tree)
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_source_is_found(name):
+    assert name.rpartition(".")[2] in inspect.getsource(SOURCES[name])
 
 
 def test_transformations_are_at_the_top():

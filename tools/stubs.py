@@ -17,6 +17,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+from tools.homes import home_of  # noqa: E402
+
 HEADER = '"""Made by tools/stubs.py from the declarations."""\n\n'
 NAMESPACES = ("chainrule", "chainrule.linalg", "chainrule.fft", "chainrule.special", "chainrule.nn.functional")
 CLASSES = (
@@ -85,8 +87,8 @@ class Stub:
                 return dotted
             self.imports.add("import builtins")
             return f"builtins.{dotted}"
-        home, name = _home(value), getattr(value, "__qualname__", None)
-        if name != first or home in (None, "types", "builtins") or home.startswith("typing"):
+        home, name = home_of(value), getattr(value, "__qualname__", None)
+        if name != first or home in ("", "types", "builtins") or home.startswith("typing"):
             return "Any"  # an alias, a type variable
         if first in self.own:
             return dotted
@@ -100,7 +102,7 @@ class Stub:
             line = f"import {last} as {name}" if not parent else f"from {parent} import {last} as {name}"
             self.imports.add(line)
         elif isinstance(value, type) and value.__name__ == name:
-            self.imports.add(f"from {_home(value)} import {name} as {name}")
+            self.imports.add(f"from {home_of(value)} import {name} as {name}")
         else:
             self.lines.append(f"{name}: {self._type_of(value)}")
 
@@ -108,20 +110,11 @@ class Stub:
         kind = type(value)
         if kind.__module__ == "builtins":
             return "Any" if value is None else self._name(kind.__name__, {})
-        self.imports.add(f"from {_home(kind)} import {kind.__name__} as _{kind.__name__}")
+        self.imports.add(f"from {home_of(kind)} import {kind.__name__} as _{kind.__name__}")
         return f"_{kind.__name__}"
 
     def text(self) -> str:
         return HEADER + "\n".join(["from typing import Any", *sorted(self.imports), *self.lines]) + "\n"
-
-
-def _home(value: Any) -> str | None:
-    """The module that defines a class (some give their public home for it, as pickles need)."""
-    home = getattr(value, "__module__", None)
-    if home != "chainrule":
-        return home
-    methods = [method for method in vars(value).values() if _is_function(method)]
-    return methods[0].__module__ if methods else home
 
 
 class _Text(str):
@@ -152,7 +145,7 @@ def of_class(cls: type, name: str) -> str:
     for attribute, value in sorted(vars(cls).items()):
         home = getattr(getattr(value, "fget", value), "__module__", "")
         special = attribute.startswith("__") and _is_function(value)
-        if home == cls.__module__ or isinstance(value, types.MemberDescriptorType):
+        if home == home_of(cls) or isinstance(value, types.MemberDescriptorType):
             continue
         users = not attribute.startswith("__dask_")  # and not Dask's
         if attribute.startswith("_") and not (special and users and cls.__name__ == "Array"):

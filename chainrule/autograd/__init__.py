@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from chainrule._src.api.array import takes_arrays
+from chainrule._src.api.faces import show
 from chainrule._src.api.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from chainrule._src.messages import errors
 from chainrule._src.ops.creation import Variable
@@ -30,7 +31,7 @@ __all__ = [
 
 
 backward, grad = takes_arrays(backward), takes_arrays(grad)
-backward.__module__ = grad.__module__ = __name__  # as they are pickled
+show(globals())
 
 #: What loads when it is first used.
 _LAZY = {

@@ -5,6 +5,7 @@ at, every node remembers the lines of the program that made it, and a rule that 
 which operation it belongs to, where that was called, at which index and with which numbers it happened, and what helps.
 """
 
+from chainrule._src.api.faces import show
 from chainrule._src.transforms.anomaly_mode import (
     detect_anomaly,
     is_anomaly_check_nan_enabled,
@@ -20,3 +21,5 @@ __all__ = [
     "set_anomaly_enabled",
     "set_detect_anomaly",
 ]
+
+show(globals())

@@ -5,6 +5,8 @@ directional derivative as its tangent. A dual tensor's data is a :class:`~chainr
 or tangent are on the tape they are tensors inside it, so that both can be differentiated backward, too.
 """
 
+from chainrule._src.api.faces import show
+from chainrule._src.messages.kinds import NoForwardMode
 from chainrule._src.transforms.forward_ad import (  # noqa: F401 -- PyTorch has the two with a line in front
     UnpackedDualTensor,
     _is_fwd_grad_enabled,
@@ -17,6 +19,7 @@ from chainrule._src.transforms.forward_ad import (  # noqa: F401 -- PyTorch has 
 )
 
 __all__ = [
+    "NoForwardMode",
     "UnpackedDualTensor",
     "dual_level",
     "enter_dual_level",
@@ -24,3 +27,5 @@ __all__ = [
     "make_dual",
     "unpack_dual",
 ]
+
+show(globals())

@@ -4,6 +4,7 @@
 ``create_graph`` what backward computes is recorded, as any other rule is.
 """
 
+from chainrule._src.api.faces import show
 from chainrule._src.transforms.context import FunctionCtx, once_differentiable
 from chainrule._src.transforms.function import Function, InplaceFunction, NestedIOFunction
 
@@ -14,3 +15,5 @@ __all__ = [
     "NestedIOFunction",
     "once_differentiable",
 ]
+
+show(globals())

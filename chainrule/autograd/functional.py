@@ -5,6 +5,7 @@
 is no path at all into an error.
 """
 
+from chainrule._src.api.faces import show
 from chainrule._src.transforms.functional import (
     hessian,
     hvp,
@@ -22,3 +23,5 @@ __all__ = [
     "vhp",
     "vjp",
 ]
+
+show(globals())

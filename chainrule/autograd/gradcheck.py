@@ -4,6 +4,7 @@ A central difference with ε = 10⁻⁶ in float64 is good to about nine digits;
 inputs of other dtypes are warned about.
 """
 
+from chainrule._src.api.faces import show
 from chainrule._src.transforms.gradcheck import (
     GradcheckError,
     gradcheck,
@@ -15,3 +16,5 @@ __all__ = [
     "gradcheck",
     "gradgradcheck",
 ]
+
+show(globals())

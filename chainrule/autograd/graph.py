@@ -4,6 +4,7 @@ A pair of hooks decides how saved values are kept: ``saved_tensors_hooks`` takes
 files, ``allow_mutation_on_saved_tensors`` copies them when they are about to be overwritten.
 """
 
+from chainrule._src.api.faces import show
 from chainrule._src.transforms.backward import GradientEdge
 from chainrule._src.transforms.graph import (
     Node,
@@ -31,3 +32,5 @@ __all__ = [
     "saved_tensors_hooks",
     "set_copy_on_write",
 ]
+
+show(globals())

@@ -6,6 +6,7 @@ passed in it; its *self* time is that without the events inside it. So self time
 passed, however events nest.
 """
 
+from chainrule._src.api.faces import show
 from chainrule._src.transforms.profiler import (
     EventList,
     FunctionEvent,
@@ -29,3 +30,5 @@ __all__ = [
     "profile",
     "record_function",
 ]
+
+show(globals())

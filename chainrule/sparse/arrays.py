@@ -63,6 +63,14 @@ class SparseArray:
         self._places = places
         self._transposed = transposed
 
+    def __reduce__(self) -> Any:
+        places = self._places
+        return type(self)._restored, (self.data, places.indices, places.indptr, places.shape, self._transposed)
+
+    @classmethod
+    def _restored(cls, data: Any, indices: Any, indptr: Any, shape: tuple[int, int], transposed: bool) -> SparseArray:
+        return cls(data, Places(indices, indptr, shape), transposed)
+
     @property
     def shape(self) -> tuple[int, int]:
         m, n = self._places.shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import array
 import collections
 import contextlib
@@ -13,8 +14,11 @@ import decimal
 import enum
 import fractions
 import functools
+import importlib
+import inspect
 import io
 import itertools
+import math
 import operator
 import os
 import random
@@ -23,16 +27,20 @@ import tempfile
 import threading
 import time
 import types
+import typing
 import warnings
 import weakref
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.interpolate
 import scipy.sparse
+import scipy.special
 
 import chainrule as cr
+from chainrule import nn
 from chainrule.scipy import interpolate
 
 X = np.array([1.0, 2.0])
@@ -426,7 +434,7 @@ kind(
     lambda s: s(),
     lambda s: s.__wrapped__.__defaults__[0].__setitem__(0, 5.0),
 )
-kind("contextmanager", lambda: [2.0], lambda s: _within(s), put(0, 5.0), EAGER)
+kind("contextmanager", lambda: [2.0], lambda s: _within(s), put(0, 5.0))
 kind("generator function", lambda: [2.0], lambda s: sum(_each(s)), put(0, 5.0))
 
 
@@ -648,7 +656,6 @@ kind(
     lambda s: np.seterr(over="ignore"),
     EAGER,
 )
-kind("np.array2string", lambda: None, lambda s: 1.0 * len(np.array2string(X)), lambda s: None, EAGER)
 kind("weakref of an object", lambda: referred(weakref.ref), lambda s: s[1]().v, lambda s: setattr(s[0], "v", 5.0))
 
 
@@ -716,6 +723,226 @@ kind(
 )
 
 
+# -- names of libraries, which tests replace -----------------------------------------------------------------------------
+
+
+def replaced(name, target, read, *new, how=SEEN, **patch):
+    """A kind of state: a name of a library's that is bound anew."""
+    kind(name, lambda: mock.patch(target, *new, **patch), lambda s: read(), lambda s: s.start(), how)
+
+
+LINEAR = nn.Linear(2, 2)
+ARGV = list(sys.argv)
+ONES = cr.ones(2)
+
+
+def abstract():
+    return type("Abstract", (abc.ABC,), {"__module__": __name__})
+
+
+class Sized(typing.Protocol):
+    def extent(self) -> float: ...
+
+
+Sized = typing.runtime_checkable(Sized)
+
+
+def of_ours(call):
+    return lambda: cr.Array(call().detach().to(cr.float64))
+
+
+def imported():
+    import math as m
+
+    from numpy.linalg import norm
+
+    return norm(X) * m.sqrt(4.0)
+
+
+replaced("function of NumPy's", "numpy.sin", lambda: np.sin(X), np.cos)
+replaced("what a mock returns", "numpy.linalg.norm", lambda: np.linalg.norm(X), return_value=5.0)
+replaced("constant of NumPy's", "numpy.pi", lambda: np.pi, 3.0)
+replaced("function of SciPy's", "scipy.special.expit", lambda: scipy.special.expit(X), np.cos)
+replaced("function of math", "math.sin", lambda: math.sin(0.5), math.cos)
+replaced("function of operator", "operator.add", lambda: operator.add(1.0, 2.0), operator.mul)
+replaced("a builtin", "builtins.abs", lambda: abs(-2.0), lambda x: 5.0)
+replaced("function of ours", "chainrule.sin", of_ours(lambda: cr.sin(ONES)), cr.cos)
+replaced(
+    "function of nn.functional", "chainrule.nn.functional.linear", of_ours(lambda: LINEAR(ONES)), lambda *a: a[0] * 5
+)
+replaced("method of a layer", "chainrule.nn.Linear.forward", of_ours(lambda: LINEAR(ONES)), lambda self, x: x * 5)
+replaced("method of its base", "chainrule.nn.Module.__call__", of_ours(lambda: LINEAR(ONES)), lambda self, x: x * 5)
+replaced("method of tensors", "chainrule.Tensor.exp", of_ours(lambda: ONES.exp()), lambda self: self * 5)
+replaced(
+    "operator of Python's", "fractions.Fraction.__add__", lambda: float(fractions.Fraction(1, 2) + 1), lambda a, b: 5.0
+)
+replaced("what is imported from", "numpy.linalg.norm", imported, lambda x: 5.0)
+kind("module that is imported", lambda: mock.patch.dict(sys.modules, math=types.SimpleNamespace(sqrt=lambda x: 5.0)),
+    lambda s: imported(), lambda s: s.start())  # fmt: skip
+kind("module that is asked for", lambda: mock.patch.dict(sys.modules, math=types.SimpleNamespace(sqrt=lambda x: 5.0)),
+    lambda s: importlib.import_module("math").sqrt(4.0), lambda s: s.start())  # fmt: skip
+kind("__getattr__ of a module", lambda: _with(types.ModuleType("m"), __getattr__=lambda name: 2.0), lambda s: s.k,
+    attr("__getattr__", lambda name: 5.0))  # fmt: skip
+kind("class of a module", lambda: types.ModuleType("m"), lambda s: getattr(s, "k", 2.0),
+    attr("__class__", type("M", (types.ModuleType,), {"k": 5.0})))  # fmt: skip
+
+# -- texts ---------------------------------------------------------------------------------------------------------------
+
+THIRDS = np.array([1 / 3, 2.0])
+for name, text in {
+    "str()": str, "repr()": repr, "f-string": lambda x: f"{x}", "%": lambda x: "%s" % x, "format()": "{}".format,  # noqa: UP031
+    "list": lambda x: str([x]), "map(str)": lambda x: "".join(map(str, [x])), "exception": lambda x: str(ValueError(x)),
+    "np.array2string": np.array2string, "Array": lambda x: str(cr.Array(x)),
+}.items():  # fmt: skip
+    kind(f"NumPy's print options, {name}", lambda: None, lambda s, text=text: len(text(THIRDS)) * 1.0,
+        lambda s: np.set_printoptions(precision=2))  # fmt: skip
+kind("NumPy's print options, scalar", lambda: THIRDS[0], lambda s: len(f"{[s]}") * 1.0,
+    lambda s: np.set_printoptions(legacy="1.25"))  # fmt: skip
+kind(
+    "print options of tensors", lambda: cr.tensor(THIRDS), lambda s: len(str(s)) * 1.0, lambda s: cr.set_printoptions(2)
+)
+kind("functions that print", lambda: np.set_printoptions(formatter={"float": "{:.9f}".format}), lambda s: len(str(THIRDS)) * 1.0,
+    lambda s: np.set_printoptions(formatter={"float": lambda x: "5"}), EAGER)  # fmt: skip
+kind("options of pandas", lambda: pd.DataFrame({"a": THIRDS}), lambda s: len(str(s)) * 1.0,
+    lambda s: pd.set_option("display.precision", 2), EAGER)  # fmt: skip
+kind("locale", lambda: 2.0, lambda s: float(f"{s:n}"), lambda s: None, EAGER)
+
+# -- what Python finds by itself -----------------------------------------------------------------------------------------
+
+
+class Point:
+    __match_args__ = ("k", "j")
+
+    def __init__(self):
+        self.k, self.j = 2.0, 3.0
+
+
+def matched(s):
+    match s:
+        case Point(2.0, j):
+            return j
+        case Point(k, _):
+            return k
+
+
+def operators():
+    """An object whose class has no operator of its own."""
+    return type("C", (), {"__index__": lambda self: 1})()
+
+
+def added(name, function):
+    return lambda s: setattr(type(s), name, function)
+
+
+kind("attribute that a pattern reads", Point, matched, attr("k", 5.0))
+kind(
+    "attributes that patterns stand for",
+    lambda: type("P", (Point,), {})(),
+    matched,
+    added("__match_args__", ("j", "k")),
+)
+kind("__bool__ that is added", operators, lambda s: 1.0 if s else 2.0, added("__bool__", lambda self: False))
+kind("__eq__ that is added", operators, lambda s: 1.0 + (s == 3), added("__eq__", lambda self, x: True))
+kind("__float__ that is added", operators, lambda s: float(s), added("__float__", lambda self: 5.0))
+kind("__str__ that is added", operators, lambda s: len(str(s)) * 1.0, added("__str__", lambda self: "1"))
+kind("__call__ that is added", operators, lambda s: 1.0 + callable(s), added("__call__", lambda self: 1))
+kind(
+    "__getattribute__ that is added",
+    lambda: made(k=2.0),
+    lambda s: s.k,
+    added("__getattribute__", lambda self, name: 5.0),
+)
+kind("operator of a subclass of float", lambda: type("F", (float,), {})(2.0), lambda s: float(s * 1.0),
+    added("__mul__", lambda self, x: 5.0))  # fmt: skip
+kind(
+    "__iter__ of a subclass of list",
+    lambda: type("L", (list,), {})([2.0]),
+    sum,
+    added("__iter__", lambda self: iter([5.0])),
+)
+kind("class that is registered", abstract, lambda s: 1.0 + isinstance(2.0, s), lambda s: s.register(float))
+kind(
+    "class that is registered, issubclass",
+    abstract,
+    lambda s: 1.0 + issubclass(str, s),
+    lambda s: s.register(str),
+)
+kind(
+    "method of a protocol",
+    lambda: made(extent=2.0),
+    lambda s: 1.0 + isinstance(s, Sized),
+    lambda s: delattr(type(s), "extent"),
+)
+kind(
+    "members of an enumeration",
+    lambda: enum.Enum("E", {"A": 2}),
+    lambda s: len(s) * 1.0,
+    lambda s: s._member_names_.append("B"),
+)
+kind("name of a class", lambda: type("C", (), {}), lambda s: len(s.__name__) * 1.0, attr("__name__", "Longer"))
+kind(
+    "subclasses",
+    lambda: type("C", (), {}),
+    lambda s: 1.0 + len(s.__subclasses__()),
+    lambda s: ALIVE.append(type("D", (s,), {})),
+    EAGER,
+)
+kind("dictionary of a class", lambda: type("C", (), {"k": 2.0}), lambda s: vars(s)["k"], attr("k", 5.0))
+kind(
+    "view of a dictionary",
+    lambda: (lambda d: [d, d.values()])({"a": 2.0}),
+    lambda s: sum(s[1]),
+    lambda s: s[0].update(b=5.0),
+)
+kind("in a view of a dictionary", lambda: (lambda d: [d, d.keys()])({"a": 2.0}), lambda s: 1.0 + ("b" in s[1]),
+    lambda s: s[0].update(b=5.0))  # fmt: skip
+kind("method of C's that C calls", lambda: {"a": 2.0}, lambda s: sum(map(s.get, ["a"])), put("a", 5.0))
+kind("what C calls a function of C's with", lambda: [[2.0]], lambda s: sum(map(sum, s)), lambda s: s[0].append(5.0))
+kind("attributes that C asks for", Record, lambda s: sum(map(getattr, [s], ["k"])), attr("k", 5.0), EAGER)
+kind("lists that are sorted", lambda: [[2.0], [3.0]], lambda s: sorted(s)[0][0], lambda s: s[1].__setitem__(0, 1.0))
+kind("object copied", lambda: Base(), lambda s: copy.copy(s).k, attr("k", 5.0))
+kind("names of eval", lambda: {"k": 2.0}, lambda s: eval("k", {}, s), put("k", 5.0))
+kind("dir()", Record, lambda s: len(dir(s)) * 1.0, attr("j", 5.0), EAGER)
+kind("frames", lambda: None, lambda s: 2.0 + 0 * len(inspect.stack()), lambda s: None, EAGER)
+kind(
+    "signature of a function",
+    fresh,
+    lambda s: inspect.signature(s).parameters["k"].default,
+    attr("__defaults__", (5.0,)),
+)
+kind("lock", threading.Lock, lambda s: 1.0 + s.locked(), lambda s: s.acquire(), EAGER)
+kind(
+    "weak reference to what is gone",
+    lambda: weakref.ref(_kept()),
+    lambda s: 1.0 + (s() is None),
+    lambda s: ALIVE.clear(),
+)
+kind(
+    "digits of decimals",
+    lambda: decimal.Decimal(1),
+    lambda s: float(s / 3),
+    lambda s: setattr(decimal.getcontext(), "prec", 3),
+)
+kind("rounding of decimals", lambda: decimal.Decimal("2.5"), lambda s: float(s.quantize(decimal.Decimal(1))),
+    lambda s: setattr(decimal.getcontext(), "rounding", decimal.ROUND_UP))  # fmt: skip
+kind("local time", lambda: datetime.datetime(2020, 1, 1), lambda s: s.timestamp(), lambda s: None, EAGER)
+kind("history of a tensor", lambda: cr.ones(2), lambda s: 1.0 + s.requires_grad, lambda s: s.requires_grad_())
+kind("shape of a tensor", lambda: cr.ones(2), lambda s: s.shape[0] * 1.0, lambda s: setattr(s, "data", cr.ones(3)))
+kind("writes to a tensor", lambda: cr.ones(2), lambda s: s._version * 1.0, lambda s: s.add_(1))
+kind(
+    "attribute of a table",
+    lambda: pd.DataFrame({"a": [1.0]}),
+    lambda s: getattr(s, "k", 2.0),
+    lambda s: object.__setattr__(s, "k", 5.0),
+)
+ALIVE = []
+
+
+def _kept():
+    ALIVE.append(Record())
+    return ALIVE[-1]
+
+
 def outcome(f):
     try:
         return np.asarray(f(X.copy()))
@@ -723,15 +950,17 @@ def outcome(f):
         return repr(error)
 
 
-@pytest.fixture(autouse=True)
-def as_it_was():
-    argv = list(sys.argv)
-    yield
-    sys.argv[:] = argv
+def as_before():
+    sys.argv[:] = ARGV
     set_builtin(None)
     cr.set_default_dtype(cr.float32)
     cr.set_grad_enabled(True)
     np.seterr(all="warn", under="ignore")
+    mock.patch.stopall()
+    np.set_printoptions(precision=8, legacy=False, formatter=None)
+    cr.set_printoptions(profile="default")
+    pd.reset_option("display.precision")
+    decimal.setcontext(decimal.Context())
 
 
 def run(name, compiled):
@@ -743,10 +972,13 @@ def run(name, compiled):
         return x * read(state)
 
     called = cr.compile(f) if compiled else f
-    for k in range(4):
-        found.append(outcome(called))
-        if k == 1:
-            change(state)
+    try:
+        for k in range(4):
+            found.append(outcome(called))
+            if k == 1:
+                change(state)
+    finally:
+        as_before()
     return found, called
 
 

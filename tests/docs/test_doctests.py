@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
+from types import ModuleType
 
 import pytest
 
@@ -14,17 +16,32 @@ MODULES = ["chainrule", *(found.name for found in pkgutil.walk_packages(chainrul
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
+class Finder(doctest.DocTestFinder):
+    """Functions are of the file that they are written in, classes of the module that shows them, with their methods."""
+
+    def _from_module(self, module: ModuleType, object: object) -> bool:
+        if not inspect.isfunction(object) or hasattr(object, "__wrapped__"):
+            return super()._from_module(module, object)
+        return object.__globals__ is module.__dict__ or "." in object.__qualname__.rpartition("<locals>.")[2]
+
+
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
 def test_examples(name: str) -> None:
     chainrule.manual_seed(0)
     if name.endswith("_arrays"):  # what is to be known of another library's
         pytest.importorskip(name.rpartition(".")[2].removesuffix("_arrays"))
-    result = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    for test in Finder().find(importlib.import_module(name), name):
+        runner.run(test)
+    result = runner.summarize(verbose=False)
     assert result.failed == 0, f"{result.failed} of {result.attempted} examples; the report is above"
 
 
-def test_there_are_examples() -> None:
-    finder = doctest.DocTestFinder()
-    found = sum(bool(test.examples) for name in ("chainrule._src.transforms.grad", "chainrule._src.transforms.backward")
-                for test in finder.find(importlib.import_module(name)))  # fmt: skip
-    assert found >= 5
+@pytest.mark.parametrize(
+    "example",
+    ["chainrule.autograd.grad", "chainrule.Tensor.backward", "chainrule.Array", "chainrule.jacobians.Jacobian",
+     "chainrule._src.transforms.grad.grad", "chainrule.autograd.function.Function", "chainrule.compiler.Compiled.into"],
+)  # fmt: skip
+def test_examples_are_found(example: str) -> None:
+    name = next(name for name in sorted(MODULES, key=len, reverse=True) if example.startswith(name + "."))
+    assert any(test.name == example and test.examples for test in Finder().find(importlib.import_module(name), name))

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,6 +15,9 @@ from typing import Any
 import chainrule
 from chainrule._src import table
 from chainrule._src.rules.primitive import TABLE, Primitive
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+from tools.homes import home_of
 
 #: Pages of names of the package itself: title, then the modules that define them.
 TOP = {
@@ -57,6 +61,7 @@ MODULES = {
     "special": ("special", ["special"]),
     "signal": ("signal.windows", ["signal.windows"]),
     "stats": ("stats", ["stats"]),
+    "distributions": ("distributions", ["distributions"]),
     "masked": ("masked", ["masked"]),
     "random": ("random", ["random"]),
     "testing": ("testing", ["testing"]),
@@ -194,6 +199,7 @@ PARTS = {
         "fft",
         "special",
         "stats",
+        "distributions",
         "signal",
         "masked",
         "scipy-linalg",
@@ -481,9 +487,11 @@ def _link(full: str, shown: str) -> str:
 def _home(module: Any, name: str) -> str | None:
     """The module of chainrule that defines a public name."""
     thing = getattr(module, name)
-    found = getattr(inspect.unwrap(thing) if _is_function(thing) else thing, "__module__", None) or ""
-    if name in vars(module) and _is_function(thing) and found == "chainrule":
-        return "ops.elementwise"  # what faces.py makes has no module of its own
+    found = (
+        home_of(thing) if _is_function(thing) or isinstance(thing, type) else getattr(thing, "__module__", None) or ""
+    )
+    if found == "chainrule._src.api.functions":
+        return "ops.elementwise"  # what is made of a row has no module of its own
     return found.removeprefix("chainrule.").removeprefix("_src.") if found.startswith("chainrule.") else None
 
 

@@ -98,6 +98,7 @@ class Array(ArrayMethods):
     (array(1.24721913, grad_fn=<StdBackward0>), array([-0.3563, -0.0891,  0.4454]))
     """
 
+    __module__ = "chainrule"
     __slots__ = ("__weakref__", "_tensor")
     __array_priority__ = 1000.0
     __pandas_priority__ = PANDAS_PRIORITY

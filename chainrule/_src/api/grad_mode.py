@@ -100,6 +100,7 @@ class no_grad(ModeContext):
     False
     """
 
+    __module__ = "chainrule"
     enabled = False
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
@@ -121,11 +122,14 @@ class no_grad(ModeContext):
 class enable_grad(no_grad):
     """Operations inside are recorded, also within :class:`no_grad`."""
 
+    __module__ = "chainrule"
     enabled = True
 
 
 class set_grad_enabled(ModeContext):
     """Switch gradient mode to ``mode``: at once when called, and back at the end when used with ``with``."""
+
+    __module__ = "chainrule"
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
@@ -150,6 +154,8 @@ class set_grad_enabled(ModeContext):
 
 class inference_mode(ModeContext):
     """As :class:`no_grad`, for code whose results never meet autograd. ``inference_mode(False)`` records."""
+
+    __module__ = "chainrule"
 
     mode: bool
     previous: Mode

@@ -28,13 +28,15 @@ class device:
         'cpu:0'
         >>> device("cuda").type
         'cuda'
-        >>> check_device("cuda")
+        >>> from chainrule import ones
+        >>> ones(2, device="cuda")
         Traceback (most recent call last):
             ...
         RuntimeError: device 'cuda' is not available: this build computes on the CPU with NumPy; \
 use device 'cpu', or leave the device out; a GPU of NVIDIA's needs CuPy (pip install chainrule[cuda]): ...
     """
 
+    __module__ = "chainrule"
     __slots__ = ("index", "type")
 
     type: str
@@ -167,6 +169,7 @@ def _unavailable(name: str) -> RuntimeError:
 class layout(Enum):
     """How a tensor's elements are found: by strides."""
 
+    __module__ = "chainrule"
     strided = "torch.strided"
 
     def __repr__(self) -> str:
@@ -178,6 +181,7 @@ class layout(Enum):
 class memory_format(Enum):
     """In which order a copy lies in memory; a request, which changes no number."""
 
+    __module__ = "chainrule"
     contiguous_format = "torch.contiguous_format"
     preserve_format = "torch.preserve_format"
 

@@ -289,6 +289,7 @@ class finfo:
 smallest_normal=6.10352e-05, tiny=6.10352e-05, dtype=float16)
     """
 
+    __module__ = "chainrule"
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
     def __init__(self, type: object = None) -> None:
@@ -333,10 +334,12 @@ class iinfo:
     Example:
         >>> iinfo(int16).max
         32767
+        >>> import numpy as np
         >>> iinfo(np.uint8)
         iinfo(min=0, max=255, dtype=uint8)
     """
 
+    __module__ = "chainrule"
     __slots__ = ("bits", "dtype", "max", "min")
 
     def __init__(self, type: object) -> None:

@@ -59,10 +59,11 @@ def set_printoptions(
         sci_mode: True or False to force or forbid scientific notation.
 
     Example:
-        >>> set_printoptions(precision=2)
-        >>> print(tensor_repr(np.array([1 / 3], "float32")))
+        >>> import chainrule as cr
+        >>> cr.set_printoptions(precision=2)
+        >>> cr.tensor([1 / 3])
         tensor([0.33])
-        >>> set_printoptions(profile="default")
+        >>> cr.set_printoptions(profile="default")
     """
     if profile in _PROFILES:
         vars(_options).update(_PROFILES[profile])
@@ -89,10 +90,11 @@ def printoptions(**options: Any) -> Iterator[None]:
         **options: as for ``set_printoptions``.
 
     Example:
-        >>> with printoptions(precision=1):
-        ...     print(tensor_repr(np.array([1 / 3], "float32")))
+        >>> import chainrule as cr
+        >>> with cr.printoptions(precision=1):
+        ...     print(cr.tensor([1 / 3]))
         tensor([0.3])
-        >>> print(tensor_repr(np.array([1 / 3], "float32")))
+        >>> cr.tensor([1 / 3])
         tensor([0.3333])
     """
     before = get_printoptions()

@@ -16,6 +16,8 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 class BadFile(ValueError):
     """A file is not what its name says, or damaged."""
 
+    __module__ = "chainrule.serialization"
+
 
 def _library() -> Any:
     try:

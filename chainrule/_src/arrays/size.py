@@ -30,6 +30,7 @@ class Size(tuple[int, ...]):
         True
     """
 
+    __module__ = "chainrule"
     __slots__ = ()
 
     def __new__(cls, iterable: Iterable[SupportsIndex] = (), /) -> "Size":

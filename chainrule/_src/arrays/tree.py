@@ -19,6 +19,7 @@ class _Container(NamedTuple):
 class TreeSpec:
     """The structure of a tree: its containers, with a gap for each of the ``num_leaves`` leaves."""
 
+    __module__ = "chainrule.tree"
     __slots__ = ("children", "context", "kind", "num_leaves")
 
     num_leaves: int

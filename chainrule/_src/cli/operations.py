@@ -33,8 +33,13 @@ def operations() -> dict[str, Operation]:
     return {
         name: operation
         for name, operation in OPERATIONS.items()
-        if not name.startswith("Tensor.") and operation.function.__module__ not in _NO_OPERATIONS
+        if not name.startswith("Tensor.") and _room(operation.function) not in _NO_OPERATIONS
     }
+
+
+def _room(function: Any) -> str:
+    """The module that a function is made in."""
+    return str(getattr(inspect.unwrap(function), "__globals__", {}).get("__name__", ""))
 
 
 def without_module(name: str) -> str:

@@ -66,6 +66,8 @@ class Compiled:
         pure: whether the caller has promised that it reads and changes no state of Python's.
     """
 
+    __module__ = "chainrule.compiler"
+
     def __init__(self, function: Callable[..., Any], name: str, pure: bool = False) -> None:
         self.function = function
         self.name = name

@@ -68,6 +68,9 @@ class Contribution:
     cosine: float
 
 
+Contribution.__module__ = "chainrule.explaining"  # which a dataclass looks up while it is made
+
+
 class Contributions:
     """The parts of the gradients of a pass, which add up to them. ``explain(loss, by=...)`` makes it; printed, it is a table.
 
@@ -78,6 +81,8 @@ class Contributions:
         gradients: by the leaf's name, the whole gradient.
         table: a :class:`Contribution` for each part, first of all leaves together (""), then of each leaf that it reaches.
     """
+
+    __module__ = "chainrule.explaining"
 
     def __init__(self, by: str, title: str, parts: Sequence[GradientPart], gradients: dict[str, Any]) -> None:
         self.by, self.title, self.gradients = by, title, gradients

@@ -70,7 +70,7 @@ def explain(Y: Any, grad: Any = None, wrt: Any = None, *, by: str | None = None)
         if grad is not None or wrt is not None or by is not None:
             raise errors.explained_jacobian_arguments()
         return JacobianExplanation(Y, names)
-    if type(Y).__module__.startswith(("chainrule._src.jacobians.", "scipy.sparse")):
+    if type(Y).__module__.startswith(("chainrule._src.jacobians.", "chainrule.jacobians", "scipy.sparse")):
         raise errors.explained_other(Y)
     if callable(Y) and not isinstance(Y, Tensor):
         return _of_function(Y, grad, wrt, names, by)

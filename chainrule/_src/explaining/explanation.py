@@ -41,6 +41,8 @@ class Explanation:
         lessons: what is easily misread about this very call.
     """
 
+    __module__ = "chainrule.explaining"
+
     def __init__(
         self,
         tensors: Sequence[Tensor],

@@ -144,6 +144,9 @@ class Graph:
         return exports.mimebundle({"text/plain": self.__str__, "image/svg+xml": self.to_svg}, include, exclude)
 
 
+Graph.__module__ = "chainrule.explaining"  # which a dataclass looks up while it is made
+
+
 def graph_of(
     *tensors: Any,
     frame: Any = None,

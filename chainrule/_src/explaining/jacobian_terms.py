@@ -136,6 +136,8 @@ class JacobianExplanation:
             meet; -1 where there is none).
     """
 
+    __module__ = "chainrule.explaining"
+
     def __init__(self, jacobian: Jacobian, names: Names) -> None:
         recipe = jacobian.made_by
         if recipe is None:

@@ -20,6 +20,8 @@ class record_lines:
     ...     y = cr.sin(x) * x
     """
 
+    __module__ = "chainrule.explaining"
+
     def __init__(self, mode: bool = True) -> None:
         if not isinstance(mode, bool):
             raise TypeError(f"record_lines(): argument 'mode' must be bool, not {type(mode).__name__}")

@@ -32,6 +32,7 @@ class Arrow:
         built: whether the local Jacobian was ever in memory: False.
     """
 
+    __module__ = "chainrule.explaining"
     built = False
 
     def __init__(self, step: Step, position: int, operand: str, value: Value, downstream: Any) -> None:
@@ -141,6 +142,8 @@ class Step:
         params: the operation's parameters.
         notes: what else there is to say.
     """
+
+    __module__ = "chainrule.explaining"
 
     def __init__(self, index: int, record: RuleRecord, values: Values) -> None:
         node = record.node

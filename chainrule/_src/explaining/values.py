@@ -41,6 +41,8 @@ class Value:
         line: where the program made it, if that can be found.
     """
 
+    __module__ = "chainrule.explaining"
+
     def __init__(self, edge: Any, role: str, shape: tuple[int, ...], dtype: Any, data: Any = None) -> None:
         self.edge = edge
         self.role = role

@@ -472,8 +472,10 @@ class Recorder:
 
     def check_writable(self, data: Any) -> None:
         """Raise where eager may not write: into what is read-only, or has elements that share memory."""
-        given = type(data) is Traced and data.var.number in self.given
-        if given and (not data.var.array.flags.writeable or overlaps_itself(data.var.array)):
+        if type(data) is not Traced:
+            return
+        array, given = data.var.array, data.var.number in self.given
+        if (given and not array.flags.writeable) or ((given or 0 in array.strides) and overlaps_itself(array)):
             raise Unrecordable("it writes an array that is read-only, or whose elements share memory")
 
     def note_holder(self, tensor: Tensor, data: Any) -> None:
@@ -1399,6 +1401,15 @@ class Traced(ArrayLike):
         return self.var.array.flags
 
     @property
+    def array(self) -> np.ndarray[Any, Any]:
+        return self.var.array
+
+    @property
+    def is_view(self) -> bool:
+        base = self.var.array.base
+        return isinstance(base, ndarray) and base.dtype == self.dtype  # of a layout that was asked for: bytes
+
+    @property
     def itemsize(self) -> int:
         return self.dtype.itemsize
 
@@ -1580,15 +1591,19 @@ def _multiplies_alike(function: Any, x: Any, y: Any) -> bool:
         return False
     if 1 in (x.size, y.size) or (x.dtype.kind == "c" and 1 in x.shape + y.shape):
         return False  # np.dot adds a multiple of an array to zeros, or takes another routine for an outer product
-    if not (_dense(x) and _dense(y)) or (x.ndim == 1 and y.size > _TRIED_PRODUCT) or not same_bits(x.dot(y), x @ y):
+    if not (_dense(x) and _dense(y)) or (x.ndim == 1 and y.size > _TRIED_PRODUCT):
         return False
-    return (1 not in x.shape + y.shape and x.ndim == 2) or _rounds_alike(
+    if (1 in x.shape + y.shape or x.ndim == 1 or x.size + y.size < _SMALL_PRODUCT) and not _rounds_alike(
         x.dtype, x.shape, x.strides, y.shape, y.strides
-    )
+    ):
+        return False
+    return x.size + y.size < _SMALL_PRODUCT or same_bits(x.dot(y), x @ y)
 
 
 #: elements of a matrix up to which products of a vector and it are tried
 _TRIED_PRODUCT = 1 << 16
+#: elements of two arrays below which products like theirs are tried once, and not each of them
+_SMALL_PRODUCT = 1 << 12
 
 
 @functools.lru_cache(maxsize=4096)

@@ -50,6 +50,7 @@ class JacobianOperator:
     array([2., 4., 6.])
     """
 
+    __module__ = "chainrule.jacobians"
     __array_ufunc__ = None  # so that ``array @ A`` comes here
 
     def __init__(self, function: Callable[[Any], Any], x: Any, create_graph: bool | None = None) -> None:

@@ -132,6 +132,8 @@ class PreparedJacobian:
         nnz: how many entries the first one has.
     """
 
+    __module__ = "chainrule.jacobians"
+
     def __init__(
         self, function: Callable[..., Any], x: Any, layout: str, hstack: bool, on_change: str, memory: int
     ) -> None:

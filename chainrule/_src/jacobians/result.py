@@ -58,6 +58,7 @@ class Jacobian:
            [ 0.,  0., -6.,  6.]])
     """
 
+    __module__ = "chainrule.jacobians"
     __slots__ = (
         "_blocks",
         "_found_blocks",
@@ -495,7 +496,17 @@ class Jacobian:
 
     def __reduce__(self) -> Any:
         parts = [(written(term), term.vals, term.rows) for term in self.terms]
-        return _restored, (parts, self.out_shape, self.in_shape, self.dtype, self.symmetric, self.tensors)
+        return Jacobian._restored, (parts, self.out_shape, self.in_shape, self.dtype, self.symmetric, self.tensors)
+
+    @classmethod
+    def _restored(
+        cls, parts: Any, out_shape: Shape, in_shape: Shape, dtype: Any, symmetric: bool, tensors: bool
+    ) -> Jacobian:
+        variable = Variable(in_shape, dtype)
+        terms = [read(columns, vals, rows, variable) for columns, vals, rows in parts]
+        found = cls(terms, out_shape, in_shape, dtype, tensors=tensors, copy=False)
+        found.symmetric = symmetric
+        return found
 
 
 def _recorded(vals: Any) -> bool:
@@ -504,11 +515,3 @@ def _recorded(vals: Any) -> bool:
 
 def _is_one(x: Any) -> bool:
     return not _recorded(x) and bool(x == 1)
-
-
-def _restored(parts: Any, out_shape: Shape, in_shape: Shape, dtype: Any, symmetric: bool, tensors: bool) -> Jacobian:
-    variable = Variable(in_shape, dtype)
-    terms = [read(columns, vals, rows, variable) for columns, vals, rows in parts]
-    found = Jacobian(terms, out_shape, in_shape, dtype, tensors=tensors, copy=False)
-    found.symmetric = symmetric
-    return found

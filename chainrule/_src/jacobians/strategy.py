@@ -47,6 +47,8 @@ class Plan:
         why: how it came to be the strategy: "by estimate", "as asked", "as it is small or recorded".
     """
 
+    __module__ = "chainrule.jacobians"
+
     def __init__(
         self,
         strategy: str,

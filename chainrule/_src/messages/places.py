@@ -44,12 +44,12 @@ def note_frame(noting: Any, frame: FrameType | None) -> None:
     """Note the innermost frame of the user's, from ``frame`` outward, in the ``code`` and ``lasti`` of an object."""
     while frame is not None:
         file = frame.f_code.co_filename
-        if file in USER_FILES:
+        if file in _INTERNAL_FILES:  # most are
+            frame = frame.f_back
+        elif file in USER_FILES:
             noting.code = frame.f_code
             noting.lasti = frame.f_lasti
             return
-        if file in _INTERNAL_FILES:
-            frame = frame.f_back
         else:
             (_INTERNAL_FILES if file.startswith(_INTERNAL) else USER_FILES).add(file)
     noting.code, noting.lasti = None, 0

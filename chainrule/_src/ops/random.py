@@ -32,6 +32,8 @@ from chainrule._src.tape.tensor import Tensor, attach, wrap
 class Generator:
     """A source of random numbers with its own state. Until it is seeded, it starts from the system's entropy."""
 
+    __module__ = "chainrule"
+
     def __init__(self, device: Any = "cpu") -> None:
         if gpu_of(device) is not None:
             raise NotImplementedError(

@@ -38,12 +38,16 @@ def call(*operands: Any, **params: Any) -> dict[str, Any]:
 class unsupported:
     """Stands in a cell of the table for a rule that does not exist, with the reason."""
 
+    __module__ = "chainrule.primitive"
+
     def __init__(self, why: str) -> None:
         self.why = why
 
 
 class TableError(TypeError):
     """A row of the table is incomplete or names something that is not there."""
+
+    __module__ = "chainrule.primitive"
 
 
 def no_operand(row: str, name: str) -> TableError:

@@ -49,6 +49,7 @@ else:
 class Tensor(Methods):
     """An array that autograd can follow. Made by ``tensor``, ``from_numpy`` and the other creation functions."""
 
+    __module__ = "chainrule"
     __slots__ = (
         "__dict__",
         "__weakref__",
@@ -651,6 +652,7 @@ class InferenceTensor(Tensor):
 
 
 InferenceTensor.__name__ = InferenceTensor.__qualname__ = "Tensor"
+InferenceTensor.__module__ = Tensor.__module__
 _new = object.__new__
 
 
@@ -746,3 +748,7 @@ def attach(**methods: Any) -> None:
     """Give Tensor the methods that floors above define."""
     for name, function in methods.items():
         setattr(Tensor, name, function)
+
+
+attach(_made=staticmethod(_made))
+_made.__module__, _made.__qualname__ = "chainrule", "Tensor._made"  # as it is pickled

@@ -224,6 +224,8 @@ class set_detect_anomaly:
         forward: raise also where a NaN is born in the forward pass, at once.
     """
 
+    __module__ = "chainrule.autograd.anomaly_mode"
+
     def __init__(self, mode: bool, check_nan: bool = True, *, forward: bool = False) -> None:
         if not isinstance(mode, bool):
             raise TypeError(f"set_detect_anomaly(): argument 'mode' must be bool, not {type(mode).__name__}")
@@ -263,6 +265,8 @@ class detect_anomaly(set_detect_anomaly):
         ...
     RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output...
     """
+
+    __module__ = "chainrule.autograd.anomaly_mode"
 
     def __init__(self, check_nan: bool = True, *, forward: bool = False) -> None:
         self.previous = _state()

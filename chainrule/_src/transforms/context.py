@@ -33,6 +33,8 @@ class FunctionCtx:
         saved_tensors: what ``save_for_backward`` was given (in jvp: ``save_for_forward``).
     """
 
+    __module__ = "chainrule.autograd.function"
+
     _forward_cls: Any = None
     needs_input_grad: tuple[bool, ...] = ()
     to_save: tuple[Tensor | None, ...] = ()

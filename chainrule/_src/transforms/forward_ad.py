@@ -52,6 +52,8 @@ class dual_level(ModeContext):
     tensor([3., 0.])
     """
 
+    __module__ = "chainrule.autograd.forward_ad"
+
     def __enter__(self) -> int:
         return enter_dual_level()
 
@@ -64,6 +66,9 @@ class UnpackedDualTensor(NamedTuple):
 
     primal: Tensor
     tangent: Tensor | None
+
+
+UnpackedDualTensor.__module__ = "chainrule.autograd.forward_ad"
 
 
 def _check_level(level: int | None) -> None:

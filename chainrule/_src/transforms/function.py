@@ -60,6 +60,7 @@ class Function(FunctionMethods):
     tensor([1., 1.])
     """
 
+    __module__ = "chainrule.autograd.function"
     generate_vmap_rule = False
     _rows: ClassVar[dict[int, FunctionRow]] = {}
     _backward_cls: ClassVar[type[FunctionCtx]] = FunctionCtx
@@ -251,9 +252,13 @@ def _unrecorded(ctx: Any, args: tuple[Any, ...], output: Any, needed: bool) -> A
 class InplaceFunction(Function):
     """An old name: a :class:`Function` that has ``inplace`` for its constructor. Functions are not constructed any more."""
 
+    __module__ = "chainrule.autograd.function"
+
 
 class NestedIOFunction(Function):
     """An old name for functions of nested arguments, which cannot be used: take tensors as arguments of their own."""
+
+    __module__ = "chainrule.autograd.function"
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:

@@ -34,6 +34,8 @@ class Node(ABC):
     (True, 'ExpBackward0')
     """
 
+    __module__ = "chainrule.autograd.graph"
+
     @abstractmethod
     def name(self) -> str:
         """The name of the operation."""
@@ -199,6 +201,8 @@ class saved_tensors_hooks:
     >>> y.backward()
     """
 
+    __module__ = "chainrule.autograd.graph"
+
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
@@ -218,6 +222,8 @@ class save_on_cpu(saved_tensors_hooks):
     Args:
         pin_memory, device_type: accepted, and without effect.
     """
+
+    __module__ = "chainrule.autograd.graph"
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         super().__init__(_same, _same)
@@ -291,6 +297,8 @@ class save_to_disk(saved_tensors_hooks):
     ...     y = x.exp().sum()
     >>> y.backward()
     """
+
+    __module__ = "chainrule.autograd.graph"
 
     def __init__(self, directory: str | os.PathLike[str] | None = None, min_bytes: int = 1 << 16) -> None:
         self.directory = None if directory is None else os.fspath(directory)
@@ -374,6 +382,8 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
     >>> x.grad
     tensor([0., 8.])
     """
+
+    __module__ = "chainrule.autograd.graph"
 
     def __init__(self) -> None:
         super().__init__(_share, _unshare)

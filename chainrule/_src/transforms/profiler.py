@@ -100,6 +100,9 @@ class FunctionEventAvg:
         )
 
 
+FunctionEventAvg.__module__ = "chainrule.autograd.profiler"  # which a dataclass looks up while it is made
+
+
 @dataclass(eq=False, repr=False)
 class FunctionEvent(FunctionEventAvg):
     """One operation, one rule, or one labelled region.
@@ -122,6 +125,9 @@ class FunctionEvent(FunctionEventAvg):
     name = property(lambda self: self.key)
 
 
+FunctionEvent.__module__ = "chainrule.autograd.profiler"  # which a dataclass looks up while it is made
+
+
 class EventList(list[Any]):
     """A list of events, or of averages.
 
@@ -129,6 +135,7 @@ class EventList(list[Any]):
         elapsed: the time that the profile took, in microseconds.
     """
 
+    __module__ = "chainrule.autograd.profiler"
     supported_export_stacks_metrics = ("self_cpu_time_total",)
 
     def __init__(self, events: Iterable[Any] = (), elapsed: float = 0.0) -> None:
@@ -404,6 +411,8 @@ class profile:
     [('mul', 'forward', 1), ('sum', 'forward', 1), ('SumBackward0', 'backward', 1), ('MulBackward0', 'backward', 1)]
     """
 
+    __module__ = "chainrule.autograd.profiler"
+
     def __init__(
         self,
         enabled: bool = True,
@@ -487,6 +496,8 @@ class record_function(contextlib.ContextDecorator):
     >>> [(e.key, e.depth) for e in prof.function_events]
     [('model', 0), ('exp', 1)]
     """
+
+    __module__ = "chainrule.autograd.profiler"
 
     def __init__(self, name: str, args: str | None = None) -> None:
         if not isinstance(name, str):

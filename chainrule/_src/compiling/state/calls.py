@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import collections
 import contextvars
+import datetime
 import functools
+import importlib
 import operator
+import sys
 import types
 import weakref
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -54,11 +57,14 @@ from chainrule._src.compiling.state.reads import Reads
 from chainrule._src.tape.numbers import ASKED, number
 
 ndarray = np.ndarray
+_OF_C = (BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType, type)
 _STATELESS = frozenset(
     {"_ArrayFunctionDispatcher", "cython_function_or_method", "fused_cython_function"}
 )  # functions of NumPy's
 
 
+_OF_ALL_OBJECTS = frozenset({"__eq__", "__ne__", "__hash__", "__repr__", "__str__", "__format__"})
+_OF_LOCAL_TIME = frozenset({"timestamp", "astimezone"})
 _OF_CLOCKS = frozenset({"now", "today"})
 DRAW = (
     "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or pass the numbers as "
@@ -68,6 +74,10 @@ DRAW = (
 
 def _asked(holder: Any, function: Any, args: tuple[Any, ...]) -> Any:
     return function(holder, *args)
+
+
+def _is_gone(reference: Any) -> bool:
+    return reference() is None
 
 
 def _parts(function: Any) -> tuple[Any, ...]:
@@ -112,6 +122,8 @@ class Calls(Reads):
                 self.refuse("it warns, or changes how warnings are shown, which no recording repeats")
             if function is number:
                 return  # which the recording reads in each call
+            if function is importlib.import_module and args:
+                self.item(sys.modules, args[0])
             if function in ASKED:
                 again = functools.partial(_asked, function=function, args=tuple(args[1:]))
                 self.looked_up(args[0], again, repr((function.__name__, args[1:])))
@@ -139,7 +151,7 @@ class Calls(Reads):
             if args:
                 self._method(stack, function, args[0], function.__name__, args[1:], keywords)
         elif kind is weakref.ref:
-            self.looked_up(function, operator.call, "referent")
+            self.looked_up(function, _is_gone, "referent")  # a guard that held it would keep it
         elif is_python(function, "__call__"):
             self.attribute(function, "__call__")
         elif isa(lookup(kind, "__call__"), FunctionType):
@@ -151,7 +163,8 @@ class Calls(Reads):
 
     def _check_pure(self, function: Any) -> None:
         """Refuse functions of libraries that read files, write them, or change settings."""
-        if getattr(function, "__name__", "") in IMPURE:
+        name = getattr(function, "__name__", "")
+        if name in IMPURE or f"{module_of(function)}.{name}" in IMPURE:
             self.refuse(f"it calls {_called(function)}, which reads or changes what is outside of it: {INSTEAD}")
 
     def _by_getter(self, stack: Stack, function: Any, args: list[Any]) -> None:
@@ -171,6 +184,7 @@ class Calls(Reads):
         if cls in ITERATOR_MAKERS or cls.__module__ == "itertools":
             for x in given:
                 self.iterated(x)
+            self._applied(stack, given)
             stack.pending = [], False, True
         elif cls.__module__ == "numpy.random" or issubclass(cls, random_types()):
             self._random(stack, given)
@@ -178,6 +192,8 @@ class Calls(Reads):
             if cls is type and len(args) == 1:
                 self.check_type(args[0], lambda stands_for: False)
                 return
+            if cls is str:
+                self.formats(given)
             self.computes(stack, given)
         elif issubclass(cls, BaseException):
             return
@@ -188,6 +204,23 @@ class Calls(Reads):
         elif not is_library_class(cls):
             self.of_class(cls, "__init__")
             self.of_class(cls, "__new__")
+
+    def _applied(self, stack: Stack, given: list[Any]) -> None:
+        """Functions of C's among arguments, which C calls with the elements of the others."""
+        functions = [x for x in given if isa(x, _OF_C) and not isa(x, np.ufunc)]
+        if not functions:
+            return
+        for function in functions:
+            receiver = getattr(function, "__self__", None)
+            if any(function is asking for asking in (getattr, setattr, delattr, next)) or not (
+                is_pure(function) or isa(receiver, (*CONTAINERS, str)) or isa(function, type)
+            ):
+                self.refuse(
+                    f"it has C call {_called(function)}, of which no recording sees what it reads: write a loop"
+                )
+            self.formats(given if function in (str, repr, format, ascii) else [])
+            self.operand(receiver, [])
+        self.computes(stack, [x for x in given if not is_iterator(x)])
 
     def _random(self, stack: Stack, given: list[Any]) -> None:
         if not given or not all(isa(x, (int, np.integer)) for x in flat(given)):
@@ -217,7 +250,7 @@ class Calls(Reads):
         self._written(targets)
         inner = [] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver]
         kind = type(function)
-        ours = kind.__module__.startswith("chainrule.") and not has_numbers(kind)
+        ours = kind.__module__.partition(".")[0] == "chainrule" and not has_numbers(kind)
         if not ours and kind.__name__ not in _STATELESS and not isa(function, (np.ufunc, BuiltinFunctionType)):
             inner.append(function)
         self.computes(stack, [*inner, *args, *keywords.values()], each=self.handed)
@@ -256,28 +289,36 @@ class Calls(Reads):
             if type(x) is ndarray:
                 self.looked_up(x, layout, "layout")
             self.length(x)
-        elif builtin and name in ("iter", "next", "sorted", "list"):
+        elif builtin and name in ("iter", "next", "sorted"):
             for x in args[:1]:
                 self.iterated(x)
+            if name == "sorted":
+                self.computes(stack, args)
+            self._applied(stack, [*args, *keywords.values()])
             makes = name == "iter" and bool(args) and not is_iterator(args[0])
             stack.pending = [], False, makes
-        elif builtin and name == "isinstance" and len(args) == 2:
-            self.check_type(
-                args[0], lambda stands_for: not issubclass(type(args[0]), args[1]) or issubclass(stands_for, args[1])
-            )
+        elif builtin and name in ("isinstance", "issubclass") and len(args) == 2:
+            x, cls = args
+            if name == "issubclass":
+                if isa(x, type):
+                    self.is_subclass(x, cls)
+                return
+            self.is_instance(x, cls)
+            self.check_type(x, lambda stands_for: not issubclass(type(x), cls) or issubclass(stands_for, cls))
         elif builtin and name in (
-            "isinstance",
-            "issubclass",
-            "callable",
             "globals",
             "locals",
             "eval",
             "exec",
-            "dir",
             "__build_class__",
         ):
             return
         else:
+            if builtin and name == "callable" and args:
+                self.of_class(type(args[0]), "__call__")
+            if name in ("repr", "format", "ascii", "mod"):
+                self.formats(args)
+            self._applied(stack, [*args, *keywords.values()])
             self.computes(stack, [*args, *keywords.values()])
 
     def _method(
@@ -308,6 +349,10 @@ class Calls(Reads):
         elif isa(x, type) and not is_pure(function) and not is_library_class(x):
             self.computes(stack, [*args, *keywords.values()])
         elif isa(x, (*CONSTANT, *CONTAINERS, *VIEWS, *ORDERED_VIEWS)):
+            if isa(x, datetime.datetime) and name in _OF_LOCAL_TIME and (x.tzinfo is None or not args):
+                self.refuse(f"it asks for the local time ({name}), which no recording sees")
+            if isa(x, str) and name in ("format", "format_map", "__mod__"):
+                self.formats([*args, *keywords.values()])
             if isa(x, type) and not is_pure(function) and isa(function, BuiltinFunctionType):
                 self.refuse(f"it calls {_called(function)}, which depends on more than its arguments: {INSTEAD}")
             self.computes(stack, [x, *args, *keywords.values()])
@@ -317,17 +362,9 @@ class Calls(Reads):
             if name != "get":
                 self.refuse("it sets a ContextVar, which no recording repeats")
             self.looked_up(x, context_value, "value")
-        elif is_lock(x) or name in (
-            "__eq__",
-            "__ne__",
-            "__hash__",
-            "__repr__",
-            "__str__",
-            "__format__",
-            "__dir__",
-            "__sizeof__",
-            "__reduce_ex__",
-        ):
+        elif name in ("__reduce_ex__", "__getstate__"):
+            self.handed(x, [])
+        elif (is_lock(x) and name != "locked") or name in _OF_ALL_OBJECTS:
             return
         elif isa(x, BUFFERS):
             if name not in READING:

@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.compiling.state.calls import Calls
 from chainrule._src.compiling.state.frames import Instruction, Stack
 from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, GuardKind, cell_content
-from chainrule._src.compiling.state.known import CONSTANT, CONTAINERS, is_constant_module, is_lock, module_of_code
+from chainrule._src.compiling.state.known import CONSTANT, CONTAINERS, is_lock
 from chainrule._src.compiling.state.objects import OURS, are_plain, array_value, is_iterator, is_python, isa
 
 ndarray = np.ndarray
@@ -28,15 +28,18 @@ _IN_PLACE = 13  # the first number of BINARY_OP that is an in-place operator
 
 
 def _global(reads: Calls, stack: Stack, i: Instruction) -> bool:
-    names = stack.frame.f_globals
-    if not is_constant_module(module_of_code(stack.frame.f_code, names)):
-        reads.item(names, i.value)
+    if reads.item(stack.frame.f_globals, i.value) is MISSING:
+        reads.item(stack.frame.f_builtins, i.value)
     return True
 
 
 def _name(reads: Calls, stack: Stack, i: Instruction) -> None:
-    if stack.frame.f_locals is stack.frame.f_globals or i.value not in stack.frame.f_locals:
-        _global(reads, stack, i)
+    names = stack.frame.f_locals
+    if names is not stack.frame.f_globals:
+        found = reads.item(names, i.value) if type(names) is dict else names.get(i.value, MISSING)
+        if found is not MISSING:
+            return
+    _global(reads, stack, i)
 
 
 def _free(stack: Stack, i: Instruction) -> Any:
@@ -49,7 +52,7 @@ def _free(stack: Stack, i: Instruction) -> Any:
 
 def _deref(reads: Calls, stack: Stack, i: Instruction) -> bool:
     cell = _free(stack, i)
-    if cell is not None and not is_constant_module(module_of_code(stack.frame.f_code, stack.frame.f_globals)):
+    if cell is not None:
         reads.guard(GuardKind.CELL, cell, None, cell_content(cell))
     return True
 
@@ -107,6 +110,8 @@ def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
     writes = i.arg >= _IN_PLACE and (
         isa(x, (list, set, dict, collections.deque)) or (isa(x, ndarray) and not isa(y, OURS))
     )
+    if isa(x, str):
+        reads.formats([y])
     if writes and not isa(x, OURS):
         reads.changed_container(x)
     reads.computes(stack, [x, y])
@@ -190,20 +195,42 @@ def _call_unpacked(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 def _formatted(reads: Calls, stack: Stack, i: Instruction) -> None:
     deeper = i.name == "FORMAT_WITH_SPEC" or (i.name == "FORMAT_VALUE" and i.arg & 4)
-    reads.computes(stack, [stack.top(2 if deeper else 1)])
+    x = stack.top(2 if deeper else 1)
+    reads.formats([x])
+    if deeper and isa(spec := stack.top(), str) and spec.endswith("n"):
+        reads.refuse("it formats a number as the locale has it, which no recording sees")
+    reads.computes(stack, [x])
 
 
 def _imports(reads: Calls, stack: Stack, i: Instruction) -> None:
-    if i.value.partition(".")[0] not in sys.modules and not i.value.startswith("."):
-        refusal = "it imports a module that is not loaded yet"
+    names, level = stack.frame.f_globals, stack.top(2)
+    name = i.value
+    if level:
+        base = (names.get("__package__") or "").split(".")
+        name = ".".join([*base[: len(base) - level + 1], *([name] if name else [])])
+    if name not in sys.modules:
         reads.later = True
-        reads.refuse(refusal)
+        reads.refuse("it imports a module that is not loaded yet")
+    reads.item(stack.frame.f_builtins, "__import__")
+    reads.item(sys.modules, name)
+    if not stack.top():  # ``import a.b`` gives a
+        reads.item(sys.modules, name.partition(".")[0])
 
 
 def _enters(reads: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
     if not (is_lock(x) or is_python(x, "__enter__") or type(x).__module__.startswith(("numpy", "chainrule"))):
         reads.refuse(f"it enters a {type(x).__name__}, of which it is not known what it changes")
+
+
+def _matches_class(reads: Calls, stack: Stack, i: Instruction) -> None:
+    x, cls, names = stack.top(3), stack.top(2), stack.top()
+    reads.is_instance(x, cls)
+    if i.arg:
+        reads.attribute(cls, "__match_args__")
+    if isinstance(x, cls):
+        for name in (*getattr(cls, "__match_args__", ())[: i.arg], *names):
+            reads.attribute(x, name)
 
 
 def _super_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -253,7 +280,8 @@ HANDLERS: dict[str, Handler | None] = {
     "UNARY_POSITIVE": _operands(1), "GET_ITER": _goes_through,
     "GET_YIELD_FROM_ITER": _goes_through, "UNPACK_SEQUENCE": _goes_through, "UNPACK_EX": _goes_through,
     "LIST_EXTEND": _goes_through, "SET_UPDATE": _goes_through, "DICT_UPDATE": _goes_through, "DICT_MERGE": _goes_through,
-    "PUSH_EXC_INFO": _handles, "GET_LEN": _truth, "MATCH_KEYS": _operands(2), "MATCH_CLASS": _operands(3), "STORE_ATTR": _stores_attribute,
+    "PUSH_EXC_INFO": _handles, "GET_LEN": _truth,
+    "MATCH_KEYS": _operands(2), "MATCH_CLASS": _matches_class, "STORE_ATTR": _stores_attribute,
     "DELETE_ATTR": _stores_attribute, "STORE_SUBSCR": _stores_item(2), "DELETE_SUBSCR": _stores_item(2),
     "STORE_SLICE": _stores_item(3), "STORE_GLOBAL": _stores_global, "STORE_NAME": _stores_global, "DELETE_GLOBAL": _stores_global,
     "DELETE_NAME": _stores_global, "STORE_DEREF": _stores_free, "DELETE_DEREF": _stores_free, "PRECALL": _call, "CALL": _call,

@@ -26,12 +26,12 @@ def _words(text: str) -> frozenset[str]:
 
 #: whose Python is not looked into: what it is handed is looked at instead
 _LIBRARIES = _words(
-    "numpy scipy pandas chainrule importlib _frozen_importlib _frozen_importlib_external contextlib inspect typing abc ast re enum "
-    "dataclasses warnings linecache tokenize traceback types"
+    "numpy scipy pandas chainrule importlib _frozen_importlib _frozen_importlib_external inspect typing abc ast re dataclasses warnings "
+    "tokenize types"
 )
 #: modules of ours that hold state as a user's would
 _OPEN = ("chainrule.nn.", "chainrule.optim.", "chainrule._src.transforms.functional_call.")
-#: modules whose names are bound once and for all
+#: modules that are a library's, or Python's own
 CONSTANT_MODULES = _LIBRARIES | (sys.stdlib_module_names - {"sys", "os", "builtins"})
 
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque, types.MappingProxyType)
@@ -72,19 +72,29 @@ _CHANGING: dict[type, frozenset[str]] = {
 _SEEN_THROUGH = frozenset(
     {*CONTAINERS, *CONSTANT, *BUFFERS, np.ndarray, types.SimpleNamespace, collections.defaultdict}
 )
+#: what operators, and functions of Python's in C, look for in the classes of what they are given
+SPECIAL_METHODS = sorted(
+    _words(
+        "__bool__ __len__ __iter__ __next__ __contains__ __getitem__ __index__ __int__ __float__ __complex__ __hash__ __str__ __repr__ "
+        "__format__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__ __add__ __radd__ __iadd__ __sub__ "
+        "__rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __matmul__ "
+        "__rmatmul__ __and__ __rand__ __or__ __ror__ __xor__ __rxor__ __round__ __array__"
+    )
+)
 #: functions of libraries that read or write what is outside of Python, or settings
 IMPURE = _words(
     "load save savez savez_compressed loadtxt savetxt genfromtxt fromfile fromregex memmap open_memmap tofile dump dumps tofile "
     "set_printoptions seterr seterrcall setbufsize set_string_function show_config show_runtime read_csv read_parquet read_pickle "
     "read_json read_excel read_sql to_csv to_pickle to_parquet to_json to_excel loadmat savemat loadarff mmread mmwrite "
-    "geterr geterrcall getbufsize get_printoptions array2string array_str array_repr "
-    "set_num_threads set_default_device use_deterministic_algorithms"
+    "inspect.currentframe inspect.stack inspect.trace inspect.getsource inspect.getsourcelines inspect.getdoc inspect.getmembers "
+    "inspect.get_annotations typing.get_type_hints "
+    "geterr geterrcall getbufsize set_num_threads get_num_threads set_default_device use_deterministic_algorithms"
 )
 #: functions of NumPy's that write into their first argument
 WRITERS = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
 #: Python's functions whose results depend on what they are given alone
 _BUILTINS = _words(
-    "abs all any ascii bin bool callable chr delattr dir divmod enumerate eval exec filter format getattr globals hasattr hash hex "
+    "abs all any ascii bin bool callable chr delattr divmod enumerate eval exec filter format getattr globals hasattr hash hex "
     "isinstance issubclass iter len locals map max min next oct ord pow range repr reversed round setattr sorted sum vars zip "
     "__build_class__"
 )
@@ -94,8 +104,13 @@ _PURE_MODULES = frozenset(
         "_sre", "unicodedata", "binascii", "zlib", "_statistics", "_json", "_collections", "collections", "_weakref", "_typing",
     }
 )  # fmt: skip
-HEAP_TYPE = 1 << 9  # among the flags of classes that Python code made
-_CLOCKS = frozenset({"now", "today", "utcnow"})
+IMMUTABLE_TYPE, HEAP_TYPE = (
+    1 << 8,
+    1 << 9,
+)  # among the flags of classes: whose attributes cannot be set; that Python code made
+_OUTSIDE = frozenset(
+    {"now", "today", "utcnow", "fromtimestamp", "__subclasses__"}
+)  # methods of classes that look further
 #: of Python in C, what is made of its arguments alone
 MAKERS: tuple[Any, ...] = (
     *IMMUTABLE, list, tuple, dict, set, frozenset, bytearray, slice, super, property, staticmethod, classmethod, object, type,
@@ -140,8 +155,13 @@ def is_opaque(cls: type) -> bool:
     )
 
 
+def is_fixed(cls: type) -> bool:
+    """Whether nobody can set the attributes of a class."""
+    return not cls.__flags__ & HEAP_TYPE or bool(cls.__flags__ & IMMUTABLE_TYPE)
+
+
 def is_library_class(cls: type) -> bool:
-    """Whether a class is one of a library's, or of Python's: its attributes do not change."""
+    """Whether a class is one of a library's, or of Python's."""
     if cls.__module__ == "builtins":
         return not cls.__flags__ & HEAP_TYPE  # what is made by `exec` without a module says so, too
     return is_constant_module(cls.__module__)
@@ -167,5 +187,5 @@ def is_pure(function: Any) -> bool:
             return not function.__name__.startswith("insort")
         return module in _PURE_MODULES
     if isinstance(receiver, type):
-        return function.__name__ not in _CLOCKS and (issubclass(receiver, MAKERS) or receiver.__module__ == "numpy")
+        return function.__name__ not in _OUTSIDE and (issubclass(receiver, MAKERS) or receiver.__module__ == "numpy")
     return False

@@ -95,6 +95,7 @@ class Log:
         self._order: list[Thing] = []  # that it changed
         self.given: set[int] = set()
         self.now: Stack | None = None
+        self._special: set[type] = set()  # the classes of which it is noted which special methods they have
 
     def refuse(self, what: str) -> None:
         """Stop: the function does, or is about to do, what no recording repeats."""
@@ -254,7 +255,9 @@ class Log:
             self.changed(x, name, functools.partial(put_attribute, name=name, value=x.__dict__.get(name, MISSING)))
         elif isa(x, Tensor) and not hasattr(type(lookup(kind, name)), "__set__"):
             self.refuse(f"it sets an attribute of its own, {name}, on a tensor, which no recording repeats")
-        elif not isa(x, OURS) and not (kind.__module__.startswith("chainrule.") and is_library(kind.__module__)):
+        elif not isa(x, OURS) and not (
+            kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__)
+        ):
             found = lookup(kind, name)
             if is_python(x, "__setattr__") or isa(found, property) or is_python(found, "__set__"):
                 return  # whose instructions are looked at

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import contextvars
+import gc
 import random
 import sys
 from collections.abc import Iterable, Iterator
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 from chainrule._src.api.array import Array
 from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, elements, lookup
-from chainrule._src.compiling.state.known import CONTAINERS, has_numbers, is_library, module_of_code
+from chainrule._src.compiling.state.known import (
+    CONTAINERS,
+    ORDERED_VIEWS,
+    VIEWS,
+    has_numbers,
+    is_library,
+    module_of_code,
+)
 from chainrule._src.ops.random import Generator
 from chainrule._src.tape.node import Node
 from chainrule._src.tape.protocol import ArrayLike
@@ -84,6 +92,13 @@ def flat(x: Any, depth: int = 3) -> Iterator[Any]:
             yield each
 
 
+def shown_by(x: Any) -> Any:
+    """The dictionary that a view, or a read-only proxy, shows; anything else is itself."""
+    if isa(x, (*VIEWS, *ORDERED_VIEWS, MappingProxyType)):
+        (x,) = gc.get_referents(x)
+    return x
+
+
 def containers_in(x: Any) -> Iterator[Any]:
     """The containers in a container."""
     for part in elements(x):
@@ -104,6 +119,10 @@ def attribute_or_missing(x: Any, name: str) -> Any:
         return getattr(x, name)
     except AttributeError:
         return MISSING
+
+
+def has_subclass(kind: type, cls: type) -> bool:
+    return issubclass(kind, cls)
 
 
 def has_itself(name: str, cls: type) -> bool:

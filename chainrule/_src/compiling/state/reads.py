@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import collections
+import decimal
 import functools
 import types
+import warnings
+from abc import ABCMeta
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -12,20 +15,28 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import has_attribute
-from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, GuardKind, attributes_of, elements, lookup
+from chainrule._src.compiling.state.guards import (
+    IMMUTABLE,
+    MISSING,
+    GuardKind,
+    attributes_of,
+    elements,
+    function_parts,
+    lookup,
+)
 from chainrule._src.compiling.state.known import (
     BUFFERS,
     CONSTANT,
     CONTAINERS,
-    ORDERED_VIEWS,
-    VIEWS,
+    SPECIAL_METHODS,
     has_numbers,
     is_constant_module,
+    is_fixed,
     is_library,
     is_library_class,
     is_opaque,
 )
-from chainrule._src.compiling.state.log import Log
+from chainrule._src.compiling.state.log import INSTEAD, Log
 from chainrule._src.compiling.state.objects import (
     OURS,
     VALUES,
@@ -33,6 +44,7 @@ from chainrule._src.compiling.state.objects import (
     element_or_missing,
     get_or_missing,
     has_itself,
+    has_subclass,
     is_called,
     is_iterator,
     is_library_context,
@@ -40,10 +52,17 @@ from chainrule._src.compiling.state.objects import (
     isa,
     layout,
     random_types,
+    shown_by,
 )
+from chainrule._src.compiling.state.settings import digits_of_decimals, printing_of_arrays
 from chainrule._src.compiling.state.snapshots import Unknown, snapshot
+from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
+_HELD_WHILE_RECORDING = frozenset({"filters", "onceregistry", "defaultaction"})
+
+
+_OF_TENSORS = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "requires_grad", "is_leaf", "grad_fn"})
 
 
 class Reads(Log):
@@ -57,19 +76,50 @@ class Reads(Log):
 
     def whole(self, x: Any) -> None:
         """All elements of a container."""
+        x = shown_by(x)
         if type(x) is not tuple:
             self.guard(GuardKind.ELEMENTS, x, None, elements(x))
 
     def length(self, x: Any) -> None:
+        x = shown_by(x)
         if isa(x, CONTAINERS) and not isa(x, (tuple, frozenset)):
             self.guard(GuardKind.LENGTH, x, None, len(x))
 
     def of_class(self, cls: type, name: str) -> Any:
         """What a class, or one of its bases, has under a name."""
         found = lookup(cls, name)
-        if not is_library_class(cls):
+        if not is_fixed(cls):
             self.guard(GuardKind.TYPE, cls, name, found)
         return found
+
+    def is_instance(self, x: Any, cls: Any) -> None:
+        """Whether something is of a class."""
+        if isa(x, OURS):
+            return
+        self.is_subclass(type(x), cls)
+        for each in cls if isa(cls, tuple) else (cls,):
+            for base in each.__mro__ if getattr(each, "_is_protocol", False) else ():
+                for name in (*vars(base), *vars(base).get("__annotations__", ())):
+                    self.attribute(x, name)
+
+    def is_subclass(self, kind: type, cls: Any) -> None:
+        """Whether a class is one of another's, which that of abstract classes may be later."""
+        for each in cls if isa(cls, tuple) else (cls,):
+            if isa(each, ABCMeta) and not is_library_class(each):
+                self.looked_up(each, functools.partial(has_subclass, kind), repr(kind))
+
+    def formats(self, operands: list[Any]) -> None:
+        """Something is made a text of: numbers of NumPy's go by its setting, and do not say so."""
+        if any(isa(x, np.generic) or isa(x, CONTAINERS) for x in operands):
+            self.looked_up(np.get_printoptions, printing_of_arrays, "printing")
+
+    def special_methods(self, cls: type) -> None:
+        """What a class defines, or does not, of the methods that operators and functions of Python's look for."""
+        if is_library_class(cls) or cls in self._special:
+            return
+        self._special.add(cls)
+        for name in SPECIAL_METHODS:
+            self.of_class(cls, name)
 
     def looked_up(self, x: Any, key: Callable[[Any], Any], name: str) -> None:
         """What a function without effects says of an object."""
@@ -79,10 +129,7 @@ class Reads(Log):
         """An attribute that code asks for."""
         kind = type(x)
         if isa(x, ModuleType):
-            found = vars(x).get(name, MISSING)
-            constant = is_constant_module(x.__name__) and (found is MISSING or isa(found, CONSTANT) or callable(found))
-            if not constant:
-                self.item(vars(x), name)
+            self._of_module(x, name)
         elif isa(x, type):
             self._of_type(x, name)
         elif kind is MethodType:
@@ -94,6 +141,12 @@ class Reads(Log):
             inside = attributes_of(x)
             if type(inside) is dict and name in inside:
                 self.guard(GuardKind.INSTANCE, x, name, inside[name])
+            if isa(x, Tensor):
+                self.of_class(kind, name)
+                if name in _OF_TENSORS:
+                    self.recorder.bring(x)  # its layout and history are looked at then
+                if name == "_version":
+                    self._by_asking(x, name)
         elif isa(x, ndarray) and not (inside := attributes_of(x)):
             if name in ("dtype", "itemsize", "nbytes", "strides", "flags"):
                 self.check_holder(x, "asks how numbers are kept in")
@@ -104,8 +157,23 @@ class Reads(Log):
         elif not isa(x, OURS) and not (isa(x, CONSTANT) and kind.__dictoffset__ == 0):
             self._of_instance(x, kind, name)
 
+    def _of_module(self, x: ModuleType, name: str) -> None:
+        """A name in a module: also one of a library's, which tests replace."""
+        if x is warnings and name in _HELD_WHILE_RECORDING:
+            self.refuse(f"it looks at warnings.{name}, which is another one while a function is recorded: {INSTEAD}")
+        found = self.item(vars(x), name)
+        if found is MISSING:
+            self.item(vars(x), "__getattr__")
+        if not is_constant_module(x.__name__):
+            self.guard(GuardKind.CLASS, x, None, type(x))
+            if type(x) is not ModuleType:
+                self.of_class(type(x), name)
+
     def _of_type(self, x: type, name: str) -> None:
         meta = type(x)
+        if isa(vars(type).get(name), (types.GetSetDescriptorType, types.MemberDescriptorType)) and name != "__dict__":
+            self._by_asking(x, name)  # __name__, __mro__
+            return
         if meta is not type and not is_library_class(meta):
             self.of_class(meta, name)
         self.of_class(x, name)
@@ -130,6 +198,7 @@ class Reads(Log):
         found = self.of_class(kind, name)
         if not is_library_class(kind):
             self.guard(GuardKind.CLASS, x, None, kind)
+            self.of_class(kind, "__getattribute__")
         if is_library_class(kind) and isa(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
             return
         if lookup(kind, "__getattribute__") is not object.__getattribute__ and not isa(
@@ -160,16 +229,18 @@ class Reads(Log):
 
     def operand(self, x: Any, arrays: list[Any], seen: set[int] | None = None) -> None:
         """Something that an operator or function of Python's computes with: containers as a whole, plain arrays noted."""
+        x = shown_by(x)
+        self.special_methods(type(x))
         if type(x) is ndarray:
             arrays.append(x)
         elif isa(x, CONTAINERS):
             self._deep(x, arrays, self.operand, seen)
-        elif isa(x, (*VIEWS, *ORDERED_VIEWS)):
-            self._deep(x.mapping, arrays, self.operand, seen)
         elif isa(x, BUFFERS):
             self.looked_up(x, bytes, "whole")
         elif is_iterator(x):
             self.iterator(x)
+        elif isa(x, decimal.Decimal):
+            self.looked_up(decimal.getcontext, digits_of_decimals, "digits")
         elif isa(x, (*CONSTANT, *OURS)):
             return
         elif isa(x, ndarray) or is_opaque(type(x)) or (type(x).__module__ != "builtins" and is_library_class(type(x))):
@@ -177,6 +248,7 @@ class Reads(Log):
 
     def handed(self, x: Any, arrays: list[Any], seen: set[int] | None = None) -> None:
         """Something that code is given which is not looked into."""
+        x = shown_by(x)
         if type(x) is ndarray:
             arrays.append(x)
         elif isa(x, BUFFERS):
@@ -186,9 +258,9 @@ class Reads(Log):
                 self.handed(part, arrays, seen)
         elif isa(x, CONTAINERS):
             self._deep(x, arrays, self.handed, seen)
-        elif isa(x, (*VIEWS, *ORDERED_VIEWS)):
-            self._deep(x.mapping, arrays, self.handed, seen)
-        elif isa(x, (*CONSTANT, *OURS, FunctionType, MethodType)) or is_library_context(x):
+        elif isa(x, FunctionType):
+            self.guard(GuardKind.FUNCTION, x, None, function_parts(x))
+        elif isa(x, (*CONSTANT, *OURS, MethodType)) or is_library_context(x):
             return
         elif is_iterator(x):
             self.iterator(x)
@@ -231,8 +303,8 @@ class Reads(Log):
 
     def iterated(self, x: Any) -> None:
         """Something whose elements code goes through."""
-        if isa(x, (*VIEWS, *ORDERED_VIEWS)):
-            x = x.mapping
+        x = shown_by(x)
+        self.special_methods(type(x))
         if isa(x, CONTAINERS):
             self.whole(x)
         elif type(x) is ndarray:
@@ -244,6 +316,7 @@ class Reads(Log):
 
     def element(self, x: Any, key: Any) -> None:
         """An element is read."""
+        x = shown_by(x)
         if isa(x, dict):
             try:
                 hash(key)

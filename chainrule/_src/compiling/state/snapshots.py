@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.compiling.state.guards import MISSING, Copy, attributes_of, content, elements
+from chainrule._src.compiling.state.guards import MISSING, Copy, attributes_of, content, elements, same_value
 from chainrule._src.compiling.state.known import BUFFERS, CONSTANT, CONTAINERS, HEAP_TYPE, has_numbers, is_opaque
 from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, is_called, isa
 
 ndarray = np.ndarray
+_OF_TABLES = frozenset({"_mgr", "_item_cache", "_attrs", "_flags", "_cache", "_name"})
 _PARTS = 4096  # of an object that a library is handed, beyond which it is not looked at
 
 
@@ -78,12 +79,14 @@ class _Table(Copy):
 
     def __init__(self, x: Any) -> None:
         self.copy = x.copy()
+        self.own = tuple([(name, value) for name, value in vars(x).items() if name not in _OF_TABLES])
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, _Table)
             and bool(self.copy.equals(other.copy))
             and _labels(self.copy) == _labels(other.copy)
+            and same_value(self.own, other.own)
         )
 
     __hash__ = None  # type: ignore[assignment]

@@ -25,8 +25,9 @@ from chainrule._src.compiling.state.calls import Calls
 from chainrule._src.compiling.state.frames import Instruction, Stack
 from chainrule._src.compiling.state.guards import GuardKind, function_parts
 from chainrule._src.compiling.state.instructions import CALLS_TWICE, HANDLERS, unknown
-from chainrule._src.compiling.state.known import is_constant_module, is_library, is_library_class, module_of_code
+from chainrule._src.compiling.state.known import is_constant_module, is_fixed, is_library, module_of_code
 from chainrule._src.compiling.state.objects import containers_in, isa
+from chainrule._src.compiling.state.settings import PRINTERS
 from chainrule._src.interpreters.traced import Recorder, RowCallable
 
 ndarray = np.ndarray
@@ -39,11 +40,17 @@ _ASIDE = frozenset(
 _STEPS = frozenset({RowCallable.__call__.__code__})
 
 
+def _goes_aside(code: types.CodeType, module: str) -> bool:
+    """Whether what a frame of this code does, and all that it calls, is nothing that the function reads."""
+    return (module, code.co_name) in _ASIDE or code in _STEPS
+
+
 class StateWatch(Calls):
     """Sees what a function does with Python's objects, from its call on until it ends."""
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
+        self._methods: set[tuple[type, types.CodeType]] = set()  # that have run
         #: the number and the code of a frame that shows a warning, loads a module, or is a step: the frame would keep its operands
         self._aside: tuple[int, types.CodeType] | None = None
 
@@ -61,9 +68,9 @@ class StateWatch(Calls):
     def _enter(self, frame: FrameType) -> bool | None:
         code = frame.f_code
         module = module_of_code(code, frame.f_globals)
-        aside = (module, code.co_name) in _ASIDE or code in _STEPS
+        aside = _goes_aside(code, module)
         if not aside and is_library(module):
-            return None
+            return self._goes_by(module)
         if self._is_aside(frame):
             return False
         if aside:
@@ -80,15 +87,27 @@ class StateWatch(Calls):
             self.guard(GuardKind.FUNCTION, function, None, function_parts(function))
             if function.__kwdefaults__:
                 self.whole(function.__kwdefaults__)
-            if code.co_argcount:
-                receiver: Any = frame.f_locals.get(code.co_varnames[0])
-                self._method_runs(receiver if isa(receiver, type) else type(receiver), code)
+        if code.co_argcount:
+            receiver: Any = frame.f_locals.get(code.co_varnames[0])
+            self._method_runs(receiver if isa(receiver, type) else type(receiver), code)
         return True
+
+    def _goes_by(self, module: str) -> bool | None:
+        """What is done about a frame of a library's: None, but for code that prints, which goes by settings."""
+        if module not in PRINTERS:
+            return None
+        if self.reason is None:
+            holder, read = PRINTERS[module]
+            if holder is None or np.get_printoptions()["formatter"]:
+                self.refuse("it prints numbers in a way that no recording looks at (pd.set_option, formatter=)")
+            self.looked_up(holder, read, "printing")
+        return False
 
     def _method_runs(self, cls: type, code: types.CodeType) -> None:
         """A function has begun whose first argument is of this class, or this class: it may be what an operator found there."""
-        if is_library_class(cls):
+        if is_fixed(cls) or (cls, code) in self._methods:
             return
+        self._methods.add((cls, code))
         for base in cls.__mro__:
             for name, found in base.__dict__.items():
                 if getattr(getattr(found, "__func__", found), "__code__", None) is code and type(name) is str:
@@ -150,7 +169,8 @@ class TypeWatch(StateWatch):
     def _enter(self, frame: FrameType) -> bool | None:
         module = module_of_code(frame.f_code, frame.f_globals)
         if is_library(module):
-            return None
+            heard = module in PRINTERS or _goes_aside(frame.f_code, module)  # by other recordings
+            return False if heard else None
         return not is_constant_module(module) and self.reason is None
 
     @staticmethod

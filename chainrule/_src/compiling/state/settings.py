@@ -1,0 +1,37 @@
+"""Settings that code goes by which is not looked into: how numbers are printed, how many digits decimals have.
+
+They are looked at again in each call of a recording that went by them.
+"""
+
+from __future__ import annotations
+
+import decimal
+from typing import Any
+
+import numpy as np
+
+from chainrule._src.arrays import printing
+
+
+def printing_of_arrays(read: Any = np.get_printoptions) -> tuple[Any, ...]:
+    """How NumPy prints."""
+    return tuple(read().items())
+
+
+def printing_of_tensors(options: Any = printing._options) -> tuple[Any, ...]:
+    """How tensors print."""
+    return tuple(vars(options).values())
+
+
+def digits_of_decimals(read: Any = decimal.getcontext) -> tuple[Any, ...]:
+    """What decimals are computed with."""
+    now = read()
+    return now.prec, now.rounding, now.Emin, now.Emax, now.capitals, now.clamp, repr(now.traps)
+
+
+#: by module whose functions print: what holds the settings, and what reads them; None: they are not known
+PRINTERS: dict[str, tuple[Any, Any]] = {
+    "numpy._core.arrayprint": (np.get_printoptions, printing_of_arrays),
+    "chainrule._src.arrays.printing": (printing._options, printing_of_tensors),
+    "pandas.io.formats.format": (None, None),
+}
