@@ -16,6 +16,7 @@ from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import call, opaque
 from chainrule._src.rules.rules import conjugate
+from chainrule._src.table import gufuncs
 from chainrule._src.tape.protocol import holds_of, on_numbers
 
 ndarray = np.ndarray
@@ -85,7 +86,7 @@ def _singular(x: AnyArray) -> errors.LinAlgError:
 def inv(x):
     """The inverse of every matrix."""
     try:
-        return raw.inv(x)
+        return gufuncs.inv(x)
     except raw.LinAlgError:
         raise _singular(x) from None
 
@@ -103,7 +104,7 @@ def inv(x):
 def solve(x, y):
     """The matrix X with x @ X = y; both are matrices, and have the same leading axes."""
     try:
-        return raw.solve(x, y)
+        return gufuncs.solve(x, y)
     except raw.LinAlgError:
         raise errors.singular_system("torch.linalg.solve") from None
 
@@ -296,7 +297,7 @@ def _slogdet_jvp(t: AnyArray, x: AnyArray, sign: Any, logabsdet: Any) -> Any:
 )
 def slogdet(x):
     """Sign and logarithm of the absolute value of the determinant of every matrix."""
-    sign, logabsdet = raw.slogdet(x)
+    sign, logabsdet = gufuncs.slogdet(x)
     return unscalar(sign), unscalar(logabsdet)
 
 
