@@ -457,6 +457,7 @@ def test_what_a_function_ignores_itself_is_not_reported(recwarn):
     assert not recwarn.list
 
 
+@pytest.mark.filterwarnings("ignore:compile. <lambda> .* calls print")
 def test_values_are_printed_in_each_call_or_while_recording_alone(capsys):
     out = "[0. 1.] array([0., 1.])\ntensor([0., 1.]) tensor([0., 1.])\n"
     for pure in (False, True):

@@ -1021,9 +1021,9 @@ def run(name, compiled):
 @pytest.mark.parametrize("name", KINDS)
 def test_state_that_changes(name):
     how = KINDS[name][-1]
-    wanted, _ = run(name, compiled=False)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        wanted, _ = run(name, compiled=False)
         found, compiled = run(name, compiled=True)
     for got, want in zip(found, wanted, strict=True):
         assert np.array_equal(got, want) and got.dtype == want.dtype

@@ -392,6 +392,7 @@ def call(name):
     return made, data
 
 
+@pytest.mark.filterwarnings("ignore:reduction. 'mean' divides")
 @pytest.mark.parametrize("name", [n for n in _OF_FUNCTIONS.split() if "Unpool" not in n and "ropout" not in n])
 def test_modules_of_functions(name):
     made, data = call(name)

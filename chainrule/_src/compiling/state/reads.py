@@ -270,7 +270,10 @@ class Reads(Log):
             try:
                 self.guard(GuardKind.CHECK, x, snapshot, snapshot(x), "whole")
             except Unknown as unknown:
-                self.refuse(f"it uses a {unknown}, whose state is not known: pass what it needs as arrays and numbers")
+                a = "an" if str(unknown)[:1] in "aeiou" else "a"
+                self.refuse(
+                    f"it uses {a} {unknown}, whose state is not known: pass what it needs as arrays and numbers"
+                )
 
     def _deep(self, x: Any, arrays: list[Any], each: Callable[..., None], seen: set[int] | None) -> None:
         seen = set() if seen is None else seen
