@@ -52,8 +52,8 @@ newaxis = None
 
 if TYPE_CHECKING:
     from chainrule import (
-        accelerator, amp, array_api, backends, compat, compiler, cuda, explaining, fft, func, implicit, jacobians, jit, masked, nn,
-        optim, primitive, scipy, serialization, signal, sparse, stats, testing, utils,
+        accelerator, amp, array_api, backends, compat, compiler, cuda, distributions, explaining, fft, func, implicit, jacobians,
+        jit, masked, nn, optim, primitive, scipy, serialization, signal, sparse, stats, testing, utils,
     )
     from chainrule.amp import autocast, is_autocast_enabled
     from chainrule._src.jacobians.api import hessian, jacobian, jacobian_plan
@@ -89,8 +89,8 @@ _PRIVATE = {"TYPE_CHECKING", "annotations", "keep_freed_memory"}
 _LAZY = {
     name: module
     for module, names in {
-        "": "accelerator amp array_api backends compat compiler cuda explaining fft func implicit jacobians jit masked nn optim "
-        "primitive scipy serialization signal sparse stats testing utils",
+        "": "accelerator amp array_api backends compat compiler cuda distributions explaining fft func implicit jacobians jit masked "
+        "nn optim primitive scipy serialization signal sparse stats testing utils",
         "amp": "autocast is_autocast_enabled",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "_src.compiling": "compile",

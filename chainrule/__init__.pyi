@@ -9,6 +9,7 @@ from chainrule import backends as backends
 from chainrule import compat as compat
 from chainrule import compiler as compiler
 from chainrule import cuda as cuda
+from chainrule import distributions as distributions
 from chainrule import explaining as explaining
 from chainrule import fft as fft
 from chainrule import func as func

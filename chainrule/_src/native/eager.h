@@ -100,6 +100,7 @@ static inline int is_mask(PyObject *x) { return PyArray_CheckExact(x) && PyArray
 PyObject *new_array(int kind, int ndim, const npy_intp *dims); /* kind: 2 for a mask */
 PyObject *array_of(PyObject *number, int kind); /* of a Python number, without dimensions; NULL without an error where NumPy has something to say about it */
 PyObject *about(PyObject *array);               /* (shape, dtype) */
+PyObject *about_one(PyObject *array);           /* ((shape, dtype),) */
 PyObject *total(PyObject *x);                   /* np.add.reduce over everything */
 PyObject *sum_rows(PyObject *g, PyObject *aval);/* np.add.reduce over the first axis, down to (shape, dtype) */
 /* sums of the middle one of three axes, to `outer` rows of `inner`; the floating-point exceptions it raised */

@@ -124,6 +124,47 @@ static int take_places(PyArrayObject *x, PyObject *items, int numpy, PyObject **
     return *read != NULL;
 }
 
+/* The parameters of a number, or of a slice without a step, are the same for all nodes that have such an index. */
+enum { KEPT = 512, NUMBER = 1, SLICE = 2, NO_START = 4, NO_STOP = 8 };
+typedef struct {
+    PyObject *params;
+    Py_ssize_t start, stop;
+    int what;
+} Kept;
+static Kept kept[KEPT];
+
+static PyObject *make_params(PyObject *word, PyObject *read) {
+    PyObject *params = PyDict_New();
+    if (params != NULL && PyDict_SetItem(params, word, read) < 0) Py_CLEAR(params);
+    return params;
+}
+
+static PyObject *params_of(PyObject *word, PyObject *items) {
+    PyObject *item = PyTuple_GET_SIZE(items) == 1 ? PyTuple_GET_ITEM(items, 0) : Py_None, *params;
+    Kept now = {NULL, 0, 0, 0}, *at;
+    if (PyLong_CheckExact(item)) {
+        now.what = NUMBER;
+        now.start = PyLong_AsSsize_t(item);
+    } else if (PySlice_Check(item) && ((PySliceObject *)item)->step == Py_None) {
+        PySliceObject *slice = (PySliceObject *)item;
+        now.what = SLICE | (slice->start == Py_None) * NO_START | (slice->stop == Py_None) * NO_STOP;
+        if (slice->start != Py_None) now.start = PyLong_AsSsize_t(slice->start);
+        if (slice->stop != Py_None && !PyErr_Occurred()) now.stop = PyLong_AsSsize_t(slice->stop);
+    }
+    if (now.what == 0 || PyErr_Occurred()) { /* a bound beyond all sizes */
+        PyErr_Clear();
+        return make_params(word, items);
+    }
+    at = &kept[((size_t)now.start * 31 + (size_t)now.stop * 7 + (size_t)now.what) % KEPT];
+    if (at->params != NULL && at->what == now.what && at->start == now.start && at->stop == now.stop) return Py_NewRef(at->params);
+    params = make_params(word, items);
+    if (params == NULL) return NULL;
+    now.params = Py_NewRef(params);
+    Py_XDECREF(at->params);
+    *at = now;
+    return params;
+}
+
 PyObject *at_index(PyObject *basic, PyObject *at_places, PyObject *tensor, PyObject *index, int numpy, int mode) {
     static PyObject *index_word, *order_word, *as_x, *as_numpy;
     PyObject *raw = SLOT(tensor, core.raw), *params = NULL, *part = NULL, *items, *read = NULL, *made = NULL;
@@ -144,8 +185,7 @@ PyObject *at_index(PyObject *basic, PyObject *at_places, PyObject *tensor, PyObj
     } else if (!PyErr_Occurred()) {
         take_places((PyArrayObject *)raw, items, numpy, &read, &part);
     }
-    if (part != NULL && read != NULL) params = PyDict_New();
-    if (params != NULL && PyDict_SetItem(params, index_word, read) < 0) Py_CLEAR(params);
+    if (part != NULL && read != NULL) params = is_basic ? params_of(index_word, read) : make_params(index_word, read);
     if (params != NULL && !is_basic && PyDict_SetItem(params, order_word, numpy ? as_numpy : as_x) < 0) Py_CLEAR(params);
     if (params != NULL) made = record_as(is_basic ? basic : at_places, &tensor, 1, params, part, !number, mode, here);
     if (made != NULL && number && SLOT(made, core.tensor_view) == NULL) SLOT(made, core.tensor_view) = Py_NewRef(Py_None);

@@ -201,6 +201,7 @@ PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result
         }
     }
     if (!needed) return Py_NewRef(Py_None);
+    if (n == 1 && PyArray_CheckExact(raw[0])) return about_one(raw[0]);
     avals = PyTuple_New(n);
     for (i = 0; avals != NULL && i < n; i++) {
         PyObject *aval = PyArray_CheckExact(raw[i]) ? about(raw[i]) : PyTuple_Pack(2, core.nothing, (PyObject *)PyArray_DESCR(out));
@@ -715,14 +716,32 @@ static PyType_Slot row_slots[] = {
 };
 PyType_Spec row_spec = {"chainrule._src.native._loops.Row", sizeof(Row), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, row_slots};
 
-static PyObject *python_bind, *python_record_unary;
+static PyObject *python_bind, *python_record_unary, *value_name;
+
+/* The value of a row where all operands are arrays and numbers, outside of all modes; NULL without an error where they are others. */
+static PyObject *value_alone(PyObject *prim, PyObject *const *operands, Py_ssize_t n, PyObject *params) {
+    PyObject *value, *result;
+    Py_ssize_t i;
+    if (!is_ordinary()) return NULL;
+    for (i = 0; i < n; i++) {
+        PyObject *x = operands[i];
+        if (!PyArray_CheckExact(x) && !PyFloat_CheckExact(x) && !PyLong_CheckExact(x) && !PyArray_IsScalar(x, Generic)) return NULL;
+    }
+    value = PyObject_GetAttr(prim, value_name);
+    result = value == NULL ? NULL : call_located_dict(value, operands, (size_t)n, params);
+    Py_XDECREF(value);
+    return result;
+}
 
 /* bind(prim, operands, params) and record_unary(prim, x, params, out=None), as in core.dispatch */
 static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     (void)module;
     int mode = nargs == 3 && PyDict_CheckExact(args[2]) && (PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])) ? mode_now() : UNUSUAL;
     if (mode != UNUSUAL) {
-        PyObject *made = mode < 0 ? NULL : record(args[0], PySequence_Fast_ITEMS(args[1]), PySequence_Fast_GET_SIZE(args[1]), args[2], NULL, mode, here);
+        PyObject **operands = PySequence_Fast_ITEMS(args[1]), *made = NULL;
+        Py_ssize_t n = PySequence_Fast_GET_SIZE(args[1]);
+        if (mode >= 0) made = record(args[0], operands, n, args[2], NULL, mode, here);
+        if (made == NULL && !PyErr_Occurred()) made = value_alone(args[0], operands, n, args[2]);
         if (made != NULL || PyErr_Occurred()) return made;
     }
     return call_located(python_bind, args, (size_t)nargs, NULL);
@@ -743,6 +762,7 @@ static PyObject *recorders(PyObject *module, PyObject *args) {
     PyObject *both, *unary;
     (void)module;
     if (!PyArg_ParseTuple(args, "OO:recorders", &both, &unary)) return NULL;
+    if (value_name == NULL && (value_name = PyUnicode_InternFromString("value")) == NULL) return NULL;
     Py_XSETREF(python_bind, Py_NewRef(both));
     Py_XSETREF(python_record_unary, Py_NewRef(unary));
     Py_RETURN_NONE;

@@ -185,9 +185,11 @@ static int meet(PyObject *x, void *arg) {
     return 0;
 }
 
+static PyObject *get_objects; /* of the module gc, before there is a retrack: the collector may run where nothing can be imported */
+
 /* retrack(phase, info): called by the collector, see gc.callbacks */
 static PyObject *retrack(PyObject *module, PyObject *args) {
-    static PyObject *get_objects, *word;
+    static PyObject *word;
     PyObject *phase, *info, *generation, *objects;
     Walk walk = {NULL, 0, 0, 0};
     Py_ssize_t i, k;
@@ -199,12 +201,6 @@ static PyObject *retrack(PyObject *module, PyObject *args) {
     if (generation == NULL || !PyLong_Check(generation) || PyLong_AsLong(generation) < 2) {
         if (PyErr_Occurred()) return NULL;
         Py_RETURN_NONE;
-    }
-    if (get_objects == NULL) {
-        PyObject *gc = PyImport_ImportModule("gc");
-        get_objects = gc == NULL ? NULL : PyObject_GetAttrString(gc, "get_objects");
-        Py_XDECREF(gc);
-        if (get_objects == NULL) return NULL;
     }
     objects = PyObject_CallNoArgs(get_objects);
     if (objects == NULL) return NULL;
@@ -233,7 +229,8 @@ static int may_cycle(void) {
     if (!UNTRACKS || done) return 0;
     gc = PyImport_ImportModule("gc");
     callbacks = gc == NULL ? NULL : PyObject_GetAttrString(gc, "callbacks");
-    function = callbacks == NULL ? NULL : PyCFunction_New(&retrack_method, NULL);
+    if (get_objects == NULL && callbacks != NULL) get_objects = PyObject_GetAttrString(gc, "get_objects");
+    function = get_objects == NULL ? NULL : PyCFunction_New(&retrack_method, NULL);
     if (function != NULL && PyList_Check(callbacks)) failed = PyList_Append(callbacks, function);
     if (failed == 1) PyErr_Clear(); /* somebody took the list away: cycles through nodes stay, and nothing else is amiss */
     Py_XDECREF(gc);

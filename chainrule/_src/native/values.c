@@ -138,12 +138,61 @@ PyObject *as_array(PyObject *result) {
     return array;
 }
 
-PyObject *about(PyObject *array) {
-    PyObject *shape = PyArray_IntTupleFromIntp(PyArray_NDIM((PyArrayObject *)array), PyArray_DIMS((PyArrayObject *)array)), *pair;
+/* Shapes that come again have one pair, and one tuple of it, for all nodes: the collector has less to count, and memory holds less. */
+enum { SHAPES_KEPT = 256, AXES_KEPT = 4 };
+typedef struct {
+    PyObject *pair, *alone;
+    int ndim;
+    npy_intp dims[AXES_KEPT];
+} Shape;
+static Shape shapes[SHAPES_KEPT];
+
+static PyObject *make_about(PyArrayObject *array) {
+    PyObject *shape = PyArray_IntTupleFromIntp(PyArray_NDIM(array), PyArray_DIMS(array)), *pair;
     if (shape == NULL) return NULL;
-    pair = PyTuple_Pack(2, shape, (PyObject *)PyArray_DESCR((PyArrayObject *)array));
+    pair = PyTuple_Pack(2, shape, (PyObject *)PyArray_DESCR(array));
     Py_DECREF(shape);
     return pair;
+}
+
+static Shape *kept_shape(PyArrayObject *array) {
+    int i, ndim = PyArray_NDIM(array);
+    size_t hash = (size_t)PyArray_DESCR(array) >> 4;
+    PyObject *pair, *alone;
+    Shape *kept;
+    if (ndim > AXES_KEPT) return NULL;
+    for (i = 0; i < ndim; i++) hash = hash * 31 + (size_t)PyArray_DIM(array, i);
+    kept = &shapes[(hash * 31 + (size_t)ndim) % SHAPES_KEPT];
+    if (kept->pair != NULL && kept->ndim == ndim && PyTuple_GET_ITEM(kept->pair, 1) == (PyObject *)PyArray_DESCR(array)) {
+        for (i = 0; i < ndim && kept->dims[i] == PyArray_DIM(array, i); i++) {}
+        if (i == ndim) return kept;
+    }
+    pair = make_about(array);
+    alone = pair == NULL ? NULL : PyTuple_Pack(1, pair);
+    if (alone == NULL) {
+        Py_XDECREF(pair);
+        return NULL;
+    }
+    Py_XSETREF(kept->pair, pair);
+    Py_XSETREF(kept->alone, alone);
+    kept->ndim = ndim;
+    for (i = 0; i < ndim; i++) kept->dims[i] = PyArray_DIM(array, i);
+    return kept;
+}
+
+PyObject *about(PyObject *array) {
+    Shape *kept = kept_shape((PyArrayObject *)array);
+    return kept != NULL ? Py_NewRef(kept->pair) : PyErr_Occurred() ? NULL : make_about((PyArrayObject *)array);
+}
+
+PyObject *about_one(PyObject *array) {
+    Shape *kept = kept_shape((PyArrayObject *)array);
+    PyObject *pair, *alone;
+    if (kept != NULL) return Py_NewRef(kept->alone);
+    pair = PyErr_Occurred() ? NULL : make_about((PyArrayObject *)array);
+    alone = pair == NULL ? NULL : PyTuple_Pack(1, pair);
+    Py_XDECREF(pair);
+    return alone;
 }
 
 /* the step between elements in NumPy's own call for arrays that need no iterator */

@@ -17,6 +17,7 @@ from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import call, opaque
 from chainrule._src.rules.rules import conjugate
+from chainrule._src.table import gufuncs
 from chainrule._src.tape.protocol import holds_of, on_numbers
 
 ndarray = np.ndarray
@@ -86,7 +87,7 @@ def _singular(x: AnyArray) -> errors.LinAlgError:
 def inv(x: AnyArray) -> AnyArray | None:
     """The inverse of every matrix."""
     try:
-        return raw.inv(x)
+        return gufuncs.inv(x)
     except raw.LinAlgError:
         raise _singular(x) from None
 
@@ -104,7 +105,7 @@ def inv(x: AnyArray) -> AnyArray | None:
 def solve(x: AnyArray, y: AnyArray) -> AnyArray | None:
     """The matrix X with x @ X = y; both are matrices, and have the same leading axes."""
     try:
-        return raw.solve(x, y)
+        return gufuncs.solve(x, y)
     except raw.LinAlgError:
         raise errors.singular_system("torch.linalg.solve") from None
 
@@ -297,7 +298,7 @@ def _slogdet_jvp(t: AnyArray, x: AnyArray, sign: AnyArray, logabsdet: AnyArray) 
 )
 def slogdet(x: AnyArray) -> tuple[AnyArray, ...]:
     """Sign and logarithm of the absolute value of the determinant of every matrix."""
-    sign, logabsdet = raw.slogdet(x)
+    sign, logabsdet = gufuncs.slogdet(x)
     return unscalar(sign), unscalar(logabsdet)
 
 

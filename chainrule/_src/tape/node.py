@@ -221,14 +221,21 @@ class Output:
         self.edges = (node,)
         self.seq = seq
         self.hooks: Hooks | None = None
-        if not hasattr(node, "outs"):
-            node.outs = {}
-        node.outs[index] = weakref.ref(self)
+        outputs_of(node)[index] = weakref.ref(self)
+
+
+def outputs_of(node: Node) -> dict[int, weakref.ref[Output]]:
+    """The outputs of a node that are there."""
+    try:
+        return object.__getattribute__(node, "outs")  # type: ignore[no-any-return]  # users' attributes are looked up otherwise
+    except AttributeError:
+        node.outs = {}
+        return node.outs
 
 
 def output_of(node: Node, index: int) -> Output:
     """The edge of one of a node's several outputs: the one that is there, as long as anything refers to it."""
-    ref = getattr(node, "outs", {}).get(index)
+    ref = outputs_of(node).get(index)
     output = None if ref is None else ref()
     return Output(node, index, node.seq + 1) if output is None else output
 

@@ -71,6 +71,11 @@ def _made() -> Any:
     return _umath._make_extobj(**ours, call=Writer(modes)) if ours and type(modes["call"]) is not Writer else None
 
 
+def treatment(**how: Any) -> Any:
+    """How errors are treated, as ``VARIABLE`` takes it, with the words of ``np.errstate``; None where there is no such variable."""
+    return None if VARIABLE is None else _umath._make_extobj(**how)
+
+
 def given() -> Any:
     """What stands for how the user has errors treated: another object in each block of ``np.errstate``."""
     if VARIABLE is None:

@@ -40,6 +40,11 @@ _ASIDE = frozenset(
 _STEPS = frozenset({RowCallable.__call__.__code__})
 
 
+def _goes_aside(code: types.CodeType, module: str) -> bool:
+    """Whether what a frame of this code does, and all that it calls, is nothing that the function reads."""
+    return (module, code.co_name) in _ASIDE or code in _STEPS
+
+
 class StateWatch(Calls):
     """Sees what a function does with Python's objects, from its call on until it ends."""
 
@@ -63,7 +68,7 @@ class StateWatch(Calls):
     def _enter(self, frame: FrameType) -> bool | None:
         code = frame.f_code
         module = module_of_code(code, frame.f_globals)
-        aside = (module, code.co_name) in _ASIDE or code in _STEPS
+        aside = _goes_aside(code, module)
         if not aside and is_library(module):
             return self._goes_by(module)
         if self._is_aside(frame):
@@ -164,7 +169,8 @@ class TypeWatch(StateWatch):
     def _enter(self, frame: FrameType) -> bool | None:
         module = module_of_code(frame.f_code, frame.f_globals)
         if is_library(module):
-            return False if module in PRINTERS else None
+            heard = module in PRINTERS or _goes_aside(frame.f_code, module)  # by other recordings
+            return False if heard else None
         return not is_constant_module(module) and self.reason is None
 
     @staticmethod

@@ -15,6 +15,7 @@ from chainrule._src.ops.numpy_lists import promoted, sum_of_products
 from chainrule._src.table import decompositions, reduction
 from chainrule._src.table import linalg as rows
 from chainrule._src.table.shape import cast, clone
+from chainrule._src.tape import dispatch
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.protocol import implements, on_numbers
 from chainrule._src.tape.tensor import Tensor, wrapped
@@ -148,7 +149,7 @@ def _solve(a: Any, b: Any) -> Any:
     a, b = _matrices("solve", a, True), _floating(b)
     dtype = np.promote_types(a.dtype, b.dtype)
     try:
-        return solution("np.linalg.solve", np.astype(a, dtype), np.astype(b, dtype), len(shape_of(b)) == 1)
+        return solution("np.linalg.solve", dispatch.cast(a, dtype), dispatch.cast(b, dtype), len(shape_of(b)) == 1)
     except raw.LinAlgError as error:
         if "input matrix is singular" not in str(error):
             raise

@@ -1,0 +1,73 @@
+"""The Bernoulli distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.ops import creation
+from chainrule._src.ops.elementwise import where
+from chainrule._src.ops.shaping import broadcast_tensors
+from chainrule._src.tape.tensor import Tensor
+from chainrule.distributions import constraints
+from chainrule.distributions.of_probabilities import OfProbabilities
+from chainrule.nn import functional
+
+
+class Bernoulli(OfProbabilities):
+    """1 with a probability, else 0.
+
+    Args:
+        probs: the probability; or
+        logits: its log odds.
+    """
+
+    arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.boolean
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(probs, logits, 0, validate_args)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "probs" and "logits" in self.__dict__:
+            return self.logits.sigmoid()
+        if name == "logits" and "probs" in self.__dict__:
+            tiny = np.finfo(self.probs.dtype.dtype).eps
+            return self.probs.clamp(tiny, 1 - tiny).logit()
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def mean(self) -> Tensor:
+        """The probability."""
+        return self.probs  # type: ignore[no-any-return]
+
+    @property
+    def mode(self) -> Tensor:
+        """What is more probable; nan where both are as probable."""
+        half = self.probs == 0.5
+        return where(half, math.nan, (self.probs >= 0.5).to(self.probs.dtype))  # type: ignore[no-any-return]
+
+    @property
+    def variance(self) -> Tensor:
+        """p (1 - p)."""
+        return self.probs * (1 - self.probs)  # type: ignore[no-any-return]
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            return (self.probs.expand(self._extended_shape(sample_shape))).bernoulli()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        logits, value = broadcast_tensors(self.logits, value)
+        return -functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+    def entropy(self) -> Tensor:
+        return functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")  # type: ignore[no-any-return]
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        values = creation.arange(2, dtype=self.mean.dtype).view((-1,) + (1,) * len(self.batch_shape))
+        return values.expand((-1, *self.batch_shape)) if expand else values

@@ -1,0 +1,90 @@
+"""The distribution of classes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from chainrule._src.api.grad_mode import no_grad
+from chainrule._src.arrays.size import Size
+from chainrule._src.ops import creation
+from chainrule._src.ops.shaping import broadcast_tensors
+from chainrule._src.tape.tensor import Tensor
+from chainrule.distributions import constraints
+from chainrule.distributions.of_probabilities import OfProbabilities
+
+
+class Categorical(OfProbabilities):
+    """Numbers of classes, from 0.
+
+    Args:
+        probs: weights of the classes ``(batch..., classes)``, in any proportion; or
+        logits: their logarithms, up to a constant.
+    """
+
+    arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(probs, logits, 1, validate_args)
+
+    def _take(self, given: Tensor, are_logits: bool) -> None:
+        if are_logits:
+            self.__dict__["logits"] = given - given.logsumexp(-1, keepdim=True)
+        else:
+            self.__dict__["probs"] = given / given.sum(-1, keepdim=True)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "probs" and "logits" in self.__dict__:
+            return self.logits.softmax(-1)
+        if name == "logits" and "probs" in self.__dict__:
+            tiny = np.finfo(self.probs.dtype.dtype).eps
+            return self.probs.clamp(tiny, 1 - tiny).log()
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def _given(self) -> Tensor:
+        return next(iter([self.__dict__[name] for name in ("probs", "logits") if name in self.__dict__]))
+
+    @property
+    def param_shape(self) -> Size:
+        """(batch..., classes)."""
+        return Size(self._given.shape)
+
+    @property
+    def support(self) -> constraints.Constraint:  # type: ignore[override]
+        """The numbers of the classes."""
+        return constraints.integer_interval(0, self._given.shape[-1] - 1)
+
+    @property
+    def mean(self) -> Tensor:
+        """Classes have none: nan."""
+        return creation.full(self.batch_shape, math.nan, dtype=self._given.dtype)
+
+    variance = mean
+
+    @property
+    def mode(self) -> Tensor:
+        """The most probable class."""
+        return self.probs.argmax(-1)  # type: ignore[no-any-return]
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            rows = self.probs.reshape(-1, self._given.shape[-1])
+            return rows.multinomial(Size(sample_shape).numel(), True).T.reshape(shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        chosen, logits = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
+        return logits.gather(-1, chosen[..., :1]).squeeze(-1)  # type: ignore[no-any-return]
+
+    def entropy(self) -> Tensor:
+        logits = self.logits.clamp(min=np.finfo(self.logits.dtype.dtype).min)
+        return -(logits * self.probs).sum(-1)  # type: ignore[no-any-return]
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        values = creation.arange(self._given.shape[-1]).view((-1,) + (1,) * len(self.batch_shape))
+        return values.expand((-1, *self.batch_shape)) if expand else values

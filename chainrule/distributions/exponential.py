@@ -1,0 +1,62 @@
+"""The exponential distribution."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from chainrule._src.ops import creation, random
+from chainrule._src.tape.tensor import Tensor
+from chainrule.distributions import constraints
+from chainrule.distributions.distribution import Distribution, together
+
+
+class Exponential(Distribution):
+    """The exponential distribution.
+
+    Args:
+        rate: one over the mean.
+    """
+
+    arg_constraints: ClassVar = {"rate": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (self.rate,) = together(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        """The expectation."""
+        return self.rate.reciprocal()
+
+    @property
+    def mode(self) -> Tensor:
+        """0, where the density is largest."""
+        return creation.zeros_like(self.rate)
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.rate.reciprocal()
+
+    @property
+    def variance(self) -> Tensor:
+        """The square of the mean."""
+        return self.rate.pow(-2)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return -(-random.rand_like(self.rate.expand(self._extended_shape(sample_shape)))).log1p() / self.rate
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return self.rate.log() - self.rate * value
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return 1 - (-self.rate * value).exp()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return -(-value).log1p() / self.rate
+
+    def entropy(self) -> Tensor:
+        return 1.0 - self.rate.log()

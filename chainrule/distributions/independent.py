@@ -1,0 +1,80 @@
+"""Axes of a batch, taken for axes of an event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule._src.tape.tensor import Tensor
+from chainrule.distributions.constraints import Constraint
+from chainrule.distributions.distribution import Distribution
+
+
+class Independent(Distribution):
+    """Axes of a batch that are taken for axes of one event: ``log_prob`` sums over them.
+
+    Args:
+        base_distribution: the distributions.
+        reinterpreted_batch_ndims: how many of the last axes of their batch.
+    """
+
+    def __init__(
+        self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+    ) -> None:
+        n, shape = reinterpreted_batch_ndims, base_distribution.batch_shape
+        if n > len(shape):
+            raise ValueError(
+                f"Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual {n} vs {len(shape)}"
+            )
+        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
+        kept = len(shape) - n
+        super().__init__(shape[:kept], (*shape[kept:], *base_distribution.event_shape), validate_args)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        """Whether draws have derivatives."""
+        return self.base_dist.has_rsample
+
+    @property
+    def support(self) -> Constraint:  # type: ignore[override]
+        """What the values of the distributions are."""
+        return self.base_dist.support
+
+    @property
+    def mean(self) -> Tensor:
+        """The expectations."""
+        return self.base_dist.mean
+
+    @property
+    def mode(self) -> Tensor:
+        """The most probable values."""
+        return self.base_dist.mode
+
+    @property
+    def variance(self) -> Tensor:
+        """The variances."""
+        return self.base_dist.variance
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return self._summed(self.base_dist.log_prob(value))
+
+    def entropy(self) -> Tensor:
+        return self._summed(self.base_dist.entropy())
+
+    def _summed(self, x: Tensor) -> Tensor:
+        n = self.reinterpreted_batch_ndims
+        return x.sum(tuple(range(-n, 0))) if n else x
+
+    def expand(self, batch_shape: Any) -> Distribution:
+        own = self.event_shape[: self.reinterpreted_batch_ndims]
+        return self._kept(
+            Independent(self.base_dist.expand((*batch_shape, *own)), self.reinterpreted_batch_ndims, False)
+        )
+
+    def __repr__(self) -> str:
+        return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"

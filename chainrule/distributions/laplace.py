@@ -1,0 +1,60 @@
+"""The Laplace distribution."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from chainrule._src.ops import random
+from chainrule._src.tape.tensor import Tensor
+from chainrule.distributions import constraints
+from chainrule.distributions.distribution import Distribution, together
+
+
+class Laplace(Distribution):
+    """The Laplace distribution, of two exponential ones back to back.
+
+    Args:
+        loc: the mean.
+        scale: the expectation of the distance from it.
+    """
+
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = together(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        """The expectation."""
+        return self.loc
+
+    mode = mean
+
+    @property
+    def variance(self) -> Tensor:
+        """The expectation of the squared distance from the mean."""
+        return 2 * self.scale**2
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        u = random.rand_like(self.loc.expand(shape))  # not 1; of 0 the logarithm would be -inf
+        sign = 1 - 2 * random.randint(2, shape).to(self.loc.dtype)
+        return self.loc - self.scale * sign * (-u).log1p()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return 0.5 - 0.5 * (value - self.loc).sign() * (-(value - self.loc).abs() / self.scale).expm1()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        term = value - 0.5
+        return self.loc - self.scale * term.sign() * (-2 * term.abs()).log1p()
+
+    def entropy(self) -> Tensor:
+        return 1 + (2 * self.scale).log()

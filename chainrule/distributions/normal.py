@@ -1,0 +1,67 @@
+"""The normal distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from chainrule._src.ops import random
+from chainrule._src.tape.tensor import Tensor
+from chainrule.distributions import constraints
+from chainrule.distributions.distribution import Distribution, together
+
+
+class Normal(Distribution):
+    """The normal distribution.
+
+    Args:
+        loc: the mean.
+        scale: the standard deviation.
+
+    >>> import chainrule as torch
+    >>> x = torch.tensor(1.0, requires_grad=True)
+    >>> torch.distributions.Normal(x, 2.0).log_prob(torch.tensor(3.0)).backward()
+    >>> x.grad
+    tensor(0.5000)
+    """
+
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = together(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        """The expectation."""
+        return self.loc
+
+    mode = mean
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        """The square of the standard deviation."""
+        return self.scale**2
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.loc + random.randn_like(self.loc.expand(self._extended_shape(sample_shape))) * self.scale
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return -((value - self.loc) ** 2) / (2 * self.variance) - self.scale.log() - math.log(math.sqrt(2 * math.pi))
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return 0.5 * (1 + ((value - self.loc) / (self.scale * math.sqrt(2))).erf())
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
+
+    def entropy(self) -> Tensor:
+        return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()

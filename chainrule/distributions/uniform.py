@@ -1,0 +1,70 @@
+"""The uniform distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from chainrule._src.ops import random
+from chainrule._src.tape.tensor import Tensor
+from chainrule.distributions import constraints
+from chainrule.distributions.distribution import Distribution, together
+
+
+class Uniform(Distribution):
+    """Numbers from ``low`` up to and without ``high``.
+
+    Raises:
+        ValueError: ``low`` is not less than ``high``.
+    """
+
+    arg_constraints: ClassVar = {"low": constraints.real, "high": constraints.real}
+    has_rsample = True
+
+    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+        self.low, self.high = together(low, high)
+        super().__init__(self.low.shape, validate_args=validate_args)
+        if self._validate_args and not bool((self.low < self.high).all()):
+            raise ValueError("Uniform is not defined when low>= high")
+
+    @property
+    def support(self) -> constraints.Constraint:  # type: ignore[override]
+        """From ``low`` to ``high``."""
+        return constraints.interval(self.low, self.high)
+
+    @property
+    def mean(self) -> Tensor:
+        """The middle."""
+        return (self.high + self.low) / 2
+
+    @property
+    def mode(self) -> Tensor:
+        """All are as probable: nan."""
+        return math.nan * self.high
+
+    @property
+    def stddev(self) -> Tensor:
+        return (self.high - self.low) / 12**0.5
+
+    @property
+    def variance(self) -> Tensor:
+        """A twelfth of the squared length."""
+        return (self.high - self.low) ** 2 / 12
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.low + random.rand_like(self.low.expand(self._extended_shape(sample_shape))) * (self.high - self.low)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        inside = (self.low <= value) & (self.high > value)
+        return inside.to(self.low.dtype).log() - (self.high - self.low).log()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return value * (self.high - self.low) + self.low
+
+    def entropy(self) -> Tensor:
+        return (self.high - self.low).log()
