@@ -47,7 +47,6 @@ from chainrule._src.arrays.dtype import dtype as dtype
 from chainrule._src.arrays.dtypes import finfo as finfo
 from chainrule._src.arrays.dtypes import iinfo as iinfo
 from chainrule._src.arrays.size import Size as Size
-from chainrule._src.arrays.types import AnyArray
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.arrays.types import TensorLike
 from chainrule._src.explaining.lines import record_lines as record_lines
@@ -87,9 +86,9 @@ def acos(input: Any, *, out: Any = ...) -> Any:
     """Inverse cosine, in radians."""
 def acosh(input: Any, *, out: Any = ...) -> Any:
     """Inverse hyperbolic cosine."""
-def adaptive_avg_pool1d(input: Tensor, output_size: builtins.int) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Tensor:
     """The means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
-def adaptive_max_pool1d(input: Tensor, output_size: object) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """As :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
 def add(input: Any, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """input + alpha·other."""
@@ -177,7 +176,7 @@ def atleast_2d(*tensors: Any) -> Any:
     """Vectors become matrices of one row."""
 def atleast_3d(*tensors: Any) -> Any:
     """At least three axes."""
-def avg_pool1d(input: Tensor, kernel_size: builtins.int, stride: builtins.int | None = ..., padding: builtins.int = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
+def avg_pool1d(input: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
     """The mean of every window along the last axis."""
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """beta·input + alpha·(batch1 @ batch2)."""
@@ -190,7 +189,7 @@ def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Gener
 bfloat16: __Named
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: object = ..., pos_weight: object = ..., reduction: builtins.int = ...) -> Tensor:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: object = ..., pos_weight: object = ..., reduction: object = ...) -> Tensor:
     """As :func:`nn.functional.binary_cross_entropy_with_logits`."""
 def bincount(input: Tensor, weights: Any = ..., minlength: builtins.int = ...) -> Tensor:
     """How often every non-negative integer occurs; with weights, the sum of their weights."""
@@ -292,11 +291,11 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: obj
     """As :func:`conv1d`, over the last two axes."""
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., dilation: object = ..., groups: builtins.int = ...) -> Tensor:
     """As :func:`conv1d`, over the last three axes."""
-def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: builtins.int = ..., groups: builtins.int = ..., dilation: object = ...) -> Tensor:
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: object = ..., groups: builtins.int = ..., dilation: object = ...) -> Tensor:
     """The transpose of :func:`conv1d` in its input: every element spreads the weight over a window."""
-def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: builtins.int = ..., groups: builtins.int = ..., dilation: object = ...) -> Tensor:
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: object = ..., groups: builtins.int = ..., dilation: object = ...) -> Tensor:
     """As :func:`conv_transpose1d`, over the last two axes."""
-def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: builtins.int = ..., groups: builtins.int = ..., dilation: object = ...) -> Tensor:
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: object = ..., groups: builtins.int = ..., dilation: object = ...) -> Tensor:
     """As :func:`conv_transpose1d`, over the last three axes."""
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: object, padding: object, dilation: object, transposed: builtins.bool, output_padding: object, groups: builtins.int) -> Tensor:
     """As ``conv1d`` to ``conv3d`` of :mod:`nn.functional`, or ``conv_transpose1d`` to ``3d``, by the axes of ``weight``."""
@@ -393,7 +392,7 @@ def exp2(input: Any, *, out: Any = ...) -> Any:
     """2 to the power of every element."""
 def expand_copy(input: Any, *sizes: Any, size: Any = ..., out: Tensor | None = ...) -> Tensor:
     """As :func:`expand`, but a copy that shares no memory with the tensor."""
-def explain(Y: Tensor, grad: object = ..., wrt: object = ..., *, by: str | None = ...) -> Any:
+def explain(Y: Any, grad: Any = ..., wrt: Any = ..., *, by: str | None = ...) -> Any:
     """Explain what ``Y.backward(grad)`` computes: every step's rule, shapes and numbers."""
 def expm1(input: Any, *, out: Any = ...) -> Any:
     """exp(x) − 1, accurate near 0."""
@@ -442,7 +441,7 @@ def from_numpy(array: Any) -> Tensor:
 def frombuffer(buffer: Any, *, dtype: Any, count: builtins.int = ..., offset: builtins.int = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """A vector that shares the memory of an object with a buffer (of bytes, a copy: they cannot be written to)."""
 def full(size: Any, fill_value: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """One value in a shape; its Python type gives the dtype (a float the default one)."""
+    """One value in a shape. Its kind gives the dtype: a float's is the default one, of NumPy's floats and of tensors, too."""
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """One value in another tensor's shape and dtype."""
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
@@ -492,7 +491,7 @@ def heaviside(input: Any, values: Any, *, out: Tensor | None = ...) -> Tensor:
     """0 where input is negative, ``values`` where it is 0, else 1."""
 def hessian(func: AnyFunction, x: Any = ..., *more: Any, argnums: builtins.int | tuple[builtins.int, ...] | None = ..., layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., sparsity: object = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
     """The Hessian of a scalar function at a point; or without a point the function that computes it."""
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., reduction: builtins.int = ...) -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., reduction: object = ...) -> Tensor:
     """As :func:`nn.functional.hinge_embedding_loss`."""
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (both 0: of the data)."""
@@ -590,7 +589,7 @@ def istft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = 
     """The signal that has a short-time Fourier transform: the least squares estimate from all pieces."""
 def jacfwd(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ..., *, randomness: str = ...) -> AnyFunction:
     """The function that computes the Jacobian of ``func`` by forward mode: best where inputs are few."""
-def jacobian(y: object, x: TensorLike | dict[str, AnyArray] | tuple[TensorLike, ...], *more: Any, layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., mode: str = ..., chunk_size: builtins.int | None = ..., sparsity: object = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
+def jacobian(y: object, x: object, *more: Any, layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., mode: str = ..., chunk_size: builtins.int | None = ..., sparsity: object = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
     """The generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``: of a function, or of tensors already computed."""
 def jacobian_plan(function: AnyFunction, x: object, *, layout: str = ..., strategy: str | None = ..., memory: builtins.int = ...) -> Plan:
     """How ``jacobian(function, x, layout=..., strategy=...)`` goes about it, and what other ways would take. Print it."""
@@ -606,7 +605,7 @@ def kron(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Kronecker product."""
 def kthvalue(input: Any, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """The k-th smallest element along ``dim`` (counted from 1), and its index."""
-def layer_norm(input: Tensor, normalized_shape: tuple[builtins.int, ...], weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
+def layer_norm(input: Tensor, normalized_shape: object, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
     """(x − mean) / √(variance + eps) over the last axes, of ``normalized_shape``; then times weight plus bias."""
 def lcm(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Least common multiple."""
@@ -624,7 +623,7 @@ def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """log |Γ(x)|; infinite at 0 and the negative integers."""
 def linspace(start: Any, end: Any, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, evenly apart."""
-def load(f: Any, map_location: str | None = ..., *, weights_only: builtins.bool = ..., format: str | None = ...) -> Any:
+def load(f: Any, map_location: object = ..., *, weights_only: builtins.bool = ..., format: str | None = ...) -> Any:
     """What was saved in a file by ``save``, ``numpy.savez`` or any writer of safetensors. Never runs code."""
 def log(input: Any, *, out: Any = ...) -> Any:
     """Natural logarithm."""
@@ -669,7 +668,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = .
     """What :func:`lu_factor` returned, as ``(P, L, U)``; parts that are not asked for are empty."""
 def manual_seed(seed: builtins.int) -> Generator:
     """Start the random numbers anew, from a seed."""
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., reduction: builtins.int = ...) -> Tensor:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., reduction: object = ...) -> Tensor:
     """As :func:`nn.functional.margin_ranking_loss`."""
 def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     """A copy with a value (a number or 0-d tensor) where the mask is True."""
@@ -685,11 +684,11 @@ def matrix_power(A: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Ten
     """The n-th power of square matrices; of the inverse, for negative n."""
 def max(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, other: Any = ..., out: Tensor | None = ...) -> Any:
     """Maximum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise maximum."""
-def max_pool1d(input: Tensor, kernel_size: builtins.int, stride: builtins.int | None = ..., padding: builtins.int = ..., dilation: builtins.int = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Tensor | tuple[Tensor, ...]:
+def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """The largest element of every window along the last axis. The first of several gets the gradient."""
-def max_pool2d(input: Tensor, kernel_size: builtins.int, stride: builtins.int | None = ..., padding: builtins.int = ..., dilation: builtins.int = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Tensor | tuple[Tensor, ...]:
+def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """As :func:`max_pool1d`, over the last two axes."""
-def max_pool3d(input: Tensor, kernel_size: builtins.int, stride: builtins.int | None = ..., padding: builtins.int = ..., dilation: builtins.int = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Tensor | tuple[Tensor, ...]:
+def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """As :func:`max_pool1d`, over the last three axes."""
 def maximum(input: Any, other: Any, *, out: Any = ...) -> Any:
     """The larger of two, element by element; nan where either is."""
@@ -796,7 +795,7 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = ...) -> Tensor:
     """input to the power exponent."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where it is positive, else weight·x, with one weight for all or for each channel (axis 1)."""
-def prepare_jacobian(function: AnyFunction, x: AnyArray | tuple[AnyArray, ...], layout: str = ..., *, hstack: builtins.bool = ..., on_change: str = ..., memory: builtins.int = ...) -> PreparedJacobian:
+def prepare_jacobian(function: AnyFunction, x: object, layout: str = ..., *, hstack: builtins.bool = ..., on_change: str = ..., memory: builtins.int = ...) -> PreparedJacobian:
     """Find where the Jacobian of a function has entries, so that it can be computed faster at further points."""
 preserve_format: _memory_format
 def printoptions(**options: Any) -> Any[None]:

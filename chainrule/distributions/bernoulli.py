@@ -43,18 +43,18 @@ class Bernoulli(OfProbabilities):
     @property
     def mean(self) -> Tensor:
         """The probability."""
-        return self.probs  # type: ignore[no-any-return]
+        return self.probs
 
     @property
     def mode(self) -> Tensor:
         """What is more probable; nan where both are as probable."""
         half = self.probs == 0.5
-        return where(half, math.nan, (self.probs >= 0.5).to(self.probs.dtype))  # type: ignore[no-any-return]
+        return where(half, math.nan, (self.probs >= 0.5).to(self.probs.dtype))
 
     @property
     def variance(self) -> Tensor:
         """p (1 - p)."""
-        return self.probs * (1 - self.probs)  # type: ignore[no-any-return]
+        return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
@@ -66,7 +66,7 @@ class Bernoulli(OfProbabilities):
         return -functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     def entropy(self) -> Tensor:
-        return functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")  # type: ignore[no-any-return]
+        return functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         values = creation.arange(2, dtype=self.mean.dtype).view((-1,) + (1,) * len(self.batch_shape))

@@ -68,7 +68,7 @@ class Categorical(OfProbabilities):
     @property
     def mode(self) -> Tensor:
         """The most probable class."""
-        return self.probs.argmax(-1)  # type: ignore[no-any-return]
+        return self.probs.argmax(-1)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -79,11 +79,11 @@ class Categorical(OfProbabilities):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         chosen, logits = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
-        return logits.gather(-1, chosen[..., :1]).squeeze(-1)  # type: ignore[no-any-return]
+        return logits.gather(-1, chosen[..., :1]).squeeze(-1)
 
     def entropy(self) -> Tensor:
         logits = self.logits.clamp(min=np.finfo(self.logits.dtype.dtype).min)
-        return -(logits * self.probs).sum(-1)  # type: ignore[no-any-return]
+        return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         values = creation.arange(self._given.shape[-1]).view((-1,) + (1,) * len(self.batch_shape))

@@ -2,29 +2,30 @@
 
 from typing import Any
 from chainrule._src.arrays.types import DTypeLike
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.tape.tensor import Tensor
 from collections.abc import Callable
-def adaptive_avg_pool1d(input: Tensor, output_size: int) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Tensor:
     """The means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
-def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: object) -> Tensor:
     """As :func:`adaptive_avg_pool1d`, over the last two axes; None keeps a size."""
 def adaptive_avg_pool3d(input: Tensor, output_size: object) -> Tensor:
     """As :func:`adaptive_avg_pool1d`, over the last three axes; None keeps a size."""
-def adaptive_max_pool1d(input: Tensor, output_size: int, return_indices: bool = ...) -> Any:
+def adaptive_max_pool1d(input: Tensor, output_size: object, return_indices: bool = ...) -> Any:
     """The largest elements of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
-def adaptive_max_pool2d(input: Tensor, output_size: int, return_indices: bool = ...) -> Any:
+def adaptive_max_pool2d(input: Tensor, output_size: object, return_indices: bool = ...) -> Any:
     """As :func:`adaptive_max_pool1d`, over the last two axes."""
-def adaptive_max_pool3d(input: Tensor, output_size: int, return_indices: bool = ...) -> Any:
+def adaptive_max_pool3d(input: Tensor, output_size: object, return_indices: bool = ...) -> Any:
     """As :func:`adaptive_max_pool1d`, over the last three axes."""
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = ...) -> Tensor:
     """The grid for :func:`grid_sample` that maps every place of an image through a matrix."""
 def alpha_dropout(input: Tensor, p: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor:
     """Elements set to selu's lower limit with probability p; then scaled so that mean 0 and variance 1 stay."""
-def avg_pool1d(input: Tensor, kernel_size: int, stride: int | None = ..., padding: int = ..., ceil_mode: bool = ..., count_include_pad: bool = ...) -> Tensor:
+def avg_pool1d(input: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., ceil_mode: bool = ..., count_include_pad: bool = ...) -> Tensor:
     """The mean of every window along the last axis."""
 def avg_pool2d(input: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., ceil_mode: bool = ..., count_include_pad: bool = ..., divisor_override: int | None = ...) -> Tensor:
     """As :func:`avg_pool1d`, over the last two axes; ``divisor_override`` divides the sums instead of their counts."""
-def avg_pool3d(input: Tensor, kernel_size: int, stride: int | None = ..., padding: int = ..., ceil_mode: bool = ..., count_include_pad: bool = ..., divisor_override: int | None = ...) -> Tensor:
+def avg_pool3d(input: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., ceil_mode: bool = ..., count_include_pad: bool = ..., divisor_override: int | None = ...) -> Tensor:
     """As :func:`avg_pool2d`, over the last three axes."""
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = ..., bias: Tensor | None = ..., training: bool = ..., momentum: float = ..., eps: float = ...) -> Tensor:
     """Every channel (axis 1) minus its mean, over its standard deviation; then times weight plus bias."""
@@ -44,17 +45,17 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: obj
     """As :func:`conv1d`, over the last two axes."""
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., dilation: object = ..., groups: int = ...) -> Tensor:
     """As :func:`conv1d`, over the last three axes."""
-def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: int = ..., groups: int = ..., dilation: object = ...) -> Tensor:
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: object = ..., groups: int = ..., dilation: object = ...) -> Tensor:
     """The transpose of :func:`conv1d` in its input: every element spreads the weight over a window."""
-def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: int = ..., groups: int = ..., dilation: object = ...) -> Tensor:
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: object = ..., groups: int = ..., dilation: object = ...) -> Tensor:
     """As :func:`conv_transpose1d`, over the last two axes."""
-def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: int = ..., groups: int = ..., dilation: object = ...) -> Tensor:
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., output_padding: object = ..., groups: int = ..., dilation: object = ...) -> Tensor:
     """As :func:`conv_transpose1d`, over the last three axes."""
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = ..., size_average: object = ..., reduce: object = ..., reduction: str = ...) -> Tensor:
     """The mean of 1 − cos where the target is 1, and of max(0, cos − margin) where it is −1."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = ..., eps: float = ...) -> Tensor:
     """The cosine of the angle between vectors along ``dim``; norms count as at least ``eps``."""
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: object = ..., ignore_index: int = ..., reduce: object = ..., reduction: str = ..., label_smoothing: float = ...) -> Tensor:
+def cross_entropy(input: Tensor, target: Tensor, weight: TensorLike | None = ..., size_average: object = ..., ignore_index: int = ..., reduce: object = ..., reduction: str = ..., label_smoothing: float = ...) -> Tensor:
     """The cross entropy of the softmax of scores (classes,), (n, classes) or (n, classes, d...)."""
 def dropout(input: Tensor, p: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor:
     """Each element set to 0 with probability p, the others divided by 1 − p; the input itself if not ``training``."""
@@ -72,9 +73,9 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = ..., m
     """The sum, mean or maximum of the rows of ``weight`` (n, width) that each bag of indices names."""
 def feature_alpha_dropout(input: Tensor, p: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor:
     """As :func:`alpha_dropout`, for whole channels (axis 1)."""
-def fold(input: Tensor, output_size: int | tuple[int, ...], kernel_size: int | tuple[int, ...], dilation: int = ..., padding: int = ..., stride: int | tuple[int, ...] = ...) -> Tensor:
+def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """The transpose of :func:`unfold`: columns (n, channels·kernel, blocks), each added where its block was."""
-def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full: bool = ..., eps: float = ..., reduction: str = ...) -> Tensor:
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: TensorLike, full: bool = ..., eps: float = ..., reduction: str = ...) -> Tensor:
     """The mean of (log(var) + (input − target)²/var) / 2, where var is at least ``eps``; ``full`` adds log(2π)/2."""
 def gelu(input: Tensor, approximate: str = ...) -> Tensor:
     """x·Φ(x) with the normal distribution function Φ; ``approximate="tanh"`` for the approximation with tanh."""
@@ -106,7 +107,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: object = ..., reduce: ob
     """The Kullback–Leibler divergence target·(log(target) − input), for log-probabilities ``input``."""
 def l1_loss(input: Tensor, target: Tensor, size_average: object = ..., reduce: bool | None = ..., reduction: str = ..., weight: object = ...) -> Tensor:
     """The mean of |input − target|."""
-def layer_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None = ..., bias: Tensor | None = ..., eps: float = ...) -> Tensor:
+def layer_norm(input: Tensor, normalized_shape: object, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: float = ...) -> Tensor:
     """(x − mean) / √(variance + eps) over the last axes, of ``normalized_shape``; then times weight plus bias."""
 def leaky_relu(input: Tensor, negative_slope: float = ..., inplace: bool = ...) -> Tensor:
     """x where it is positive, else negative_slope·x."""
@@ -118,25 +119,25 @@ def log_softmax(input: Tensor, dim: int | None = ..., _stacklevel: int = ..., dt
     """The logarithm of the softmax along ``dim``, without overflow."""
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), without overflow."""
-def lp_pool1d(input: Tensor, norm_type: float, kernel_size: int, stride: object = ..., ceil_mode: bool = ...) -> Tensor:
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: object, stride: object = ..., ceil_mode: bool = ...) -> Tensor:
     """(Σ xᵖ)^(1/p) over every window along the last axis; for p = ±∞ the largest (or least) element."""
-def lp_pool2d(input: Tensor, norm_type: float, kernel_size: int, stride: object = ..., ceil_mode: bool = ...) -> Tensor:
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: object, stride: object = ..., ceil_mode: bool = ...) -> Tensor:
     """As :func:`lp_pool1d`, over the last two axes."""
-def lp_pool3d(input: Tensor, norm_type: float, kernel_size: int, stride: object = ..., ceil_mode: bool = ...) -> Tensor:
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: object, stride: object = ..., ceil_mode: bool = ...) -> Tensor:
     """As :func:`lp_pool1d`, over the last three axes."""
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = ..., size_average: object = ..., reduce: object = ..., reduction: str = ...) -> Tensor:
     """The mean of max(0, −target·(input1 − input2) + margin): the target 1 ranks input1 higher, −1 input2."""
-def max_pool1d(input: Tensor, kernel_size: int, stride: int | None = ..., padding: int = ..., dilation: int = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Tensor | tuple[Tensor, ...]:
+def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
     """The largest element of every window along the last axis. The first of several gets the gradient."""
-def max_pool2d(input: Tensor, kernel_size: int, stride: int | None = ..., padding: int = ..., dilation: int = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Tensor | tuple[Tensor, ...]:
+def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
     """As :func:`max_pool1d`, over the last two axes."""
-def max_pool3d(input: Tensor, kernel_size: int, stride: int | None = ..., padding: int = ..., dilation: int = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Tensor | tuple[Tensor, ...]:
+def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
     """As :func:`max_pool1d`, over the last three axes."""
-def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: int, stride: int | None = ..., padding: int = ..., output_size: Any = ...) -> Tensor:
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., output_size: Any = ...) -> Tensor:
     """What :func:`max_pool1d` kept, back in its places, among zeros."""
-def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: int, stride: int | None = ..., padding: int = ..., output_size: Any = ...) -> Tensor:
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., output_size: Any = ...) -> Tensor:
     """As :func:`max_unpool1d`, over the last two axes."""
-def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: int, stride: int | None = ..., padding: int = ..., output_size: Any = ...) -> Tensor:
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., output_size: Any = ...) -> Tensor:
     """As :func:`max_unpool1d`, over the last three axes."""
 def mish(input: Tensor, inplace: bool = ...) -> Tensor:
     """x·tanh(softplus(x))."""
@@ -208,9 +209,9 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     """The mean of max(0, d(anchor, positive) − d(anchor, negative) + margin), with d the p-norm of the difference."""
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = ..., margin: float = ..., swap: bool = ..., reduction: str = ...) -> Tensor:
     """As :func:`triplet_margin_loss`, with any distance; by default the 2-norm of the difference."""
-def unfold(input: Tensor, kernel_size: int, dilation: int = ..., padding: int = ..., stride: int = ...) -> Tensor:
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
     """The blocks of images (n, channels, height, width) as columns: (n, channels·kernel, blocks)."""
-def upsample(input: Tensor, size: int | None = ..., scale_factor: object = ..., mode: str = ..., align_corners: bool | None = ...) -> Tensor:
+def upsample(input: Tensor, size: object = ..., scale_factor: object = ..., mode: str = ..., align_corners: bool | None = ...) -> Tensor:
     """As :func:`interpolate`, which replaces it."""
 def upsample_bilinear(input: Tensor, size: object = ..., scale_factor: object = ...) -> Tensor:
     """As :func:`interpolate` with the mode "bilinear" and ``align_corners=True``, which replaces it."""

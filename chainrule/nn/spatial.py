@@ -33,7 +33,7 @@ def whole(function: str, argument: str, value: object) -> int:
     """An argument that has to be an int."""
     if not hasattr(value, "__index__") or isinstance(value, bool):
         raise errors.not_an_int(function, argument, value)
-    return value.__index__()  # type: ignore[no-any-return]
+    return value.__index__()
 
 
 def tensor_argument(function: str, argument: str, value: TensorLike) -> Tensor:

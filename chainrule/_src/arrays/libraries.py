@@ -50,7 +50,7 @@ def library_of(kind: Any) -> Library:
         if root in LIBRARIES:
             return LIBRARIES[root]
     library = importlib.import_module("chainrule._src.arrays.library").Library
-    return library(root_of(kind), np.asarray, "np.asarray({x})")  # type: ignore[no-any-return]
+    return library(root_of(kind), np.asarray, "np.asarray({x})")
 
 
 def is_foreign(kind: type) -> bool:

@@ -88,7 +88,7 @@ class Compiled:
         return f"<compiled {self.name}, {len(self.recordings)} recordings>"
 
     def _repr_html_(self) -> str:
-        return importlib.import_module("chainrule._src.explaining.notebooks").compiled_html(self)  # type: ignore[no-any-return]
+        return importlib.import_module("chainrule._src.explaining.notebooks").compiled_html(self)
 
     def __reduce__(self) -> Any:
         name = getattr(self.function, "__qualname__", "")

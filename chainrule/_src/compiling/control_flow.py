@@ -150,7 +150,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
 def _index(name: str, x: Any) -> int:
     try:
-        return x.__index__()  # type: ignore[no-any-return]
+        return x.__index__()
     except AttributeError:
         raise TypeError(f"fori_loop: {name} must be an integer, got {type(x).__name__}") from None
 
@@ -526,7 +526,7 @@ def _zeros(x: AnyArray) -> Any:
 def _dtype(x: object) -> NumpyDType:
     return (
         x._raw.dtype if isinstance(x, Tensor) else np.asarray(x).dtype if not hasattr(x, "dtype") else np.dtype(x.dtype)
-    )  # type: ignore[no-any-return]
+    )
 
 
 def _as_dtype(x: AnyArray, dtype: NumpyDType) -> AnyArray:

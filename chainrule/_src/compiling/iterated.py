@@ -357,7 +357,7 @@ class LoopOfProgram:
             if len(self._alone) >= MOST:
                 del self._alone[next(iter(self._alone))]
             run = self._alone[key] = self._standalone(arrays, order)
-        return run(arrays, report)  # type: ignore[no-any-return]
+        return run(arrays, report)
 
     def _made(self, order: Order) -> list[Any]:
         """Arrays for the results."""

@@ -387,4 +387,4 @@ def run_body(body: Body, operands: list[Tensor], length: int, reverse: bool, aga
         made = Scan.apply(body, length, reverse, again, *operands)
     else:
         made = bind(iterated, operands, {"body": body, "length": length, "reverse": reverse})
-    return made[: body.count]  # type: ignore[no-any-return]
+    return made[: body.count]

@@ -44,7 +44,7 @@ class LoopLowerer:
         """
         function = call.function
         if type(function) is RowCallable and "body" in function.params:
-            return function.params["body"].lowered(function.params, reads, [var.array for var in call.results])  # type: ignore[no-any-return]
+            return function.params["body"].lowered(function.params, reads, [var.array for var in call.results])
         if gathers.reads_positions(call):
             return self._lower(call, reads)  # what it comes to depends on the content of an array, too
         if type(function) is Rebuilt:

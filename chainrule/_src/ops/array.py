@@ -122,7 +122,7 @@ def _fast_binary(ufunc: np.ufunc, function: Callable[..., Tensor], saves: bool) 
     return call
 
 
-def _alike(x: AnyArray, dtype: Any, saves: bool) -> Any:
+def _alike(x: Any, dtype: Any, saves: bool) -> Any:
     """An operand for the tensor's function: a weak number, or an array of the dtype as a constant; else None."""
     kind = type(x)
     if kind is float or kind is int:
@@ -464,7 +464,7 @@ def _value_for(tensor: Tensor, value: Any) -> Tensor:
     source = value._raw
     if source is raw or (type(source) is ndarray and type(raw) is ndarray and np.may_share_memory(source, raw)):
         value = apply(np.copy, value)
-    return cast(value, raw.dtype)  # type: ignore[no-any-return]
+    return cast(value, raw.dtype)
 
 
 def _stretched(value: Tensor, shape: Any, tensor: Tensor) -> Tensor:
@@ -474,7 +474,7 @@ def _stretched(value: Tensor, shape: Any, tensor: Tensor) -> Tensor:
     try:
         if extra > 0 and have[:extra] == (1,) * extra:
             value = apply(np.reshape, value, have[extra:])
-        return apply(np.broadcast_to, value, tuple(shape))  # type: ignore[no-any-return]
+        return apply(np.broadcast_to, value, tuple(shape))
     except ValueError:
         raise ValueError(
             f"could not broadcast input array from shape {tuple(have)} into shape {tuple(shape)}, a region of an array of "
@@ -580,7 +580,7 @@ class _Flat:
         self.array = array
 
     def __len__(self) -> int:
-        return self.array.size  # type: ignore[no-any-return]
+        return self.array.size
 
     def __iter__(self) -> Iterator[Any]:
         return iter(apply(np.ravel, self.array))
@@ -700,8 +700,8 @@ def astype(
     target = np.dtype(dtype)
     if target.kind not in "biufc":
         return _plain(self, f"astype({target.name!r})").astype(target)
-    if not np.can_cast(self.dtype, target, casting):  # type: ignore[attr-defined]
-        raise errors.forbidden_cast(self.dtype, target, casting)  # type: ignore[attr-defined]
+    if not np.can_cast(self.dtype, target, casting):
+        raise errors.forbidden_cast(self.dtype, target, casting)
     if LOCAL.recorder is not None and not _is_recorded_order(order, self, target):
         found = recorded_as_numpy(ndarray.astype, "", (self, target), {"order": order})
         if found is not None:
@@ -722,12 +722,12 @@ def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> 
 
 def conj(self: Array) -> Any:
     """The complex conjugate."""
-    return np.conjugate(self) if self.dtype.kind == "c" else self  # type: ignore[call-overload]
+    return np.conjugate(self) if self.dtype.kind == "c" else self
 
 
 def fill(self: Array, value: Any) -> None:
     """Write a number everywhere."""
-    self[...] = value  # type: ignore[index]
+    self[...] = value
 
 
 def put(self: Array, indices: Any, values: Any, mode: str = "raise") -> None:
@@ -737,25 +737,25 @@ def put(self: Array, indices: Any, values: Any, mode: str = "raise") -> None:
 
 def sort(self: Array, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
     """Sort in place."""
-    self[...] = apply(np.sort, self, axis)  # type: ignore[index]
+    self[...] = apply(np.sort, self, axis)
 
 
 def partition(self: Array, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> None:
     """Put the element of each given rank in its place, in place."""
-    self[...] = apply(np.partition, self, kth, axis)  # type: ignore[index]
+    self[...] = apply(np.partition, self, kth, axis)
 
 
 def view(self: Array, dtype: Any = None, type: Any = None) -> Any:
     """The same memory. Under another dtype it would be other numbers, which have no derivative."""
-    if type is not None or (dtype is not None and (isinstance(dtype, builtin_type) or np.dtype(dtype) != self.dtype)):  # type: ignore[attr-defined]
-        if isinstance(dtype, builtin_type) and not issubclass(dtype, ndarray) and np.dtype(dtype) == self.dtype:  # type: ignore[attr-defined]
-            return self[...]  # type: ignore[index]
+    if type is not None or (dtype is not None and (isinstance(dtype, builtin_type) or np.dtype(dtype) != self.dtype)):
+        if isinstance(dtype, builtin_type) and not issubclass(dtype, ndarray) and np.dtype(dtype) == self.dtype:
+            return self[...]
         return _plain(self, "view()").view(
             *([] if dtype is None else [dtype]), **({} if type is None else {"type": type})
         )
-    if LOCAL.recorder is not None and LOCAL.recorder.is_scalar(self._tensor._raw):  # type: ignore[attr-defined]
+    if LOCAL.recorder is not None and LOCAL.recorder.is_scalar(self._tensor._raw):
         return self
-    return self[...]  # type: ignore[index]
+    return self[...]
 
 
 builtin_type = type

@@ -215,7 +215,7 @@ def _floats(
 def _source(method: str, generator: Generator | None, gpu: int | None) -> AnyFunction:
     """A method of NumPy's generator of random numbers, or of that of a GPU."""
     if gpu is None:
-        return getattr(_rng(generator), method)  # type: ignore[no-any-return]
+        return getattr(_rng(generator), method)
     if generator is not None:
         raise RuntimeError(
             "Expected a 'cuda' device type for generator but found 'cpu': random numbers on a GPU come from its own source, "
@@ -284,7 +284,7 @@ def _like(name: str, what: str, function: Any) -> Any:
         if type(x._raw) is Foreign and not x.is_cuda:
             raise errors.foreign_lacks(x._raw, f"random ({name}())")
         options.setdefault("device", x.device)
-        return function(*bounds, size=tuple(x.shape), dtype=x.dtype if dtype is None else dtype, **options)  # type: ignore[no-any-return]
+        return function(*bounds, size=tuple(x.shape), dtype=x.dtype if dtype is None else dtype, **options)
 
     like.__name__ = like.__qualname__ = name
     like.__doc__ = f"{what} of another tensor's shape and dtype."
@@ -380,11 +380,11 @@ def _examples(x: Tensor) -> tuple[Any, list[Any]]:
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that each element gives (or with probability ``p``, whatever they are), else 0."""
     if p is not None:
-        return creation.empty_like(input).bernoulli_(p, generator=generator)  # type: ignore[attr-defined, no-any-return]
+        return creation.empty_like(input).bernoulli_(p, generator=generator)
     x = tensor_of("bernoulli", input, "f").detach()
     if STACK.levels:
         u = wrap(_drawn(tuple(x.shape), lambda shape: _rng(generator).random(shape).astype(x.dtype)))
-        return _sampled((u < x).to(x.dtype), input)  # type: ignore[operator]
+        return _sampled((u < x).to(x.dtype), input)
     each = x._array()
     if not ((each >= 0) & (each <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: the elements are probabilities")
@@ -489,7 +489,7 @@ _bernoulli_number = _filler("bernoulli_", _trials, "biufc")
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill the tensor in place with 1, with probability ``p`` (a number, or a tensor of one for each element), else 0."""
     if not isinstance(p, Tensor):
-        return _bernoulli_number(self, p, generator=generator)  # type: ignore[no-any-return]
+        return _bernoulli_number(self, p, generator=generator)
     return self.copy_(bernoulli(p.expand(self.shape), generator=generator))
 
 

@@ -88,7 +88,7 @@ def _eigh_jvp(t: AnyArray, w: AnyArray, v: AnyArray) -> tuple[AnyArray, ...]:
     structure="ab:k,ij",
     remedy="the derivative of eigenvectors divides by differences of eigenvalues, and two of them are equal",
 )
-def eigh(x: AnyArray, *, UPLO: str) -> tuple[AnyArray, ...] | None:
+def eigh(x: AnyArray, *, UPLO: str) -> Any:
     """Eigenvalues (ascending) and eigenvectors (in columns) of Hermitian matrices, read from one triangle.
 
     The gradient is Hermitian. Eigenvectors of equal eigenvalues are not determined, so their derivatives are infinite;
@@ -240,7 +240,7 @@ def _qr_vjp(
     return np.concatenate([left, q @ g_rest], axis=-1)
 
 
-def _tall_jvp(t: AnyArray, q: AnyArray, r: AnyArray) -> tuple[AnyArray, ...] | None:
+def _tall_jvp(t: AnyArray, q: AnyArray, r: AnyArray) -> Any:
     scaled = over(t, r)
     m = H(q) @ scaled
     both = m + H(m)

@@ -30,7 +30,7 @@ def _are_square(x: Any, *others: Any) -> bool:
     for other in (x, *others):
         if type(other) is not ndarray or other.dtype is not _DOUBLE or other.ndim < 2:
             return False
-    return x.shape[-1] == x.shape[-2] and VARIABLE is not None and _GUFUNCS is not None  # type: ignore[no-any-return]
+    return x.shape[-1] == x.shape[-2] and VARIABLE is not None and _GUFUNCS is not None
 
 
 def _raising(gufunc: Any, *matrices: Any) -> Any:

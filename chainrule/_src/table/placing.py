@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, NumpyArray, TensorLike
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.rules.rules import read
 from chainrule._src.tape.foreign import Foreign, writable
 
@@ -115,7 +115,7 @@ def _with_zero(x: AnyArray, axis: int) -> AnyArray:
     return np.concatenate([x, np.zeros_like(x, shape=tuple(shape))], axis=axis)
 
 
-def summed_at(x: AnyArray, shape: tuple[int, ...], index: tuple[TensorLike, ...]) -> AnyArray:
+def summed_at(x: AnyArray, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
     """Zeros of a shape, with x added at an index of arrays."""
     along = _one_array(index, shape)
     if along is not None:
@@ -217,7 +217,7 @@ def summed_by_along(x: Any, index: Any, axis: int, length: int) -> Any:
     return np.moveaxis(np.sum(parts, axis=-2), -1, axis)
 
 
-def _is_it(index: AnyArray, n: int) -> AnyArray:
+def _is_it(index: AnyArray, n: int) -> Any:
     """[..., k]: whether the index is k, counted from the front or from the end."""
     numbers = np.arange(n)
     index = np.expand_dims(index, -1)

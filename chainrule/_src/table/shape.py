@@ -5,7 +5,6 @@ Axes are counted from the end. The rows marked ``view`` share memory with their 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -126,7 +125,7 @@ def _expand_batch(
 )
 def expand(x: Any, *, shape: Any) -> Any:
     """Broadcast to a shape, without copying."""
-    out = broadcast_to(x, shape)
+    out: Any = broadcast_to(x, shape)
     if type(x) is ndarray and x.size != 1 and out is not x:
         out.flags.writeable = x.flags.writeable  # a part in which no element shows twice may be written to
     return out
@@ -363,7 +362,7 @@ def cast(x: AnyArray, *, dtype: NumpyDType) -> AnyArray:
 class _BatchedRow:
     """Stands for a row in its own batching rule, to note what the rule has it do to a payload."""
 
-    def __init__(self, row: Primitive, x: AnyArray, steps: Sequence[object]) -> None:
+    def __init__(self, row: Primitive, x: AnyArray, steps: list[Any]) -> None:
         self.row, self.x, self.steps = row, x, steps
 
     def __call__(self, y: AnyArray, **params: Any) -> Any:
@@ -428,8 +427,8 @@ def copy_slices(base: Any, part: Any, *, steps: Any) -> Any:
     """The base, with the region that a view shows (taken by ``steps``) replaced by ``part``."""
     if not (is_array(base) and is_array(part)):
         return replaced(base, part, steps)
-    out = np.array(base, order="K", copy=True)
-    region = _shown(out, steps)
+    out: Any = np.array(base, order="K", copy=True)
+    region: Any = _shown(out, steps)
     if np.may_share_memory(region, out):
         region[...] = part
     elif region.size:  # a cotangent may lie in memory so that what was a view is a copy

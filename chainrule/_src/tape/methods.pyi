@@ -2,7 +2,6 @@
 
 from typing import Any
 from chainrule._src.arrays.device import layout as _layout
-from chainrule._src.arrays.types import AnyArray
 from chainrule._src.ops.random import Generator
 from chainrule._src.tape.tensor import Tensor
 import builtins
@@ -138,7 +137,7 @@ class Methods:
         """Inverse hyperbolic tangent."""
     def atanh_(self, *, out: Any = ...) -> Any:
         """Inverse hyperbolic tangent."""
-    def backward(self, gradient: AnyArray | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: object = ...) -> None:
+    def backward(self, gradient: Any = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Any = ...) -> None:
         """Compute the gradients of the leaves this tensor was computed from, and add them to their ``.grad``."""
     def baddbmm(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta·input + alpha·(batch1 @ batch2)."""

@@ -227,7 +227,7 @@ class Output:
 def outputs_of(node: Node) -> dict[int, weakref.ref[Output]]:
     """The outputs of a node that are there."""
     try:
-        return object.__getattribute__(node, "outs")  # type: ignore[no-any-return]  # users' attributes are looked up otherwise
+        return object.__getattribute__(node, "outs")  # users' attributes are looked up otherwise
     except AttributeError:
         node.outs = {}
         return node.outs

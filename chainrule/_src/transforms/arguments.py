@@ -146,7 +146,7 @@ def as_caller_type(x: object, tensors: bool, foreign: set[int] | None = None) ->
     return x if type(x) is ndarray else x.payload if type(x) is Foreign else array_of(wrap(x))
 
 
-def own_copy(x: object, foreign: set[int]) -> Any:
+def own_copy(x: Any, foreign: set[int]) -> Any:
     """A result with plain memory of its own: no view, and none of the arrays in ``foreign``, which it becomes one of."""
     if is_plain(x):
         if (x.base is not None if type(x) is ndarray else x.is_view) or array_id(x) in foreign:

@@ -311,7 +311,7 @@ def _gradients(
         if block is not None:
             raise errors.blocked_below()
         tensors = _sequence("grad", "outputs", outputs)
-        return _later("duals").grad(  # type: ignore[no-any-return]
+        return _later("duals").grad(
             _gradients,
             tensors,
             wanted,

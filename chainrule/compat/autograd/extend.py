@@ -73,7 +73,7 @@ class PrimitiveCall:
     def filled(self, values: Iterable[TensorLike]) -> tuple[Any, ...]:
         """The arguments with values in the place of Arrays."""
         given = iter(values)
-        return tree_map(lambda x: next(given) if type(x) is Array else x, self.args)  # type: ignore[no-any-return]
+        return tree_map(lambda x: next(given) if type(x) is Array else x, self.args)
 
     def by_argument(self, leaves: Iterable[object]) -> list[TensorLike]:
         """Leaves, one for each operand (None for zeros), as values that are like the arguments at ``argnums``."""
