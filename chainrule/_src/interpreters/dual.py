@@ -127,10 +127,12 @@ def _become(tensor: Tensor, primal: Any) -> None:
 def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:
     primals = []
     tangents = []
+    moves = False
     for x in operands:
         if type(x) is Dual and x.level == level:
             primals.append(x.primal)
             tangents.append(x.tangent)
+            moves = moves or x.tangent is not None
             own = x.level
         else:
             primals.append(x)
@@ -142,7 +144,7 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
         return out  # its transformation has ended: all that is left is the value
     if (
         not prim.differentiable
-        or all(t is None for t in tangents)
+        or not moves
         or (level == FORWARD.level and not (FORWARD.enabled and not LOCAL.mode.inference))
     ):
         return _dual(prim, out, None, own)
