@@ -102,7 +102,7 @@ def install(name: str) -> None:
             sys.modules[name + loaded.removeprefix(home)] = module
     if name == "torch":
         install("functorch")
-        for private in ("_C", "_dynamo", "overrides"):
+        for private in ("_C", "_dynamo", "nn.modules", "overrides"):
             importlib.import_module(f"torch.{private}")  # programs take it for an attribute
         for public in ("autograd.functional", "optim.lbfgs"):
             _add_private_names(public)

@@ -252,6 +252,40 @@ class Module:
         """This module and all below it."""
         return (module for _, module in self.named_modules())
 
+    def get_submodule(self, target: str) -> Module:
+        """The module at a path of names such as ``"layers.0"``; of ``""`` this one.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        module = self
+        for name in target.split(".") if target else ():
+            if name not in module._modules:
+                raise AttributeError(
+                    f"{type(module).__name__} has no attribute `{name}`: {target!r} is no path to a module"
+                )
+            module = module._modules[name]
+        return module
+
+    def get_parameter(self, target: str) -> Tensor:
+        """The parameter at a path of names such as ``"layers.0.weight"``."""
+        return self._at("parameter", "_parameters", target)
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path of names such as ``"norm.running_mean"``."""
+        return self._at("buffer", "_buffers", target)
+
+    def _at(self, kind: str, held: str, target: str) -> Tensor:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        found: Tensor | None = getattr(module, held).get(name)
+        if found is None:
+            raise AttributeError(f"{module.__class__.__name__} has no {kind} `{name}`: {target!r} is no path to one")
+        return found
+
+    def _get_name(self) -> str:
+        return self.__class__.__name__
+
     def apply(self, fn: Callable[[Module], Any]) -> Module:
         """Call ``fn`` with every module below, and last with this one: to initialize parameters, say."""
         for child in self.children():
@@ -357,6 +391,30 @@ class Module:
     def double(self) -> Module:
         """Parameters and buffers as float64."""
         return self.to("float64")
+
+    def half(self) -> Module:
+        """Parameters and buffers as float16."""
+        return self.to("float16")
+
+    def type(self, dst_type: Any) -> Module:
+        """Parameters and buffers in a dtype, those of integers, too."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.data = tensor.detach().type(dst_type)
+            if tensor.grad is not None:
+                tensor.grad = tensor.grad.type(dst_type)
+        return self
+
+    def cpu(self) -> Module:
+        """Parameters and buffers on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> Module:
+        """Parameters and buffers on a GPU: the current one, or that of a number.
+
+        Raises:
+            RuntimeError: there is none.
+        """
+        return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
 
     # -- printing -------------------------------------------------------------------------------------------------
 

@@ -65,6 +65,10 @@ at, d = torch.tensor([3.0]), torch.tensor([-1.0])
 f, g, step, trials = _strong_wolfe(parabola, at, 1.0, d, *parabola(at, 0, d), torch.tensor(-6.0))
 assert f < 9 and trials >= 1 and abs(float(g)) < 6
 assert not dist.is_available() and type(x).__module__ == "torch" and not torch._C._are_functorch_transforms_active()
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.utils import _pair
+assert isinstance(nn.BatchNorm2d(1), _BatchNorm) and not isinstance(nn.LayerNorm(1), _BatchNorm) and _pair(3) == (3, 3) == _pair([3, 3])
+assert torch.nn.modules.linear.Linear is nn.Linear and nn.modules.conv._ConvNd in nn.Conv2d.__mro__ and nn.modules.Module is nn.Module
 assert torch._dynamo.disable(torch.sin) is torch.sin and not torch._dynamo.is_compiling()
 assert _vmap(lambda v: v * torch._C._functorch.is_batchedtensor(v))(torch.ones(2)).tolist() == [1, 1]
 try:

@@ -99,3 +99,12 @@ def test_results_of_writes_lie_as_in_eager(name):
         found = compiled(x)
         assert found.stride() == expected.stride()
         np.testing.assert_array_equal(found, expected)
+
+
+def test_what_the_tape_keeps_of_repeated_elements_lies_as_in_eager():
+    x = cr.from_numpy(np.asfortranarray(np.arange(12.0).reshape(4, 3))).requires_grad_()
+
+    def derivative(x):
+        return cr.func.jvp(cr.func.grad(lambda a: a.tanh().sum()), (x,), (x,))[1]
+
+    assert cr.compile(derivative)(x).stride() == derivative(x).stride()

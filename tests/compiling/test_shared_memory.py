@@ -100,6 +100,7 @@ RECORDED = {
     "gradients": lambda x: cr.func.grad(lambda a: (a * a).sum())(x).mul_(3) + x,
     "the other one is gone": lambda x: cr.vmap(lambda a: a)(x * 2).mul_(3),
     "an index": lambda x: _put(x * 2),
+    "what a pullback gives": lambda x: cr.func.vjp(lambda a: a, x)[1](x)[0].mul_(3) + x,
 }
 
 
@@ -117,3 +118,13 @@ def test_what_nobody_else_has_is_written_in_a_recording(name):
         warnings.simplefilter("error")
         found = [compiled(x).tolist() for _ in range(3)]
     assert found == [RECORDED[name](x).tolist()] * 3
+
+
+@pytest.mark.parametrize("name", [name for name in THROUGH if name not in TENSORS_ALONE])
+def test_what_arrays_come_back_as_is_a_copy_in_a_recording_too(name):
+    program = _program(THROUGH[name], WHAT["row"], WRITES["multiplied"], True)
+    compiled, x = cr.compile(program), np.array([[1.0, 2.0], [1.25, 1.75]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert _outcome(compiled, x.copy()) == _outcome(program, x.copy())
+    assert compiled.recordings

@@ -54,7 +54,7 @@ def test_links_of_the_changelog_stay_among_the_pages(reference: ModuleType) -> N
 
 @pytest.mark.parametrize(
     "module", ["", ".autograd", ".autograd.graph", ".autograd.functional", ".autograd.forward_ad", ".func", ".linalg",
-               ".nn", ".nn.functional", ".nn.init", ".nn.utils", ".optim",
+               ".nn", ".nn.functional", ".nn.init", ".nn.utils", ".optim", ".distributions",
                ".special", ".testing", ".utils.checkpoint", ".tree", ".primitive"],
 )  # fmt: skip
 def test_the_reference_has_every_public_name(pages: dict[str, str], module: str) -> None:

@@ -264,3 +264,37 @@ def test_a_block_of_one_array_is_a_copy():
     assert np.asarray(x).sum() == 4
     np.broadcast_arrays(x, x[0])[0][0] = 9.0  # which is x itself, in NumPy
     assert np.asarray(x).sum() == 20
+
+
+TWICE = {
+    "jvp": lambda f: lambda a: jvp(f, (a,), (cr.ones_like(a),))[1],
+    "grad": grad,
+    "jacfwd": jacfwd,
+    "jacrev": jacrev,
+}
+WRITES = {
+    "product": lambda v, a: v.mul_(a),
+    "element": lambda v, a: v.__setitem__(2, v[2].clone() * a),
+    "part": lambda v, a: v[1:].mul_(a),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("second", TWICE)
+@pytest.mark.parametrize("first", TWICE)
+@pytest.mark.parametrize("outer", [jacfwd, jacrev])
+def test_second_derivatives_after_a_write_into_what_an_outer_transformation_carries(outer, first, second, write):
+    """d²/da² of Σ wᵢ·xᵢ²·a², with w = 1 where v is written to, is 2·Σ wᵢ·xᵢ²."""
+    x = cr.tensor([1.0, 2.0, 3.0], dtype=cr.float64)
+
+    def function(x):
+        def inner(a):
+            v = x * 1
+            WRITES[write](v, a)
+            return (v * v).sum()
+
+        return TWICE[second](TWICE[first](inner))(cr.tensor(2.0, dtype=cr.float64))
+
+    written = {"product": [1, 1, 1], "element": [0, 0, 1], "part": [0, 1, 1]}[write]
+    expected = 4 * x * cr.tensor(written)
+    assert cr.allclose(outer(function)(x), expected)

@@ -219,6 +219,60 @@ def test_conversion():
     assert isinstance(net[0].weight, nn.Parameter)
 
 
+def test_other_conversions():
+    net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    weight = net[0].weight
+    net(torch.ones(2, 2)).sum().backward()
+    assert net.half() is net and weight.dtype == torch.float16 == weight.grad.dtype
+    assert net[1].num_batches_tracked.dtype == torch.int64
+    assert net.type(torch.float64)[0].weight is weight and weight.dtype == torch.float64 == weight.grad.dtype
+    assert (
+        net[1].num_batches_tracked.dtype == torch.float64
+        and net.type("torch.FloatTensor")[1].weight.dtype == torch.float32
+    )
+    assert net.cpu() is net and net._get_name() == "Sequential"
+    if not torch.cuda.is_available():
+        with pytest.raises((RuntimeError, AssertionError), match=r"(?i)cuda"):
+            net.cuda()
+
+
+def test_padded_sequences():
+    rnn = nn.utils.rnn
+    a, b = torch.arange(4.0).reshape(2, 2).requires_grad_(), torch.ones(3, 2)
+    padded = rnn.pad_sequence([a, b], padding_value=7.0)
+    assert padded.shape == (3, 2, 2) and padded[:, 0].tolist() == [[0, 1], [2, 3], [7, 7]]
+    padded.sum().backward()
+    assert a.grad.tolist() == [[1, 1], [1, 1]]
+    left = rnn.pad_sequence([a, b], batch_first=True, padding_side="left")
+    assert left.shape == (2, 3, 2) and left[0].tolist() == [[0, 0], [0, 1], [2, 3]]
+    for batch_first in (False, True):
+        parts = rnn.unpad_sequence(rnn.pad_sequence([a, b], batch_first), torch.tensor([2, 3]), batch_first)
+        assert torch.equal(parts[0], a) and torch.equal(parts[1], b)
+    assert rnn.pad_sequence([torch.tensor([1]), torch.tensor([2, 3])]).dtype == torch.int64
+    for wrong in ([], [a, torch.ones(2, 3)]):
+        with pytest.raises(RuntimeError):
+            rnn.pad_sequence(wrong)
+    with pytest.raises(RuntimeError, match="padding_side"):
+        rnn.pad_sequence([a, b], padding_side="top")
+
+
+def test_paths():
+    net = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.BatchNorm1d(2)))
+    assert net.get_submodule("") is net and net.get_submodule("1.0") is net[1][0]
+    assert net.get_parameter("0.weight") is net[0].weight
+    assert net.get_buffer("1.0.running_mean") is net[1][0].running_mean
+    for ask, path in [
+        (net.get_submodule, "2"),
+        (net.get_submodule, "0.weight"),
+        (net.get_parameter, "0.w"),
+        (net.get_parameter, "1.0.running_mean"),
+        (net.get_buffer, "0.weight"),
+        (net.get_buffer, "3.x"),
+    ]:
+        with pytest.raises(AttributeError, match=path.rpartition(".")[2] if "3" not in path else "3"):
+            ask(path)
+
+
 def test_copies_have_parameters_of_their_own():
     net, x = Net(), torch.ones(3)
     for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):

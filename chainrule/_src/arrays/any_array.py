@@ -148,6 +148,10 @@ def copy_alike(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
     It cannot be written to if the array can't, or has elements that share their place in memory.
     """
+    if 0 in array.strides:
+        apart = array[tuple([slice(None) if step else slice(1) for step in array.strides])]
+        if apart.size < array.size:  # elements that are repeated
+            return np.broadcast_to(copy_alike(apart), array.shape)
     strides = None if array.flags.forc else close_strides(array.shape, array.strides, array.itemsize)
     copy = array.copy(order="K") if strides is None else with_strides(array, tuple(strides))
     if not array.flags.writeable or (strides is None and not array.flags.forc):

@@ -1,7 +1,8 @@
 """Bodies of loops that were recorded before, for functions that do the same.
 
-The function of a loop is made anew in most calls of what is around it: the same code, closed over other arrays. :class:`Form` says what
-such functions have in common; what one of them came to serves for all, each with its own arrays, while what else it read is as it was.
+The function of a loop is made anew in most calls of what is around it: the same code, closed over other arrays.
+:class:`FunctionForm` says what such functions have in common; what one of them came to serves for all, each with its own arrays,
+while what else it read is as it was.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Unlike(Exception):
     """Something about a function cannot be told to be the same for another one."""
 
 
-class Form:
+class FunctionForm:
     """What a function is but for its arrays.
 
     Attributes:
@@ -113,14 +114,14 @@ class Form:
         return None
 
 
-class Remembered:
+class RememberedBody:
     """A body, without the arrays of the function that it was recorded of.
 
     Raises:
         Unlike: it depends on more than what can be looked at again.
     """
 
-    def __init__(self, form: Form, body: Body, recording: Recording) -> None:
+    def __init__(self, form: FunctionForm, body: Body, recording: Recording) -> None:
         assert recording.references is not None
         read = [*[guard.value for guard in recording.references.guards], *[ref() for ref in form.others]]
         if any([type(x) is ndarray and form.number(x.base) is not None for x in read]):
@@ -142,7 +143,7 @@ class Remembered:
                 raise Unlike
             self._guards.append((k, guard if k is None else guard._replace(thing=None)))
 
-    def body(self, form: Form) -> Body | None:
+    def body(self, form: FunctionForm) -> Body | None:
         """The body, for a function of the same form; None: something else that it read has changed."""
         if any([ref() is None for ref in self._others]):
             return None  # an identity may be another object's now
@@ -160,18 +161,18 @@ class Remembered:
         return body
 
 
-_BODIES: dict[Any, Remembered] = {}
+_BODIES: dict[Any, RememberedBody] = {}
 
 
-def form_of(function: Any) -> Form | None:
+def form_of(function: Any) -> FunctionForm | None:
     """The form of a function; None if it has none."""
     try:
-        return Form(function)
+        return FunctionForm(function)
     except (Unlike, RecursionError):
         return None
 
 
-def find(form: Form, how: Any) -> Body | None:
+def find(form: FunctionForm, how: Any) -> Body | None:
     """The body that was recorded of a function of this form in the same way, if it is so still."""
     try:
         known = _BODIES.get((how, form.parts))
@@ -180,10 +181,10 @@ def find(form: Form, how: Any) -> Body | None:
     return None if known is None else known.body(form)
 
 
-def keep(form: Form, how: Any, body: Body, recording: Recording) -> None:
+def keep(form: FunctionForm, how: Any, body: Body, recording: Recording) -> None:
     """Remember a body, if that can be."""
     try:
-        known = Remembered(form, body, recording)
+        known = RememberedBody(form, body, recording)
         if len(_BODIES) >= MOST:
             _BODIES.pop(next(iter(_BODIES)), None)
         _BODIES[how, form.parts] = known

@@ -472,8 +472,10 @@ class Recorder:
 
     def check_writable(self, data: Any) -> None:
         """Raise where eager may not write: into what is read-only, or has elements that share memory."""
-        given = type(data) is Traced and data.var.number in self.given
-        if given and (not data.var.array.flags.writeable or overlaps_itself(data.var.array)):
+        if type(data) is not Traced:
+            return
+        array, given = data.var.array, data.var.number in self.given
+        if (given and not array.flags.writeable) or ((given or 0 in array.strides) and overlaps_itself(array)):
             raise Unrecordable("it writes an array that is read-only, or whose elements share memory")
 
     def note_holder(self, tensor: Tensor, data: Any) -> None:
@@ -1397,6 +1399,15 @@ class Traced(ArrayLike):
     @property
     def flags(self) -> Any:
         return self.var.array.flags
+
+    @property
+    def array(self) -> np.ndarray[Any, Any]:
+        return self.var.array
+
+    @property
+    def is_view(self) -> bool:
+        base = self.var.array.base
+        return isinstance(base, ndarray) and base.dtype == self.dtype  # of a layout that was asked for: bytes
 
     @property
     def itemsize(self) -> int:

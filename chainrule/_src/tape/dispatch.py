@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import is_array, unscalar
+from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.messages import errors
@@ -117,8 +117,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
             if edge is not None:
                 needs = True
         else:
-            constant = top > 1 and type(x) is Tensor and x._edge is None and is_array(x._raw)
-            datas.append(x._raw if constant else plain_array(x))
+            datas.append(_as_it_is(x) if top > 1 and isinstance(x, Tensor) else plain_array(x))
             edges.append(None)
             plain = plain or isinstance(x, ndarray)
     watch = LOCAL.watch if SPECIAL else None
@@ -161,6 +160,11 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
         node.params = {**params, "_outputs": tuple((shape_of(o), o.dtype) for o in out)}
         results = tuple(wrap(o, Output(node, i, seq)) if o.dtype.kind in "fc" else wrap(o) for i, o in enumerate(out))
     return results if prim.kind != "function" else params["call"].recorded(node, datas, out, results)
+
+
+def _as_it_is(x: Tensor) -> Any:
+    """A tensor that is a constant to a transformation, as a rule is to find it when the tensor has been written to."""
+    return x._raw if x._edge is None else wrap(x._raw, x._edge)
 
 
 def check_has_derivative(prim: Primitive, out: Any) -> None:

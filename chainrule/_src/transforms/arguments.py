@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of, as_arrays, is_objects, plain_or_stacked, unfaced
+from chainrule._src.arrays.any_array import is_array as is_plain
+from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.arrays.dtypes import native
 from chainrule._src.arrays.libraries import is_container, is_foreign
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, leaves_like, tree_flatten, tree_leaves, tree_unflatten
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
-from chainrule._src.tape.modes import recording
+from chainrule._src.tape.modes import LOCAL, recording
 from chainrule._src.tape.others import is_table, numbers_of
 from chainrule._src.tape.protocol import ArrayLike, plain
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -144,11 +146,18 @@ def as_caller_type(x: Any, tensors: bool, foreign: set[int] | None = None) -> An
 
 def own_copy(x: Any, foreign: set[int]) -> Any:
     """A result with plain memory of its own: no view, and none of the arrays in ``foreign``, which it becomes one of."""
-    if type(x) is ndarray:
-        if x.base is not None or id(x) in foreign:
+    if is_plain(x):
+        if (x.base is not None if type(x) is ndarray else x.is_view) or array_id(x) in foreign:
             x = x.copy()
-        foreign.add(id(x))
+        foreign.add(array_id(x))
     return x
+
+
+def array_id(x: Any) -> int:
+    """The number of an array; of what stands for a plain one in a recording, that of the recorded array."""
+    if type(x) is Array and LOCAL.recorder is not None and LOCAL.recorder.stands_for(x._tensor._raw) is ndarray:
+        x = x._tensor._raw
+    return id(x.array if is_recorded(x) else x)
 
 
 def positions_of(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:

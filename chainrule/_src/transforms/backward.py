@@ -19,7 +19,7 @@ from chainrule._src.tape.node import Freed, Leaf, Node, output_of
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.saved import saved_tensors
 from chainrule._src.tape.tensor import Tensor, attach, wrap, wrapped
-from chainrule._src.transforms.arguments import own_copy
+from chainrule._src.transforms.arguments import array_id, own_copy
 
 ndarray = np.ndarray
 
@@ -348,7 +348,7 @@ def _gradients(
         else pull(cotangents)
     )
     results: list[Tensor | None] = []
-    foreign = {id(g) for g in cotangents}
+    foreign = {array_id(g) for g in cotangents}
     for i, (g, tensor) in enumerate(zip(found, wanted)):
         if g is None:
             if not (allow_unused or materialize_grads):

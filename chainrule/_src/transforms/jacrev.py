@@ -16,6 +16,7 @@ from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import ones_of
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.arguments import (
+    array_id,
     as_caller_type,
     check_randomness,
     check_real,
@@ -155,7 +156,7 @@ def jacfwd(
         jacobian = _nested(blocks, out_spec, specs, isinstance(argnums, int))
         if not has_aux:
             return jacobian
-        foreign.update(map(id, points))
+        foreign.update(map(array_id, points))
         return jacobian, tree_map(lambda a: as_caller_type(run.primal(a), tensors, foreign) if is_array(a) else a, aux)
 
     return wrapper

@@ -11,6 +11,7 @@ from chainrule._src.api.array import faced
 from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
 from chainrule._src.messages import errors
 from chainrule._src.transforms.arguments import (
+    array_id,
     as_caller_type,
     flatten_like,
     flatten_outputs,
@@ -74,7 +75,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     result, aux = split_aux(run.result, api) if has_aux else (run.result, None)
     outputs, out_spec = flatten_outputs(result, api, "f(*primals)")
     values, derivatives = [], []
-    foreign = {id(x) for x in (*points, *directions)}
+    foreign = {array_id(x) for x in (*points, *directions)}
     for y in outputs:
         primal, tangent = run.split(y)
         if tangent is None:

@@ -17,7 +17,15 @@ from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_flatten, tree_
 from chainrule._src.tape import engine
 from chainrule._src.tape.node import Node
 from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.transforms.arguments import as_caller_type, data_of, flatten_like, has_tensor, is_array, own_copy
+from chainrule._src.transforms.arguments import (
+    array_id,
+    as_caller_type,
+    data_of,
+    flatten_like,
+    has_tensor,
+    is_array,
+    own_copy,
+)
 from chainrule._src.transforms.grad import cotangents_like
 from chainrule._src.transforms.trace import Trace, fresh_leaf
 
@@ -65,7 +73,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             found = trace.sweep_to_inputs([g for g, _ in paths], [t for _, t in paths], True, None, targets, targets)
         finally:
             trace.set_starts(sys.maxsize)
-        foreign = {id(t._raw if isinstance(t, Tensor) else t) for t in ts}
+        foreign = {array_id(t._raw if isinstance(t, Tensor) else t) for t in ts}
         for i, (t, y) in enumerate(zip(found, outputs, strict=True)):
             t = np.zeros(tuple(y._raw.shape), y._raw.dtype) if t is None else own_copy(t, foreign)
             found[i] = as_caller_type(t, as_tensors)

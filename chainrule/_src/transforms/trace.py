@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import Array, faced
+from chainrule._src.arrays.any_array import is_array as is_plain
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.messages import errors
@@ -25,6 +26,7 @@ from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 from chainrule._src.tape.versions import protected
 from chainrule._src.transforms.arguments import (
+    array_id,
     as_caller_type,
     data_of,
     flatten_outputs,
@@ -181,7 +183,9 @@ class Trace:
         if tensor._edge is not None and recording() and self._reaches_outside([tensor._edge]):
             return result if type(result) is Array else as_caller_type(tensor, tensors)
         value = without_zero_tangent(tensor._raw)
-        return as_caller_type(value, tensors, {id(value)})  # which the tape may have saved, or the caller have passed
+        return as_caller_type(
+            value, tensors, {array_id(value)}
+        )  # which the tape may have saved, or the caller have passed
 
     # -- gradients ---------------------------------------------------------------------------------------------------
 
@@ -244,7 +248,7 @@ class Trace:
 
     def unflatten_gradients(self, gradients: list[Any], single: bool = False, foreign: Sequence[Any] = ()) -> Any:
         """Gradients (one for each start) in the structure of the arguments and in memory of their own, not ``foreign``."""
-        held = {id(x._raw if isinstance(x, Tensor) else x) for x in foreign} if foreign else set()
+        held = {array_id(x._raw if isinstance(x, Tensor) else x) for x in foreign} if foreign else set()
         results = []
         for g, start, leaf in zip(gradients, self.starts, self.leaves, strict=True):
             if g is None:
@@ -252,7 +256,7 @@ class Trace:
                 g = np.zeros_like(raw) if type(raw) is Foreign else np.zeros(raw.shape, raw.dtype)
             elif type(g) is Foreign:
                 g = g.like(start._raw)
-            g = own_copy(g, held) if type(g) is ndarray else without_zero_tangent(g)
+            g = own_copy(g, held) if is_plain(g) else without_zero_tangent(g)
             results.append(as_caller_type(g, isinstance(leaf, Tensor)))
         return tree_unflatten(results, self.specs[0]) if single else tuple(unflatten_each(results, self.specs))
 

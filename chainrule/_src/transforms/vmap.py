@@ -26,6 +26,7 @@ from chainrule._src.tape.levels import Level, open_level, within
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.view import is_read_only
 from chainrule._src.transforms.arguments import (
+    array_id,
     as_caller_type,
     check_randomness,
     has_tensor,
@@ -135,7 +136,7 @@ def _call_batched(
             if mapped._raw is not data:
                 _write_back(x, d, mapped, level)
         flat, outputs, out_spec = _output_dims(func, out_dims, result)
-        foreign = {id(x) for x in leaves}
+        foreign = {array_id(x) for x in leaves}
         for i, (y, d) in enumerate(zip(outputs, flat, strict=True)):
             outputs[i] = (
                 _shared_output(func, y, level, tensors, foreign)

@@ -10,8 +10,11 @@ from chainrule._src.messages import errors
 from chainrule._src.ops import creation, joining
 from chainrule._src.ops.linalg.norms import vector_norm
 from chainrule._src.tape.tensor import Tensor
+from chainrule.nn.utils import rnn
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector", "vector_to_parameters"]
+__all__ = [
+    "clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector", "rnn", "vector_to_parameters",
+]  # fmt: skip
 
 
 def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:

@@ -1,0 +1,1 @@
+"""Parts of ``torch.nn`` that programs import from where PyTorch keeps them."""

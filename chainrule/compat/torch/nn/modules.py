@@ -1,0 +1,38 @@
+"""``torch.nn.modules`` and the modules in it (``torch.nn.modules.linear``): each has all layers, and the classes behind them."""
+
+from __future__ import annotations
+
+import sys
+from itertools import repeat
+from types import ModuleType
+from typing import Any
+
+from chainrule import nn
+from chainrule.nn.stateful import _BatchNorm, _Convolution
+
+__path__: list[str] = []  # which makes it a package: what is in it is below
+
+
+def _tuples(n: int) -> Any:
+    """What gives n of a number, and n things as they are."""
+    return lambda x: tuple(x) if hasattr(x, "__iter__") else tuple(repeat(x, n))
+
+
+_BEHIND = {
+    "_BatchNorm": _BatchNorm, "_ConvNd": _Convolution,
+    "_single": _tuples(1), "_pair": _tuples(2), "_triple": _tuples(3), "_quadruple": _tuples(4),
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    return _BEHIND[name] if name in _BEHIND else getattr(nn, name)
+
+
+_PARTS = (
+    "activation batchnorm container conv distance dropout flatten instancenorm linear loss module normalization padding"
+)
+_MORE = "pixelshuffle pooling rnn sparse upsampling utils"
+for _name in f"{_PARTS} {_MORE}".split():
+    _part = ModuleType(f"{__name__}.{_name}", f"``torch.nn.modules.{_name}``.")
+    _part.__getattr__ = __getattr__  # type: ignore[method-assign]
+    sys.modules[_part.__name__] = globals()[_name] = _part

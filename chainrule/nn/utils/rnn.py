@@ -1,0 +1,62 @@
+"""``torch.nn.utils.rnn``: sequences of several lengths in one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from chainrule._src.messages import errors
+from chainrule._src.ops import joining
+from chainrule._src.tape.tensor import Tensor
+
+__all__ = ["pad_sequence", "unpad_sequence"]
+
+
+def pad_sequence(
+    sequences: Tensor | Iterable[Tensor],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Tensor:
+    """Stack sequences ``(length, ...)`` of several lengths, filled up to the longest: ``(longest, n, ...)``.
+
+    Args:
+        sequences: tensors that differ in their first axis alone.
+        batch_first: whether the result is ``(n, longest, ...)``.
+        padding_value: what the rest is filled with.
+        padding_side: ``"right"``, behind each sequence, or ``"left"``.
+
+    Raises:
+        RuntimeError: there are no sequences, or their other axes differ.
+
+    >>> import chainrule as torch
+    >>> torch.nn.utils.rnn.pad_sequence([torch.ones(2), torch.ones(3)], batch_first=True)
+    tensor([[1., 1., 0.],
+            [1., 1., 1.]])
+    """
+    each = list(sequences)
+    if not each:
+        raise RuntimeError("pad_sequence(): received an empty list of sequences")
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(f"pad_sequence(): padding_side should be either 'right' or 'left', not {padding_side!r}")
+    for i, x in enumerate(each):
+        if x.shape[1:] != each[0].shape[1:]:
+            raise RuntimeError(
+                f"pad_sequence(): sequences differ in their first axis alone, but 0 has the shape {tuple(each[0].shape)} and "
+                f"{i} {tuple(x.shape)}"
+            )
+    longest = max(len(x) for x in each)
+    full = []
+    for x in each:
+        rest = x.new_full((longest - len(x), *x.shape[1:]), padding_value)
+        full.append(joining.cat([x, rest] if padding_side == "right" else [rest, x]))
+    return joining.stack(full, 0 if batch_first else 1)
+
+
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
+    """The sequences that ``pad_sequence`` put into one tensor, each of its length."""
+    each = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    return [x[: int(n)] for x, n in zip(each, lengths, strict=True)]
+
+
+def __getattr__(name: str) -> object:
+    raise errors.unknown_name(name, __all__, __name__)
