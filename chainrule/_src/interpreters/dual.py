@@ -16,11 +16,12 @@ from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.interpreters.primal import WithPrimal
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.tape.dispatch import INTERPRETERS, bind, check_has_derivative
+from chainrule._src.tape.dispatch import INTERPRETERS, bind
 from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.protocol import detached
 from chainrule._src.tape.tensor import Tensor, hold, wrap, wrapped
+from chainrule._src.tape.unrecorded import check_has_derivative
 
 ndarray = np.ndarray
 
