@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
-from chainrule._src.arrays.types import AnyArray, AnyFunction
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
 
@@ -78,7 +78,7 @@ def trace(
         arguments = (example_inputs,) if isinstance(example_inputs, (Tensor, dict)) else tuple(example_inputs)
 
     @functools.wraps(func, updated=())
-    def traced(*args: object, **kwargs: AnyArray) -> Any:
+    def traced(*args: object, **kwargs: Any) -> Any:
         token = _TRACING.set(True)
         try:
             return func(*args, **kwargs)

@@ -42,6 +42,7 @@ import numpy as np
 from chainrule._src import config
 from chainrule._src.api import functions as faces
 from chainrule._src.api.array import takes_arrays
+from chainrule._src.api.operands import operand
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.rules import kinds
@@ -97,7 +98,7 @@ def _function(prim: Primitive, function: Function) -> Function:
     defaults = function.__kwdefaults__ or {}
 
     @functools.wraps(function)
-    def call(*operands: Any, **params: int) -> Any:
+    def call(*operands: Any, **params: Any) -> Any:
         if params or defaults or (len(operands) != len(prim.operands) and not prim.variadic):
             bound = signature.bind(*operands, **params)
             bound.apply_defaults()
@@ -118,9 +119,9 @@ def _function(prim: Primitive, function: Function) -> Function:
     return public
 
 
-def bind_checked(prim: Primitive, *operands: object, **params: int) -> Any:
+def bind_checked(prim: Primitive, *operands: object, **params: Any) -> Any:
     """A row that is not elementwise, on tensors, arrays and numbers."""
-    checked = [faces.operand(prim.name, i, x) for i, x in enumerate(operands)]
+    checked = [operand(prim.name, i, x) for i, x in enumerate(operands)]
     for x in checked:
         if hasattr(x, "dtype") and x.dtype.kind not in prim.accepts and prim.kind != "discrete":
             raise errors.no_kernel(prim.name, x.dtype, prim.accepts, prim.on_bools)

@@ -108,7 +108,7 @@ class Compiled:
     def __get__(self, instance: object, owner: object = None) -> AnyFunction | Compiled:
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: TensorLike) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         direct = self._direct
         if direct is not None and not kwargs and not SPECIAL and not STACK.levels:
             try:

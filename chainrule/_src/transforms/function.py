@@ -74,7 +74,7 @@ class Function(FunctionMethods):
         raise errors.function_instance(type(self).__name__)
 
     @classmethod
-    def apply(cls, *args: Any, **kwargs: TensorLike) -> Any:
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward on the arguments and record the function as one node.
 
         Tensors are differentiated where they are arguments of their own; anything else (also tensors in a list) is passed

@@ -398,7 +398,7 @@ def _of_its_events(method: AnyFunction) -> AnyFunction:
     """A method of EventList as one of a finished profile."""
 
     @functools.wraps(method)
-    def call(self: profile, *args: object, **kwargs: int) -> Any:
+    def call(self: profile, *args: object, **kwargs: Any) -> Any:
         if self.function_events is None:
             raise RuntimeError("Profiler didn't finish running: leave its `with` block (with enabled=True) first")
         return method(self.function_events, *args, **kwargs)

@@ -45,7 +45,7 @@ def takes_arrays(function: AnyFunction) -> AnyFunction:
     stacks = function in (np.array, np.asarray, np.asanyarray)
 
     @functools.wraps(function)
-    def call(*args: object, **kwargs: int) -> Any:
+    def call(*args: object, **kwargs: Any) -> Any:
         if args and isinstance(args[0], (Iterator, ValuesView)):  # np.stack(map(f, x))
             args = (list(args[0]), *args[1:])
         if not holds(args, Array) and not (kwargs and holds(kwargs, Array)):
