@@ -435,7 +435,7 @@ def _quantile(
     ordered, rest = in_order(a, checked_axes(axis, len(shape_of(a))))
     last = shape_of(ordered)[0] - 1
     if exact:
-        result = ordered[np.quantile(np.arange(last + 1), q, method=method)]  # type: ignore[call-overload]
+        result = ordered[np.quantile(np.arange(last + 1), q, method=method)]
     else:
         position = np.asarray(_BETWEEN[method](last + 1, q))
         low, high, near, share = neighbours(position, last)

@@ -77,4 +77,4 @@ def _place(prim: Primitive, name: str) -> str:
 def _compiled(expression: str) -> Callable[[Rule], Term]:
     """From a rule to its reader. Rules that read alike share the code: there are fewer such expressions than rules."""
     code = compile(f"lambda rule: lambda t, operands, out, params: {expression}", __file__, "eval")
-    return eval(code, {"shape_of": shape_of})  # type: ignore[no-any-return]
+    return eval(code, {"shape_of": shape_of})

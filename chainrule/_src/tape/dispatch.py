@@ -175,7 +175,7 @@ def _as_it_is(x: Tensor) -> Any:
 def record_unary(prim: Primitive, x: Tensor, params: Params, out: Any = None) -> Tensor:
     """``record`` for the commonest case: one tensor of an ordinary array. ``out`` is the value, if it is known."""
     if SPECIAL and LOCAL.recorder is not None:
-        return bind(prim, (x,), params)  # type: ignore[no-any-return]
+        return bind(prim, (x,), params)
     data = x._raw
     edge = x._edge
     dtype = data.dtype
@@ -187,7 +187,7 @@ def record_unary(prim: Primitive, x: Tensor, params: Params, out: Any = None) ->
         if type(out) is not ndarray:
             out = unscalar(out)
     if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or out.dtype.kind not in "fc":
-        return unrecorded(prim, (x,), out, edge is not None, params)  # type: ignore[no-any-return]
+        return unrecorded(prim, (x,), out, edge is not None, params)
     in_avals = ((data.shape, dtype),) if prim.needs_avals or out.dtype is not dtype or dtype.kind == "c" else None
     saved = tuple([out if name == "out" else data for name in prim.saves]) if prim.saves else ()
     node = new_node(prim, params, (edge,), saved, in_avals)
