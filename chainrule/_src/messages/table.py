@@ -17,7 +17,6 @@ import string
 from collections.abc import Callable
 from typing import Any
 
-from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import kinds
 from chainrule._src.messages.messages import TABLE
 from chainrule._src.messages.places import bracketed, program_line, user_line, warn
@@ -82,7 +81,7 @@ def rows() -> dict[str, tuple[str, str, str]]:
     return found
 
 
-def message(name: str) -> AnyFunction | None:
+def message(name: str) -> Callable[..., Any] | None:
     """The function that makes the error of a row, or gives its warning; None where there is no such row."""
     if name not in rows():
         return None

@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages.names import name_of
 from chainrule._src.messages.places import Where, without_source
 
@@ -125,7 +124,7 @@ UnknownName.__name__ = UnknownName.__qualname__ = "AttributeError"
 UnknownName.__module__ = "builtins"
 
 
-def or_plain(message: AnyFunction) -> AnyFunction:
+def or_plain(message: Callable[..., Any]) -> Callable[..., Any]:
     """A message that never hides the error it is about: where reading the user's program fails, it is made without."""
 
     @functools.wraps(message)

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyArray
-
 
 class CFunction(NamedTuple):
     """A function's address, and how many bits its integers have."""
@@ -40,7 +38,7 @@ class Lapack(NamedTuple):
     function: Any
     bits: int
 
-    def __call__(self, *arrays: NumpyArray) -> None:
+    def __call__(self, *arrays: np.ndarray[Any, Any]) -> None:
         self.function(*[x.ctypes.data for x in arrays])
 
 
