@@ -465,3 +465,20 @@ def test_values_are_printed_in_each_call_or_while_recording_alone(capsys):
         for _ in range(2):
             compiled(np.arange(2.0)), compiled(cr.arange(2.0))
         assert capsys.readouterr().out == (out if pure else out * 2)
+
+
+@pytest.mark.parametrize(
+    "loss", [lambda s, x: (s * 3).sum(), lambda s, x: (s * x).sum(), lambda s, x: (s * x + s).sum()]
+)
+def test_gradients_add_up(loss):
+    def grads(wrap):
+        s = cr.ones(2, requires_grad=True)
+
+        def step(x):
+            loss(s, x).backward()
+            return x * s.grad
+
+        called = wrap(step)
+        return [called(cr.ones(2)).tolist() for _ in range(5)] + [s.grad.tolist()]
+
+    assert grads(cr.compile) == grads(lambda f: f)

@@ -189,6 +189,8 @@ class Reads(Log):
 
     def _of_instance(self, x: Any, kind: type, name: str) -> None:
         if isa(x, random_types()):
+            if name == "state" and id(x) not in self.made:
+                self.refuse("it looks at the state of a generator of random numbers")
             return  # of which every call is looked at
         if has_numbers(kind):
             self.handed(x, [])  # whose attributes come about in code that is not looked into
