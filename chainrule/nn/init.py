@@ -5,11 +5,13 @@ The distributions are those of Glorot and Bengio (2010), He et al. (2015) and Sa
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 from chainrule._src.api.grad_mode import no_grad
 from chainrule._src.messages import errors
+from chainrule._src.messages.places import warn
 from chainrule._src.ops import creation
 from chainrule._src.ops.linalg.decompositions import qr
 from chainrule._src.ops.random import Generator, rand
@@ -137,8 +139,22 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     return tensor.copy_((q.mT if rows < columns else q).reshape(tensor.shape) * gain)
 
 
+def _old(name: str) -> Any:
+    """A function under its name without the underscore, which PyTorch keeps for old programs."""
+    function = globals()[f"{name}_"]
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        warn(f"nn.init.{name} is now deprecated in favor of nn.init.{name}_", FutureWarning)
+        return function(*args, **kwargs)
+
+    return call
+
+
 __all__ = [name for name in globals() if name.endswith("_") and not name.startswith("_")] + ["calculate_gain"]
 
 
 def __getattr__(name: str) -> Any:
+    if f"{name}_" in __all__:
+        return _old(name)
     raise errors.unknown_name(name, __all__, __name__)

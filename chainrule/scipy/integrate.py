@@ -114,7 +114,7 @@ def quad(
 def _somewhere(func: Function, a: Any, b: Any, args: tuple[Any, ...]) -> Any:
     """What the function returns at a point between the limits."""
     finite = [x for x in (a, b) if _is_differentiated(x) or np.isfinite(x)]
-    return func(sum(finite, np.float64(0.0)) / len(finite) if len(finite) != 1 else finite[0] * 1.0, *args)
+    return func(sum(finite, np.float64(0.0)) / (len(finite) or 1) if len(finite) != 1 else finite[0] * 1.0, *args)
 
 
 def _number(x: Any) -> float:

@@ -42,6 +42,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Casting complex values")  # Dask's own, of arrays without elements
 @pytest.mark.parametrize("chunks", CHUNKS, ids=str)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_value_and_gradient(name: str, chunks: Any) -> None:

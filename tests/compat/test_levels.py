@@ -96,6 +96,7 @@ def _kept(x):
     return ag.grad(ag.grad(f))(x)
 
 
+@pytest.mark.filterwarnings("ignore:Output seems independent")
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers(name):
     compute, expected = NUMBERS[name]

@@ -457,6 +457,7 @@ def test_what_a_function_ignores_itself_is_not_reported(recwarn):
     assert not recwarn.list
 
 
+@pytest.mark.filterwarnings("ignore:compile. <lambda> .* calls print")
 def test_values_are_printed_in_each_call_or_while_recording_alone(capsys):
     out = "[0. 1.] array([0., 1.])\ntensor([0., 1.]) tensor([0., 1.])\n"
     for pure in (False, True):
@@ -464,3 +465,20 @@ def test_values_are_printed_in_each_call_or_while_recording_alone(capsys):
         for _ in range(2):
             compiled(np.arange(2.0)), compiled(cr.arange(2.0))
         assert capsys.readouterr().out == (out if pure else out * 2)
+
+
+@pytest.mark.parametrize(
+    "loss", [lambda s, x: (s * 3).sum(), lambda s, x: (s * x).sum(), lambda s, x: (s * x + s).sum()]
+)
+def test_gradients_add_up(loss):
+    def grads(wrap):
+        s = cr.ones(2, requires_grad=True)
+
+        def step(x):
+            loss(s, x).backward()
+            return x * s.grad
+
+        called = wrap(step)
+        return [called(cr.ones(2)).tolist() for _ in range(5)] + [s.grad.tolist()]
+
+    assert grads(cr.compile) == grads(lambda f: f)

@@ -197,6 +197,26 @@ def test_native_loops_give_the_bits_of_plans_called_by_python(name, reverse, mon
     assert native == within == results(False)[0]
 
 
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_loops_in_loops_have_the_bits_of_eager_when_compiled(checkpoint):
+    """What the inner one closes over is of the recording around both."""
+
+    def f(w, xs):
+        step = lambda h, x: (np.tanh(h + w @ x), w * h[0])
+        outer = lambda h, x: (cr.scan(step, h, xs)[0] * x, h)
+        first = cr.scan(step, H0, xs, checkpoint=checkpoint)
+        return sum(np.sum(np.sin(x)) for x in (*first, *cr.scan(outer, H0, xs)))
+
+    f = cr.value_and_grad(f, (0, 1))
+    compiled = cr.compile(f)
+    for k in (1, 2):
+        for found, wanted in zip(
+            cr.tree.tree_leaves(compiled(W * k, XS)), cr.tree.tree_leaves(f(W * k, XS)), strict=True
+        ):
+            assert np.array_equal(found, wanted)
+    assert not AVAILABLE or compiled.plan(W, XS).executor == "native"
+
+
 @pytest.mark.parametrize("name", ["rnn", "carry replaced", "nested", "closure"])
 def test_transformations(name, hand):
     program, init, xs = PROGRAMS[name]

@@ -113,6 +113,7 @@ def test_outputs_may_repeat_and_be_inputs_and_constants():
 
 
 @pytest.mark.skipif(not hasattr(np, "astype"), reason="NumPy 2.0 has no np.astype")
+@pytest.mark.filterwarnings("ignore:Casting complex values")
 @pytest.mark.parametrize("dtype", ["f4", "i8", "c16", "?"])
 def test_casts(dtype):
     p = Written(normal(3, 4))

@@ -97,6 +97,7 @@ def test_floats_of_pythons_beside_arrays(function, a):
     assert not compiled._eager
 
 
+@pytest.mark.filterwarnings("ignore:compile. <lambda> .* share memory")
 @pytest.mark.parametrize(
     "layout",
     [

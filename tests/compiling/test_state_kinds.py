@@ -825,6 +825,12 @@ def matched(s):
             return k
 
 
+def by_key(s):
+    keys = ["a", "b"]
+    keys.sort(key=s.get)
+    return 1.0 + (keys[0] == "a")
+
+
 def operators():
     """An object whose class has no operator of its own."""
     return type("C", (), {"__index__": lambda self: 1})()
@@ -900,6 +906,36 @@ kind("method of C's that C calls", lambda: {"a": 2.0}, lambda s: sum(map(s.get, 
 kind("what C calls a function of C's with", lambda: [[2.0]], lambda s: sum(map(sum, s)), lambda s: s[0].append(5.0))
 kind("attributes that C asks for", Record, lambda s: sum(map(getattr, [s], ["k"])), attr("k", 5.0), EAGER)
 kind("lists that are sorted", lambda: [[2.0], [3.0]], lambda s: sorted(s)[0][0], lambda s: s[1].__setitem__(0, 1.0))
+kind(
+    "method of C's that changes a list",
+    lambda: [],
+    lambda s: [*map(s.append, [1.0]), len(s) * 1.0][1],
+    lambda s: None,
+    EAGER,
+)
+kind("what filter() keeps", lambda: [[], [1.0]], lambda s: len(list(filter(None, s))) * 1.0, lambda s: s[0].append(5.0))
+kind("what a list is sorted by", lambda: {"a": 1.0, "b": 2.0}, by_key, put("a", 9.0))
+kind(
+    "array that ufunc.at writes",
+    lambda: np.zeros(2),
+    lambda s: [np.add.at(s, 0, 1.0), s.copy()][1],
+    lambda s: None,
+    EAGER,
+)
+kind(
+    "array that ufunc.reduce writes",
+    lambda: np.zeros(()),
+    lambda s: [np.add.reduce([1.0, s], out=(s,)), float(s)][1],
+    lambda s: None,
+    EAGER,
+)
+kind(
+    "state of a generator",
+    lambda: np.random.default_rng(0),
+    lambda s: s.bit_generator.state["state"]["inc"] % 7 + 1.0,
+    lambda s: None,
+    EAGER,
+)
 kind("object copied", lambda: Base(), lambda s: copy.copy(s).k, attr("k", 5.0))
 kind("names of eval", lambda: {"k": 2.0}, lambda s: eval("k", {}, s), put("k", 5.0))
 kind("dir()", Record, lambda s: len(dir(s)) * 1.0, attr("j", 5.0), EAGER)
@@ -985,9 +1021,9 @@ def run(name, compiled):
 @pytest.mark.parametrize("name", KINDS)
 def test_state_that_changes(name):
     how = KINDS[name][-1]
-    wanted, _ = run(name, compiled=False)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        wanted, _ = run(name, compiled=False)
         found, compiled = run(name, compiled=True)
     for got, want in zip(found, wanted, strict=True):
         assert np.array_equal(got, want) and got.dtype == want.dtype

@@ -53,6 +53,13 @@ def each():
     cr.vmap(lambda v: 1 / v)(Z)  # here
 
 
+def rows_at_once():
+    x = leaf()
+    with np.errstate(divide="ignore"):
+        y = cr.log(x)  # here
+    cr.jacobian(y, x)
+
+
 def second():
     cr.hessian(lambda v: np.sqrt(v).sum())(Z)  # here
 
@@ -86,7 +93,8 @@ def replayed():
 
 
 PROGRAMS = [
-    backward, recorded, overwritten, gradient, tangent, each, second, composite, method, activation, unrecorded, product, replayed,
+    backward, recorded, overwritten, gradient, tangent, each, rows_at_once, second, composite, method, activation,
+    unrecorded, product, replayed,
 ]  # fmt: skip
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-import warnings
 
 import numpy as np
 import pytest
@@ -38,7 +37,6 @@ def missing():
 def chromium():
     why = missing()
     if why:
-        warnings.warn(f"THE PAGE WAS NOT TRIED IN A BROWSER: {why}", UserWarning, stacklevel=1)  # in pytest's summary
         pytest.skip(why)
     from playwright.sync_api import sync_playwright
 

@@ -49,6 +49,7 @@ def close(found, wanted, tolerance=1e-10):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.filterwarnings("ignore:compile. .* whose state is not known")  # a Jacobian is made and used
 @names
 def test_compile(name):
     compiled = cr.compile(lambda x: used(structured(name, x), x))

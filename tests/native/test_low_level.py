@@ -70,6 +70,7 @@ def test_an_array_is_read_where_it_lies_and_kept():
     assert integrate.quad(function, 0, 2)[0] == pytest.approx(8.0)
 
 
+@pytest.mark.filterwarnings("ignore:the compiled function takes 2 numbers")
 def test_another_number_of_arguments_integrates_to_nan():
     function = LowLevelCallable(product().low_level("integrand", 2, [0, 1]))
     with pytest.warns(integrate.IntegrationWarning):

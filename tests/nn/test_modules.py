@@ -256,6 +256,15 @@ def test_padded_sequences():
         rnn.pad_sequence([a, b], padding_side="top")
 
 
+def test_old_names_of_first_numbers():
+    w = torch.empty(2, 3)
+    with pytest.warns(FutureWarning, match="constant_"):
+        assert nn.init.constant(w, 2.0) is w
+    assert w.tolist() == [[2.0] * 3] * 2
+    with pytest.raises(AttributeError):
+        nn.init.kaiming
+
+
 def test_paths():
     net = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.BatchNorm1d(2)))
     assert net.get_submodule("") is net and net.get_submodule("1.0") is net[1][0]
@@ -392,6 +401,7 @@ def call(name):
     return made, data
 
 
+@pytest.mark.filterwarnings("ignore:reduction. 'mean' divides")
 @pytest.mark.parametrize("name", [n for n in _OF_FUNCTIONS.split() if "Unpool" not in n and "ropout" not in n])
 def test_modules_of_functions(name):
     made, data = call(name)

@@ -160,6 +160,7 @@ STACKS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Beginning in SciPy 1.19:FutureWarning")  # SciPy's own about hankel
 @pytest.mark.parametrize("name", STACKS)
 def test_stacks(name):
     f, *args = STACKS[name]

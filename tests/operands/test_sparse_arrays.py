@@ -1,5 +1,7 @@
 """Sparse matrices with entries that are differentiated, held against dense ones that are made of the same entries."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -106,8 +108,10 @@ def test_programs(name):
     for dims, args in (((0, 0), (ds, us)), ((0, None), (ds, u)), ((None, 0), (d, us))):
         np.testing.assert_allclose(cr.vmap(ours, dims)(*args), cr.vmap(expected, dims)(*args), **close)
     compiled = cr.compile(cr.grad(ours))
-    for scale in (1.0, 1.2):
-        np.testing.assert_allclose(compiled(scale * d, u), cr.grad(expected)(scale * d, u), **close)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "compile: ours .* runs as it is")  # some make sparse arrays
+        for scale in (1.0, 1.2):
+            np.testing.assert_allclose(compiled(scale * d, u), cr.grad(expected)(scale * d, u), **close)
     t = cr.tensor(d, requires_grad=True)
     y = f(t, u)
     assert type(y) is cr.Tensor

@@ -152,6 +152,7 @@ def test_a_sum_of_products_by_the_entries():
     np.testing.assert_allclose(J @ A.data, DENSE @ u)
 
 
+@pytest.mark.filterwarnings("ignore:compile. .* an array of objects")  # the rows of lil
 @pytest.mark.parametrize("form", FORMATS)
 def test_compiled_functions_see_what_is_written_into_matrices(form):
     A = sparse.csr_array(DENSE).asformat(form)

@@ -106,6 +106,7 @@ def is_single(case: str) -> bool:
     return any(word in case for word in ("float32", "float()", "half", "m.zeros(3,4)"))
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # some cases are at edges
 @pytest.mark.parametrize("case", ALL)
 def test_gradients_of_a_batch_are_a_loops(case: str) -> None:
     batch = [cr.stack([x, x + 0.02 * x.cos(), 1.03 * x]) for x in inputs_of(case)[0].values()]
@@ -124,6 +125,7 @@ def test_gradients_of_a_batch_are_a_loops(case: str) -> None:
             np.testing.assert_allclose(all_of_them[i].numpy(), g.numpy(), rtol=1e-8, atol=bound)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("case", [case for case in ALL if case not in {*NOT_DERIVATIVES, *NAN}])
 def test_forward_mode_is_reverse_mode(case: str) -> None:
     """⟨g, Jt⟩ = ⟨Jᵀg, t⟩, to the last digits."""

@@ -148,3 +148,29 @@ def test_functions_that_are_in_nn_functional_too():
     assert torch.prelu(x, weight).tolist() == x.prelu(weight).tolist() == [[-0.5, 2.0]]
     assert x.hardshrink(1.5).tolist() == torch.hardshrink(x, 1.5).tolist() == [[0.0, 2.0]]
     assert torch.layer_norm(x, (2,)).shape == torch.selu(x).shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (np.float64(1.5), torch.float32),
+        (np.float32(1.5), torch.float32),
+        (np.int32(2), torch.int64),
+        (np.complex128(1j), torch.complex64),
+        (torch.tensor(1.5, dtype=torch.float64), torch.float32),
+        (torch.tensor(2, dtype=torch.int32), torch.int64),
+        (1.5, torch.float32),
+        (True, torch.bool),
+    ],
+)
+def test_full_has_the_default_dtype_of_the_kind(value, dtype):
+    filled = torch.full((2,), value)
+    assert filled.dtype == dtype and filled.tolist() == [value, value]
+    assert torch.full((2,), value, dtype=torch.complex128).dtype == torch.complex128
+
+
+def test_the_type_of_tensors_is_the_default_one():
+    mask = torch.ones(2) > 0
+    for kind in (torch.Tensor, "torch.FloatTensor", torch.FloatTensor):
+        assert mask.type(kind).dtype == torch.float32
+    assert torch.ones(2, dtype=torch.float64).type(torch.Tensor).dtype == torch.float32

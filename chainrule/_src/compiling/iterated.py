@@ -331,10 +331,8 @@ class LoopOfProgram:
         """Whether one iteration from the recorded arrays gives the bits that were recorded."""
         arrays = [var.array for var in program.inputs]
         arrays[self._carried : self._mapped] = [x[None] for x in arrays[self._carried : self._mapped]]
-        count = self._carried
-        order = Order(
-            1, False, tuple(range(len(arrays))), tuple(range(count)), tuple(range(count, len(self._outputs))), ()
-        )
+        count, total = self._carried, len(self._outputs)
+        order = Order(1, False, tuple(range(len(arrays))), tuple(range(count)), tuple(range(count, total)), ())
         try:
             found = self.run(arrays, order, None)
         except (Unlowered, np.linalg.LinAlgError):

@@ -70,6 +70,9 @@ class BodyRecorder(Recorder):
         raw = tensor._raw
         if getattr(raw, "level", None) is self.level:
             return
+        if type(raw) is Traced and isinstance(self.outer, BodyRecorder):  # of a recording further out
+            self.outer.bring(tensor)
+            raw = tensor._raw
         if type(raw) is Traced and self.outer is not None and raw.level is self.outer.level:
             raw = raw.var.array
         if type(raw) is not ndarray:

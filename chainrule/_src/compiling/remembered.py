@@ -1,7 +1,8 @@
 """Bodies of loops that were recorded before, for functions that do the same.
 
-The function of a loop is made anew in most calls of what is around it: the same code, closed over other arrays. :class:`FunctionForm` says what
-such functions have in common; what one of them came to serves for all, each with its own arrays, while what else it read is as it was.
+The function of a loop is made anew in most calls of what is around it: the same code, closed over other arrays.
+:class:`FunctionForm` says what such functions have in common; what one of them came to serves for all, each with its own arrays,
+while what else it read is as it was.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class FunctionForm:
         return None
 
 
-class RememberedBodies:
+class RememberedBody:
     """A body, without the arrays of the function that it was recorded of.
 
     Raises:
@@ -160,7 +161,7 @@ class RememberedBodies:
         return body
 
 
-_BODIES: dict[Any, RememberedBodies] = {}
+_BODIES: dict[Any, RememberedBody] = {}
 
 
 def form_of(function: Any) -> FunctionForm | None:
@@ -183,7 +184,7 @@ def find(form: FunctionForm, how: Any) -> Body | None:
 def keep(form: FunctionForm, how: Any, body: Body, recording: Recording) -> None:
     """Remember a body, if that can be."""
     try:
-        known = RememberedBodies(form, body, recording)
+        known = RememberedBody(form, body, recording)
         if len(_BODIES) >= MOST:
             _BODIES.pop(next(iter(_BODIES)), None)
         _BODIES[how, form.parts] = known

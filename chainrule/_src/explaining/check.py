@@ -31,7 +31,8 @@ class Check:
 
 def checked(e: Any) -> Check:
     """Compare Σ G·∂Y/∂x with the gradient of every x."""
-    found = [_one(e, tensor, value) for tensor, value in zip(e._wanted, e.wrt)]
+    with np.errstate(all="ignore"):  # the pass itself has told
+        found = [_one(e, tensor, value) for tensor, value in zip(e._wanted, e.wrt)]
     return Check(all(ok for ok, _ in found), "\n".join(line for _, line in found) or "nothing to check")
 
 

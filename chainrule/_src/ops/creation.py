@@ -147,10 +147,10 @@ empty = _of_size("empty", "Memory of a shape, with whatever is in it.")
 @op(arrays=False)
 @creates
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """One value in a shape; its Python type gives the dtype (a float the default one)."""
+    """One value in a shape. Its kind gives the dtype: a float's is the default one, of NumPy's floats and of tensors, too."""
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
     if dtype is None:
-        dtype = tensor(value).dtype
+        dtype = tensor(value.item() if isinstance(value, (np.generic, np.ndarray)) else value).dtype
     value = number_in(value, as_dtype(dtype))
     return _made(new_array("full", device, _sizes("full", (size,)), value[()], value.dtype), requires_grad)
 

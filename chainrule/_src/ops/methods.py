@@ -13,7 +13,7 @@ from chainrule._src.api.in_place import in_place, reshaped
 from chainrule._src.api.operations import assigning, at_index, by_protocol, by_ranks, instead, remembering
 from chainrule._src.arrays.device import gpu_of, strided
 from chainrule._src.arrays.dtype import Dtype
-from chainrule._src.arrays.dtypes import as_dtype
+from chainrule._src.arrays.dtypes import as_dtype, default_dtype
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation, indexing, products, scattering, shaping
@@ -350,7 +350,9 @@ def type_(self: Tensor, dtype: Any = None) -> Any:
     if dtype is None:
         return "torch." + errors.tensor_type(self.dtype)
     if isinstance(dtype, str) and dtype.startswith("torch.") and dtype.endswith("Tensor"):
-        dtype = getattr(creation, dtype[len("torch.") :])
+        dtype = Tensor if dtype == "torch.Tensor" else getattr(creation, dtype[len("torch.") :])
+    if dtype is Tensor:
+        return to(self, default_dtype())
     return to(self, getattr(dtype, "dtype", dtype))
 
 

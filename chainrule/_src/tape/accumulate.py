@@ -68,14 +68,14 @@ def write_grads(
                 continue
             leaf.added += 1
             leaf.passes = (*leaf.passes[-_PASSES:], this)
-            if not create_graph and type(g) is ndarray and type(old._raw) is ndarray and _may_add_to(old):
-                sums.append(old._raw)
-                addends.append(g)
-            elif not create_graph and LOCAL.recorder is not None:
+            if not create_graph and LOCAL.recorder is not None:
                 LOCAL.recorder.bring(old)
                 LOCAL.recorder.check_shared(old)
                 hold(old, laid_as(old._raw + _raw(g), old._raw))
                 refresh(old)
+            elif not create_graph and type(g) is ndarray and type(old._raw) is ndarray and _may_add_to(old):
+                sums.append(old._raw)
+                addends.append(g)
             else:
                 fresh.append(tensor)
                 fresh_grads.append(wrapped(old + g) if create_graph else wrap(old._raw + _raw(g)))

@@ -21,6 +21,7 @@ from chainrule._src.tape.protocol import ArrayLike, as_is
 from chainrule._src.tape.saved import check_saved
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 from chainrule._src.tape.versions import CLOCK
+from chainrule._src.tape.warned import at_users_line
 from chainrule._src.transforms.arguments import as_caller_type, inside
 from chainrule._src.transforms.backward import grad
 from chainrule._src.transforms.dense import MEMORY, Limits, bound_of, check_size, columns, largest, push_basis, rows
@@ -234,11 +235,15 @@ def _through_elementwise(edge: Any, diagonal: Any, targets: Sequence[Any]) -> tu
             break
         if CLOCK.latest > edge.seq:
             check_saved(edge)
-        below = edge.pullback(edge, diagonal, edge.saved, edge.edges)[used[0]]
+        below = at_users_line(_pulled, edge, diagonal)[used[0]]
         if type(below) is not ndarray:  # inside a transformation
             break
         edge, diagonal = edge.edges[used[0]], below
     return edge, diagonal
+
+
+def _pulled(node: Node, g: Any) -> tuple[Any, ...]:
+    return node.pullback(node, g, node.saved, node.edges)
 
 
 def forward(

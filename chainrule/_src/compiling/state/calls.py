@@ -184,6 +184,8 @@ class Calls(Reads):
         if cls in ITERATOR_MAKERS or cls.__module__ == "itertools":
             for x in given:
                 self.iterated(x)
+            if cls is filter:
+                self.computes(stack, given[1:])
             self._applied(stack, given)
             stack.pending = [], False, True
         elif cls.__module__ == "numpy.random" or issubclass(cls, random_types()):
@@ -212,8 +214,11 @@ class Calls(Reads):
             return
         for function in functions:
             receiver = getattr(function, "__self__", None)
-            if any(function is asking for asking in (getattr, setattr, delattr, next)) or not (
-                is_pure(function) or isa(receiver, (*CONTAINERS, str)) or isa(function, type)
+            changing = changes(receiver, function.__name__)
+            if (
+                changing
+                or any(function is asking for asking in (getattr, setattr, delattr, next))
+                or not (is_pure(function) or isa(receiver, (*CONTAINERS, str)) or isa(function, type))
             ):
                 self.refuse(
                     f"it has C call {_called(function)}, of which no recording sees what it reads: write a loop"
@@ -241,8 +246,7 @@ class Calls(Reads):
         if isa(receiver, ndarray):
             self._method(stack, function, receiver, function.__name__, args, keywords)
             return
-        outs: Any = keywords.get("out")
-        targets = list(outs) if isa(outs, tuple) else [outs]
+        targets = [keywords.get("out")]
         if isa(function, np.ufunc):
             targets += args[function.nin :]
         if any(function is writer for writer in WRITERS) or getattr(function, "__name__", "") in ("at", "shuffle"):
@@ -256,7 +260,7 @@ class Calls(Reads):
         self.computes(stack, [*inner, *args, *keywords.values()], each=self.handed)
 
     def _written(self, targets: list[Any]) -> None:
-        for x in targets:
+        for x in flat(targets):
             if type(x) is ndarray:
                 self.changed_container(x)
 
@@ -336,6 +340,9 @@ class Calls(Reads):
             self.computes(stack, [x, *args, *keywords.values()], each=self.handed)
         elif isa(x, OURS):
             self.computes(stack, [*args, *keywords.values()], each=self.handed)
+        elif isa(x, np.ufunc):
+            self._written([keywords.get("out"), *args[(0 if name == "at" else 3) :]])
+            self.computes(stack, [*args, *keywords.values()], each=self.handed)
         elif name in ("__getattribute__", "__getattr__") and args:
             self.attribute(x, args[0])
         elif name in ("__setattr__", "__delattr__") and args:
@@ -384,6 +391,9 @@ class Calls(Reads):
         if changes(x, name):
             if name in ("pop", "setdefault", "popitem", "popleft", "remove"):
                 self.whole(x)
+            elif name == "sort":
+                self._applied(stack, [x, *keywords.values()])
+                self.computes(stack, [x, *keywords.values()])
             self.changed_container(x)
             for each in args:
                 if isa(each, CONTAINERS) and name in ("extend", "update", "extendleft", "__ior__", "__iadd__"):

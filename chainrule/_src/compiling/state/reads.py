@@ -189,6 +189,8 @@ class Reads(Log):
 
     def _of_instance(self, x: Any, kind: type, name: str) -> None:
         if isa(x, random_types()):
+            if name == "state" and id(x) not in self.made:
+                self.refuse("it looks at the state of a generator of random numbers")
             return  # of which every call is looked at
         if has_numbers(kind):
             self.handed(x, [])  # whose attributes come about in code that is not looked into
@@ -268,7 +270,10 @@ class Reads(Log):
             try:
                 self.guard(GuardKind.CHECK, x, snapshot, snapshot(x), "whole")
             except Unknown as unknown:
-                self.refuse(f"it uses a {unknown}, whose state is not known: pass what it needs as arrays and numbers")
+                a = "an" if str(unknown)[:1] in "aeiou" else "a"
+                self.refuse(
+                    f"it uses {a} {unknown}, whose state is not known: pass what it needs as arrays and numbers"
+                )
 
     def _deep(self, x: Any, arrays: list[Any], each: Callable[..., None], seen: set[int] | None) -> None:
         seen = set() if seen is None else seen
