@@ -146,3 +146,15 @@ def test_elements_that_are_added_lie_as_in_eager():
     compiled = cr.compile(lambda x, index, source: x.index_add(0, index, source))
     for _ in range(3):
         assert compiled(x, index, source).stride() == x.index_add(0, index, source).stride() == (1, 4)
+
+
+def test_what_a_method_of_a_scalar_writes_to_is_an_array():
+    def clipped(a):
+        v = np.reciprocal(a)
+        v.clip(0, 0.7, out=a)
+        return v, a
+
+    compiled = cr.compile(clipped)
+    for _ in range(2):
+        found, expected = compiled(np.array(0.5)), clipped(np.array(0.5))
+        assert [type(x) for x in found] == [type(x) for x in expected] and found == expected

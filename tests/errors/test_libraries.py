@@ -139,6 +139,12 @@ def test_pandas_keeps_its_variables_to_itself():
         assert "take its numbers first, as in df.to_numpy() @ x" in message_of(call)
 
 
+def test_vectorize_is_vmap_here():
+    x = cr.Array(np.ones(3)).requires_grad_()
+    text = message_of(lambda: np.vectorize(lambda a: a * 2)(x))
+    assert "np.vectorize takes plain arrays: chainrule.vmap keeps the derivative" in text
+
+
 def test_the_names_exist():
     from chainrule._src.messages.libraries import ELSEWHERE
 

@@ -28,6 +28,23 @@ SAME = {
     "nanquantile": lambda x: np.nanquantile(np.where(x > 2, np.nan, x), 0.61, axis=0),
     "nanpercentile": lambda x: np.nanpercentile(np.where(x > 2, np.nan, x), [20, 70.0], axis=0),
 }
+METHODS = [
+    "lower",
+    "higher",
+    "nearest",
+    "midpoint",
+    "inverted_cdf",
+    "closest_observation",
+    "interpolated_inverted_cdf",
+    "hazen",
+    "weibull",
+    "median_unbiased",
+    "normal_unbiased",
+]
+SAME |= {
+    f"quantile, {method}": lambda x, method=method: np.quantile(x, [0.0, 0.3, 0.81, 1.0], axis=1, method=method)
+    for method in METHODS
+}
 LAST_BITS = {
     "i0": lambda x: np.i0(x[0]),
     "convolve": lambda x: np.convolve(x[0], x[1]),

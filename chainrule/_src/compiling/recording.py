@@ -267,6 +267,7 @@ def record(
     Raises:
         Unrecordable: what it does cannot be repeated.
     """
+    inside = LOCAL.recorder is not None  # another recording, whose watch goes on
     recorder = Recorder() if recorder is None else recorder
     unwatched = frames.why_not()
     reads = TypeWatch(recorder) if pure else StateWatch(recorder)
@@ -279,7 +280,7 @@ def record(
     mode, errors_of_floats = LOCAL.mode, np.geterr()
     try:
         try:
-            found = _run(recorder, function, leaves, spec, arrays, name, None if unwatched else reads)
+            found = _run(recorder, function, leaves, spec, arrays, name, None if unwatched or inside else reads)
         except Refused:
             reads.check()
             raise

@@ -15,6 +15,7 @@ LIBRARIES = ("numpy", "scipy", "pandas")
 ELSEWHERE = {
     "r_": "np.concatenate([...])",
     "c_": "np.column_stack([...])",
+    "vectorize": "chainrule.vmap",
     "expm": "chainrule.linalg.matrix_exp",
     "block_diag": "chainrule.block_diag",
     "fftconvolve": "np.convolve",
@@ -97,6 +98,8 @@ def _text(called: str, x: str, module: str, entered: list[str], distribution: st
     if module != "scipy.stats":
         ours = [_ours(known, module) for known in (name, *entered)]
         instead = next(filter(None, ours), "") or _instead(name, module)
+        if not instead and entered[:1] == ["vectorize"]:
+            called, instead = "np.vectorize", _instead("vectorize", module)
     if module == "numpy" and not instead and hasattr(getattr(sys.modules["numpy"], name, None), "_implementation"):
         return f"{called} makes an array of a list that holds tensors: np.stack([...]) of the list is a tensor. {cut}"
     if instead:

@@ -642,10 +642,10 @@ for _name, (_read, _write) in _ATTRIBUTES.items():
     setattr(Array, _name, _property(_read, _name, _write))
 
 
-def _of_scalar(x: Array, result: Any) -> Any:
-    """What a method gives, which for a scalar of NumPy's is one again if it has no dimension."""
+def _of_scalar(x: Array, result: Any, out: Any = None) -> Any:
+    """What a method gives, which for a scalar of NumPy's is one again if it has no dimension, and was not written to ``out``."""
     recorder = LOCAL.recorder
-    if recorder is not None and type(result) is Array and recorder.is_scalar(x._tensor._raw):
+    if recorder is not None and type(result) is Array and out is None and recorder.is_scalar(x._tensor._raw):
         recorder.keep_scalar(result._tensor._raw)
     return result
 
@@ -654,7 +654,7 @@ def _method(name: str, function: Any) -> Callable[..., Any]:
     """A method that is NumPy's function with the array in front."""
 
     def method(self: Array, *args: Any, **kwargs: Any) -> Any:
-        return _of_scalar(self, apply(function, self, *args, **kwargs))
+        return _of_scalar(self, apply(function, self, *args, **kwargs), kwargs.get("out"))
 
     method.__name__ = name
     method.__qualname__ = f"Array.{name}"

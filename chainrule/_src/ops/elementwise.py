@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.api.functions import around, binary, general, nary, operand, unary
+from chainrule._src.api.functions import binary, general, nary, unary
+from chainrule._src.api.operands import around, operand
 from chainrule._src.api.operations import instead
 from chainrule._src.arrays import dtypes, promotion
 from chainrule._src.arrays.any_array import AnyArray

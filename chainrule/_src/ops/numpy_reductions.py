@@ -392,6 +392,24 @@ def is_weak(q: Any) -> bool:
     return type(q) in (int, float)
 
 
+def _between(alpha: float, beta: float) -> Any:
+    """Where Hyndman and Fan's quantiles of n elements are, as NumPy computes it."""
+    return lambda n, q: n * q + (alpha + q * (1 - alpha - beta)) - 1
+
+
+#: methods that take one of the elements, and where between elements the others go
+_PLACES = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
+_BETWEEN = {
+    "linear": lambda n, q: (n - 1) * q,
+    "midpoint": lambda n, q: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q)),
+    "interpolated_inverted_cdf": _between(0, 1),
+    "hazen": _between(0.5, 0.5),
+    "weibull": _between(0, 0),
+    "median_unbiased": _between(1 / 3.0, 1 / 3.0),
+    "normal_unbiased": _between(3 / 8.0, 3 / 8.0),
+}
+
+
 @implements(np.quantile)
 def _quantile(
     a: Any,
@@ -404,22 +422,22 @@ def _quantile(
     **others: Any,
 ) -> Any:
     _refuse("quantile", {keyword: value for keyword, value in others.items() if value is not None})
-    if method != "linear":
+    if method not in _PLACES and method not in _BETWEEN:
         raise errors.numpy_keyword("quantile", f"method={method!r}")
     if not np.all((np.asarray(q) >= 0) & (np.asarray(q) <= 1)):
         raise errors.quantile_range()
     if a.dtype.kind == "c":
         raise errors.complex_quantiles()
     weak, q = is_weak(q), np.asarray(q)
-    exact = q.dtype.kind in "iu"  # the ends alone: nothing to interpolate
+    exact = method in _PLACES or (method == "linear" and q.dtype.kind in "iu")  # nothing to interpolate
     if a.dtype.kind in "iub" and not exact:
-        a = in_dtype(a, np.promote_types(a.dtype, q.dtype))
+        a = in_dtype(a, np.promote_types(a.dtype, q.dtype if q.dtype.kind == "f" else np.float64))
     ordered, rest = in_order(a, checked_axes(axis, len(shape_of(a))))
     last = shape_of(ordered)[0] - 1
-    position = np.asarray(last * q)
     if exact:
-        result = ordered[position]
+        result = ordered[np.quantile(np.arange(last + 1), q, method=method)]  # type: ignore[call-overload]
     else:
+        position = np.asarray(_BETWEEN[method](last + 1, q))
         low, high, near, share = neighbours(position, last)
         share = float(share) if weak else np.reshape(share, (*position.shape, *(1,) * len(rest)))
         below, above, start = [ordered[place.astype(np.intp)] for place in (low, high, near)]
@@ -429,8 +447,8 @@ def _quantile(
 
 def neighbours(position: Any, last: Any) -> tuple[Any, Any, Any, Any]:
     """The places below and above, and the nearer one, from which NumPy goes a share of the difference of the two."""
-    low = np.minimum(np.floor(position), last)
-    high = np.minimum(low + 1, last)
+    low = np.clip(np.floor(position), 0, last)
+    high = np.where(position < 0, low, np.minimum(low + 1, last))
     share = position - low
     above = share >= 0.5
     return low, high, np.where(above, high, low), np.where(above, share - 1, share)

@@ -43,8 +43,6 @@ def write_grads(
     """Add to ``.grad`` of every leaf and set it for tensors that retain theirs, all or nothing."""
     if captured:
         escaped.update([id(g) for g in captured.values()])
-    if len(leaves) == 1 and not retained and _first(*leaves[0], escaped):
-        return
     fresh: list[Tensor] = []
     fresh_grads: list[Tensor] = []
     sums: list[ndarray[Any, Any]] = []
@@ -87,21 +85,6 @@ def write_grads(
         deque(map(setattr, fresh, repeat("_grad"), fresh_grads), 0)
     for leaf, tensor, g in hooked:
         accumulated(leaf, tensor, g, create_graph)
-
-
-def _first(leaf: Leaf, g: Any, escaped: set[int]) -> bool:
-    """Write the only gradient of a sweep, if it is an ordinary array and the leaf's first: one step as it is."""
-    tensor = leaf.tensor()
-    if tensor is None or type(g) is not ndarray or leaf.hooks is not None:
-        return False
-    grad = _own(g, escaped)
-    with _ACCUMULATE:
-        if tensor._grad is not None or tensor._edge is None:
-            return False
-        leaf.added = 1
-        leaf.passes = (LOCAL.sweep.freed,)
-        tensor._grad = grad
-    return True
 
 
 def _may_add_to(old: Tensor) -> bool:

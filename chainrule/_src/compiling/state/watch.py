@@ -29,6 +29,7 @@ from chainrule._src.compiling.state.known import is_constant_module, is_fixed, i
 from chainrule._src.compiling.state.objects import containers_in, isa
 from chainrule._src.compiling.state.settings import PRINTERS
 from chainrule._src.interpreters.traced import Recorder, RowCallable
+from chainrule._src.tape.modes import LOCAL
 
 ndarray = np.ndarray
 _ASIDE = frozenset(
@@ -158,7 +159,7 @@ class StateWatch(Calls):
             if type(result) is ndarray and np.may_share_memory(result, x):
                 continue
             data = mixed and x.dtype.kind in "fc"  # rules look at what is in indices and masks
-            if data and self.recorder.reads(x):
+            if data and (self.recorder.reads(x) or (LOCAL.recorder is not None and LOCAL.recorder.reads(x))):
                 continue  # an operand of what is recorded, which reads it where it lies
             self.consumed(x)
 
