@@ -42,6 +42,7 @@ import numpy as np
 from chainrule._src import config
 from chainrule._src.api import functions as faces
 from chainrule._src.api.array import takes_arrays
+from chainrule._src.api.operands import operand
 from chainrule._src.messages import errors
 from chainrule._src.rules import kinds
 from chainrule._src.rules.batching import batch_leading as leading_axes
@@ -119,7 +120,7 @@ def _function(prim: Primitive, function: Function) -> Function:
 
 def bind_checked(prim: Primitive, *operands: Any, **params: Any) -> Any:
     """A row that is not elementwise, on tensors, arrays and numbers."""
-    checked = [faces.operand(prim.name, i, x) for i, x in enumerate(operands)]
+    checked = [operand(prim.name, i, x) for i, x in enumerate(operands)]
     for x in checked:
         if hasattr(x, "dtype") and x.dtype.kind not in prim.accepts and prim.kind != "discrete":
             raise errors.no_kernel(prim.name, x.dtype, prim.accepts, prim.on_bools)

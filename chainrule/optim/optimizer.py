@@ -19,6 +19,15 @@ Group = dict[str, Any]
 Closure = Callable[[], Any]
 
 
+class _RequiredParameter:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+#: the default of an option that every group has to have
+required = _RequiredParameter()
+
+
 class Optimizer:
     """The base of optimizers: says in ``update`` how one parameter changes.
 
@@ -73,7 +82,11 @@ class Optimizer:
         known = {id(p) for other in self.param_groups for p in other["params"]}
         if len({id(p) for p in params}) < len(params) or any(id(p) in known for p in params):
             raise ValueError("some parameters appear in more than one parameter group, or more than once in one")
-        self.param_groups.append({**self.defaults, **group, "params": params})
+        group = {**self.defaults, **group, "params": params}
+        for name, value in group.items():
+            if value is required:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+        self.param_groups.append(group)
 
     def step(self, closure: Closure | None = None) -> Any:
         """Change all parameters that have a gradient, once.

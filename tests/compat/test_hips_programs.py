@@ -37,6 +37,9 @@ from autograd.wrap_util import unary_to_nary
 assert __name__ == "__main__"
 check_grads(lambda x: norm.logpdf(x) * t.pdf(x, 3.0))(0.5)
 quick_grad_check(lambda x, y: x * y, 2.0, (3.0,))
+x = np.array([0.5, 1.0, 2.0])
+assert grad(lambda x: np.sum(x[x > 0.7] ** 2))(x).tolist() == [0.0, 2.0, 4.0]  # a box as an index
+assert grad(lambda x: np.sum(np.where(x > 0.7, x, 0) * (x < 1.5)))(x).tolist() == [0.0, 1.0, 0.0]
 print(autograd.__name__, isinstance(autograd.numpy, type(sys)), sys.argv[1:], grad(np.sin)(0.0))
 """
 

@@ -335,3 +335,11 @@ def test_steps_are_not_differentiated(name):
 def test_what_is_not_here():
     with pytest.raises(AttributeError, match="has no attribute 'Adafactor': optim has SGD, Adam"):
         optim.Adafactor([leaf(1.0)])
+
+
+def test_options_that_have_to_be_given():
+    required = torch.optim.optimizer.required
+    with pytest.raises(ValueError, match="required optimization parameter lr"):
+        torch.optim.Optimizer([torch.ones(1, requires_grad=True)], {"lr": required})
+    groups = [{"params": [torch.ones(1, requires_grad=True)], "lr": 0.1}]
+    assert torch.optim.Optimizer(groups, {"lr": required}).param_groups[0]["lr"] == 0.1

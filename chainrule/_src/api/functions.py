@@ -13,74 +13,23 @@ import numpy as np
 
 from chainrule._src.api.array import Array, as_arrays
 from chainrule._src.api.in_place import store_out
+from chainrule._src.api.operands import operand, promoted
 from chainrule._src.api.operations import operation
-from chainrule._src.arrays import dtypes, promotion
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.messages import errors
-from chainrule._src.rules.primitive import TABLE, Primitive
-from chainrule._src.tape.dispatch import bind, cast
-from chainrule._src.tape.eager import share
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.others import beside
 from chainrule._src.tape.overriding import PLAIN, hand_over, operator_of, overriding
 from chainrule._src.tape.protocol import ArrayLike, one_float_dtype
-from chainrule._src.tape.tensor import Tensor, wrap
-from chainrule._src.tape.versions import protected
+from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
 generic = np.generic
 new = object.__new__
 _OPERANDS = (Tensor, int, float, complex, ndarray, generic, ArrayLike)
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
-
-
-def operand(function: str, position: int, x: Any) -> Any:
-    """Check an operand: tensors and numbers pass, arrays become tensors, anything else is a TypeError."""
-    if isinstance(x, generic) and x.dtype.kind in "fciub":
-        return x.item()  # a NumPy scalar is as weak as Python's
-    if isinstance(x, (Tensor, int, float, complex, ArrayLike)):
-        return x
-    if isinstance(x, (ndarray, generic)) and not is_foreign(type(x)):
-        if x.dtype.kind not in "fciub":
-            raise errors.wrong_operand(function, position, x)
-        return wrap(protected(dtypes.native(x)))
-    if type(x) is Array:
-        return x._tensor
-    if is_foreign(type(x)):
-        return wrap(x)
-    raise errors.wrong_operand(function, position, x)
-
-
-def promoted(prim: Primitive, operands: Any) -> list[Any]:
-    """Cast operands to the dtype PyTorch would compute in. Python numbers stay numbers (they are weak)."""
-    first = operands[0]
-    if len(operands) == 1:
-        target = dtype_of(first)
-    elif len(operands) == 2:
-        x, y = operands
-        x_array, y_array = hasattr(x, "dtype"), hasattr(y, "dtype")
-        if x_array and y_array:
-            dx, dy = dtype_of(x), dtype_of(y)
-            target = dx if dx is dy else promotion.result_dtype(dx, not x.ndim, dy, not y.ndim)
-        else:
-            target = promotion.scalar_dtype(dtype_of(x), y) if x_array else promotion.scalar_dtype(dtype_of(y), x)
-    else:
-        target = promotion.joint_dtype(
-            *[x._raw if isinstance(x, Tensor) and type(x._raw) is ndarray else x for x in operands]
-        )
-    if prim.promotion == "float" and target.kind in "iub":
-        target = dtypes.default_dtype()
-    if target.kind in "iu" and prim.promotion != "comparison":  # NumPy compares any two integers rightly
-        operands = [around(x, target) if type(x) is int else x for x in operands]
-    return [cast(x, target) if hasattr(x, "dtype") and dtype_of(x) != target else x for x in operands]
-
-
-def around(x: int, dtype: Any) -> int:
-    """A Python integer as an integer dtype holds it: beyond one end it starts again at the other."""
-    info = np.iinfo(dtype)
-    if dtype.itemsize == 8 or info.min <= x <= info.max:
-        return x
-    return (x - int(info.min)) % (int(info.max) - int(info.min) + 1) + int(info.min)
 
 
 def general(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
@@ -137,19 +86,6 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
 
     prim.function = operation(_named(call, prim), prim)
     return prim.function
-
-
-def call_instead(other: Callable[[np.ufunc], Callable[..., Any]] | None) -> None:
-    """Have operations call ``other(ufunc)`` where they call one of NumPy's ufuncs; it gives the same. None: as before."""
-    for prim in TABLE.values():
-        ufunc = prim.value
-        if (
-            isinstance(ufunc, np.ufunc)
-            and ufunc.nin < 3
-            and prim.kind == "elementwise"
-            and vars(np).get(ufunc.__name__) == ufunc
-        ):
-            share(prim, ufunc if other is None else other(ufunc))
 
 
 def nary(prim: Primitive, **forms: Any) -> Callable[..., Any]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.rules.primitive import Primitive
-from chainrule._src.tape.eager import LOOPS
+from chainrule._src.rules.primitive import TABLE, Primitive
+from chainrule._src.tape.eager import LOOPS, share
 from chainrule._src.tape.modes import grad_mode
 from chainrule._src.tape.node import Leaf, Node
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -70,6 +70,19 @@ def assigning(label: str, call: Any, value: Any = None, *, numbers: bool = True)
     return functools.update_wrapper(
         LOOPS.Operation(call, 5, operands=nin, label=label, direct=numbers, assigned=value), call
     )
+
+
+def call_instead(other: Callable[[np.ufunc], Callable[..., Any]] | None) -> None:
+    """Have operations call ``other(ufunc)`` where they call one of NumPy's ufuncs; it gives the same. None: as before."""
+    for prim in TABLE.values():
+        ufunc = prim.value
+        if (
+            isinstance(ufunc, np.ufunc)
+            and ufunc.nin < 3
+            and prim.kind == "elementwise"
+            and vars(np).get(ufunc.__name__) == ufunc
+        ):
+            share(prim, ufunc if other is None else other(ufunc))
 
 
 def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:

@@ -65,7 +65,7 @@ _FOREIGN: dict[type, bool] = {ndarray: False}
 
 
 def register_plain(kind: type) -> None:
-    """Say that the arrays of a subclass of ndarray are ndarrays, though it computes by itself."""
+    """Say that the arrays of a type are no other library's: a subclass of ndarray that computes by itself, ours by another name."""
     _FOREIGN[kind] = False
 
 

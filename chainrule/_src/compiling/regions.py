@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.functions import call_instead
+from chainrule._src.api.operations import call_instead
 from chainrule._src.compiling.grouping import LoopGroup, Work
 from chainrule._src.compiling.layout import CONSTANT
 from chainrule._src.compiling.lowering import LoopLowerer

@@ -16,11 +16,12 @@ from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.interpreters.primal import WithPrimal
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.tape.dispatch import INTERPRETERS, bind, check_has_derivative
+from chainrule._src.tape.dispatch import INTERPRETERS, bind
 from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.protocol import detached
 from chainrule._src.tape.tensor import Tensor, hold, wrap, wrapped
+from chainrule._src.tape.unrecorded import check_has_derivative
 
 ndarray = np.ndarray
 
@@ -127,10 +128,12 @@ def _become(tensor: Tensor, primal: Any) -> None:
 def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:
     primals = []
     tangents = []
+    moves = False
     for x in operands:
         if type(x) is Dual and x.level == level:
             primals.append(x.primal)
             tangents.append(x.tangent)
+            moves = moves or x.tangent is not None
             own = x.level
         else:
             primals.append(x)
@@ -142,7 +145,7 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
         return out  # its transformation has ended: all that is left is the value
     if (
         not prim.differentiable
-        or all(t is None for t in tangents)
+        or not moves
         or (level == FORWARD.level and not (FORWARD.enabled and not LOCAL.mode.inference))
     ):
         return _dual(prim, out, None, own)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from chainrule._src.api.declare import store_results
-from chainrule._src.api.functions import around, operand
+from chainrule._src.api.operands import around, operand
 from chainrule._src.arrays import dtypes
 from chainrule._src.arrays import gpu as gpus
 from chainrule._src.arrays.any_array import is_array

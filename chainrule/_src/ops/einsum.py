@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from chainrule._src.api.declare import op
-from chainrule._src.api.functions import operand
+from chainrule._src.api.operands import operand
 from chainrule._src.arrays import promotion
 from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.api.functions import operand
+from chainrule._src.api.operands import operand
 from chainrule._src.arrays import promotion
 from chainrule._src.arrays.any_array import AnyArray, is_array, lies_within
 from chainrule._src.arrays.shapes import shape_of

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.api.functions import new, operand
+from chainrule._src.api.functions import new
+from chainrule._src.api.operands import operand
 from chainrule._src.api.operations import by_ranks
 from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import shape_of

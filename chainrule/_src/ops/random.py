@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.api.functions import operand
+from chainrule._src.api.operands import operand
 from chainrule._src.arrays import gpu as gpus
 from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.device import device as as_device

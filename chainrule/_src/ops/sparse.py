@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import takes_arrays
-from chainrule._src.api.functions import operand
+from chainrule._src.api.operands import operand
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.table import sparse as rows
 from chainrule._src.table.sparse import Places

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.api.functions import general, promoted
+from chainrule._src.api.functions import general
+from chainrule._src.api.operands import promoted
 from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew

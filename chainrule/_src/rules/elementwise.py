@@ -11,7 +11,8 @@ import numpy as np
 from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.rules.batching import batch_elementwise
 from chainrule._src.rules.primitive import Primitive, Rule, TableError, no_operand, refuse, register, unsupported
-from chainrule._src.rules.rules import add_terms, compile_rule, environment, is_identity, read, unbroadcast
+from chainrule._src.rules.rules import compile_rule, is_identity, unbroadcast
+from chainrule._src.rules.tangents import elementwise_jvp
 
 ndarray = np.ndarray
 
@@ -135,30 +136,6 @@ def _crossed(prim: Primitive) -> bool:
     return prim.saves == (y, x) and all(callable(p) and is_identity(p) for p in partials)
 
 
-def _elementwise_jvp(
-    prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Any], jvp: Mapping[str, Any]
-) -> Callable[..., Any]:
-    def rule(operands: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
-        env = environment(prim, operands, out, params)
-        terms = []
-        for operand, t in zip(prim.operands, tangents, strict=True):
-            if t is None:
-                continue
-            if operand in jvp:
-                terms.append(read(prim, jvp[operand], {**env, "t": t}))
-            elif operand in vjp and operand not in d:  # a real diagonal is its own transpose
-                terms.append(read(prim, vjp[operand], {**env, "g": t}))
-            elif operand in d:
-                partial = d[operand]
-                if isinstance(partial, unsupported):
-                    return refuse(prim, f"derivative with respect to {operand}", partial)()
-                factor = read(prim, partial, env) if callable(partial) else partial
-                terms.append(t if isinstance(factor, (int, float)) and factor == 1 else t * factor)
-        return add_terms(terms, out) if terms else None
-
-    return rule
-
-
 def elementwise(
     ufunc: Callable[..., Any] | None = None, *, d: Any = None, vjp: Any = None, jvp: Any = None, **options: Any
 ) -> Callable[[Callable[..., Any]], Primitive]:
@@ -200,5 +177,5 @@ def _fill(prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Any], jvp: Ma
     prim.partials = {name: partial for name, partial in d.items() if name not in vjp}
     prim.set_vjps({k: (r if callable(r) or isinstance(r, unsupported) else _times(r)) for k, r in rules.items()})
     prim.pullback = _elementwise_pullback(prim, d, vjp, jvp)
-    prim.jvp = _elementwise_jvp(prim, d, vjp, jvp)
+    prim.jvp = elementwise_jvp(prim, d, vjp, jvp)
     prim.batch = batch_elementwise

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.messages.errors import GRADIENT, LINEAR
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.hooks import accumulated
@@ -43,8 +44,6 @@ def write_grads(
     """Add to ``.grad`` of every leaf and set it for tensors that retain theirs, all or nothing."""
     if captured:
         escaped.update([id(g) for g in captured.values()])
-    if len(leaves) == 1 and not retained and _first(*leaves[0], escaped):
-        return
     fresh: list[Tensor] = []
     fresh_grads: list[Tensor] = []
     sums: list[ndarray[Any, Any]] = []
@@ -89,21 +88,6 @@ def write_grads(
         accumulated(leaf, tensor, g, create_graph)
 
 
-def _first(leaf: Leaf, g: Any, escaped: set[int]) -> bool:
-    """Write the only gradient of a sweep, if it is an ordinary array and the leaf's first: one step as it is."""
-    tensor = leaf.tensor()
-    if tensor is None or type(g) is not ndarray or leaf.hooks is not None:
-        return False
-    grad = _own(g, escaped)
-    with _ACCUMULATE:
-        if tensor._grad is not None or tensor._edge is None:
-            return False
-        leaf.added = 1
-        leaf.passes = (LOCAL.sweep.freed,)
-        tensor._grad = grad
-    return True
-
-
 def _may_add_to(old: Tensor) -> bool:
     """Whether a gradient can be added in place; those who saved its values, or look at them, are told that it will be."""
     data = old._raw
@@ -143,6 +127,10 @@ def _own(g: Any, escaped: set[int]) -> Tensor:
         tensor._cut = GRADIENT
         return tensor
     if not isinstance(g, Tensor):
+        if is_recorded(g):
+            if g.is_view or id(g.array) in escaped:
+                g = g.copy()
+            escaped.add(id(g.array))
         tensor = wrap(g)
         tensor._cut = GRADIENT
         return tensor

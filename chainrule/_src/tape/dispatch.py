@@ -14,16 +14,16 @@ import numpy as np
 from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.devices import on_one_device
 from chainrule._src.tape.eager import LOOPS, new_node
-from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
+from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.node import Node, Output, next_seq
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.protocol import plain as plain_array
 from chainrule._src.tape.saved import pack
 from chainrule._src.tape.tensor import InferenceTensor, Tensor, wrap
+from chainrule._src.tape.unrecorded import check_has_derivative, check_inference, unrecorded
 from chainrule._src.tape.versions import protected
 from chainrule._src.tape.view import viewed
 from chainrule._src.tape.warned import at_users_line, is_ours
@@ -130,19 +130,19 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
         out = at_users_line(_value, prim, datas, params) if is_ours(prim) else prim.value(*datas, **params)
     several = isinstance(out, tuple)
     if not needs or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or (several and not out):
-        return _unrecorded(prim, operands, out, needs, params)
+        return unrecorded(prim, operands, out, needs, params)
     if not several:
         if type(out) is not ndarray:
             out = unscalar(out)
         if out.dtype.kind not in "fc":
             check_has_derivative(prim, out)
-            return _unrecorded(prim, operands, out, needs, params)
+            return unrecorded(prim, operands, out, needs, params)
     in_avals = _in_avals(prim, datas, out[0] if several else out)
     saved = _saved(prim, datas, edges, out) if prim.saves else ()
     if plain and saved:
         saved = tuple([protected(v) if type(v) is ndarray and any(v is x for x in operands) else v for v in saved])
     if inference and not LOCAL.traced:
-        _check_inference(prim, operands, saved)
+        check_inference(prim, operands, saved)
     node = new_node(prim, params, tuple(edges), saved, in_avals)
     if SPECIAL:
         _apply_thread_hooks(node)
@@ -167,12 +167,6 @@ def _as_it_is(x: Tensor) -> Any:
     return x._raw if x._edge is None else wrap(x._raw, x._edge)
 
 
-def check_has_derivative(prim: Primitive, out: Any) -> None:
-    """Raise for a result in whole units of time, which is cut off from what carries a derivative."""
-    if out.dtype.kind in "mM":
-        raise errors.time_in_derivative(prim.name, out.dtype)
-
-
 def record_unary(prim: Primitive, x: Tensor, params: dict[str, Any], out: Any = None) -> Tensor:
     """``record`` for the commonest case: one tensor of an ordinary array. ``out`` is the value, if it is known."""
     if SPECIAL and LOCAL.recorder is not None:
@@ -188,7 +182,7 @@ def record_unary(prim: Primitive, x: Tensor, params: dict[str, Any], out: Any = 
         if type(out) is not ndarray:
             out = unscalar(out)
     if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or out.dtype.kind not in "fc":
-        return _unrecorded(prim, (x,), out, edge is not None, params)  # type: ignore[no-any-return]
+        return unrecorded(prim, (x,), out, edge is not None, params)  # type: ignore[no-any-return]
     in_avals = ((data.shape, dtype),) if prim.needs_avals or out.dtype is not dtype or dtype.kind == "c" else None
     saved = tuple([out if name == "out" else data for name in prim.saves]) if prim.saves else ()
     node = new_node(prim, params, (edge,), saved, in_avals)
@@ -214,38 +208,6 @@ def _apply_thread_hooks(node: Node) -> None:
         pack(node)
     if LOCAL.watch is not None:
         LOCAL.watch.recorded(node)
-
-
-def _unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: dict[str, Any]) -> Any:
-    """Tensors without an edge, which remember where the path to a tensor that requires grad was cut."""
-    cut = None
-    if LOCAL.mode.silent:
-        pass
-    elif needs:
-        kind = "no_grad" if not recording() else prim.name
-        cut = errors.Cut(kind, errors.user_line(), tuple(x for x in operands if isinstance(x, Tensor) and x._edge))
-    else:
-        for x in operands:
-            if isinstance(x, Tensor) and x._edge is None and x._cut is not None:
-                cut = x._cut
-                break
-    if isinstance(out, tuple):
-        results = tuple(wrap(o) for o in out)
-        for tensor in results:
-            tensor._cut = cut
-        return results
-    tensor = wrap(out)
-    tensor._cut = cut
-    if prim.view:
-        viewed(tensor, operands[0], prim, params)
-    return tensor
-
-
-def _check_inference(prim: Primitive, operands: Any, saved: tuple[Any, ...]) -> None:
-    """Tensors of inference mode have no versions, so nothing would notice if a saved one was overwritten."""
-    for x in operands:
-        if type(x) is InferenceTensor and any(value is x._raw for value in saved):
-            raise errors.inference_saved(prim.name)
 
 
 def _in_avals(prim: Primitive, datas: Any, out: Any) -> tuple[Any, ...] | None:

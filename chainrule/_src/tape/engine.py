@@ -16,20 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import unscalar
-from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.any_array import is_recorded, unscalar
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import note_frame
 from chainrule._src.tape import regions
 from chainrule._src.tape.accumulate import write_grads, write_plain
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.foreign import zeros_beside
-from chainrule._src.tape.hooks import post_hooks, pre_hooks, tensor_hooks
+from chainrule._src.tape.hooks import arrivals, post_hooks, pre_hooks, tensor_hooks
 from chainrule._src.tape.modes import LOCAL, SPECIAL, switch
-from chainrule._src.tape.node import Freed, Leaf, Node, Output
+from chainrule._src.tape.node import Freed, Leaf, Node, Output, leading_to
 from chainrule._src.tape.saved import check_saved, saved_tensors
 from chainrule._src.tape.tensor import Tensor
-from chainrule._src.tape.ties import met, tied
+from chainrule._src.tape.ties import at_ties, met, tied
 from chainrule._src.tape.versions import CLOCK, GUARDED, check_guarded
 from chainrule._src.tape.warned import at_users_line, is_ours
 
@@ -58,18 +57,6 @@ def reaches_outside(roots: list[Any], began: int, own: list[Any]) -> bool:
     if found is None:
         found = any([type(edge) is Leaf and edge.seq < began and edge not in own for edge in reachable(roots)])
     return found
-
-
-def leading_to(order: list[Any], targets: set[Any]) -> set[Any]:
-    """The members of ``order`` (oldest first) from which a target can be reached, targets included."""
-    useful = set(targets)
-    for edge in order:
-        if edge not in useful:
-            for below in edge.edges:
-                if below in useful:
-                    useful.add(edge)
-                    break
-    return useful
 
 
 class Sweep:
@@ -208,6 +195,8 @@ def sweep(
     this.retain_graph, this.create_graph = retain_graph, create_graph
     this.ties = ties and create_graph
     this.escaped = set(map(id, cotangents))
+    if LOCAL.recorder is not None:
+        this.escaped.update([id(g.array) for g in cotangents if is_recorded(g)])
     this.freed = Freed()
     note_frame(this.freed, _getframe(1))
     outer, outside, packing = LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks
@@ -218,9 +207,9 @@ def sweep(
         arrived = _visit(this)
         plain = accumulate and targets is None and not (create_graph or this.retained or this.notes)
         if not (plain and write_plain(arrived, this.escaped)):
-            leaves = _arrivals(this, arrived, accumulate)
+            leaves = arrivals(this, arrived, accumulate)
             if this.notes:
-                _at_ties(this, leaves, accumulate, ties)
+                at_ties(this, reachable(met(this.notes)), leaves, accumulate, ties)
             if not retain_grads:
                 this.retained.clear()
             if leaves or this.retained:
@@ -275,48 +264,6 @@ def _visit(this: Sweep) -> dict[Any, Any]:
             if edge is not None and grad is not None:
                 _arrive(pending, owned, edge, grad)
     return pending
-
-
-def _arrivals(this: Sweep, arrived: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, Any]]:
-    """What is to be added to the leaves' ``.grad``, after their hooks."""
-    wanted, create_graph = this.wanted, this.create_graph
-    leaves: list[tuple[Leaf, Any]] = []
-    for leaf, g in arrived.items():
-        if g is None:
-            continue
-        hooks = leaf.hooks
-        if hooks is not None:
-            g = tensor_hooks(leaf, g, hooks, this.retained, create_graph)
-        if wanted is not None:
-            if leaf not in wanted:
-                continue
-            this.captured[leaf] = g
-        if accumulate:
-            if hooks is not None and hooks.pre:
-                g = pre_hooks(g, hooks, create_graph)
-            if g is not None:
-                leaves.append((leaf, g))
-    return leaves
-
-
-ZERO: Any = object()  # a gradient of whatever shape, where only ties lead to
-
-
-def _at_ties(this: Sweep, leaves: list[tuple[Leaf, Any]], accumulate: bool, known: bool) -> None:
-    """Zeros for what only ties led to."""
-    captured = this.captured
-    arrived = {leaf for leaf, _ in leaves}
-    for edge in reachable(met(this.notes)):
-        if this.wanted is not None and (edge not in this.wanted or edge in captured):
-            continue
-        if type(edge) is Leaf:
-            zeros = zeros_beside(edge.data, shape_of(edge.data), edge.data.dtype)
-            if this.wanted is not None:
-                captured[edge] = zeros
-            if accumulate and edge not in arrived:
-                leaves.append((edge, zeros))
-        elif this.wanted is not None and known:
-            captured[edge] = ZERO
 
 
 def _arrive(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None:

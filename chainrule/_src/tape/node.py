@@ -308,3 +308,15 @@ def _class_named(name: str) -> type[Node]:
 
 
 Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
+
+
+def leading_to(order: list[Any], targets: set[Any]) -> set[Any]:
+    """The members of ``order`` (oldest first) from which a target can be reached, targets included."""
+    useful = set(targets)
+    for edge in order:
+        if edge not in useful:
+            for below in edge.edges:
+                if below in useful:
+                    useful.add(edge)
+                    break
+    return useful

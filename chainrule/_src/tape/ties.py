@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.eager import new_node
+from chainrule._src.tape.foreign import zeros_beside
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.node import Node
+from chainrule._src.tape.node import Leaf, Node
 from chainrule._src.tape.saved import unpack
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 
@@ -49,6 +51,26 @@ def _pull(node: Node, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) ->
 def met(notes: dict[Any, Any]) -> list[Node]:
     """The ties that a sweep has come to, from its notes."""
     return notes.get(_TIE, [])  # type: ignore[no-any-return]
+
+
+ZERO: Any = object()  # a gradient of whatever shape, where only ties lead to
+
+
+def at_ties(this: Any, reached: list[Any], leaves: list[tuple[Leaf, Any]], accumulate: bool, known: bool) -> None:
+    """Zeros for what only ties led to: ``reached`` is what those that were met lead to."""
+    captured = this.captured
+    arrived = {leaf for leaf, _ in leaves}
+    for edge in reached:
+        if this.wanted is not None and (edge not in this.wanted or edge in captured):
+            continue
+        if type(edge) is Leaf:
+            zeros = zeros_beside(edge.data, shape_of(edge.data), edge.data.dtype)
+            if this.wanted is not None:
+                captured[edge] = zeros
+            if accumulate and edge not in arrived:
+                leaves.append((edge, zeros))
+        elif this.wanted is not None and known:
+            captured[edge] = ZERO
 
 
 def _value(x: Any, *operands: Any) -> Any:

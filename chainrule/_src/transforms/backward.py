@@ -11,7 +11,7 @@ import numpy as np
 
 from chainrule._src.messages import errors
 from chainrule._src.ops.creation import zeros_like
-from chainrule._src.tape import engine
+from chainrule._src.tape import engine, ties
 from chainrule._src.tape.dispatch import rank
 from chainrule._src.tape.foreign import ones_of, zeros_beside
 from chainrule._src.tape.modes import recording
@@ -338,7 +338,7 @@ def _gradients(
             order=order,
         )
         for i, (g, tensor) in enumerate(zip(found, wanted)):
-            if g is engine.ZERO:
+            if g is ties.ZERO:
                 found[i] = zeros_beside(tensor, tensor.shape, tensor.dtype) if isinstance(tensor, Tensor) else None
         return found
 

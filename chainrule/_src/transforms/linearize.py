@@ -15,7 +15,7 @@ import numpy as np
 from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
 from chainrule._src.tape import engine
-from chainrule._src.tape.node import Node
+from chainrule._src.tape.node import Node, leading_to
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.arguments import (
     array_id,
@@ -158,7 +158,7 @@ def _check_linear(trace: Trace, outputs: list[Tensor]) -> None:
                 "f(0), or use vjp, which takes the derivative of any function."
             )
     order = engine.reachable([y._edge for y in outputs if y._edge is not None])
-    active = engine.leading_to(order, set(trace.edges))
+    active = leading_to(order, set(trace.edges))
     for node in order:
         if isinstance(node, Node) and node in active and node not in trace.edges and not _linear(node, active):
             raise RuntimeError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule._src.api.declare import op
-from chainrule._src.api.functions import operand
+from chainrule._src.api.operands import operand
 from chainrule._src.arrays import return_types
 from chainrule._src.messages import errors
 from chainrule._src.ops import shaping

@@ -1,0 +1,80 @@
+"""The JVP of the elementwise kind: every tangent times its partial derivative, added up."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.rules.primitive import Primitive, Rule, code_of, refuse, unsupported
+from chainrule._src.rules.rules import add_terms
+
+Term = Callable[[Any, Any, Any, dict[str, Any]], Any]
+
+
+def elementwise_jvp(
+    prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Any], jvp: Mapping[str, Any]
+) -> Callable[..., Any]:
+    @functools.cache
+    def terms() -> list[Term | None]:
+        """For each operand ``(t, operands, out, params) -> term``; None without a derivative. Made when a tangent comes."""
+        return [_term(prim, operand, d, vjp, jvp) for operand in prim.operands]
+
+    def rule(operands: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+        found = []
+        for t, term in zip(tangents, terms(), strict=True):
+            if t is not None and term is not None:
+                found.append(term(t, operands, out, params))
+        return add_terms(found, out) if found else None
+
+    return rule
+
+
+def _term(
+    prim: Primitive, operand: str, d: Mapping[str, Any], vjp: Mapping[str, Any], jvp: Mapping[str, Any]
+) -> Term | None:
+    if operand in jvp:
+        return _reader(prim, jvp[operand])
+    if operand not in d:  # a real diagonal is its own transpose
+        return _reader(prim, vjp[operand]) if operand in vjp else None
+    partial = d[operand]
+    if isinstance(partial, unsupported):
+        return refuse(prim, f"derivative with respect to {operand}", partial)
+    factor = _reader(prim, partial) if callable(partial) else lambda t, operands, out, params: partial
+
+    def times(t: Any, operands: Any, out: Any, params: dict[str, Any]) -> Any:
+        slope = factor(t, operands, out, params)
+        return t if isinstance(slope, (int, float)) and slope == 1 else t * slope
+
+    return times
+
+
+def _reader(prim: Primitive, rule: Rule) -> Term:
+    """What a rule gives, where it is given what its parameter names say; its cotangent (or tangent) is ``t``."""
+    names, n = prim.names_read(rule), code_of(rule).co_argcount
+    found = [_place(prim, name) for name in names]
+    found[n:] = [f"{name}={place}" for name, place in zip(names[n:], found[n:], strict=True)]
+    return _compiled(f"rule({', '.join(found)})")(rule)
+
+
+def _place(prim: Primitive, name: str) -> str:
+    if name in ("t", "g"):
+        return "t"
+    if name in prim.parameters:
+        return f"params[{name!r}]"
+    if name == "out":
+        return "out"
+    if name in prim.outputs:
+        return f"out[{prim.outputs.index(name)}]"
+    if name in prim.operands:
+        return f"operands[{prim.operands.index(name)}]"
+    operand = f"operands[{prim.operands.index(name[:-6])}]"
+    return f"shape_of({operand})" if name.endswith("_shape") else f"{operand}.dtype"
+
+
+@functools.cache
+def _compiled(expression: str) -> Callable[[Rule], Term]:
+    """From a rule to its reader. Rules that read alike share the code: there are fewer such expressions than rules."""
+    code = compile(f"lambda rule: lambda t, operands, out, params: {expression}", __file__, "eval")
+    return eval(code, {"shape_of": shape_of})  # type: ignore[no-any-return]

@@ -1,0 +1,49 @@
+"""Results that are not on the tape: tensors without an edge, which know why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule._src.messages import errors
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.tape.modes import LOCAL, recording
+from chainrule._src.tape.tensor import InferenceTensor, Tensor, wrap
+from chainrule._src.tape.view import viewed
+
+
+def unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: dict[str, Any]) -> Any:
+    """Tensors without an edge, which remember where the path to a tensor that requires grad was cut."""
+    cut = None
+    if LOCAL.mode.silent:
+        pass
+    elif needs:
+        kind = "no_grad" if not recording() else prim.name
+        cut = errors.Cut(kind, errors.user_line(), tuple(x for x in operands if isinstance(x, Tensor) and x._edge))
+    else:
+        for x in operands:
+            if isinstance(x, Tensor) and x._edge is None and x._cut is not None:
+                cut = x._cut
+                break
+    if isinstance(out, tuple):
+        results = tuple(wrap(o) for o in out)
+        for tensor in results:
+            tensor._cut = cut
+        return results
+    tensor = wrap(out)
+    tensor._cut = cut
+    if prim.view:
+        viewed(tensor, operands[0], prim, params)
+    return tensor
+
+
+def check_inference(prim: Primitive, operands: Any, saved: tuple[Any, ...]) -> None:
+    """Tensors of inference mode have no versions, so nothing would notice if a saved one was overwritten."""
+    for x in operands:
+        if type(x) is InferenceTensor and any(value is x._raw for value in saved):
+            raise errors.inference_saved(prim.name)
+
+
+def check_has_derivative(prim: Primitive, out: Any) -> None:
+    """Raise for a result in whole units of time, which is cut off from what carries a derivative."""
+    if out.dtype.kind in "mM":
+        raise errors.time_in_derivative(prim.name, out.dtype)
