@@ -77,7 +77,7 @@ def _computed_in_place(ufunc: np.ufunc, x: np.ndarray[Any, Any], y: Any, op: str
         try:
             shape = np.broadcast_shapes(x.shape, np.shape(y))
         except ValueError:
-            shape = np.shape(y)
+            return False  # the operation has the words
         raise errors.in_place_shape(op, x.shape, shape) from None
     return True
 
