@@ -54,10 +54,15 @@ WORKS = [
     Work("HAND, 10,000 vertices, 6,400 points", "hand", (10_000, 6400)),
     Work("LSTM, 2 layers, 1,024 characters", "lstm", (2, 1024)),
     Work("LSTM, 4 layers, 1,024 characters", "lstm", (4, 1024)),
+    Work("LSTM, 2 layers, 4,096 characters", "lstm", (2, 4096)),
     Work("Kalman filter, 2 states, 300 steps", "kalman", (2, 300)),
+    Work("Kalman filter, 2 states, 3,000 steps", "kalman", (2, 3000)),
     Work("Kalman filter, 10 states, 300 steps", "kalman", (10, 300)),
     Work("Robertson, 300 implicit steps", "robertson", (300,)),
     Work("Lotka–Volterra, RK4 of 1,000 steps", "lotka_volterra", (1000,)),
+    Work("van der Pol, RK4 of 1,000 steps", "van_der_pol", (1000,)),
+    Work("64 bodies, 100 leapfrog steps", "bodies", (64, 100)),
+    Work("Burgers' equation, 256 points, 500 steps", "burgers", (256, 500)),
     Work("Gaussian process, 100 points", "gp", (100,)),
     Work("Gaussian process, 500 points", "gp", (500,)),
 ]
@@ -70,6 +75,9 @@ QUICK = [
     Work("Kalman filter", "kalman", (2, 6)),
     Work("Robertson", "robertson", (12,)),
     Work("Lotka–Volterra", "lotka_volterra", (20,)),
+    Work("van der Pol", "van_der_pol", (20,)),
+    Work("bodies", "bodies", (4, 6)),
+    Work("Burgers' equation", "burgers", (12, 6)),
     Work("Gaussian process", "gp", (8,)),
 ]
 

@@ -319,6 +319,66 @@ def lotka_volterra(tools: Tools, steps: int) -> Program:
     return Program(loss, (parameters,))
 
 
+def van_der_pol(tools: Tools, steps: int) -> Program:
+    """How far an oscillator goes, by its damping and where it begins, by the classical Runge-Kutta method."""
+    times = tools.given(np.zeros(steps))
+
+    def loss(parameters: Any) -> Any:
+        damping = parameters[0]
+
+        def slope(z: Any) -> Any:
+            x, v = z[0], z[1]
+            return tools.xp.stack([v, damping * (1.0 - x * x) * v - x])
+
+        def step(z: Any, _: Any) -> tuple[Any, Any]:
+            z = calls.runge_kutta(slope, z, 0.01)
+            return z, z[0] ** 2
+
+        return tools.xp.sum(tools.loop(step, parameters[1:], times)[1]) / steps
+
+    return Program(loss, (np.array([1.5, 2.0, 0.0]),))
+
+
+def bodies(tools: Tools, count: int, steps: int) -> Program:
+    """Where bodies are that attract each other, by leapfrog, as a function of where they were, and their masses."""
+    xp, rng = tools.xp, np.random.default_rng(8)
+    times, still = tools.given(np.zeros(steps)), tools.given(np.zeros((count, 3)))
+
+    def loss(places: Any, masses: Any) -> Any:
+        def kicked(x: Any, v: Any) -> Any:
+            apart = x[None] - x[:, None]
+            weights = masses / (xp.sum(apart * apart, -1) + 0.1) ** 1.5
+            return v + 0.005 * xp.sum(weights[:, :, None] * apart, 1)
+
+        def step(carry: Any, _: Any) -> tuple[Any, Any]:
+            x, v = carry
+            x = x + 0.005 * v
+            v = kicked(x, v)
+            return (x + 0.005 * v, v), v[0, 0]
+
+        (x, _), _ = tools.loop(step, (places, still), times)
+        return xp.sum(x * x)
+
+    return Program(loss, (rng.normal(size=(count, 3)), rng.uniform(0.5, 1.5, count)))
+
+
+def burgers(tools: Tools, points: int, steps: int) -> Program:
+    """What is left of a wave's energy by Burgers' equation, as a function of the wave."""
+    xp, times = tools.xp, tools.given(np.zeros(steps))
+    width = 2 * np.pi / points
+
+    def loss(wave: Any) -> Any:
+        def step(u: Any, _: Any) -> tuple[Any, Any]:
+            before, after = xp.roll(u, 1), xp.roll(u, -1)
+            u = u - 0.1 * width * u * (after - before) / (2 * width) + 0.1 * (after - 2.0 * u + before)
+            return u, u[0]
+
+        u, _ = tools.loop(step, wave, times)
+        return xp.sum(u * u) * width
+
+    return Program(loss, (np.sin(np.arange(points) * width),))
+
+
 def gaussian_process(tools: Tools, points: int) -> Program:
     """Minus the log marginal likelihood, by the logarithms of the length, the scale and the noise."""
     xp, rng = tools.xp, np.random.default_rng(7)
@@ -336,7 +396,7 @@ def gaussian_process(tools: Tools, points: int) -> Program:
 
 PROGRAMS: dict[str, Callable[..., Program]] = {
     "gmm": gmm, "gmm_loops": gmm_loops, "ba": ba, "lstm": lstm, "hand": hand, "kalman": kalman, "robertson": robertson,
-    "lotka_volterra": lotka_volterra, "gp": gaussian_process,
+    "lotka_volterra": lotka_volterra, "van_der_pol": van_der_pol, "bodies": bodies, "burgers": burgers, "gp": gaussian_process,
 }  # fmt: skip
 
 

@@ -12,7 +12,20 @@ import pytest
 
 import chainrule as cr
 
-KINDS = ["gmm", "gmm_loops", "ba", "hand", "lstm", "kalman", "robertson", "lotka_volterra", "gp"]
+KINDS = [
+    "gmm",
+    "gmm_loops",
+    "ba",
+    "hand",
+    "lstm",
+    "kalman",
+    "robertson",
+    "lotka_volterra",
+    "van_der_pol",
+    "bodies",
+    "burgers",
+    "gp",
+]
 WAYS = ["eager", "compiled", "scan", "prepared"]
 
 

@@ -100,6 +100,7 @@ RECORDED = {
     "gradients": lambda x: cr.func.grad(lambda a: (a * a).sum())(x).mul_(3) + x,
     "the other one is gone": lambda x: cr.vmap(lambda a: a)(x * 2).mul_(3),
     "an index": lambda x: _put(x * 2),
+    "one gradient of two": lambda x: _clipped(x),
     "what a pullback gives": lambda x: cr.func.vjp(lambda a: a, x)[1](x)[0].mul_(3) + x,
 }
 
@@ -108,6 +109,23 @@ def _put(y):
     y[cr.tensor([0])] = 1.0
     y[y > 3] = 0.0
     return y
+
+
+def _clipped(x):
+    w, v = x.clone().requires_grad_(), x.clone().requires_grad_()
+    (w + v).backward(x * 2)
+    w.grad.mul_(3)
+    return w.grad + v.grad
+
+
+def test_an_array_that_python_has_of_a_tensor_is_seen_to_change():
+    def program(x):
+        numbers = np.asarray(x)
+        x.mul_(2)
+        return cr.tensor(numbers) + x
+
+    with pytest.warns(UserWarning, match="whose numbers Python has"):
+        assert cr.compile(program)(cr.tensor([1.0])).tolist() == program(cr.tensor([1.0])).tolist() == [4.0]
 
 
 @pytest.mark.parametrize("name", RECORDED)

@@ -506,3 +506,13 @@ def test_retained_gradient_of_a_view_whose_base_is_written():
     base.mul_(3)
     (base.sum() + view.sum()).backward()
     assert view.grad.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("options", [{}, {"alpha": 2}], ids=str)
+@pytest.mark.parametrize("recorded", [False, True])
+def test_shapes_that_do_not_fit_are_told_as_outside_of_writing(options, recorded):
+    x = (torch.zeros(3, 4, requires_grad=recorded) * 1) if recorded else torch.zeros(3, 4)
+    with pytest.raises(RuntimeError, match=r"tensor a \(4\) must match the size of tensor b \(33\)"):
+        x.add_(torch.zeros(33), **options)
+    with pytest.raises(RuntimeError, match=r"shape \[3, 4\] doesn't match the broadcast shape \[2, 3, 4\]"):
+        x.add_(torch.zeros(2, 3, 4), **options)

@@ -109,6 +109,10 @@ CASES = {
         "torch.nn.functional.cosine_similarity(torch.ones(2, 2, dtype=torch.int64), torch.tensor([[True]]))",
         RuntimeError,
     ),
+    "std of equal numbers whose mean is rounded: of the rounding": (
+        "result = torch.func.grad(torch.std)(torch.full((3,), 0.1, dtype=torch.float64))",
+        [-(6**-0.5)] * 3,
+    ),
     "places lie in columns": ("result = torch.ones(2, 3).argwhere().stride()", (1, 6)),
     "einsum of a diagonal of none": ("torch.einsum('ii->i', torch.ones(1, 3))", RuntimeError),
     "meshgrid of a matrix": ("torch.meshgrid(torch.ones(1, 3), torch.ones(2), indexing='ij')", RuntimeError),

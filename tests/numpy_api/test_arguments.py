@@ -41,7 +41,7 @@ np.nanmin(u,initial=-2.,where=b) | np.max(i,where=b,initial=2.) | np.min(i,where
 np.delete(v,i[2]-2) | np.delete(v,[0,1]) | np.searchsorted(v,.5,sorter=i.argsort())
 """
 REFUSED = """
-np.pad(x,1,mode='mean') | np.pad(x,1,mode='linear_ramp') | np.pad(x,1,mode='reflect',reflect_type='odd')
+np.pad(x,1,mode='median') | np.pad(x,1,mode='empty') | np.pad(x,1,mode='reflect',reflect_type='odd')
 np.pad(x,1,stat_length=2) | np.pad(x,1,mode='edge',constant_values=1) | np.quantile(v,2) | np.percentile(v,-1)
 np.quantile(v,.5,weights=v*v) | np.quantile(c,.5) | np.inner(v,v[:2]) | np.inner(v,v[:1]) | np.linalg.outer(x,v)
 np.convolve(x,v) | np.correlate(v,x) | np.convolve(v[:0],v)

@@ -73,6 +73,11 @@ x0*f | np.exp(x,dtype=np.float32) | np.add(x,y,dtype=np.float32) | np.exp(c) | n
 np.imag(c) | np.angle(c) | np.sum(c) | c*c | np.maximum(x,y) | np.mean(i,axis=0) | np.var(i) | np.round(x,2)
 np.around(x,1) | np.round(i,1) | np.arange(4)*v | np.isneginf(x) | np.nan_to_num(x) | np.percentile(x,30)
 np.quantile(x,.3) | np.quantile(x,.3,axis=0) | np.median(x,axis=0) | np.delete(v,1)
+np.quantile(x,.3,axis=0,method='hazen') | np.percentile(x,[30,70],method='lower') | np.pad(x,{0:(1,2)},mode='edge')
+np.pad(x,((1,2),(0,3)),mode='mean',stat_length=2) | np.pad(x,2,mode='maximum')
+np.pad(x,((1,0),(0,2)),mode='minimum',stat_length=((1,3),))
+np.pad(x,(1,2),mode='linear_ramp',end_values=(1,3)) | np.pad(i,2,mode='mean') | np.pad(i,2,mode='linear_ramp')
+np.pad(v,{-1:1},mode='mean')
 """
 
 

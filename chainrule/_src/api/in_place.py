@@ -78,7 +78,7 @@ def _computed_in_place(ufunc: np.ufunc, x: NumpyArray, y: Any, op: str) -> bool:
         try:
             shape = np.broadcast_shapes(x.shape, np.shape(y))
         except ValueError:
-            shape = np.shape(y)
+            return False  # the operation has the words
         raise errors.in_place_shape(op, x.shape, shape) from None
     return True
 

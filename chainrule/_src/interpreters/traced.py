@@ -211,7 +211,7 @@ class Recorder:
         lifted: the tensors that were brought to the level.
         written: tensors whose memory is one of ``arrays`` and that were given new values.
         rebound: tensors whose ``data`` was assigned.
-        sharing: the tensors, weakly, that were made on one memory, by the number of the object that owns it.
+        sharing: the tensors (and arrays that Python reads), weakly, that were made on one memory, by the number of its owner.
         looked_at: the tensors whose ``.grad`` was asked for.
         starts: the tensors from outside that gradients can flow to, where they are on the tape, and whether that place
             was made for the recording.
@@ -244,7 +244,7 @@ class Recorder:
         self.cells: dict[int, tuple[weakref.ref[Tensor], Var]] = {}
         self.written: dict[int, tuple[Any, Var]] = {}
         self.rebound: list[Tensor] = []
-        self.sharing: defaultdict[int, list[weakref.ref[Tensor]]] = defaultdict(list)
+        self.sharing: defaultdict[int, list[weakref.ref[Any]]] = defaultdict(list)
         self.looked_at: list[Tensor] = []
         self.starts: list[tuple[Tensor, Leaf, bool]] = []
         self.sources: list[tuple[Any, Any]] = []
@@ -500,6 +500,10 @@ class Recorder:
         joined = [whole] if whole._memory is None else [base for base, _ in whole._memory[0].families()]
         for ref in self.sharing.get(id(memory), ()):
             other = ref()
+            if type(other) is ndarray:
+                raise Unrecordable(
+                    "it writes into a tensor whose numbers Python has in an array (as by np.asarray): copy them"
+                )
             if other is None or any([_whole(other) is base for base in joined]):
                 continue
             if any([owner(value.var.array) is memory for value in _lowest(other._raw)]):
@@ -996,6 +1000,7 @@ class Recorder:
             self.guards.append(guard)
         values = with_strides(var.array, var.array.strides)  # a sum of them depends on it
         values.flags.writeable = False
+        self.sharing[id(owner(var.array))].append(_weakly(values))  # in eager it is that memory
         return values
 
     @property

@@ -15,7 +15,7 @@ from chainrule._src.messages import errors
 from chainrule._src.ops import joining, matrices, shaping, splitting
 from chainrule._src.ops.numpy_layout import in_memory_order, laid, laid_beside, settled_order
 from chainrule._src.ops.numpy_lists import arranged, operands
-from chainrule._src.ops.numpy_reductions import checked_axes, flattened, in_dtype
+from chainrule._src.ops.numpy_reductions import checked_axes, flattened, in_dtype, sliced
 from chainrule._src.rules.batching import applied, each_example
 from chainrule._src.rules.kinds import discrete
 from chainrule._src.table import indexing
@@ -265,7 +265,11 @@ def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
 @implements(np.pad, by_shape=True)
 def _pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
     n = len(shape_of(array))
+    if isinstance(pad_width, dict):  # of some axes
+        pad_width = [np.broadcast_to(pad_width.get(k, pad_width.get(k - n, 0)), (2,)) for k in range(n)]
     widths = tuple((int(a), int(b)) for a, b in np.broadcast_to(pad_width, (n, 2)))
+    if mode in _BESIDE:
+        return laid_beside(_BESIDE[mode](array, widths, **kwargs), array)
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or kwargs.get("reflect_type", "even") != "even":
         odd = kwargs.get("reflect_type", "even") != "even"
         raise errors.numpy_keyword("pad", f"reflect_type={kwargs['reflect_type']!r}" if odd else f"mode={mode!r}")
@@ -290,6 +294,47 @@ def _padded(array: Any, widths: tuple[tuple[int, int], ...], mode: str, kwargs: 
             index = np.pad(np.arange(shape_of(array)[k]), (a, b), mode=mode, **kwargs)
             array = bind(indexing.take, (array, index), {"axis": k - n})
     return array
+
+
+def _of_parts(function: Any) -> Any:
+    """Padding with what a function makes of the first and last elements along an axis, or of all."""
+
+    def pad(array: Any, widths: tuple[tuple[int, int], ...], stat_length: Any = None) -> Any:
+        n, dtype = len(widths), dtype_of(array)
+        most = np.broadcast_to(max(shape_of(array)) if stat_length is None else stat_length, (n, 2)).tolist()
+        for k, (first, last) in enumerate(most):
+            size = shape_of(array)[k]
+            parts = [array]
+            for side, part in ((0, sliced(array, 0, first, k)), (1, sliced(array, max(size - last, 0), size, k))):
+                end = function(part, axis=k, keepdims=True)
+                end = in_dtype(np.round(end) if dtype.kind in "iu" else end, dtype)
+                shape = tuple(widths[k][side] if i == k else m for i, m in enumerate(shape_of(end)))
+                parts.insert(side * len(parts), np.broadcast_to(end, shape))
+            array = np.concatenate(parts, axis=k)
+        return array
+
+    return pad
+
+
+def _ramps(array: Any, widths: tuple[tuple[int, int], ...], end_values: Any = 0) -> Any:
+    """Padding that goes from a number to the elements at an edge in equal steps."""
+    for k, ends in enumerate(np.broadcast_to(end_values, (len(widths), 2))):
+        edges = (sliced(array, 0, 1, k), sliced(array, shape_of(array)[k] - 1, None, k))
+        ramps = [
+            np.linspace(end, np.squeeze(edge, k), width, endpoint=False, dtype=dtype_of(array), axis=k)
+            for end, edge, width in zip(ends, edges, widths[k], strict=True)
+        ]
+        array = np.concatenate([ramps[0], array, np.flip(ramps[1], k)], axis=k)
+    return array
+
+
+#: modes of np.pad that compute what stands beside the array
+_BESIDE = {
+    "mean": _of_parts(np.mean),
+    "maximum": _of_parts(np.max),
+    "minimum": _of_parts(np.min),
+    "linear_ramp": _ramps,
+}
 
 
 @implements(np.tril, by_shape=True)

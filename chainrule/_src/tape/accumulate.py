@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.messages.errors import GRADIENT, LINEAR
 from chainrule._src.tape.eager import LOOPS
@@ -31,7 +32,7 @@ def write_plain(arrived: dict[Any, Any], escaped: set[int]) -> bool:
     if LOOPS is None or SPECIAL:
         return False
     with _ACCUMULATE:
-        return LOOPS.write_plain(arrived, LOCAL.sweep.freed, GRADIENT, escaped)
+        return LOOPS.write_plain(arrived, LOCAL.sweep.freed, GRADIENT, escaped)  # type: ignore[no-any-return]
 
 
 def write_grads(
@@ -127,6 +128,10 @@ def _own(g: Any, escaped: set[int]) -> Tensor:
         tensor._cut = GRADIENT
         return tensor
     if not isinstance(g, Tensor):
+        if is_recorded(g):
+            if g.is_view or id(g.array) in escaped:
+                g = g.copy()
+            escaped.add(id(g.array))
         tensor = wrap(g)
         tensor._cut = GRADIENT
         return tensor

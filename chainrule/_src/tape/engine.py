@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.any_array import is_recorded, unscalar
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import note_frame
 from chainrule._src.tape import regions
@@ -195,6 +195,8 @@ def sweep(
     this.retain_graph, this.create_graph = retain_graph, create_graph
     this.ties = ties and create_graph
     this.escaped = set(map(id, cotangents))
+    if LOCAL.recorder is not None:
+        this.escaped.update([id(g.array) for g in cotangents if is_recorded(g)])
     this.freed = Freed()
     note_frame(this.freed, _getframe(1))
     outer, outside, packing = LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks
