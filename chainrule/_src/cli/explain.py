@@ -111,7 +111,7 @@ def _explain_pass(options: Any, started: Pass) -> Any:
     return _unless_refused(lambda: explaining.explain(Y, grad=G, wrt=wrt), options)
 
 
-def _unless_refused(explained: Callable[[], Any], options: object) -> Any:
+def _unless_refused(explained: Callable[[], Any], options: Any) -> Any:
     try:
         explanation = explained()
         options.parts = None if options.by is None else explanation.contributions(options.by)

@@ -32,7 +32,7 @@ def write_plain(arrived: dict[Any, Any], escaped: set[int]) -> bool:
     if LOOPS is None or SPECIAL:
         return False
     with _ACCUMULATE:
-        return LOOPS.write_plain(arrived, LOCAL.sweep.freed, GRADIENT, escaped)  # type: ignore[no-any-return]
+        return LOOPS.write_plain(arrived, LOCAL.sweep.freed, GRADIENT, escaped)
 
 
 def write_grads(
