@@ -88,13 +88,13 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """The means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
 def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """As :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
-def add(input: Any, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+def add(input: Any, other: Any, *old: Any, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """input + alpha·other."""
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Tensor | None = ...) -> Tensor:
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = ..., out: Tensor | None = ...) -> Tensor:
     """input + value·tensor1/tensor2."""
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Tensor | None = ...) -> Tensor:
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = ..., out: Tensor | None = ...) -> Tensor:
     """input + value·tensor1·tensor2."""
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """beta·input + alpha·(mat1 @ mat2)."""
@@ -439,7 +439,7 @@ def from_numpy(array: Any) -> Tensor:
 def frombuffer(buffer: Any, *, dtype: Any, count: builtins.int = ..., offset: builtins.int = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """A vector that shares the memory of an object with a buffer (of bytes, a copy: they cannot be written to)."""
 def full(size: Any, fill_value: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """One value in a shape; its Python type gives the dtype (a float the default one)."""
+    """One value in a shape. Its kind gives the dtype: a float's is the default one, of NumPy's floats and of tensors, too."""
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """One value in another tensor's shape and dtype."""
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
@@ -956,9 +956,9 @@ def std_mean(input: Any, dim: Any = ..., unbiased: Any = ..., keepdim: builtins.
 def stft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: builtins.bool | None = ...) -> Tensor:
     """The Fourier transforms of windowed pieces of ``n_fft`` points, every ``hop_length``."""
 strided: _layout
-def sub(input: Any, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+def sub(input: Any, other: Any, *old: Any, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """input − alpha·other."""
-def subtract(input: Any, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+def subtract(input: Any, other: Any, *old: Any, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """input − alpha·other."""
 def sum(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., axis: Any = ..., keepdims: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Sum over ``dim`` (an int, a tuple, or None for everything). Booleans and integers are summed as int64."""

@@ -81,6 +81,32 @@ def test_the_answer_for_a_script(explain) -> None:
         assert word in ran.out
 
 
+@pytest.mark.parametrize(
+    "words, found",
+    [
+        (["train.py", "--at-backward", "1", "--by", "line"], "train.py:6"),
+        (["terms.py", "--by", "term"], "0.5 * size"),
+        (["terms.py", "--by", "line"], "size = (w * w).sum()"),
+        (["terms.py", "--by", "module"], "100.00%"),
+    ],
+)
+def test_what_a_gradient_is_made_of(explain, folder, words, found) -> None:
+    folder.write(
+        "terms.py",
+        """
+    import chainrule as cr
+    w = cr.tensor([3.0, 4.0], requires_grad=True)
+    fit = (w - 1).square().sum()
+    size = (w * w).sum()
+    loss = fit + 0.5 * size
+    loss.backward()
+    """,
+    )
+    ran = explain(*words)
+    assert ran.code == 0, ran.err
+    assert f"by {words[-1]}" in ran.out and found in ran.out and "Step 1" not in ran.out
+
+
 def test_a_script_that_ran_backward_itself(data) -> None:
     e = data("seed.py", "--out", "Y", "--wrt", "X", "--grad", "G")
     np.testing.assert_allclose(gradients(e)["X"], ANSWER, rtol=1e-6)

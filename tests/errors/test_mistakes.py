@@ -52,6 +52,20 @@ import pytest
         ),
         ("from chainrule.fft import fftt", ImportError, "cannot import name 'fftt' from 'chainrule.fft'", "'fft'"),
         ("cr.special.errf(x)", AttributeError, "module 'chainrule.special' has no attribute 'errf'", "'erf'"),
+        ("cr.ones(3, device='gpu')", RuntimeError, "Expected one of cpu, cuda", "A GPU of NVIDIA's is 'cuda'"),
+        ("cr.grad(np.sum)(np.array(['a']))", RuntimeError, "only Tensors of floating point", "holds str_"),
+        (
+            "cr.grad(lambda w, z: np.sum(w + z))(np.ones(3), np.ones(4))",
+            ValueError,
+            "operands could not be broadcast together with shapes (3,) (4,)",
+            "For all pairs: w[:, None] and z give (3, 4)",
+        ),
+        (
+            "cr.grad(lambda w, z: np.sum(np.hypot(w, z)))(np.ones((2, 3)), np.ones(2))",
+            ValueError,
+            "operands could not be broadcast together with shapes (2,3) (2,)",
+            "z[:, None], of shape (2, 1)",
+        ),
         ("cr.grad(x.sum(), x)", TypeError, "'Tensor' object is not callable: grad takes a function", "autograd.grad("),
         (
             "x.sum().backward(retain_grph=True)",

@@ -76,7 +76,8 @@ np.quantile(x,.3) | np.quantile(x,.3,axis=0) | np.median(x,axis=0) | np.delete(v
 np.quantile(x,.3,axis=0,method='hazen') | np.percentile(x,[30,70],method='lower') | np.pad(x,{0:(1,2)},mode='edge')
 np.pad(x,((1,2),(0,3)),mode='mean',stat_length=2) | np.pad(x,2,mode='maximum')
 np.pad(x,((1,0),(0,2)),mode='minimum',stat_length=((1,3),))
-np.pad(x,(1,2),mode='linear_ramp',end_values=(1,3)) | np.pad(i,2,mode='mean') | np.pad(i,2,mode='linear_ramp') | np.pad(v,{-1:1},mode='mean')
+np.pad(x,(1,2),mode='linear_ramp',end_values=(1,3)) | np.pad(i,2,mode='mean') | np.pad(i,2,mode='linear_ramp')
+np.pad(v,{-1:1},mode='mean')
 """
 
 

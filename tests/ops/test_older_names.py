@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import pytest
 
@@ -91,3 +92,33 @@ def test_igamma():
     else:
         with pytest.raises((NotImplementedError, RuntimeError)):
             torch.igamma(x, ones).sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "expected"),
+    [
+        ("add", 1, [2.0, 8.0]),
+        ("sub", 1, [0.0, -4.0]),
+        ("addcmul", 2, [4.0, 26.0]),
+        ("addcdiv", 2, [1 + 1 / 3, 2 + 3 / 2]),
+    ],
+)
+def test_the_factor_first(name, operands, expected):
+    """``p.add_(-lr, grad)``, as optimizers of old programs have it."""
+    x, others = torch.tensor([1.0, 2.0]), [torch.tensor([0.5, 3.0]), torch.tensor([3.0, 4.0])][:operands]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for found in (
+            getattr(x, name)(2, *others),
+            getattr(torch, name)(x, 2, *others),
+            getattr(x.clone(), f"{name}_")(2, *others),
+        ):
+            torch.testing.assert_close(found, torch.tensor(expected))
+    with pytest.raises(TypeError):
+        getattr(x, name)(*others, 2)
+    with pytest.raises(TypeError):
+        getattr(x, name)(2, *others, **{"alpha" if operands == 1 else "value": 3})
+    if OURS:
+        with pytest.warns(UserWarning, match=f"overload of {name} is deprecated") as told:
+            getattr(x, name)(2, *others)
+        assert told[0].filename == __file__

@@ -657,7 +657,12 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any
         if is_objects(inputs[0]):
             return _write_stacked(ufunc.at, *inputs)
     row = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
-    result = call_ufunc(ufunc, method, operands, as_tensors(out), as_tensors(kwargs)) if row is None else row(*operands)
+    try:
+        result = (
+            call_ufunc(ufunc, method, operands, as_tensors(out), as_tensors(kwargs)) if row is None else row(*operands)
+        )
+    except ValueError as error:
+        raise errors.of_shapes(error, ufunc.__name__, operands) from None
     result = valued(result)
     if out is None:
         return result if mixed else as_arrays(result)

@@ -57,7 +57,10 @@ use device 'cpu', or leave the device out; a GPU of NVIDIA's needs CuPy (pip ins
             )
         name, colon, number = type.partition(":")
         if name not in _TYPES:
-            raise RuntimeError(f"Expected one of {', '.join(_TYPES)} device type at start of device string: {name}")
+            fix = ". A GPU of NVIDIA's is 'cuda'" if name.lower() == "gpu" else ""
+            raise RuntimeError(
+                f"Expected one of {', '.join(_TYPES)} device type at start of device string: {name}{fix}"
+            )
         if colon:
             if index is not None:
                 raise RuntimeError(

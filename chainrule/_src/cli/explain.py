@@ -37,7 +37,7 @@ def run(options: Any) -> int:
     with redirect_stdout(sys.stderr) if piped else nullcontext():  # what the script prints is not what was asked for
         explanation = _ran(options)
     if not piped:
-        Console().rich(explanation)
+        Console().rich(explanation if options.by is None else options.parts)
     for kind, path in files.items():
         _write(kind, path, here, explanation)
     if options.open:
@@ -113,7 +113,9 @@ def _explain_pass(options: Any, started: Pass) -> Any:
 
 def _unless_refused(explained: Callable[[], Any], options: Any) -> Any:
     try:
-        return explained()
+        explanation = explained()
+        options.parts = None if options.by is None else explanation.contributions(options.by)
+        return explanation
     except _REFUSALS as error:
         raise BadUsage(f"{error}{_hint(str(error), options)}") from error
 

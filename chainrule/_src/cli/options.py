@@ -24,6 +24,7 @@ examples:
   chainrule explain fit.py --out Y --wrt X --grad G         G is a variable of the script
   chainrule explain fit.py --out y --grad '[1, 0, 0]'       ... or a literal
   chainrule explain fit.py --out loss --html page.html --open
+  chainrule explain fit.py --out loss --by term             which term of the loss pulls on what, and how much
   chainrule explain fit.py --out Y --dot - | dot -Tpng > graph.png
   chainrule explain train.py --at-backward 1                what the first backward() of the script computes
   chainrule explain train.py --out loss -- --epochs 1       what comes after -- is the script's
@@ -109,6 +110,10 @@ def _explain(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--at-backward", metavar="N", type=int, help="stop the script as its Nth backward pass begins, and explain that "
         "pass: what it starts from, and with which gradient",
+    )  # fmt: skip
+    command.add_argument(
+        "--by", choices=("term", "line", "module"), help="print only what the gradients are made of: the terms of the loss, "
+        "the lines that read the leaves, or the modules that hold them",
     )  # fmt: skip
     for name, what in FILES.items():
         command.add_argument(f"--{name}", metavar="FILE", help=f"write {what} (- for the terminal)")

@@ -154,6 +154,11 @@ def func_integer_argument(data: Any) -> RuntimeError:
     name = name_of(data)
     subject = f"{name}, the argument to differentiate," if name else "the argument to differentiate"
     fix = f"{name}.astype(float)" if name else "x.astype(float) for an array x, x.float() for a tensor"
+    if getattr(data.dtype, "kind", "") in "OSU":
+        return RuntimeError(
+            f"only Tensors of floating point dtype can require gradients: {subject} holds {data.dtype.type.__name__}, and no "
+            "numbers of one type. Make an array of numbers first: np.asarray(x, dtype=float)."
+        )
     return RuntimeError(
         f"only Tensors of floating point dtype can require gradients: {subject} has dtype {data.dtype}, and an integer cannot "
         f"change by a little. Pass {'1. instead of 1' if not shape_of(data) else fix}."

@@ -49,6 +49,15 @@ def fft_needs_real(function: str, x: Any, kind: type[Exception] = RuntimeError) 
     return kind(f"{text}. {whole} is the transform of complex numbers; or take .real first")
 
 
+def of_shapes(error: ValueError, function: str, several: Any) -> ValueError:
+    """NumPy's error about shapes that do not fit, with what ours says of them; any other as it is."""
+    text = str(error)
+    if not text.startswith("operands could not be broadcast together with shapes") or "\n" in text:
+        return error
+    why = str(not_broadcastable(function, *several)).partition("\n")[2]
+    return ValueError(f"{text.rstrip()}\n{why}") if why else error
+
+
 def not_broadcastable(function: str, *several: Any) -> RuntimeError:
     shapes = [shape_of(x) for x in several]
     for (i, a), (j, b) in itertools.combinations(enumerate(shapes), 2):

@@ -113,6 +113,8 @@ def _fast_binary(ufunc: np.ufunc, function: Callable[..., Tensor], saves: bool) 
         try:
             result = function(left, right)
         except RuntimeError:  # shapes that do not fit: the words are NumPy's
+            result = None
+        if result is None:
             return apply_ufunc(ufunc, "__call__", (x, y), None, {})
         array = new(Array)
         array._tensor = result

@@ -16,6 +16,7 @@ from chainrule._src.arrays import dtypes, promotion
 from chainrule._src.arrays.any_array import AnyArray
 from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.messages import errors
+from chainrule._src.messages.places import warn
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import arithmetic, comparison, exponential, trigonometric
@@ -37,20 +38,38 @@ def _scaled(other: Any, alpha: Any, input: Any) -> Any:
     return ne(found, 0) if both and type(alpha) is int else found
 
 
+def _factor_first(name: str, keyword: str, given: Any, factor: Any, *operands: Any) -> tuple[Any, ...]:
+    """The arguments of an old program, which has the factor before what it multiplies: ``x.add_(-lr, grad)``."""
+    expected = 1 if keyword == "alpha" else 2
+    fits = len(operands) == expected and all(isinstance(x, Tensor) for x in operands)
+    if not fits or isinstance(factor, Tensor) or given != 1:
+        raise TypeError(
+            f"{name}() takes {expected + 1} positional arguments but {len(operands) + 2} were given: the factor is {keyword}=..."
+        )
+    warn(
+        f"This overload of {name} is deprecated: {name}(Number {keyword}, ...). Give the factor last, as {keyword}=..."
+    )
+    return (factor, *operands)
+
+
 @op(method=True, in_place=True, out=True, ordinary=add_, factor=_SCALED)
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def add(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
     """input + alpha·other.
 
     >>> import chainrule as cr
     >>> cr.add(cr.tensor([1., 2.]), cr.tensor([10., 20.]), alpha=2)
     tensor([21., 42.])
     """
+    if old:
+        alpha, other = _factor_first("add", "alpha", alpha, other, *old)
     return add_(input, _scaled(other, alpha, input))
 
 
 @op("sub subtract", method=True, in_place=True, out=True, ordinary=sub_, factor=_SCALED)
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
     """input − alpha·other."""
+    if old:
+        alpha, other = _factor_first("sub", "alpha", alpha, other, *old)
     return sub_(input, _scaled(other, alpha, input))
 
 
@@ -306,14 +325,18 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
 
 
 @op(method=True, in_place=True, out=True, ordinary=_addcmul)
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Tensor:
     """input + value·tensor1·tensor2."""
+    if old:
+        value, tensor1, tensor2 = _factor_first("addcmul", "value", value, tensor1, tensor2, *old)
     return general(arithmetic.addcmul, (input, tensor1, tensor2), {"value": _number("addcmul", value)})
 
 
 @op(method=True, in_place=True, out=True, ordinary=_addcdiv)
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Tensor:
     """input + value·tensor1/tensor2."""
+    if old:
+        value, tensor1, tensor2 = _factor_first("addcdiv", "value", value, tensor1, tensor2, *old)
     return general(arithmetic.addcdiv, (input, tensor1, tensor2), {"value": _number("addcdiv", value)})
 
 

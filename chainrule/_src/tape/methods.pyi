@@ -27,21 +27,21 @@ class Methods:
         """Inverse hyperbolic cosine."""
     def acosh_(self, *, out: Any = ...) -> Any:
         """Inverse hyperbolic cosine."""
-    def add(self, other: Any, *, alpha: Any = ...) -> Tensor:
+    def add(self, other: Any, *old: Any, alpha: Any = ...) -> Tensor:
         """input + alpha·other."""
-    def add_(self, other: Any, *, alpha: Any = ...) -> Tensor:
+    def add_(self, other: Any, *old: Any, alpha: Any = ...) -> Tensor:
         """input + alpha·other."""
     def addbmm(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
     def addbmm_(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
-    def addcdiv(self, tensor1: Any, tensor2: Any, *, value: Any = ...) -> Tensor:
+    def addcdiv(self, tensor1: Any, tensor2: Any, *old: Any, value: Any = ...) -> Tensor:
         """input + value·tensor1/tensor2."""
-    def addcdiv_(self, tensor1: Any, tensor2: Any, *, value: Any = ...) -> Tensor:
+    def addcdiv_(self, tensor1: Any, tensor2: Any, *old: Any, value: Any = ...) -> Tensor:
         """input + value·tensor1/tensor2."""
-    def addcmul(self, tensor1: Any, tensor2: Any, *, value: Any = ...) -> Tensor:
+    def addcmul(self, tensor1: Any, tensor2: Any, *old: Any, value: Any = ...) -> Tensor:
         """input + value·tensor1·tensor2."""
-    def addcmul_(self, tensor1: Any, tensor2: Any, *, value: Any = ...) -> Tensor:
+    def addcmul_(self, tensor1: Any, tensor2: Any, *old: Any, value: Any = ...) -> Tensor:
         """input + value·tensor1·tensor2."""
     def addmm(self, mat1: Any, mat2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta·input + alpha·(mat1 @ mat2)."""
@@ -891,13 +891,13 @@ class Methods:
         ...
     def storage_offset(self) -> builtins.int:
         """How many elements of the memory come before the tensor's first."""
-    def sub(self, other: Any, *, alpha: Any = ...) -> Tensor:
+    def sub(self, other: Any, *old: Any, alpha: Any = ...) -> Tensor:
         """input − alpha·other."""
-    def sub_(self, other: Any, *, alpha: Any = ...) -> Tensor:
+    def sub_(self, other: Any, *old: Any, alpha: Any = ...) -> Tensor:
         """input − alpha·other."""
-    def subtract(self, other: Any, *, alpha: Any = ...) -> Tensor:
+    def subtract(self, other: Any, *old: Any, alpha: Any = ...) -> Tensor:
         """input − alpha·other."""
-    def subtract_(self, other: Any, *, alpha: Any = ...) -> Tensor:
+    def subtract_(self, other: Any, *old: Any, alpha: Any = ...) -> Tensor:
         """input − alpha·other."""
     def sum(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., axis: Any = ..., keepdims: Any = ...) -> Tensor:
         """Sum over ``dim`` (an int, a tuple, or None for everything). Booleans and integers are summed as int64."""
