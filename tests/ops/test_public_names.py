@@ -10,10 +10,12 @@ import chainrule as cr
 
 MODULES = [
     "accelerator",
+    "amp",
     "array_api",
     "backends",
     "compat",
     "compiler",
+    "distributions",
     "autograd",
     "cuda",
     "explaining",
