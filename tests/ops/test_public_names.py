@@ -10,12 +10,14 @@ import chainrule as cr
 
 MODULES = [
     "accelerator",
+    "amp",
     "array_api",
     "backends",
     "compat",
     "compiler",
     "autograd",
     "cuda",
+    "distributions",
     "explaining",
     "fft",
     "func",
