@@ -786,6 +786,23 @@ kind("__getattr__ of a module", lambda: _with(types.ModuleType("m"), __getattr__
 kind("class of a module", lambda: types.ModuleType("m"), lambda s: getattr(s, "k", 2.0),
     attr("__class__", type("M", (types.ModuleType,), {"k": 5.0})))  # fmt: skip
 
+
+def lazy():
+    """A module of a library's, with a part that is loaded when it is asked for."""
+    module = types.ModuleType("numpy.lazy")
+    module.__getattr__ = lambda name: vars(module).setdefault(name, 2.0)
+    return module
+
+
+kind("part of a library that is not loaded", lazy, lambda s: s.k, attr("k", 5.0))
+kind("contextmanager of a library", lambda: [2.0], lambda s: printed(s), put(0, 5.0), EAGER)
+
+
+def printed(s):
+    with np.printoptions(precision=2):
+        return s[0]
+
+
 # -- texts ---------------------------------------------------------------------------------------------------------------
 
 THIRDS = np.array([1 / 3, 2.0])

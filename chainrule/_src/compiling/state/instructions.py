@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.compiling.state.calls import Calls
 from chainrule._src.compiling.state.frames import Instruction, Stack
 from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, GuardKind, cell_content
-from chainrule._src.compiling.state.known import CONSTANT, CONTAINERS, is_lock
+from chainrule._src.compiling.state.known import CONSTANT, CONTAINERS, is_library, is_lock, module_of_code
 from chainrule._src.compiling.state.objects import OURS, are_plain, array_value, is_iterator, is_python, isa
 
 ndarray = np.ndarray
@@ -219,7 +219,12 @@ def _imports(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 def _enters(reads: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
-    if not (is_lock(x) or is_python(x, "__enter__") or type(x).__module__.startswith(("numpy", "chainrule"))):
+    frame = getattr(getattr(x, "gen", None), "gi_frame", None) if type(x).__module__ == "contextlib" else None
+    of_library = frame is not None and is_library(
+        module_of_code(frame.f_code, frame.f_globals)
+    )  # made by contextmanager()
+    known = is_lock(x) or is_python(x, "__enter__") or type(x).__module__.startswith(("numpy", "chainrule"))
+    if of_library or not known:
         reads.refuse(f"it enters a {type(x).__name__}, of which it is not known what it changes")
 
 

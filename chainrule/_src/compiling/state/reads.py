@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import decimal
 import functools
 import types
@@ -161,6 +162,10 @@ class Reads(Log):
         """A name in a module: also one of a library's, which tests replace."""
         if x is warnings and name in _HELD_WHILE_RECORDING:
             self.refuse(f"it looks at warnings.{name}, which is another one while a function is recorded: {INSTEAD}")
+        if is_constant_module(x.__name__) and name not in vars(x):
+            with warnings.catch_warnings(), contextlib.suppress(Exception):
+                warnings.simplefilter("ignore")
+                getattr(x, name)  # libraries load parts of theirs when they are asked for
         found = self.item(vars(x), name)
         if found is MISSING:
             self.item(vars(x), "__getattr__")
