@@ -266,8 +266,10 @@ def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
 def _pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
     n = len(shape_of(array))
     if isinstance(pad_width, dict):  # of some axes
-        named: dict[int, Any] = {k + n if k < 0 else k: width for k, width in pad_width.items()}
-        pad_width = [np.broadcast_to(named.get(k, 0), (2,)) for k in range(n)]
+        by_axis: list[Any] = [0] * n
+        for axis, width in pad_width.items():
+            by_axis[axis] = width
+        pad_width = [np.broadcast_to(width, (2,)) for width in by_axis]
     widths = tuple((int(a), int(b)) for a, b in np.broadcast_to(pad_width, (n, 2)))
     if mode in _BESIDE:
         return laid_beside(_BESIDE[mode](array, widths, **kwargs), array)
