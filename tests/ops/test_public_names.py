@@ -18,6 +18,7 @@ MODULES = [
     "distributions",
     "autograd",
     "cuda",
+    "distributions",
     "explaining",
     "fft",
     "func",
