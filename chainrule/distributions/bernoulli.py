@@ -38,7 +38,7 @@ class Bernoulli(OfProbabilities):
         if name == "logits" and "probs" in self.__dict__:
             tiny = np.finfo(self.probs.dtype.dtype).eps
             return self.probs.clamp(tiny, 1 - tiny).logit()
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return super().__getattr__(name)
 
     @property
     def mean(self) -> Tensor:

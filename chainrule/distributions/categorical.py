@@ -42,7 +42,7 @@ class Categorical(OfProbabilities):
         if name == "logits" and "probs" in self.__dict__:
             tiny = np.finfo(self.probs.dtype.dtype).eps
             return self.probs.clamp(tiny, 1 - tiny).log()
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return super().__getattr__(name)
 
     @property
     def _given(self) -> Tensor:

@@ -56,6 +56,10 @@ class Distribution:
                         f"constraint {constraint!r}, but found invalid values:\n{value}"
                     )
 
+    def __getattr__(self, name: str) -> Any:
+        """A parameter in its other form (probabilities, or their logits), computed where it is first asked for."""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     @property
     def batch_shape(self) -> Size:
         """How many distributions these are."""

@@ -71,7 +71,7 @@ class MultivariateNormal(Distribution):
             if name == "scale_tril":
                 return factor.expand(full)
             return (factor @ factor.mT if name == "covariance_matrix" else factor.cholesky_inverse()).expand(full)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return super().__getattr__(name)
 
     @property
     def mean(self) -> Tensor:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "chainrule"
 #: Python's own words, for what is Python's own mistake
-PYTHON = {"module {} has no attribute {}", "len() of unsized object"}
+PYTHON = {"module {} has no attribute {}", "{} object has no attribute {}", "len() of unsized object"}
 
 
 def told(statement: ast.Raise) -> tuple[str, str] | None:

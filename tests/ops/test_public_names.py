@@ -10,12 +10,15 @@ import chainrule as cr
 
 MODULES = [
     "accelerator",
+    "amp",
     "array_api",
     "backends",
     "compat",
     "compiler",
+    "distributions",
     "autograd",
     "cuda",
+    "distributions",
     "explaining",
     "fft",
     "func",
