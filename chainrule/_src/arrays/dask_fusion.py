@@ -23,7 +23,7 @@ from dask.highlevelgraph import HighLevelGraph
 try:
     from dask._task_spec import Alias, DataNode, GraphNode, Task, TaskRef
 except ImportError:  # another version of Dask: its own fusion has to do
-    Task = None  # type: ignore[assignment, misc]
+    Task = None  # type: ignore[assignment, misc, unused-ignore]
 
 Graph = dict[Any, Any]
 

@@ -89,8 +89,6 @@ Dims: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None
 Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 #: an element type, as Python or a library says it; None for the one that follows from the rest
 DTypeLike: TypeAlias = NumpyDType | HasDType | type[Any] | str | None
-#: a flag, or None where it was not given
-Flag: TypeAlias = bool | None
 #: parameters of a row, or keyword arguments, by name
 Params: TypeAlias = dict[str, Any]
 #: a function of any arguments
