@@ -340,6 +340,18 @@ def test_underflow_is_warned_of_where_that_is_asked_for_later():
         compiled(x)
 
 
+def test_what_is_ignored_does_not_depend_on_blocks_of_errstate_before():
+    x = np.array([1e-200, 1.0])
+    for blocks in range(20):
+        for _ in range(blocks % 4):
+            with np.errstate(divide="warn"):
+                cr.tensor(x) * cr.tensor(x)
+        with np.errstate(over="warn"):
+            compiled = cr.compile(cr.grad(lambda x: (x * x * x).sum()))
+            compiled(x)
+        assert not compiled.recordings[0].ignored
+
+
 def test_floating_point_exceptions_follow_errstate():
     compiled = cr.compile(lambda x: np.log(x))
     compiled(np.ones(3))

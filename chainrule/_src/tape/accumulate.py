@@ -13,7 +13,7 @@ from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.messages.errors import GRADIENT, LINEAR
 from chainrule._src.tape.eager import LOOPS
-from chainrule._src.tape.hooks import accumulated
+from chainrule._src.tape.hooks import accumulated, pre_hooks, tensor_hooks
 from chainrule._src.tape.inplace import laid_as, refresh
 from chainrule._src.tape.locks import new_lock
 from chainrule._src.tape.modes import LOCAL, SPECIAL
@@ -33,6 +33,28 @@ def write_plain(arrived: dict[Any, Any], escaped: set[int]) -> bool:
         return False
     with _ACCUMULATE:
         return LOOPS.write_plain(arrived, LOCAL.sweep.freed, GRADIENT, escaped)
+
+
+def arrivals(this: Any, arrived: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, Any]]:
+    """What is to be added to the leaves' ``.grad``, after their hooks."""
+    wanted, create_graph = this.wanted, this.create_graph
+    leaves: list[tuple[Leaf, Any]] = []
+    for leaf, g in arrived.items():
+        if g is None:
+            continue
+        hooks = leaf.hooks
+        if hooks is not None:
+            g = tensor_hooks(leaf, g, hooks, this.retained, create_graph)
+        if wanted is not None:
+            if leaf not in wanted:
+                continue
+            this.captured[leaf] = g
+        if accumulate:
+            if hooks is not None and hooks.pre:
+                g = pre_hooks(g, hooks, create_graph)
+            if g is not None:
+                leaves.append((leaf, g))
+    return leaves
 
 
 def write_grads(

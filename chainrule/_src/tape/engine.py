@@ -20,10 +20,10 @@ from chainrule._src.arrays.any_array import is_recorded, unscalar
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import note_frame
 from chainrule._src.tape import regions
-from chainrule._src.tape.accumulate import write_grads, write_plain
+from chainrule._src.tape.accumulate import arrivals, write_grads, write_plain
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.foreign import zeros_beside
-from chainrule._src.tape.hooks import arrivals, post_hooks, pre_hooks, tensor_hooks
+from chainrule._src.tape.hooks import post_hooks, pre_hooks, tensor_hooks
 from chainrule._src.tape.modes import LOCAL, SPECIAL, switch
 from chainrule._src.tape.node import Freed, Leaf, Node, Output, leading_to
 from chainrule._src.tape.saved import check_saved, saved_tensors

@@ -18,28 +18,6 @@ from chainrule._src.tape.tensor import Tensor, wrapped
 ndarray = np.ndarray
 
 
-def arrivals(this: Any, arrived: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, Any]]:
-    """What is to be added to the leaves' ``.grad``, after their hooks."""
-    wanted, create_graph = this.wanted, this.create_graph
-    leaves: list[tuple[Leaf, Any]] = []
-    for leaf, g in arrived.items():
-        if g is None:
-            continue
-        hooks = leaf.hooks
-        if hooks is not None:
-            g = tensor_hooks(leaf, g, hooks, this.retained, create_graph)
-        if wanted is not None:
-            if leaf not in wanted:
-                continue
-            this.captured[leaf] = g
-        if accumulate:
-            if hooks is not None and hooks.pre:
-                g = pre_hooks(g, hooks, create_graph)
-            if g is not None:
-                leaves.append((leaf, g))
-    return leaves
-
-
 def tensor_hooks(edge: Any, g: Any, hooks: Any, retained: list[Any], create_graph: bool) -> Any:
     """The hooks of the tensor(s) at an edge; then its gradient is kept, if it is retained, whatever came first."""
     if hooks.tensor:

@@ -36,12 +36,13 @@ class Writer:
 
     Args:
         modes: how the user has errors treated.
+        treatment: what stands for that in NumPy's context variable.
     """
 
-    __slots__ = ("modes",)
+    __slots__ = ("modes", "treatment")
 
-    def __init__(self, modes: dict[str, Any]) -> None:
-        self.modes = modes
+    def __init__(self, modes: dict[str, Any], treatment: Any) -> None:
+        self.modes, self.treatment = modes, treatment
 
     def __call__(self, kind: str, flag: int) -> Any:
         return self.modes["call"](kind, flag)
@@ -58,17 +59,17 @@ def twin_of(treatment: Any) -> Any:
     """How errors are treated while this package computes, where the user has them treated as said; None: the same."""
     known = _twins.get(id(treatment))
     if known is None or known[0] is not treatment:
-        known = (treatment, _made())
+        known = (treatment, _made(treatment))
         if len(_twins) >= 16:
             _twins.clear()
         _twins[id(treatment)] = known
     return known[1]
 
 
-def _made() -> Any:
+def _made(treatment: Any) -> Any:
     modes = _umath._get_extobj_dict()
     ours = {kind: "log" for kind in _KINDS.values() if modes[kind] == "warn"}
-    return _umath._make_extobj(**ours, call=Writer(modes)) if ours and type(modes["call"]) is not Writer else None
+    return _umath._make_extobj(**ours, call=Writer(modes, treatment)) if ours and type(modes["call"]) is not Writer else None
 
 
 def treatment(**how: Any) -> Any:
@@ -80,11 +81,8 @@ def given() -> Any:
     """What stands for how the user has errors treated: another object in each block of ``np.errstate``."""
     if VARIABLE is None:
         return tuple(np.geterr().items())
-    now = VARIABLE.get()
-    for treatment, ours in _twins.values():
-        if ours is now:
-            return treatment
-    return now
+    writer: Any = np.geterrcall()
+    return writer.treatment if type(writer) is Writer else VARIABLE.get()
 
 
 def modes() -> dict[str, str]:
