@@ -17,7 +17,8 @@ def assert_scipys(name, method, *args, **kwds):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = getattr(getattr(scipy_stats, name), method)(*args, **kwds)
-    ours = getattr(getattr(stats, name), method)(*args, **kwds)
+    with np.errstate(invalid="ignore" if np.isnan(theirs).any() else "warn"):
+        ours = getattr(getattr(stats, name), method)(*args, **kwds)
     assert type(ours) is type(theirs) and np.shape(ours) == np.shape(theirs)
     theirs = np.where(np.isnan(theirs) & np.isinf(args[0]) & ~np.isnan(ours), ours, theirs)
     if method.startswith("log"):
