@@ -69,7 +69,11 @@ def twin_of(treatment: Any) -> Any:
 def _made(treatment: Any) -> Any:
     modes = _umath._get_extobj_dict()
     ours = {kind: "log" for kind in _KINDS.values() if modes[kind] == "warn"}
-    return _umath._make_extobj(**ours, call=Writer(modes, treatment)) if ours and type(modes["call"]) is not Writer else None
+    return (
+        _umath._make_extobj(**ours, call=Writer(modes, treatment))
+        if ours and type(modes["call"]) is not Writer
+        else None
+    )
 
 
 def treatment(**how: Any) -> Any:
