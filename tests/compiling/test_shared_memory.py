@@ -146,3 +146,38 @@ def test_what_arrays_come_back_as_is_a_copy_in_a_recording_too(name):
         warnings.simplefilter("error")
         assert _outcome(compiled, x.copy()) == _outcome(program, x.copy())
     assert compiled.recordings
+
+
+SAME = {
+    "asfortranarray": lambda v: np.asfortranarray(v),
+    "asarray": lambda v: np.asarray(v),
+    "require": lambda v: np.require(v, requirements="C"),
+    "astype F": lambda v: v.astype(float, order="F", copy=False),
+    "astype C": lambda v: v.astype(float, order="C", copy=False),
+    "astype A": lambda v: v.astype(float, order="A", copy=False),
+}
+
+
+def _raised(v, power):
+    v **= power
+
+
+OPERATORS = {"**=": _raised, "%=": lambda v, s: np.remainder(v, s, out=v), "fill": lambda v, s: v.fill(s)}
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("same", SAME)
+@pytest.mark.parametrize("write", OPERATORS)
+def test_what_may_be_the_same_memory_is_so_where_it_is_in_numpy(same, write, order):
+    def program(x, s):
+        v = x * 1
+        w = SAME[same](v)
+        OPERATORS[write](w, s)
+        return v, w
+
+    x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], order=order)
+    compiled = cr.compile(program)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(2):
+            np.testing.assert_array_equal(compiled(x, 0.7), program(x, 0.7))

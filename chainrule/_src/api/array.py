@@ -178,7 +178,7 @@ class Array(ArrayMethods):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         if SPECIAL and LOCAL.recorder is not None:
-            if ufunc is np.power and type(inputs[0]) is ndarray and is_operator(_getframe(1), "pow"):
+            if ufunc is np.power and out is None and type(inputs[0]) is ndarray and is_operator(_getframe(1), "pow"):
                 found = recorded_operator(operator.pow, True, *inputs)
             else:
                 found = recorded_as_numpy(ufunc, method, inputs, kwargs, out)

@@ -453,5 +453,6 @@ def take_add(x: Any, index: Any, *, axis: Any, length: Any) -> Any:
     if not writable(x):
         return summed_at(x, (*shape[:start], length, *shape[len(shape) - after :]), (*(slice(None),) * start, index))
     out = zeros_beside(x, (*shape[:start], length, *shape[len(shape) - after :]), x.dtype)
-    np.add.at(out, (*(slice(None),) * start, index), x)
+    if x.size:  # NumPy looks at indices along an empty axis even where there is nothing to add
+        np.add.at(out, (*(slice(None),) * start, index), x)
     return out
