@@ -21,6 +21,7 @@ import platform
 import re
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -348,16 +349,21 @@ def abilities(library: str) -> dict[str, Any]:
 
 
 def python(*words: str) -> str:
-    """The last line that a fresh interpreter prints; compiled modules are kept, as they are for an installed library."""
+    """The last line that a fresh interpreter prints; compiled modules are kept, as they are for an installed library.
+
+    It runs in a folder that goes: some of NumPy's functions write a file of the name that they are given.
+    """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    done = subprocess.run([sys.executable, "-W", "ignore", *words], capture_output=True, text=True, env=environment)
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-W", "ignore", *words]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
     if done.returncode:
         raise SystemExit(f"{words}: {done.stderr}")
     return done.stdout.splitlines()[-1]
 
 
 def ask(library: str, question: str) -> Any:
-    return json.loads(python(__file__, "--answer", library, question))
+    return json.loads(python(str(Path(__file__).resolve()), "--answer", library, question))
 
 
 def answer(library: str, question: str) -> Any:
