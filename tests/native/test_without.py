@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
 
 PROGRAM = """
 import sys
@@ -61,3 +65,14 @@ print(native.why_not)
     environment = {name: value for name, value in os.environ.items() if name != "CHAINRULE_NATIVE"}
     run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert run.stdout.strip() == message, run.stderr
+
+
+def test_what_everything_rests_on_passes_without_it():
+    folders = [f"tests/{name}" for name in ("core", "interpreters", "autograd", "seeds", "optim", "linalg")]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *folders]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    run = subprocess.run(
+        command, cwd=ROOT, env={**environment, "CHAINRULE_NATIVE": "0"}, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout[-4000:]
+    assert int(re.search(r"(\d+) passed", run.stdout)[1]) > 3000
