@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from chainrule._src import native
-from chainrule._src.arrays.any_array import with_strides
-from chainrule._src.compiling.iterated import LoopOfProgram, Order, laid_out
+from chainrule._src.arrays.any_array import laid_by, with_strides
+from chainrule._src.compiling.iterated import LoopOfProgram, Order
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.interpreters.rebuilt import Place, Rebuilt
 from chainrule._src.interpreters.traced import Program
@@ -171,7 +171,7 @@ def check_iterated(seed: int) -> str:
     carry, *wanted = arrays[0], *[np.empty_like(x) for x in found[1:]]
     for i in range(length)[:: -1 if reverse else 1]:
         given = [carry, *[x[i, ...] if k < mapped else x for k, x in enumerate(arrays[1:])]]
-        given = [laid_out(x, var.array.strides) for x, var in zip(given, program.inputs, strict=True)]
+        given = [laid_by(x, var.array.strides) for x, var in zip(given, program.inputs, strict=True)]
         made = program.eager(*given)
         for stack, x in zip(wanted, [*made[1:], carry], strict=True):
             stack[i] = x

@@ -54,6 +54,12 @@ def with_strides(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
     return copy
 
 
+def laid_by(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
+    """The array, or a copy where it is not aligned or does not have these strides."""
+    fits = all([n < 2 or a == b for n, a, b in zip(array.shape, array.strides, strides, strict=True)])
+    return array if fits and array.flags.aligned else with_strides(array, strides)
+
+
 def room(shape: Sequence[int], dtype: Any, strides: Sequence[int]) -> NumpyArray:
     """An array of whatever lies in memory, with these strides."""
     spans = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)] if math.prod(shape) else []

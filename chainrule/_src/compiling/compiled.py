@@ -5,17 +5,17 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-import gc
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of
+from chainrule._src.arrays.memory import collector_at_rest
 from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling.branched import Branched, branched_of
@@ -44,18 +44,6 @@ VALUES = 16  # of a float that is no array, beyond which it is another one every
 PATIENCE = 5.0  # seconds that a call waits for a recording in another thread
 TREES = 64  # for one signature: states of .grad and requires_grad, and functions that are not the same twice
 REPEATED = 64  # times that a line has a step in one call, from which it is one in a loop
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Recording makes many objects that stay: looking through them for garbage, again and again, is half of its time."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 class Compiled:
@@ -259,7 +247,7 @@ class Compiled:
         self, tree: Tree | None, signature: object, leaves: object, spec: object, arrays: object
     ) -> tuple[Recording, list[tuple[Any, Any]], list[Any]]:
         """A new recording, in its tree; memory that it writes, with the values; the arrays that it made. Its calls are gone."""
-        with LOCK, _collector_paused():  # until they are: there is less to look through then
+        with LOCK, collector_at_rest():  # looking through what a recording makes, again and again, is half of its time
             recording = self._added(tree, signature, leaves, spec, arrays)
             new = [(memory.array, value.array.copy("K")) for memory, value in recording.writes]
             made = [var.array.copy("K") for var in recording.outputs()]

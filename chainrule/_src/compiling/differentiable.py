@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from chainrule._src.api.grad_mode import enable_grad
-from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.arrays.any_array import laid_by
 from chainrule._src.arrays.tree import tree_leaves
 from chainrule._src.arrays.types import AnyArray, NumpyArray
-from chainrule._src.compiling.iteration import Shape
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.recording import LOCK, Backward, Recording
 from chainrule._src.interpreters.traced import Program
@@ -55,7 +54,7 @@ class Replay:
             if backward.plan is None:
                 backward.planned(plan_of(self.recording))
         given = zip([*cotangents, *residuals], backward.plan.inputs, strict=True)
-        found = iter(backward.plan.run([_laid_out(array, value.strides) for array, value in given]))
+        found = iter(backward.plan.run([laid_by(array, value.strides) for array, value in given]))
         return [None if var is None else next(found) for var in backward.grads]
 
     def same_in_order(self, cotangents: list[NumpyArray]) -> bool:
@@ -64,12 +63,6 @@ class Replay:
         if all([g.flags.c_contiguous for g in cotangents]) or recording.drawn or recording.effects or recording.writes:
             return True  # or what was done cannot be done again
         return all(map(_is_repeated, cotangents)) and self.backward.takes_repeated
-
-
-def _laid_out(array: NumpyArray, strides: Shape) -> NumpyArray:
-    """An array with these strides."""
-    fits = all([n < 2 or a == b for n, a, b in zip(array.shape, array.strides, strides, strict=True)])
-    return array if fits and array.flags.aligned else with_strides(array, strides)
 
 
 def _is_repeated(array: NumpyArray) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.arrays.any_array import laid_by
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import Work, grouped
@@ -370,19 +370,19 @@ class LoopOfProgram:
         carried, mapped, like = self._carried, self._mapped, self._inputs
         given = [np.zeros(x.shape, x.dtype) if k is None else arrays[k] for k, x in zip(order.given, like, strict=True)]
         slices = [k is not None and carried <= at < mapped for at, k in enumerate(order.given)]
-        given = [x if moves else laid_out(x, y.strides) for x, y, moves in zip(given, like, slices, strict=True)]
+        given = [x if moves else laid_by(x, y.strides) for x, y, moves in zip(given, like, slices, strict=True)]
         results = self._made(order)
         stacks = results[len(order.finals) :]
         for i in range(order.length - 1, -1, -1) if order.reverse else range(order.length):
             now = [
-                laid_out(x[i, ...], y.strides) if moves else x for x, y, moves in zip(given, like, slices, strict=True)
+                laid_by(x[i, ...], y.strides) if moves else x for x, y, moves in zip(given, like, slices, strict=True)
             ]
             made = self._plan.run(now, report)
             for stack, array in zip(
                 stacks, [*[made[k] for k in order.stacks], *[given[k] for k in order.saved]], strict=True
             ):
                 stack[i] = array
-            given[:carried] = [laid_out(x, y.strides) for x, y in zip(made[:carried], like, strict=False)]
+            given[:carried] = [laid_by(x, y.strides) for x, y in zip(made[:carried], like, strict=False)]
         for result, k in zip(results, order.finals, strict=False):
             result[...] = given[k]
         return results
@@ -448,9 +448,3 @@ def new_call(function: Any, method: str, args: tuple[Any, ...], results: tuple[V
     call.function, call.method, call.args, call.kwargs, call.results = function, method, args, {}, results
     call.row, call.code, call.lasti, call.pure, call.kept = "", None, -1, True, False
     return call
-
-
-def laid_out(array: Any, strides: Shape) -> Any:
-    """An array with these strides, aligned."""
-    fits = all([n < 2 or a == b for n, a, b in zip(array.shape, array.strides, strides, strict=True)])
-    return array if fits and array.flags.aligned else with_strides(array, strides)
