@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-import numpy as np
-
 from chainrule._src.api.grad_mode import no_grad
-from chainrule._src.ops import creation
 from chainrule._src.ops.elementwise import where
 from chainrule._src.ops.shaping import broadcast_tensors
 from chainrule._src.tape.tensor import Tensor
@@ -27,18 +24,15 @@ class Bernoulli(OfProbabilities):
 
     arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
-    has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, 0, validate_args)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "probs" and "logits" in self.__dict__:
-            return self.logits.sigmoid()
-        if name == "logits" and "probs" in self.__dict__:
-            tiny = np.finfo(self.probs.dtype.dtype).eps
-            return self.probs.clamp(tiny, 1 - tiny).logit()
-        return super().__getattr__(name)
+    def _probs_of(self, logits: Tensor) -> Tensor:
+        return logits.sigmoid()
+
+    def _logits_of(self, probs: Tensor) -> Tensor:
+        return probs.logit()
 
     @property
     def mean(self) -> Tensor:
@@ -69,5 +63,4 @@ class Bernoulli(OfProbabilities):
         return functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = creation.arange(2, dtype=self.mean.dtype).view((-1,) + (1,) * len(self.batch_shape))
-        return values.expand((-1, *self.batch_shape)) if expand else values
+        return self._values(2, self.mean.dtype, expand)

@@ -25,28 +25,20 @@ class Categorical(OfProbabilities):
     """
 
     arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, 1, validate_args)
 
-    def _take(self, given: Tensor, are_logits: bool) -> None:
-        if are_logits:
-            self.__dict__["logits"] = given - given.logsumexp(-1, keepdim=True)
-        else:
-            self.__dict__["probs"] = given / given.sum(-1, keepdim=True)
+    def _scaled(self, given: Tensor) -> Tensor:
+        if self._name == "logits":
+            return given - given.logsumexp(-1, keepdim=True)
+        return given / given.sum(-1, keepdim=True)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "probs" and "logits" in self.__dict__:
-            return self.logits.softmax(-1)
-        if name == "logits" and "probs" in self.__dict__:
-            tiny = np.finfo(self.probs.dtype.dtype).eps
-            return self.probs.clamp(tiny, 1 - tiny).log()
-        return super().__getattr__(name)
+    def _probs_of(self, logits: Tensor) -> Tensor:
+        return logits.softmax(-1)
 
-    @property
-    def _given(self) -> Tensor:
-        return next(iter([self.__dict__[name] for name in ("probs", "logits") if name in self.__dict__]))
+    def _logits_of(self, probs: Tensor) -> Tensor:
+        return probs.log()
 
     @property
     def param_shape(self) -> Size:
@@ -86,5 +78,4 @@ class Categorical(OfProbabilities):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = creation.arange(self._given.shape[-1]).view((-1,) + (1,) * len(self.batch_shape))
-        return values.expand((-1, *self.batch_shape)) if expand else values
+        return self._values(self._given.shape[-1], None, expand)

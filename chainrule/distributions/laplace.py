@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from chainrule._src.ops import random
 from chainrule._src.tape.tensor import Tensor
-from chainrule.distributions import constraints
-from chainrule.distributions.distribution import Distribution, together
+from chainrule.distributions.location_scale import LocationScale
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """The Laplace distribution, of two exponential ones back to back.
 
     Args:
         loc: the mean.
         scale: the expectation of the distance from it.
     """
-
-    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = together(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        """The expectation."""
-        return self.loc
-
-    mode = mean
 
     @property
     def variance(self) -> Tensor:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from chainrule._src.ops import random
 from chainrule._src.tape.tensor import Tensor
-from chainrule.distributions import constraints
-from chainrule.distributions.distribution import Distribution, together
+from chainrule.distributions.location_scale import LocationScale
 
 
-class Normal(Distribution):
+class Normal(LocationScale):
     """The normal distribution.
 
     Args:
@@ -24,21 +23,6 @@ class Normal(Distribution):
     >>> x.grad
     tensor(0.5000)
     """
-
-    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = together(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        """The expectation."""
-        return self.loc
-
-    mode = mean
 
     @property
     def stddev(self) -> Tensor:

@@ -1,30 +1,61 @@
-"""Families that are given probabilities or logits."""
+"""Families of the values 0, 1, ..., that are given probabilities or logits."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from chainrule._src.ops import creation
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions.distribution import Distribution, together
 
 
 class OfProbabilities(Distribution):
-    """Families that are given probabilities or logits, and derive the others."""
+    """Families of the values 0, 1, ..., that are given probabilities or logits, and derive the others."""
+
+    has_enumerate_support = True
 
     def __init__(self, probs: Any, logits: Any, event: int, validate_args: bool | None) -> None:
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         (given,) = together(logits if probs is None else probs)
+        self._name = "logits" if probs is None else "probs"
         if given.ndim < event:
-            raise ValueError(f"`{'logits' if probs is None else 'probs'}` parameter must be at least one-dimensional.")
-        self._take(given, probs is None)
+            raise ValueError(f"`{self._name}` parameter must be at least one-dimensional.")
+        self.__dict__[self._name] = self._scaled(given)
         super().__init__(given.shape[: given.ndim - event], validate_args=validate_args)
 
-    def _take(self, given: Tensor, are_logits: bool) -> None:
-        self.__dict__["logits" if are_logits else "probs"] = given
+    def __getattr__(self, name: str) -> Any:
+        if name == "probs" and "logits" in self.__dict__:
+            return self._probs_of(self.logits)
+        if name == "logits" and "probs" in self.__dict__:
+            tiny = np.finfo(self.probs.dtype.dtype).eps
+            return self._logits_of(self.probs.clamp(tiny, 1 - tiny))
+        return super().__getattr__(name)
+
+    def _scaled(self, given: Tensor) -> Tensor:
+        """What is given, as it is kept."""
+        return given
+
+    def _probs_of(self, logits: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _logits_of(self, probs: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    @property
+    def _given(self) -> Tensor:
+        given: Tensor = self.__dict__[self._name]
+        return given
 
     def expand(self, batch_shape: Any) -> Distribution:
-        name = "logits" if "logits" in self.__dict__ else "probs"
-        given = self.__dict__[name]
+        given = self._given
         wide = given.expand((*batch_shape, *given.shape[len(self.batch_shape) :]))
-        return self._kept(type(self)(**{name: wide}, validate_args=False))
+        family: Any = type(self)
+        return self._kept(family(**{self._name: wide}, validate_args=False))
+
+    def _values(self, count: int, dtype: Any, expand: bool) -> Tensor:
+        """The numbers below a count along a new first axis."""
+        values = creation.arange(count, dtype=dtype).view((-1,) + (1,) * len(self.batch_shape))
+        return values.expand((-1, *self.batch_shape)) if expand else values

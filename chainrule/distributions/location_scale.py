@@ -1,0 +1,28 @@
+"""Families that are moved by a location, about which they are symmetric, and stretched by a scale."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from chainrule._src.tape.tensor import Tensor
+from chainrule.distributions import constraints
+from chainrule.distributions.distribution import Distribution, together
+
+
+class LocationScale(Distribution):
+    """Families that are moved by a location, about which they are symmetric, and stretched by a scale."""
+
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = together(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        """The expectation."""
+        return self.loc
+
+    mode = mean
