@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ SPARSE = ("Radau", "BDF")  # these take sparse Jacobians
 
 def solve_ivp(
     fun: AnyFunction,
-    t_span: object,
+    t_span: Sequence[float],
     y0: object,
     method: object = "RK45",
     t_eval: object = None,
