@@ -105,8 +105,9 @@ def root(
     return like_start(found, packing, ("x",))
 
 
-def _how_far(found: Any, *_: object) -> tuple[float, str]:
-    largest = np.max(np.abs(found[0] if isinstance(found, tuple) else found), initial=0)
+def _how_far(found: object, *_: object) -> tuple[float, str]:
+    left = np.asarray(found[0] if isinstance(found, tuple) else found)
+    largest = np.max(np.abs(left), initial=0)
     return 1, f"largest={largest:.3g}"
 
 
