@@ -740,9 +740,7 @@ class Recorder:
             return kind([self._places(item, arrays) for item in x])
         if kind is dict:
             return {name: self._places(item, arrays) for name, item in x.items()}
-        if kind is slice:
-            return slice(*[self._places(item, arrays) for item in (x.start, x.stop, x.step)])
-        return x
+        return slice(*[self._places(item, arrays) for item in (x.start, x.stop, x.step)]) if kind is slice else x
 
     def _is_weak(self, x: Any) -> bool:
         return type(x) is Traced and x.var.number in self.weak

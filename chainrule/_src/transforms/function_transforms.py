@@ -244,7 +244,7 @@ class FunctionCall:
         ctx.__dict__.update({name: self._exchanged(value, here) for name, value in ran.ctx.__dict__.items()})
         return ctx
 
-    def _exchanged(self, value: Any, here: dict[int, Any]) -> Any:
+    def _exchanged(self, value: Any, here: dict[int, object]) -> Any:
         """What forward left in its ctx, with the tensors of this rank."""
         if isinstance(value, Tensor):
             return here[id(value)] if id(value) in here else self._relevelled(value) if self.lifts else value
