@@ -160,7 +160,7 @@ def hardshrink(x: Any, *, lambd: Any) -> Any:
 @_shrinking
 def softshrink(x: object, *, lambd: object) -> AnyArray:
     """x moved towards 0 by lambd, and 0 within lambd of it."""
-    return x - np.minimum(lambd, np.maximum(-lambd, x))  # type: ignore[operator]
+    return x - np.minimum(lambd, np.maximum(-lambd, x))
 
 
 # -- losses, element by element --------------------------------------------------------------------------------------
