@@ -231,7 +231,7 @@ def floor_divide(x: AnyArray, y: AnyArray) -> None:
 
 
 @elementwise(d={"x": 0, "y": 0}, domain=((-2, 2), (0.6, 0.9)), accepts="iuf")
-def trunc_divide(x: Any, y: Any) -> Any:
+def trunc_divide(x: AnyArray, y: AnyArray) -> AnyArray:
     """The integer part of the quotient; of integers it is exact."""
     return (x - np.fmod(x, y)) // y if np.result_type(x, y).kind in "iu" else np.trunc(x / y)
 
