@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from opcode import opmap
 from sys import _getframe
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ import numpy as np
 
 from chainrule._src.arrays import printing
 from chainrule._src.arrays.libraries import is_container, is_foreign
-from chainrule._src.arrays.types import AnyFunction, NumpyDType
+from chainrule._src.arrays.types import AnyFunction, NumpyDType, Params
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import PACKAGE
 from chainrule._src.tape.foreign import Foreign
@@ -496,7 +496,7 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
     return write_out(function.__name__, target, result)
 
 
-def in_numpys_class(error: Exception, function: Any, args: Any, kwargs: Any) -> Exception:
+def in_numpys_class(error: Exception, function: AnyFunction, args: Sequence[object], kwargs: Params) -> Exception:
     """An error with the class that NumPy's own has for such arguments; as it is where NumPy has none."""
     if any(callable(x) and not isinstance(x, (type, np.ufunc)) for x in args):
         return error  # it is not called once more
@@ -514,7 +514,7 @@ def in_numpys_class(error: Exception, function: Any, args: Any, kwargs: Any) -> 
 _NUMPYS_ERRORS = (np.linalg.LinAlgError, np.exceptions.AxisError, ValueError, TypeError, IndexError, LookupError)
 
 
-def _plain_copies(x: Any) -> Any:
+def _plain_copies(x: object) -> Any:
     """Arguments with plain arrays of their own memory: of the same numbers, or of zeros where a transformation has several."""
     kind = type(x)
     if kind is Array:

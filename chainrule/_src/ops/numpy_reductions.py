@@ -12,6 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from chainrule._src.arrays.shapes import dtype_of, from_end, shape_of
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import ordering
 from chainrule._src.ops.numpy_layout import laid
@@ -204,7 +205,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
     return (mean, scale) if returned else mean
 
 
-def _has_no_zero(x: Any) -> Any:
+def _has_no_zero(x: AnyArray) -> NumpyArray:
     return np.asarray(np.all(x))
 
 
@@ -562,10 +563,10 @@ def _reducer(row: Any, function: Any) -> Any:
     return reduce
 
 
-def _accumulating(function: Any) -> Any:
+def _accumulating(function: AnyFunction) -> AnyFunction:
     """A ufunc's ``accumulate``: a function of an array along an axis."""
 
-    def accumulate(a: Any, axis: Any = 0, dtype: Any = None) -> Any:
+    def accumulate(a: AnyArray, axis: int = 0, dtype: Any = None) -> Any:
         if not shape_of(a):
             raise TypeError("cannot accumulate on a scalar")
         return function(a, axis, dtype)
@@ -573,7 +574,7 @@ def _accumulating(function: Any) -> Any:
     return accumulate
 
 
-def _running(function: Any) -> Any:
+def _running(function: AnyFunction) -> AnyFunction:
     return lambda a, axis, dtype: function(a if dtype is None else np.astype(a, np.dtype(dtype)), axis)[0]
 
 
