@@ -72,6 +72,16 @@ def three_terms():
     return explain(loss)({"W": np.array([[0.5, -0.2], [0.1, 0.3]]), "b": np.array([0.1, -0.1])})
 
 
+def network():
+    """A loss of layers: rules that are long calls, and leaves with long names."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 2, 3), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(8, 3)
+    )
+    loss = torch.nn.functional.cross_entropy(model(torch.ones(2, 1, 6, 6)), torch.tensor([0, 2]))
+    return explain(loss, wrt=list(model.parameters()))
+
+
 MARKUP = "</script><script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
 
 

@@ -406,6 +406,9 @@ class Printer:
     def _np_outer(self, x: ast.expr, y: ast.expr) -> tuple[str, int]:
         return self.to.binary(self(x, MUL), THIN, self._raised(y, self.to.name("⊤"))[0]), MUL
 
+    def _np_zeros(self, shape: ast.expr, dtype: ast.expr) -> tuple[str, int]:
+        return self._applied(self.to.function("zeros"), self(shape))
+
     def _np_eye(self, n: ast.expr) -> tuple[str, int]:
         return self.to.name("I"), ATOM
 
