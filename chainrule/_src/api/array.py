@@ -514,7 +514,7 @@ def in_numpys_class(error: Exception, function: AnyFunction, args: Sequence[obje
 _NUMPYS_ERRORS = (np.linalg.LinAlgError, np.exceptions.AxisError, ValueError, TypeError, IndexError, LookupError)
 
 
-def _plain_copies(x: object) -> Any:
+def _plain_copies(x: Any) -> Any:
     """Arguments with plain arrays of their own memory: of the same numbers, or of zeros where a transformation has several."""
     kind = type(x)
     if kind is Array:
