@@ -437,16 +437,17 @@ def _dstack(tup: Any) -> Any:
 
 @implements(np.block, by_shape=True)
 def _block(arrays: Any) -> Any:
-    def join(part: Any, depth: int) -> tuple[Any, int]:
-        """Innermost lists are joined along the last axis, the lists around them along the axis before, and so on."""
-        if not isinstance(part, list):
-            return (part if depth else np.copy(part)), 0
-        parts = [join(p, depth + 1) for p in part]
-        level = max(d for _, d in parts) + 1
-        blocks = [np.atleast_1d(p) if level == 1 else np.atleast_2d(p) for p, _ in parts]
-        return np.concatenate(blocks, axis=-level), level
+    return _joined(arrays)[0] if isinstance(arrays, list) else np.copy(arrays)
 
-    return join(arrays, 0)[0]
+
+def _joined(part: Any) -> tuple[Any, int]:
+    """Innermost lists are joined along the last axis, the lists around them along the axis before, and so on."""
+    if not isinstance(part, list):
+        return part, 0
+    parts = [_joined(p) for p in part]
+    level = max(d for _, d in parts) + 1
+    blocks = [np.atleast_1d(p) if level == 1 else np.atleast_2d(p) for p, _ in parts]
+    return np.concatenate(blocks, axis=-level), level
 
 
 @implements(np.hsplit)
