@@ -420,6 +420,8 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
             raise ValueError("object too deep for desired array")
         if not np.shape(x)[0]:
             raise ValueError(f"{name} cannot be empty")
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
     n, m = np.shape(a)[0], np.shape(v)[0]
     if n < m:
         return _convolve(v, a, mode)
