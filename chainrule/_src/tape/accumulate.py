@@ -77,7 +77,9 @@ def write_grads(
     with _ACCUMULATE:
         for leaf, g in leaves:
             tensor = leaf.tensor() if leaf.hooks is None and leaf.seq >= 0 else leaf.variable
-            if tensor is None or tensor._edge is None:  # where a transformation started; or it asks for no gradient any more
+            if (
+                tensor is None or tensor._edge is None
+            ):  # where a transformation started; or it asks for no gradient any more
                 continue
             if leaf.hooks is not None:
                 hooked.append((leaf, tensor, g))
