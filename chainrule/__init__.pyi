@@ -189,7 +189,7 @@ def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Gener
 bfloat16: __Named
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: object = ..., pos_weight: object = ..., reduction: object = ...) -> Tensor:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: object = ..., pos_weight: Tensor | None = ..., reduction: object = ...) -> Tensor:
     """As :func:`nn.functional.binary_cross_entropy_with_logits`."""
 def bincount(input: Tensor, weights: Any = ..., minlength: builtins.int = ...) -> Tensor:
     """How often every non-negative integer occurs; with weights, the sum of their weights."""

@@ -721,26 +721,27 @@ class Recorder:
         """A call as one of arrays alone, for ``call``."""
         arrays: list[Traced] = []
 
-        def taken(x: Any) -> Any:
-            kind = type(x)
-            if kind is ndarray:
-                x, kind = self.traced(x), Traced
-            if kind is Traced:
-                known = next((i for i, other in enumerate(arrays) if other.var is x.var), None)
-                if known is None:
-                    arrays.append(x)
-                return Place(len(arrays) - 1 if known is None else known)
-            if kind is tuple or kind is list:
-                return kind([taken(item) for item in x])
-            if kind is dict:
-                return {name: taken(item) for name, item in x.items()}
-            return slice(taken(x.start), taken(x.stop), taken(x.step)) if kind is slice else x
-
-        args, kwargs = taken(args), taken(kwargs)
+        args, kwargs = self._places(args, arrays), self._places(kwargs, arrays)
         floats = tuple([i for i, x in enumerate(arrays) if self._is_weak(x)])
         scalars = tuple([i for i, x in enumerate(arrays) if self.is_scalar(x) and i not in floats])
-        places = tuple([taken(x).at for x in written])
+        places = tuple([self._places(x, arrays).at for x in written])
         return Rebuilt(function, args, kwargs, floats, scalars, places), "", tuple(arrays), {}
+
+    def _places(self, x: Any, arrays: list[Traced]) -> Any:
+        """An argument with places in ``arrays`` instead of its arrays, which are put there."""
+        kind = type(x)
+        if kind is ndarray:
+            x, kind = self.traced(x), Traced
+        if kind is Traced:
+            known = next((i for i, other in enumerate(arrays) if other.var is x.var), None)
+            if known is None:
+                arrays.append(x)
+            return Place(len(arrays) - 1 if known is None else known)
+        if kind is tuple or kind is list:
+            return kind([self._places(item, arrays) for item in x])
+        if kind is dict:
+            return {name: self._places(item, arrays) for name, item in x.items()}
+        return slice(*[self._places(item, arrays) for item in (x.start, x.stop, x.step)]) if kind is slice else x
 
     def _is_weak(self, x: Any) -> bool:
         return type(x) is Traced and x.var.number in self.weak

@@ -676,8 +676,8 @@ round searchsorted squeeze std sum swapaxes take trace var
 
 def reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
     """The same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
-    found = _of_scalar(self, apply(np.reshape, self, shape[0] if len(shape) == 1 else shape, order=order))
-    return apply(np.copy, found) if copy else found
+    options = {"order": order} if copy is None else {"order": order, "copy": copy}
+    return _of_scalar(self, apply(np.reshape, self, shape[0] if len(shape) == 1 else shape, **options))
 
 
 def transpose(self: Array, *axes: Any) -> Any:

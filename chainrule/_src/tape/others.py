@@ -91,9 +91,8 @@ def is_linear_operator(x: Any) -> bool:
 
 def raise_what_scipy_caught() -> None:
     """Raise our own error again where a constructor of ``scipy.sparse`` has caught it, to say that it does not know the operand."""
-    error = sys.exception()
-    if error is not None and sys._getframe(2).f_globals.get("__name__", "").startswith("scipy.sparse."):
-        raise error
+    if sys.exception() is not None and sys._getframe(2).f_globals.get("__name__", "").startswith("scipy.sparse."):
+        raise  # what an except clause of SciPy's is handling
 
 
 def left_to_us() -> bool:
