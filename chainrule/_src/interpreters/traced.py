@@ -569,9 +569,9 @@ class Recorder:
         row: str = "",
     ) -> Any:
         """TracedCall a function of NumPy's arrays, and note it. Results that are arrays are values of this level."""
-        if self.weak and self.narrow and not (function in _OF_FLOATS or type(function) is Rebuilt):
-            if any(map(self._is_weak, _flat(args))):
-                raise ByValue("a float of Python's takes part in what is not NumPy's")
+        as_floats = not (self.weak and self.narrow) or function in _OF_FLOATS or type(function) is Rebuilt
+        if not as_floats and any(map(self._is_weak, _flat(args))):
+            raise ByValue("a float of Python's takes part in what is not NumPy's")
         if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
             function, method = _scalar_square, ""
         elif type(function) is not np.ufunc:
