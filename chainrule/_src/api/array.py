@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from opcode import opmap
 from sys import _getframe
 from typing import TYPE_CHECKING, Any
@@ -659,14 +659,13 @@ def recorded_in_place(operation: Callable[[Any, Any], Any], ufunc: np.ufunc, x: 
     return True
 
 
-def _carry_derivatives(operands: Any) -> bool:
+def _carry_derivatives(operands: Iterable[object]) -> bool:
     """Whether ``_recorded`` gives None, as is seen at a glance."""
     for x in () if LOCAL.recorder.boxed else operands:
-        kind = type(x)
-        if kind is Array:
+        if isinstance(x, Array):
             if x._tensor._edge is not None:
                 return True
-        elif (kind is list or kind is tuple) and _carry_derivatives(x):
+        elif isinstance(x, (list, tuple)) and _carry_derivatives(x):
             return True
     return False
 

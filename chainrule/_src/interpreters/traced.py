@@ -569,8 +569,8 @@ class Recorder:
         row: str = "",
     ) -> Any:
         """TracedCall a function of NumPy's arrays, and note it. Results that are arrays are values of this level."""
-        as_floats = not (self.weak and self.narrow) or function in _OF_FLOATS or type(function) is Rebuilt
-        if not as_floats and any(map(self._is_weak, _flat(args))):
+        strong = not (self.weak and self.narrow) or function in _OF_FLOATS or type(function) is Rebuilt
+        if not strong and any(map(self._is_weak, _flat(args))):
             raise ByValue("a float of Python's takes part in what is not NumPy's")
         if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
             function, method = _scalar_square, ""
@@ -1086,7 +1086,7 @@ class _Treatment:
     def __init__(self) -> None:
         self.looked_at = False
         self._errors = warned.given()
-        self._known: Any = None  # what stood in NumPy's variable when all was as it was at the beginning
+        self._known: object = None  # what stood in NumPy's variable when all was as it was at the beginning
         self._how = warned.modes()
         self._filters = warnings.filters
         self._shown = _shown()
