@@ -42,7 +42,7 @@ _SIGNS = {
 }  # fmt: skip
 
 
-def sequence_operand(symbol: str, x: Any, other: Any) -> TypeError:
+def sequence_operand(symbol: str, x: object, other: object) -> TypeError:
     """An operator of a tensor and a list or tuple."""
     sign = _SIGNS.get(symbol) or _SIGNS[symbol.removeprefix("r")]
     kinds = [type(x).__name__, type(other).__name__]

@@ -201,7 +201,7 @@ def wrong_operand(function: str, position: int, value: Any, argument: str = "") 
     return TypeError(f"{function}(): argument '{argument}' (position {position + 1}) must be Tensor, not {what}{how}")
 
 
-def not_a_tensor(function: str, argument: str, value: Any) -> TypeError:
+def not_a_tensor(function: str, argument: str, value: object) -> TypeError:
     """Something in the place of a result, or of what it was computed from."""
     how = ""
     if isinstance(value, (int, float, complex, np.generic, np.ndarray)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -32,13 +32,13 @@ def names_keywords(function: F) -> F:
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
     @functools.wraps(function)
-    def call(*args: object, **kwargs: object) -> Any:
+    def call(*args: object, **kwargs: object) -> object:
         for name in kwargs:
             if name not in own:
                 raise errors.unknown_keyword(function.__name__, name, own)
         return function(*args, **kwargs)
 
-    return call  # type: ignore[return-value]
+    return cast("F", call)
 
 
 def array_like(tree: object) -> Any:
