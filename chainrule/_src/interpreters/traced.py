@@ -769,14 +769,13 @@ class Recorder:
         around = self._around.looked_at
         call.kept = around or (call.code is not None and is_tried(call.code, call.lasti))
         self.calls.append(call)
-        plain = self.plain
-        alike = plain or self.are_plain((args, kwargs))
+        alike = self.plain or self.are_plain((args, kwargs))
         results = [Traced(var, self.level, alike) for var in call.results]
         for result, part in zip(results, parts, strict=True):
             if result.shape:
                 continue
             result.scalar = isinstance(part, np.generic)
-            if plain and (result.scalar or function in _OF_ELEMENTS or type(function) is RowCallable):
+            if alike and (result.scalar or function in _OF_ELEMENTS or type(function) is RowCallable):
                 self.scalars.add(result.var.number)
         return tuple(results) if several else results[0]
 
