@@ -411,6 +411,7 @@ class Recorder:
         own = tensor._raw if type(tensor._raw) is ndarray else tensor._raw.var.array
         if array.strides != own.strides:
             array = with_strides(own, own.strides)
+        array.flags.writeable = own.flags.writeable
         self.lent.append((array, digest(array), weakref.ref(tensor if view is None else view.base)))
         return array
 
@@ -1241,7 +1242,10 @@ def _same(found: Any, expected: Any) -> bool:
 
 def laid_alike(x: NumpyArray, y: NumpyArray) -> bool:
     """Whether two arrays of one shape have the same strides, where that matters."""
-    return not x.size or all(a == b or n == 1 for a, b, n in zip(x.strides, y.strides, x.shape, strict=True))
+    if not x.size:
+        return True
+    pairs = zip(x.strides, y.strides, x.shape, strict=True)  # of one complex number a loop rounds otherwise backwards
+    return all([a == b or (n == 1 and (a < 0) == (b < 0)) for a, b, n in pairs])
 
 
 def overlaps_itself(x: NumpyArray) -> bool:
