@@ -52,4 +52,5 @@ def test_no_plain_array_stands_for_what_carries_a_derivative(matrix):
 def test_the_truth_of_mapped_elements_is_asked_of_none(function):
     with pytest.raises((ValueError, RuntimeError)) as caught:
         cr.vmap(lambda a: function(np.array([a[0], a[1]])))(X)
-    assert "inside vmap each example has a value of its own" in str(caught.value)
+    said = [str(caught.value), *getattr(caught.value, "__notes__", [])][-1]
+    assert "inside vmap each example has a value of its own" in said

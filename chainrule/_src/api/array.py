@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from opcode import opmap
 from sys import _getframe
 from typing import TYPE_CHECKING, Any
@@ -548,7 +548,7 @@ def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any, out: A
         return None
     if out is not None:
         return _recorded_into(function, method, args, kwargs, out)
-    raw = _recorded((args, kwargs))
+    raw = None if _carry_derivatives(args) else _recorded((args, kwargs))
     if raw is None or not (recorder.plain or recorder.are_plain(raw)):
         return None
     found = recorder.as_numpy(function, method, *raw)
@@ -618,7 +618,7 @@ def recorded_operator(operation: AnyFunction, special: bool, *operands: Any) -> 
     warns = recorder.plain and any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
     if not recorder.weak and not special and not warns:
         return None
-    raw = _recorded(operands)
+    raw = None if _carry_derivatives(operands) else _recorded(operands)
     if raw is None:
         return None
     if warns and recorder.are_integers(raw):
@@ -657,6 +657,17 @@ def recorded_in_place(operation: Callable[[Any, Any], Any], ufunc: np.ufunc, x: 
         return False
     x[...] = array_of(wrap(LOCAL.recorder.written_by(operation, raw, {}, raw[:1])))
     return True
+
+
+def _carry_derivatives(operands: Iterable[object]) -> bool:
+    """Whether ``_recorded`` gives None, as is seen at a glance."""
+    for x in () if LOCAL.recorder.boxed else operands:
+        if isinstance(x, Array):
+            if x._tensor._edge is not None:
+                return True
+        elif isinstance(x, (list, tuple)) and _carry_derivatives(x):
+            return True
+    return False
 
 
 def _recorded(x: Any) -> Any:

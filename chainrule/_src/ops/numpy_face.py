@@ -175,9 +175,9 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 @implements(np.clip, by_shape=True)
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
     low, high = operands(a_min if min is None else min, a_max if max is None else max)
+    if (low is None) != (high is None):
+        return comparison.clamp_max(a, high) if low is None else comparison.clamp_min(a, low)
     if rank(low) or rank(high) or isinstance(low, ndarray) or isinstance(high, ndarray):
-        if low is None or high is None:
-            return comparison.clamp_max(a, high) if low is None else comparison.clamp_min(a, low)
         return comparison.clamp_between(a, low, high)
     return comparison.clamp(a, min=low, max=high)
 
