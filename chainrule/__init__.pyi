@@ -49,7 +49,6 @@ from chainrule._src.arrays.dtypes import iinfo as iinfo
 from chainrule._src.arrays.size import Size as Size
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.arrays.types import TensorLike
-from chainrule._src.explaining.lines import record_lines as record_lines
 from chainrule._src.jacobians.prepared import PreparedJacobian
 from chainrule._src.jacobians.strategy import Plan
 from chainrule._src.ops.random import Generator as Generator
@@ -833,7 +832,7 @@ def real(input: Tensor) -> Tensor:
 def reciprocal(input: Any, *, out: Any = ...) -> Any:
     """One over every element."""
 def relu(input: Any, *, out: Any = ...) -> Any:
-    """max(x, 0); the derivative at 0 is 0."""
+    """max(x, 0), which of -0. is -0.; the derivative at 0 is 0."""
 def remainder(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Remainder of floor division: its sign is the divisor's."""
 def renorm(input: Any, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
