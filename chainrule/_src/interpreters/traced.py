@@ -1368,7 +1368,7 @@ class Traced(ArrayLike):
         return f"Traced({self.var!r}, {self.var.array!r})"
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
-        if out is None and method != "at" and all(map(_is_ours, inputs)) and not _foreign(kwargs):
+        if out is None and method != "at" and all(map(_is_ours, inputs)) and not (kwargs and _foreign(kwargs)):
             return self.recorder.call(ufunc, method, inputs, kwargs)
         return array_ufunc(self, ufunc, method, *inputs, out=out, **kwargs)
 
@@ -1675,7 +1675,7 @@ def _foreign(x: Any) -> bool:
     """Whether there is a tensor, or a value of another level, among arguments."""
     if type(x) is dict:
         x = x.values()
-    return any(isinstance(item, (Tensor, ArrayLike)) and type(item) is not Traced for item in x)
+    return any([type(item) is not Traced and isinstance(item, (Tensor, ArrayLike)) for item in x])
 
 
 def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
