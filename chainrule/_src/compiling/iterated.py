@@ -9,6 +9,7 @@ where such a loop is a step of a plan: its operands are those of the whole loop,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, compress, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,11 +101,8 @@ class Iteration:
             for work, used in zip(works, touched, strict=True):
                 if not changing.isdisjoint(used):
                     changing.update(work.writes)
-        first: list[Work] = []
-        again: list[Work] = []
-        for work, used in zip(works, touched, strict=True):
-            (first if changing.isdisjoint(used) else again).append(work)
-        return first, again
+        once = [changing.isdisjoint(used) for used in touched]
+        return [*compress(works, once)], [*compress(works, [not first for first in once])]
 
 
 class Order(NamedTuple):
@@ -242,14 +240,10 @@ class _Expansion:
 def _done(works: list[Work], depth: int) -> list[Item]:
     """What is done once, loops among it."""
     items: list[Item] = []
-    plain: list[Work] = []
-    for work in works:
-        if type(work.loop) is IteratedLoop:
-            items += grouped(plain) + work.loop.items(work.args, depth)
-            plain = []
-        else:
-            plain.append(work)
-    return items + grouped(plain)
+    for whole, part in groupby(works, lambda work: type(work.loop) is IteratedLoop):
+        found = [*part]
+        items += chain(*[work.loop.items(work.args, depth) for work in found]) if whole else grouped(found)
+    return items
 
 
 def _at(place: Any, offset: int, like: BufferView) -> BufferView:
@@ -274,14 +268,11 @@ def copied(value: BufferView, target: BufferView) -> list[Work]:
     template = LOWERER.copy(value, target)
     if template is None:
         raise Unlowered
-    ends = value, target
-    return [
-        Work(
-            loop,
-            [(ends[kind != READ].buffer, ends[kind != READ].offset + offset, None) for (kind, _), offset in loop.args],
-        )
-        for loop in template.loops
-    ]
+    works = []
+    for loop in template.loops:
+        ends = [(value if kind == READ else target, offset) for (kind, _), offset in loop.args]
+        works.append(Work(loop, [(end.buffer, end.offset + offset, None) for end, offset in ends]))
+    return works
 
 
 def in_c_order(value: Any) -> Shape:
