@@ -296,7 +296,8 @@ class Array(ArrayMethods):
     def __bool__(self) -> bool:
         if self.size != 1:
             raise ValueError(
-                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all(), or "
+                "np.where(condition, a, b) to choose element by element"
                 if self.size
                 else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that it is not empty."
             )
@@ -482,13 +483,46 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
             return _write_stacked(functools.partial(apply, function), *args, **kwargs)
     operands, mixed = _opened(args)
     mixed = mixed or (bool(kwargs) and holds(kwargs, Tensor))
-    result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
+    try:
+        result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
+    except RuntimeError as error:
+        raise _as_numpy_says(error, function, args, kwargs) from None
     if SPECIAL and LOCAL.recorder is not None:
         LOCAL.recorder.check_view(function, result)
     if out is None:
         return result if mixed else as_arrays(result)
     target = next(x for x in (kwargs.get("out"), *args) if x is out or (type(x) is Array and x._tensor is out))
     return write_out(function.__name__, target, result)
+
+
+#: What NumPy raises where arguments do not fit each other.
+_OF_NUMPY = (ValueError, IndexError, np.exceptions.AxisError, np.linalg.LinAlgError)
+
+
+def _as_numpy_says(error: RuntimeError, function: Any, args: Any, kwargs: Any) -> Exception:
+    """The error that NumPy has for arrays of these shapes, and what ours adds: programs for NumPy catch NumPy's."""
+    if isinstance(error, _OF_NUMPY) or any(map(callable, (*args, *kwargs.values()))):
+        return error
+    try:
+        with np.errstate(all="ignore"):
+            function(*_plain(args), **_plain(kwargs))
+    except _OF_NUMPY as theirs:
+        why = str(error).partition("\n")[2]
+        return type(theirs)(f"{theirs}\n{why}" if why else str(theirs))
+    except Exception:
+        pass
+    return error
+
+
+def _plain(x: Any) -> Any:
+    """Arguments with zeros in the place of Arrays, and with copies of plain arrays, which a function may write into."""
+    if type(x) is Array or isinstance(x, Tensor):
+        return np.zeros(x.shape, x.dtype)
+    if type(x) is ndarray:
+        return x.copy()
+    if type(x) is dict:
+        return {key: _plain(item) for key, item in x.items()}
+    return type(x)(map(_plain, x)) if type(x) in (list, tuple) else x
 
 
 def _is_same(x: Any, y: Any) -> bool:
@@ -664,6 +698,8 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any
         )
     except ValueError as error:
         raise errors.of_shapes(error, ufunc.__name__, operands) from None
+    except RuntimeError as error:
+        raise _as_numpy_says(error, ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs) from None
     result = valued(result)
     if out is None:
         return result if mixed else as_arrays(result)

@@ -371,6 +371,8 @@ def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 def _diag(v: Any, k: int = 0) -> Any:
     if len(shape_of(v)) == 2:
         return _diagonal(v, k)
+    if len(shape_of(v)) != 1:
+        raise ValueError("Input must be 1- or 2-d.")
     n = shape_of(v)[0] + builtins.abs(k)
     return bind(rows.undiagonal, (v,), {"offset": k, "axis1": -2, "axis2": -1, "sizes": (n, n)})
 

@@ -187,12 +187,20 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
         n = math.prod(shape) / math.prod(shape_of(mean))
         return (mean, np.full(shape_of(mean), n, mean.dtype)) if returned else mean
     weights = arranged(weights)
-    if shape_of(weights) != shape and axis is not None:
+    if shape_of(weights) != shape and axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    if shape_of(weights) != shape:
         weights = np.reshape(weights, tuple(-1 if i == axis % len(shape) else 1 for i in range(len(shape))))
     keep = keeps(keepdims)
     scale = np.sum(np.broadcast_to(weights, shape), axis=axis, keepdims=keep)
+    if holds_of(scale if isinstance(scale, Tensor) else np.asarray(scale), _has_zero):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     mean = np.sum(np.multiply(a, weights), axis=axis, keepdims=keep) / scale
     return (mean, scale) if returned else mean
+
+
+def _has_zero(x: Any) -> Any:
+    return np.any(x == 0)
 
 
 @implements(np.count_nonzero)
