@@ -163,6 +163,7 @@ def test_typos_in_modules_are_answered():
         _ = cr.utils.DataLoader
 
 
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
 def test_a_picture_of_a_tensor():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     text = message(lambda x: pyplot.plot(x))

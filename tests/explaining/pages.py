@@ -7,6 +7,7 @@ import copy
 import numpy as np
 
 import chainrule as torch
+from chainrule._src.explaining.notation import MATHML
 from chainrule.explaining import explain
 
 GRADIENT = np.array([[2.0, 3, -3, 9], [-8, 1, 4, 6]])
@@ -86,7 +87,7 @@ MARKUP = "</script><script>document.title='taken'</script><img src=x onerror=doc
 
 
 def poisoned():
-    """The plan of a page in which every text is markup."""
+    """The plan of a page in which every text is markup, which our printer writes into formulas."""
     plan = copy.deepcopy(exp_of_product()[-1].to_dict())
     plan["title"] = MARKUP
     for value in plan["values"].values():
@@ -101,7 +102,7 @@ def poisoned():
             arrow["rule"] = {
                 "numpy": MARKUP,
                 "latex": MARKUP,
-                "mathml": f"<math><mi>{MARKUP}</mi></math>",
+                "mathml": MATHML.put("formula", MATHML.name(MARKUP) + MATHML.quoted("code", MARKUP)),
                 "index": MARKUP,
             }
     for node in plan["graph"]["nodes"]:

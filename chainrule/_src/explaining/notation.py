@@ -99,7 +99,9 @@ class Alphabet:
         """What is no formula itself, in one of the forms."""
         if self.column == 1:
             text = re.sub(r"([_%$#&{}])", r"\\\1", text)
-        return self.put(form, html.escape(text) if self.column == 2 else text)
+        if self.column == 2:
+            text = html.escape(text).replace(" ", "\u00a0")  # spaces at the ends would be lost
+        return self.put(form, text)
 
     def name(self, name: str) -> str:
         """A variable: digits at its end stand below, and the bar of a cotangent over the rest."""
