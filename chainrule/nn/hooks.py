@@ -29,11 +29,13 @@ class BackwardHookFunction(Function):
         return tensors
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
+    def backward(ctx: Any, *gradients: object) -> tuple[object, ...]:
         return (None, None, *ctx.seen(gradients))
 
 
-def _through(values: tuple[Any, ...], seen: AnyFunction, materialize: bool) -> tuple[tuple[Any, ...], list[int] | None]:
+def _through(
+    values: tuple[object, ...], seen: AnyFunction, materialize: bool
+) -> tuple[tuple[object, ...], list[int] | None]:
     """The values, what has a gradient through the identity, and where that is; None where nothing is recorded."""
     places = [i for i, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad]
     if not places or not is_grad_enabled():
@@ -45,7 +47,7 @@ def _through(values: tuple[Any, ...], seen: AnyFunction, materialize: bool) -> t
 class BackwardHooks:
     """Those of one call of a module: the hooks before its backward pass get its outputs' gradients, the others also its inputs'."""
 
-    def __init__(self, module: Any, pre_hooks: list[AnyFunction], hooks: list[AnyFunction]) -> None:
+    def __init__(self, module: object, pre_hooks: list[AnyFunction], hooks: list[AnyFunction]) -> None:
         if LOCAL.recorder is not None:
             raise Unrecordable(
                 "a module that it calls has hooks for the backward pass: take these away, or leave it out"
@@ -53,7 +55,7 @@ class BackwardHooks:
         self.module, self.pre_hooks, self.hooks = module, pre_hooks, hooks
         self.at_outputs: Gradients | None = None
 
-    def around(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def around(self, args: tuple[object, ...]) -> tuple[object, ...]:
         """The arguments that ``forward`` gets."""
         self.size, places = len(args), None
         self.constants = {i: x for i, x in enumerate(args) if isinstance(x, Tensor) and not x.requires_grad}
@@ -62,7 +64,7 @@ class BackwardHooks:
         self.inputs = places
         return args
 
-    def behind(self, out: Any) -> Any:
+    def behind(self, out: object) -> object:
         """What the call returns, for what ``forward`` did."""
         if not isinstance(out, (Tensor, tuple)):
             errors.warn(
@@ -74,7 +76,7 @@ class BackwardHooks:
         passed, self.outputs = _through(values, lambda gradients: self._at_outputs(gradients, len(values)), False)
         if self.outputs is None or not isinstance(out, tuple):
             return out if self.outputs is None else passed[0]
-        return type(out)(*passed) if hasattr(out, "_fields") else passed
+        return getattr(out, "_make", tuple)(passed)  # of a named tuple, too
 
     def _at_outputs(self, gradients: Gradients, size: int) -> Gradients:
         places: list[int] = self.outputs or []
@@ -116,7 +118,7 @@ def _spread(places: list[int], gradients: Gradients, size: int, others: dict[int
     return tuple([at.get(i) for i in range(size)])
 
 
-def _checked(hook: str, what: str, changed: Any, size: int) -> Gradients:
+def _checked(hook: str, what: str, changed: object, size: int) -> Gradients:
     changed = changed if isinstance(changed, tuple) else (changed,)
     if len(changed) != size:
         raise RuntimeError(

@@ -231,7 +231,7 @@ def _factors_first(function: F) -> F:
     """The function, which takes its factors also where old programs have them: ``addmm(beta, input, alpha, x, y)``."""
 
     @functools.wraps(function)
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: object, **options: object) -> object:
         if len(args) > 3:
             at = [i for i, x in enumerate(args) if isinstance(x, (int, float, complex))]
             if len(args) != 3 + len(at) or at not in ([0], [0, 2], [1], [1, 2]) or {"beta", "alpha"} & options.keys():
