@@ -120,7 +120,7 @@ if hasattr(np, "astype"):
 
 @implements(np.copy, by_shape=True)
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    return copied(a, order)
+    return copied(a, order or "K")
 
 
 # What makes arrays comes here only where it is asked for one ``like=`` a tensor.
@@ -130,7 +130,7 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 def _array(object: Any, dtype: Any = None, *, copy: Any = None, order: str = "K", ndmin: int = 0) -> Any:
     array: Any = wrapped(arranged(object))
     array = rows.clone(array) if copy else array
-    array = laid(array if dtype is None else np.astype(array, np.dtype(dtype)), order)
+    array = laid(array if dtype is None else np.astype(array, np.dtype(dtype)), order or "K")
     return np.reshape(array, (1,) * max(0, ndmin - len(shape_of(array))) + tuple(shape_of(array)))
 
 
@@ -414,6 +414,8 @@ def _is_finite(x: Any) -> Any:
 
 @implements(np.convolve)
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"Use one of 'valid', 'same', or 'full' for convolve/correlate mode, and not {mode!r}")
     a, v = (x if np.shape(x) else np.reshape(x, (1,)) for x in (arranged(a), arranged(v)))
     for name, x in (("a", a), ("v", v)):
         if len(np.shape(x)) > 1:
