@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Callable
 from sys import _getframe
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.messages import errors
@@ -286,6 +286,10 @@ class Leaf:
     metadata = Node.metadata
     register_hook = Node.register_hook
     register_prehook = Node.register_prehook
+
+
+#: where a cotangent goes to
+Edge: TypeAlias = Node | Output | Leaf
 
 
 def _next_function(edge: Any) -> tuple[Any, int]:
