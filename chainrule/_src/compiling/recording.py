@@ -37,7 +37,7 @@ from chainrule._src.messages.errors import GRADIENT
 from chainrule._src.tape.engine import reachable, sweep
 from chainrule._src.tape.levels import open_level
 from chainrule._src.tape.modes import LOCAL, switch
-from chainrule._src.tape.node import Freed, Leaf
+from chainrule._src.tape.node import Edge, Freed, Leaf
 from chainrule._src.tape.tensor import Tensor, hold, wrap
 from chainrule._src.tape.versions import owner
 
@@ -525,7 +525,7 @@ def _backward(recorder: Recorder, arguments: _Arguments, outputs: list[Any]) -> 
     return Backward(live, [seed.var for seed in seeds], leaves, arrived)
 
 
-def _used_up(edge: object) -> bool:
+def _used_up(edge: Edge) -> bool:
     """Whether a backward pass went over the graph already."""
     return any(type(getattr(each, "saved", None)) is Freed for each in reachable([edge]))
 

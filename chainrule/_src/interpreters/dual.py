@@ -153,7 +153,7 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
     if SPECIAL and LOCAL.watch is not None:
         tangent = LOCAL.watch.tangent(prim, primals, tangents, out, params)
     else:
-        tangent = prim.jvp(primals, tangents, out, params)  # type: ignore[misc]
+        tangent = prim.jvp(primals, tangents, out, params)
     return _dual(prim, out, tangent, own)
 
 
