@@ -833,7 +833,7 @@ def real(input: Tensor) -> Tensor:
 def reciprocal(input: Any, *, out: Any = ...) -> Any:
     """One over every element."""
 def relu(input: Any, *, out: Any = ...) -> Any:
-    """max(x, 0); the derivative at 0 is 0."""
+    """max(x, 0), which of -0. is -0.; the derivative at 0 is 0."""
 def remainder(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Remainder of floor division: its sign is the divisor's."""
 def renorm(input: Any, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:

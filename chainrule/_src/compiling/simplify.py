@@ -71,13 +71,11 @@ class Simplified:
 
     def _merge(self, call: TracedCall, seen: dict[Any, tuple[Var, ...]]) -> bool:
         """Have the results of an equal call stand for those of this one."""
+        same = self.same
         try:
-            key = (
-                call.function,
-                call.method,
-                self._frozen(call.args),
-                self._frozen(call.kwargs) if call.kwargs else (),
-            )
+            args = tuple([same.get(x, x) if type(x) is Var else self._frozen(x) for x in call.args])
+            kwargs = self._frozen(call.kwargs) if call.kwargs else ()
+            key = call.function, call.method, args, kwargs
             known = seen.get(key)
         except TypeError:  # an argument that has no hash
             return False

@@ -19,6 +19,7 @@ from chainrule._src.messages import errors
 from chainrule._src.tape.modes import recording
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms import jacobian as dense
+from chainrule._src.transforms.arguments import names_keywords
 from chainrule._src.transforms.dense import MEMORY
 from chainrule._src.transforms.grad import gradient_function
 from chainrule._src.transforms.jacrev import hessian as hessian_function
@@ -26,6 +27,7 @@ from chainrule._src.transforms.jacrev import hessian as hessian_function
 LAYOUTS = ("dense", "csr", "csc", "coo", "operator", "structured", "auto")
 
 
+@names_keywords
 def jacobian(
     y: object,
     x: object,
@@ -197,6 +199,7 @@ def _noted(
     return made
 
 
+@names_keywords
 def hessian(
     func: AnyFunction,
     x: Any = 0,

@@ -308,13 +308,18 @@ def multi_dot(tensors: Any) -> Tensor:
                 (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
             )
 
-    def multiply(i: int, j: int) -> Any:
-        return ts[i] if i == j else matmul(multiply(i, split[i][j]), multiply(split[i][j] + 1, j))
-
-    result = multiply(0, n - 1)
+    result = _product_of(ts, split, 0, n - 1)
     if first.ndim == 1:
         result = result.squeeze(0)
     return result.squeeze(-1) if last.ndim == 1 else result
+
+
+def _product_of(ts: list[Tensor], split: list[list[int]], i: int, j: int) -> Tensor:
+    """The product of the matrices from number i to j, as two products that meet behind number ``split[i][j]``."""
+    if i == j:
+        return ts[i]
+    k = split[i][j]
+    return matmul(_product_of(ts, split, i, k), _product_of(ts, split, k + 1, j))
 
 
 @op(also={"axes": "dims"}, sample="rand(2, 3), rand(3, 4), 1")

@@ -776,9 +776,9 @@ class Methods:
     def reciprocal_(self, *, out: Any = ...) -> Any:
         """One over every element."""
     def relu(self, *, out: Any = ...) -> Any:
-        """max(x, 0); the derivative at 0 is 0."""
+        """max(x, 0), which of -0. is -0.; the derivative at 0 is 0."""
     def relu_(self, *, out: Any = ...) -> Any:
-        """max(x, 0); the derivative at 0 is 0."""
+        """max(x, 0), which of -0. is -0.; the derivative at 0 is 0."""
     def remainder(self, other: Any) -> Tensor:
         """Remainder of floor division: its sign is the divisor's."""
     def remainder_(self, other: Any) -> Tensor:

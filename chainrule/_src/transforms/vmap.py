@@ -31,6 +31,7 @@ from chainrule._src.transforms.arguments import (
     check_randomness,
     has_tensor,
     is_array,
+    names_keywords,
     tensor_in,
     untracked,
 )
@@ -40,6 +41,7 @@ from chainrule._src.transforms.writing import write_back
 ndarray = np.ndarray
 
 
+@names_keywords
 def vmap(
     func: AnyFunction,
     in_dims: object = 0,
