@@ -13,7 +13,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.layout import same_memory
-from chainrule._src.interpreters.traced import TracedCall, Var
+from chainrule._src.interpreters.traced import Program, TracedCall, Var
 
 ndarray = np.ndarray
 
@@ -33,7 +33,7 @@ class Simplified:
 
     __slots__ = ("calls", "constants", "dropped", "folded", "merged", "same")
 
-    def __init__(self, program: Any) -> None:
+    def __init__(self, program: Program) -> None:
         self.same: dict[Var, Var] = {}
         self.constants: dict[Var, NumpyArray] = {var: var.array for var in program.constants}
         self.merged = self.folded = 0
@@ -69,7 +69,7 @@ class Simplified:
         self.folded += 1
         return True
 
-    def _merge(self, call: TracedCall, seen: dict[Any, tuple[Var, ...]]) -> bool:
+    def _merge(self, call: TracedCall, seen: dict[object, tuple[Var, ...]]) -> bool:
         """Have the results of an equal call stand for those of this one."""
         same = self.same
         try:
@@ -140,7 +140,7 @@ def _collect(x: Any, found: list[Var]) -> None:
         _collect((x.start, x.stop, x.step), found)
 
 
-def _live(program: Any) -> list[tuple[TracedCall, list[Var]]]:
+def _live(program: Program) -> list[tuple[TracedCall, list[Var]]]:
     """The calls that outputs, writes or effects need, with the Vars among their arguments."""
     needed: set[Var] = set(program.outputs)
     needed.update(value for _, value in program.writes)

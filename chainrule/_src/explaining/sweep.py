@@ -11,7 +11,7 @@ from chainrule._src.api.grad_mode import no_grad
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.tape import engine
-from chainrule._src.tape.node import Edge, Leaf, Node
+from chainrule._src.tape.node import Edge, Edges, Leaf, Node, Saved
 from chainrule._src.tape.saved import Packed, unpack
 
 ndarray = np.ndarray
@@ -41,7 +41,7 @@ class RuleRecorder(Watch):
     def __init__(self) -> None:
         self.records: list[RuleRecord] = []
 
-    def backward(self, node: Any, g: object, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[NumpyArray, ...]:
+    def backward(self, node: Node, g: object, saved: Saved, edges: Edges) -> tuple[NumpyArray, ...]:
         saved = unpack(saved) if type(saved) is Packed else saved
         grads = super().backward(node, g, saved, edges)
         self.records.append(

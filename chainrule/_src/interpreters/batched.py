@@ -217,7 +217,7 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
         else:
             payloads.append(x)
             batched.append(False)
-    if type(own) is not int and not own.alive:  # type: ignore[attr-defined]
+    if type(own) is Level and not own.alive:
         raise errors.escaped_tensor(own, prim.name)
     if size < 0:
         out = bind(prim, payloads, params)

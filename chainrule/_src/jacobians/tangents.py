@@ -25,7 +25,7 @@ ndarray = np.ndarray
 def _rule_of(prim: Primitive, i: int) -> tuple[Any, str]:
     """The rule for an elementwise row's operand, and what is given to it: "" to a partial, "t" to a JVP, "g" to a VJP."""
     name = prim.operands[i]
-    cells = prim.declared[2]  # type: ignore[index]
+    cells = prim.declared[2]
     for column, given in (("jvp", "t"), ("d", ""), ("vjp", "g")):
         if name in cells[column]:
             return cells[column][name], given

@@ -193,7 +193,7 @@ class Primitive:
         self.save_from: tuple[int, ...] = ()
         self.needs_avals = False
         self.differentiable = True
-        self.declared: tuple[AnyFunction, AnyFunction, dict[str, Any]] | None = None
+        self.declared: tuple[AnyFunction, AnyFunction, Params] = _LATER
         self.function: AnyFunction = _LATER  # as users call it: filled by `op`
         self.jvp: AnyFunction = _LATER
         self.batch: AnyFunction = _LATER

@@ -579,7 +579,8 @@ class Tensor(Methods):
         """What a printed tensor says of its history."""
         if type(self._edge) is Leaf:
             return ["requires_grad=True"]
-        return [] if self._edge is None else [f"grad_fn=<{grad_fn_of(self._edge).name()}>"]  # type: ignore[union-attr]
+        node = grad_fn_of(self._edge)
+        return [] if node is None else [f"grad_fn=<{node.name()}>"]
 
     def __format__(self, spec: str) -> str:
         if self._raw.shape or (type(self._raw) is not ndarray and not self._raw.readable):
