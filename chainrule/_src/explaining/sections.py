@@ -163,7 +163,7 @@ def _factor(item: float) -> str:
 
 
 def _one_element(
-    found: Map | None, upstream: JSONObject, value: JSONObject, key: str, arrow: dict[str, int | str | None]
+    found: Map | None, upstream: JSONObject, value: JSONObject, key: str, arrow: JSONObject
 ) -> str:
     """The first element of the result with the numbers put in: `X̄[0, 0] = 2 · 3 + 1 · 4 = 10`."""
     numbers = flat(upstream["data"])
