@@ -49,7 +49,6 @@ from chainrule._src.arrays.dtypes import iinfo as iinfo
 from chainrule._src.arrays.size import Size as Size
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.arrays.types import TensorLike
-from chainrule._src.explaining.lines import record_lines as record_lines
 from chainrule._src.jacobians.prepared import PreparedJacobian
 from chainrule._src.jacobians.strategy import Plan
 from chainrule._src.ops.random import Generator as Generator

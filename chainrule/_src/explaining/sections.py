@@ -162,9 +162,7 @@ def _factor(item: float) -> str:
     return f"({short(item)})" if item < 0 else short(item)
 
 
-def _one_element(
-    found: Map | None, upstream: JSONObject, value: JSONObject, key: str, arrow: JSONObject
-) -> str:
+def _one_element(found: Map | None, upstream: JSONObject, value: JSONObject, key: str, arrow: JSONObject) -> str:
     """The first element of the result with the numbers put in: `X̄[0, 0] = 2 · 3 + 1 · 4 = 10`."""
     numbers = flat(upstream["data"])
     if found is None or upstream["truncated"] or not is_real(numbers) or found.shape[1] == 0:

@@ -411,6 +411,7 @@ class Recorder:
         own = tensor._raw if type(tensor._raw) is ndarray else tensor._raw.var.array
         if array.strides != own.strides:
             array = with_strides(own, own.strides)
+        array.flags.writeable = own.flags.writeable
         self.lent.append((array, digest(array), weakref.ref(tensor if view is None else view.base)))
         return array
 
@@ -771,15 +772,14 @@ class Recorder:
             code is not None and code.co_exceptiontable and is_tried(code, call.lasti)
         )
         self.calls.append(call)
-        plain = self.plain
-        alike = plain or self.are_plain((args, kwargs) if kwargs else args)
+        alike = self.plain or self.are_plain((args, kwargs) if kwargs else args)
         variables, results = [], []
         for part in parts:
             var = self.new(part if type(part) is ndarray else np.asarray(part))
             result = Traced(var, self.level, alike)
             if not var.shape:
                 result.scalar = isinstance(part, np.generic)
-                if plain and (result.scalar or function in _OF_ELEMENTS or type(function) is RowCallable):
+                if alike and (result.scalar or function in _OF_ELEMENTS or type(function) is RowCallable):
                     self.scalars.add(var.number)
             variables.append(var)
             results.append(result)
@@ -1266,7 +1266,10 @@ def _same(found: Any, expected: Any) -> bool:
 
 def laid_alike(x: NumpyArray, y: NumpyArray) -> bool:
     """Whether two arrays of one shape have the same strides, where that matters."""
-    return not x.size or all(a == b or n == 1 for a, b, n in zip(x.strides, y.strides, x.shape, strict=True))
+    if not x.size:
+        return True
+    pairs = zip(x.strides, y.strides, x.shape, strict=True)  # of one complex number a loop rounds otherwise backwards
+    return all([a == b or (n == 1 and (a < 0) == (b < 0)) for a, b, n in pairs])
 
 
 def overlaps_itself(x: NumpyArray) -> bool:

@@ -402,7 +402,7 @@ class Methods:
     def get_device(self) -> builtins.int:
         """The number of the tensor's GPU; −1 on the CPU."""
     def graph(self, **options: object) -> object:
-        """The graph that computed this tensor, to draw: ``.to_svg()``, ``.to_dot()``, ``.to_mermaid()``."""
+        """The graph that computed this tensor, to draw: ``.to_svg()``, ``.to_dot()``."""
     def greater(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is greater than y."""
     def greater_(self, other: Any, *, out: Any = ...) -> Any:
