@@ -58,7 +58,7 @@ class Direct:
         count: int,
         numbers: list[tuple[int, type]],
         others: list[Captured],
-        entry: tuple[object, _Reporting],
+        entry: tuple[Any, _Reporting],
         references: References,
         may_fail: bool,
     ) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray, JSONObject, NumpyArray
+from chainrule._src.arrays.types import JSONObject, NumpyArray
 from chainrule._src.explaining.calls import frames_of
 from chainrule._src.explaining.diagnosis.names import place_of
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of
@@ -89,7 +89,7 @@ class Contributions:
 
     __module__ = "chainrule.explaining"
 
-    def __init__(self, by: str, title: str, parts: Sequence[GradientPart], gradients: dict[str, AnyArray]) -> None:
+    def __init__(self, by: str, title: str, parts: Sequence[GradientPart], gradients: dict[str, NumpyArray]) -> None:
         self.by, self.title, self.gradients = by, title, gradients
         self.parts = [*parts, *_rest(parts, gradients)]
         self.table = [_contribution("", part, part.gradients, gradients) for part in self.parts]
@@ -157,7 +157,7 @@ def finite(x: float) -> float | None:
     return x if math.isfinite(x) else None
 
 
-def _rest(parts: Sequence[GradientPart], gradients: dict[str, AnyArray]) -> Iterator[GradientPart]:
+def _rest(parts: Sequence[GradientPart], gradients: dict[str, NumpyArray]) -> Iterator[GradientPart]:
     """What hooks made of the sums: the difference, where there is more of it than rounding."""
     found = {}
     for leaf, g in gradients.items():

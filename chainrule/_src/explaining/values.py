@@ -20,7 +20,7 @@ from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.notation import bar
 from chainrule._src.explaining.sweep import RuleRecord
-from chainrule._src.tape.node import Edge, Leaf, Node
+from chainrule._src.tape.node import Leaf, Node
 
 ndarray = np.ndarray
 _KEPT = 64 * 2**20  # bytes of values that are copied, so that later writes do not change an explanation
@@ -44,7 +44,7 @@ class Value:
 
     __module__ = "chainrule.explaining"
 
-    def __init__(self, edge: Edge, role: str, shape: tuple[int, ...], dtype: Any, data: Any = None) -> None:
+    def __init__(self, edge: Any, role: str, shape: tuple[int, ...], dtype: Any, data: Any = None) -> None:
         self.edge = edge
         self.role = role
         self.shape = shape

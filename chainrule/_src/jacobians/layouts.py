@@ -29,7 +29,7 @@ _SPARSE_BELOW = 0.3
 
 def blocks(
     found: Sequence[Sequence[Terms]],
-    results: Sequence[AnyArray],
+    results: Sequence[Any],
     variables: Sequence[Variable],
     layout: str,
     tensors: bool,
