@@ -19,7 +19,7 @@ from chainrule._src.arrays.memory import collector_at_rest as _collector_at_rest
 if config.KEEP_MEMORY:
     keep_freed_memory()
 
-with _collector_at_rest():
+with _collector_at_rest(staying=True):
     from chainrule._src.arrays.device import (
         contiguous_format, device, layout, memory_format, preserve_format, strided,
     )
@@ -116,7 +116,7 @@ _LAZY = {
 }
 
 
-with _collector_at_rest():
+with _collector_at_rest(staying=True):
     globals().update(_operations := _namespace("", __name__))
     _trial.start()
 # The floors that importing has made attributes are no part of it: modules are public by name.
