@@ -298,7 +298,8 @@ class Array(ArrayMethods):
     def __bool__(self) -> bool:
         if self.size != 1:
             raise ValueError(
-                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all(), or "
+                "np.where(condition, a, b) to choose element by element"
                 if self.size
                 else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that it is not empty."
             )
@@ -497,7 +498,7 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def in_numpys_class(error: Exception, function: AnyFunction, args: Sequence[object], kwargs: Params) -> Exception:
-    """An error with the class that NumPy's own has for such arguments; as it is where NumPy has none."""
+    """NumPy's own error for such arguments, with what ours says of them; ours as it is where NumPy has none."""
     if any(callable(x) and not isinstance(x, (type, np.ufunc)) for x in args):
         return error  # it is not called once more
     try:
@@ -505,7 +506,8 @@ def in_numpys_class(error: Exception, function: AnyFunction, args: Sequence[obje
             function(*_plain_copies(args), **_plain_copies(kwargs))
     except (ValueError, TypeError, LookupError) as numpys:
         kind = next(kind for kind in _NUMPYS_ERRORS if isinstance(numpys, kind))
-        return error if isinstance(error, kind) else kind(str(error))
+        why = str(error).partition("\n")[2]  # the first line is PyTorch's
+        return error if isinstance(error, kind) else kind(f"{numpys}\n{why}" if why else str(numpys))
     except Exception:
         return error
     return error

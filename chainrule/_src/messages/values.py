@@ -237,7 +237,7 @@ def no_rule_for_numpy(name: str, inputs: Any) -> TypeError:
     names = list(dict.fromkeys(filter(None, map(name_of, tensors))))
     of = f" ({', '.join(names)})" if names else ""
     module = "np." if hasattr(np, name.split(".")[0]) else "np.linalg." if hasattr(np.linalg, name) else ""
-    call = with_arrays() or f"{module}{name}({names[0] if names else 'x'}.detach().numpy(), ...)"
+    call = with_arrays() or f"{module}{name}(np.asarray({names[0] if names else 'x'}.detach()), ...)"
     if not all(isinstance(getattr(x, "_raw", None), np.ndarray) for x in tensors):
         call = "call it outside of the transformation, where there are plain arrays"
     return TypeError(

@@ -185,11 +185,12 @@ def _matmul(x: AnyArray, y: AnyArray) -> Any:
     try:
         stacks = max(len(np.shape(x)), len(np.shape(y))) > 3  # they lie as those of a ufunc
         return apply_ufunc(np.matmul, "__call__", (x, y), None, {}) if stacks else _product(x, y)
-    except RuntimeError:
+    except RuntimeError as error:
         a, b = np.shape(x), np.shape(y)
         if a and b and a[-1] != b[-2 if len(b) > 1 else 0]:
+            why = str(error).partition("\n")[2]
             raise ValueError(
-                f"matmul: the last axis of {a} does not match the axis of {b} that it is summed with"
+                f"matmul: the last axis of {a} does not match the axis of {b} that it is summed with\n{why}"
             ) from None
         raise
 

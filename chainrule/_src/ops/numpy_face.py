@@ -414,6 +414,8 @@ def _is_finite(x: Any) -> Any:
 
 @implements(np.convolve)
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"Use one of 'valid', 'same', or 'full' for convolve/correlate mode, and not {mode!r}")
     a, v = (x if np.shape(x) else np.reshape(x, (1,)) for x in (arranged(a), arranged(v)))
     for name, x in (("a", a), ("v", v)):
         if len(np.shape(x)) > 1:

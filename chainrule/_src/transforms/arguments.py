@@ -197,7 +197,7 @@ def positions_of(argnums: int | tuple[int, ...], args: tuple[object, ...]) -> tu
         if not isinstance(argnum, int):
             raise RuntimeError(f"argnum must be int, got: {type(argnum)}")
         if not -n <= argnum < n:
-            raise RuntimeError(f"Got argnum={argnum}, but only {n} positional inputs")
+            raise RuntimeError(f"Got argnum={argnum}, but only {n} positional inputs (counted from 0)")
     positions = tuple([argnum % n for argnum in several])
     if len(set(positions)) != len(positions):
         raise RuntimeError(f"argnums elements must be unique, got {positions}")
