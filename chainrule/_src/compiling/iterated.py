@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src.arrays.any_array import laid_by
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import Work, grouped
 from chainrule._src.compiling.iteration import Shape, dense_strides
@@ -275,12 +276,12 @@ def copied(value: BufferView, target: BufferView) -> list[Work]:
     return works
 
 
-def in_c_order(value: Any) -> Shape:
+def in_c_order(value: BufferView | AnyArray | Var) -> Shape:
     """The strides of an array like this one in C order."""
     return dense_strides(value.shape, list(range(len(value.shape) - 1, -1, -1)), value.dtype.itemsize)
 
 
-def lies_in_order(value: Any) -> bool:
+def lies_in_order(value: BufferView | NumpyArray) -> bool:
     return _same_steps(value.shape, value.strides, in_c_order(value))
 
 
@@ -373,7 +374,7 @@ class LoopOfProgram:
             result[...] = given[k]
         return results
 
-    def _standalone(self, arrays: list[Any], order: Order) -> Any:
+    def _standalone(self, arrays: Sequence[NumpyArray], order: Order) -> Any:
         """The loop as native code, for arrays that lie like these."""
         inputs = [Var(-1, x) for x in arrays]
         made = [Var(-1, x) for x in self._made(order)]
@@ -423,11 +424,11 @@ class _Knows:
     copy = LOWERER.copy
 
 
-def scan_in_c(*operands: Any) -> Any:
+def scan_in_c(*operands: object) -> Any:
     raise AssertionError("a loop that is native code was called by Python")
 
 
-def new_call(function: Any, method: str, args: tuple[Any, ...], results: tuple[Var, ...]) -> TracedCall:
+def new_call(function: AnyFunction, method: str, args: tuple[Var, ...], results: tuple[Var, ...]) -> TracedCall:
     """A call that is in no user's program."""
     call = TracedCall()
     call.function, call.method, call.args, call.kwargs, call.results = function, method, args, {}, results
