@@ -8,6 +8,9 @@ the same round, and the median of the rounds is shown. A first call is everythin
 gradient: recording and planning, jax's trace and compilation, the search for a Jacobian's pattern. Memory is what the process
 grows by: most at a time up to the second call, and between calls.
 
+Who does not answer within the limit (jax.jit compiles Python's loops for minutes) is left out of that program, and the tables
+say so; who has used it up takes no more turns. So all programs take less than ten minutes.
+
 Who is not installed is left out. `--quick` takes small sizes and times nothing: it says whether all gradients agree.
 """
 
@@ -26,7 +29,7 @@ from statistics import median
 
 from report import Rows, print_table, progress, record, worker_environment
 from table import Work
-from turns import SETTLE, Failed, Peer
+from turns import SETTLE, Failed, Late, Peer
 
 OBJECTIVE = "numpy"
 COLUMNS = {
@@ -41,7 +44,7 @@ COLUMNS = {
 }
 US = ("compiled", "scan", "prepared", "eager")
 TOLERANCE = 1e-8
-LONG = 3e6  # microseconds: a first call that takes longer is timed once
+LONG = 3e5  # microseconds: a first call that takes longer is timed once
 
 WORKS = [
     Work("GMM, d 2, k 5, 1,000 points", "gmm", (2, 5, 1000)),
@@ -84,13 +87,23 @@ QUICK = [
 
 @dataclass
 class Measured:
-    """Microseconds of every peer, round by round; of first calls; bytes at most and between calls; remarks."""
+    """Microseconds of every peer, round by round; of first calls; bytes at most and between calls; remarks; who was late."""
 
     work: Work
     times: dict[str, list[float]] = field(default_factory=dict)
     firsts: dict[str, float] = field(default_factory=dict)
     bytes: dict[str, tuple[int | None, int | None]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    late: set[str] = field(default_factory=set)
+
+    def failed(self, name: str, failure: Failed) -> None:
+        if isinstance(failure, Late):
+            self.late.add(name)
+        else:
+            self.notes[name] = f"{COLUMNS[name]} failed: {failure}"
+
+    def least(self) -> dict[str, float]:
+        return {name: min(times) for name, times in self.times.items()}
 
     def ratio(self, mine: str, theirs: str) -> float:
         pairs = zip(self.times.get(mine, []), self.times.get(theirs, []))
@@ -121,11 +134,12 @@ def compare(work: Work, peers: list[Peer]) -> tuple[Measured, list[Peer]]:
         if work.kind not in peer.kinds:
             continue
         try:
-            answers[peer.name] = peer.answer(work)
+            answers[peer.name], found.firsts[peer.name] = peer.begin(work)
             able.append(peer)
         except Failed as failure:
-            found.notes[peer.name] = f"{COLUMNS[peer.name]} failed: {failure}"
+            found.failed(peer.name, failure)
     answers.pop(OBJECTIVE, None)
+    found.firsts.pop(OBJECTIVE, None)
     expected = next(iter(answers.values()), [])
     for name, answer in answers.items():
         if not agree(answer, expected):
@@ -133,32 +147,38 @@ def compare(work: Work, peers: list[Peer]) -> tuple[Measured, list[Peer]]:
     return found, able
 
 
-def measure(work: Work, peers: list[Peer], rounds: int, seconds: float) -> Measured:
+def measure(work: Work, peers: list[Peer], rounds: int, seconds: float, limit: float) -> Measured:
     found, able = compare(work, peers)
     runs: dict[str, int] = {}
-    for peer in able:
-        try:
-            if peer.name != OBJECTIVE:
-                found.bytes[peer.name] = peer.footprint(work)
-                found.firsts[peer.name] = first(peer, work)
-            runs[peer.name] = peer.runs_for(work, seconds)
-        except Failed as failure:
-            found.notes[peer.name] = f"{COLUMNS[peer.name]} failed: {failure}"
-    able = [peer for peer in able if peer.name in runs]
-    for _ in range(rounds):
+    spent: dict[str, float] = {}
+    for turn in range(rounds):
         for peer in able:
+            name, start = peer.name, time.monotonic()
+            if spent.get(name, 0.0) > limit:
+                continue
             time.sleep(SETTLE)
-            found.times.setdefault(peer.name, []).append(peer.time(work, runs[peer.name], best=True))
+            try:
+                if turn == 0:
+                    runs[name] = peer.runs_for(work, seconds)
+                found.times.setdefault(name, []).append(peer.time(work, runs[name], best=True))
+            except Failed as failure:
+                found.failed(name, failure)
+                spent[name] = math.inf
+            spent[name] = spent.get(name, 0.0) + time.monotonic() - start
         able.reverse()
+    for peer in able:
+        if peer.name != OBJECTIVE and spent[peer.name] < math.inf:
+            try:
+                found.bytes[peer.name] = peer.footprint(work)
+                found.firsts[peer.name] = first(peer, work, found.firsts[peer.name])
+            except Failed as failure:
+                found.failed(peer.name, failure)
     return found
 
 
-def first(peer: Peer, work: Work) -> float:
+def first(peer: Peer, work: Work, known: float) -> float:
     """The least of three: what else the machine does lengthens them."""
-    times = [peer.first(work)]
-    if times[0] < LONG:
-        times += [peer.first(work) for _ in range(2)]
-    return min(times)
+    return known if known > LONG else min(known, *[peer.first(work) for _ in range(2)])
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -170,16 +190,22 @@ def shown(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:#.2g}".removesuffix(".")
 
 
+def milliseconds(found: Measured, name: str, times: dict[str, float], limit: float) -> str:
+    if name not in times and name in found.late:
+        return f"over {limit:.0f} s"
+    return shown(times.get(name, math.nan) / 1e3)
+
+
 def megabytes(found: Measured, name: str) -> str:
     if name not in found.bytes:
         return "–"
     return " / ".join("–" if b is None else f"{max(b, 0) / 2**20:,.0f}" for b in found.bytes[name])
 
 
-def print_tables(all_found: list[Measured], names: list[str]) -> None:
+def print_tables(all_found: list[Measured], names: list[str], limit: float) -> None:
     heads, gradients = [COLUMNS[name] for name in names], [name for name in names if name != OBJECTIVE]
     print("\n### Milliseconds of the processor, per call\n")
-    rows = [[f.work.title, *(shown(min(f.times.get(n, [math.nan])) / 1e3) for n in names), ""] for f in all_found]
+    rows = [[f.work.title, *(milliseconds(f, n, f.least(), limit) for n in names), ""] for f in all_found]
     print_table(["program", *heads, ""], rows)
 
     heads = [COLUMNS[name] for name in gradients]
@@ -191,23 +217,24 @@ def print_tables(all_found: list[Measured], names: list[str]) -> None:
     print_table(["program", *heads, "/ jax.jit", ""], rows)
 
     print("\n### Milliseconds of the first call\n")
-    rows = [[f.work.title, *(shown(f.firsts.get(n, math.nan) / 1e3) for n in gradients), ""] for f in all_found]
+    rows = [[f.work.title, *(milliseconds(f, n, f.firsts, limit) for n in gradients), ""] for f in all_found]
     print_table(["program", *heads, ""], rows)
 
     print("\n### MiB that the process grows by: at most up to the second call / between calls\n")
     print_table(["program", *heads, ""], [[f.work.title, *(megabytes(f, n) for n in gradients), ""] for f in all_found])
 
 
-def kept(all_found: list[Measured], names: list[str]) -> Rows:
+def kept(all_found: list[Measured], names: list[str], limit: float) -> Rows:
     """What goes into the file of results: milliseconds of the processor, first calls, and memory between calls."""
     rows: Rows = {}
     for found in all_found:
         row = rows[found.work.title] = {}
         for name in names:
-            if name in found.times:
-                row[f"{COLUMNS[name]}, ms"] = float(f"{min(found.times[name]) / 1e3:.3g}")
-            if name in found.firsts:
-                row[f"{COLUMNS[name]}: first call, ms"] = float(f"{found.firsts[name] / 1e3:.3g}")
+            for head, times in (("{}, ms", found.least()), ("{}: first call, ms", found.firsts)):
+                if name in times:
+                    row[head.format(COLUMNS[name])] = float(f"{times[name] / 1e3:.3g}")
+                elif name in found.late:
+                    row[head.format(COLUMNS[name])] = f"over {limit:.0f} s"
             if name in found.bytes:
                 row[f"{COLUMNS[name]}: MiB"] = megabytes(found, name)
         for head, share in (
@@ -222,10 +249,12 @@ def kept(all_found: list[Measured], names: list[str]) -> Rows:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time gradients of ADBench's objectives and of loops.")
     parser.add_argument("--only", metavar="PATTERN", default="", help="regular expression to find in a program's name")
-    parser.add_argument("--rounds", metavar="N", type=int, default=5, help="rounds of turns (default: 5)")
+    parser.add_argument("--rounds", metavar="N", type=int, default=3, help="rounds of turns (default: 3)")
     parser.add_argument("--peers", default=",".join(COLUMNS), help=f"of {','.join(COLUMNS)} (default: all)")
-    parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn (default: 0.2)")
-    parser.add_argument("--limit", type=float, default=300, help="seconds that a peer may take (default: 300)")
+    parser.add_argument("--seconds", type=float, default=0.1, help="length of a turn (default: 0.1)")
+    parser.add_argument(
+        "--limit", type=float, default=20, help="seconds that a peer may take for an answer (default: 20)"
+    )
     parser.add_argument("--record", action="store_true", help="keep what is measured in benchmarks/results.json")
     parser.add_argument("--quick", action="store_true", help="compare gradients at small sizes, and time nothing")
     arguments = parser.parse_args()
@@ -256,15 +285,15 @@ def main() -> int:
             if arguments.quick:
                 all_found.append(compare(work, present)[0])
             else:
-                all_found.append(measure(work, present, arguments.rounds, arguments.seconds))
+                all_found.append(measure(work, present, arguments.rounds, arguments.seconds, arguments.limit))
                 progress(all_found[-1].line())
     for peer in present:
         peer.close()
     if not arguments.quick:
-        print_tables(all_found, [peer.name for peer in present])
+        print_tables(all_found, [peer.name for peer in present], arguments.limit)
     if arguments.record and not arguments.quick:
         peers = [name for name in ("jax", "torch", "autograd") if name in {peer.name for peer in present}]
-        record("adbench", kept(all_found, [peer.name for peer in present]), ["chainrule", *peers])
+        record("adbench", kept(all_found, [peer.name for peer in present], arguments.limit), ["chainrule", *peers])
     notes = [f"- {found.work.title}: {note}" for found in all_found for note in found.notes.values()]
     print("\n".join(["", *notes]) if notes else f"\nGradients of {len(all_found)} programs agree.")
     return bool(notes)

@@ -19,7 +19,7 @@ from chainrule._src.arrays.memory import collector_at_rest as _collector_at_rest
 if config.KEEP_MEMORY:
     keep_freed_memory()
 
-with _collector_at_rest():
+with _collector_at_rest(staying=True):
     from chainrule._src.arrays.device import (
         contiguous_format, device, layout, memory_format, preserve_format, strided,
     )
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from chainrule.serialization import load, save
     from chainrule._src.compiling import compile
     from chainrule._src.compiling.control_flow import fori_loop, scan, while_loop
-    from chainrule.explaining import explain, record_lines
+    from chainrule.explaining import explain
     from chainrule.nn.functional import (
         adaptive_avg_pool1d, alpha_dropout, avg_pool1d, bilinear, celu, celu_, channel_shuffle, conv1d, conv2d, conv3d,
         conv_transpose1d, conv_transpose2d, conv_transpose3d, cosine_similarity, dropout, feature_alpha_dropout,
@@ -95,7 +95,7 @@ _LAZY = {
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "_src.compiling": "compile",
         "_src.compiling.control_flow": "fori_loop scan while_loop",
-        "explaining": "explain record_lines",
+        "explaining": "explain",
         "func": "grad grad_and_value hvp jacfwd jacrev jvp value_and_grad vjp vmap",
         "_src.jacobians.api": "hessian jacobian jacobian_plan",
         "_src.jacobians.prepared": "prepare_jacobian",
@@ -116,7 +116,7 @@ _LAZY = {
 }
 
 
-with _collector_at_rest():
+with _collector_at_rest(staying=True):
     globals().update(_operations := _namespace("", __name__))
     _trial.start()
 # The floors that importing has made attributes are no part of it: modules are public by name.
@@ -128,7 +128,7 @@ _show(globals())
 
 
 def _graph(self: Tensor, **options: object) -> object:
-    """The graph that computed this tensor, to draw: ``.to_svg()``, ``.to_dot()``, ``.to_mermaid()``.
+    """The graph that computed this tensor, to draw: ``.to_svg()``, ``.to_dot()``.
 
     Large graphs are folded to at most ``limit`` nodes (60; None: draw all). ``names`` gives tensors other names.
     """

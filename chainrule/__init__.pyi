@@ -49,7 +49,6 @@ from chainrule._src.arrays.dtypes import iinfo as iinfo
 from chainrule._src.arrays.size import Size as Size
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.arrays.types import TensorLike
-from chainrule._src.explaining.lines import record_lines as record_lines
 from chainrule._src.jacobians.prepared import PreparedJacobian
 from chainrule._src.jacobians.strategy import Plan
 from chainrule._src.ops.random import Generator as Generator
@@ -189,7 +188,7 @@ def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Gener
 bfloat16: __Named
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: object = ..., pos_weight: object = ..., reduction: object = ...) -> Tensor:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: object = ..., pos_weight: Tensor | None = ..., reduction: object = ...) -> Tensor:
     """As :func:`nn.functional.binary_cross_entropy_with_logits`."""
 def bincount(input: Tensor, weights: Any = ..., minlength: builtins.int = ...) -> Tensor:
     """How often every non-negative integer occurs; with weights, the sum of their weights."""
@@ -589,7 +588,7 @@ def istft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = 
     """The signal that has a short-time Fourier transform: the least squares estimate from all pieces."""
 def jacfwd(func: AnyFunction, argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ..., *, randomness: str = ...) -> AnyFunction:
     """The function that computes the Jacobian of ``func`` by forward mode: best where inputs are few."""
-def jacobian(y: object, x: object, *more: Any, layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., mode: str = ..., chunk_size: builtins.int | None = ..., sparsity: object = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
+def jacobian(y: object, x: object = ..., *more: Any, layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., mode: str = ..., chunk_size: builtins.int | None = ..., sparsity: object = ..., check: builtins.bool = ..., memory: builtins.int = ...) -> Any:
     """The generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``: of a function, or of tensors already computed."""
 def jacobian_plan(function: AnyFunction, x: object, *, layout: str = ..., strategy: str | None = ..., memory: builtins.int = ...) -> Plan:
     """How ``jacobian(function, x, layout=..., strategy=...)`` goes about it, and what other ways would take. Print it."""
@@ -833,7 +832,7 @@ def real(input: Tensor) -> Tensor:
 def reciprocal(input: Any, *, out: Any = ...) -> Any:
     """One over every element."""
 def relu(input: Any, *, out: Any = ...) -> Any:
-    """max(x, 0); the derivative at 0 is 0."""
+    """max(x, 0), which of -0. is -0.; the derivative at 0 is 0."""
 def remainder(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Remainder of floor division: its sign is the divisor's."""
 def renorm(input: Any, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:

@@ -6,7 +6,6 @@ from chainrule._src.explaining.entry import explain
 from chainrule._src.explaining.explanation import Explanation
 from chainrule._src.explaining.graph import Graph
 from chainrule._src.explaining.jacobian_terms import JacobianExplanation
-from chainrule._src.explaining.lines import record_lines
 from chainrule._src.explaining.steps import Arrow, Step
 from chainrule._src.explaining.values import Value
 
@@ -20,7 +19,6 @@ __all__ = [
     "Step",
     "Value",
     "explain",
-    "record_lines",
 ]
 
 show(globals())

@@ -138,7 +138,7 @@ def table(entry: dict[str, Any]) -> str:
     """The times of a script as a table, and under which circumstances they were taken."""
     own = next(iter(entry["seconds"].values()))[0]
     rows = [
-        f"| {name} | {duration(low)} | {duration(high)} | {low / own:.3g} |"
+        f"| {name} | {duration(low)} | {duration(high)} | {float(f'{low / own:.3g}'):,g} |"
         for name, (low, high) in entry["seconds"].items()
     ]
     around = entry["around"]

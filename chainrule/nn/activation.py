@@ -71,7 +71,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         weight = weight.reshape(-1, *(1,) * (input.ndim - 2))
     elif not input.ndim:
         weight = weight.reshape(())
-    return tie(ew.where(ew.gt(input, 0), input, ew.mul(weight, input)))
+    return tie(ew.where(input > 0, input, weight * input))
 
 
 @op("nn.functional.threshold threshold", remembered=True)
@@ -137,7 +137,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 @op()
 def softsign(input: Tensor) -> Tensor:
     """x / (1 + |x|)."""
-    return ew.true_divide(input, ew.add(ew.abs(input), 1))
+    return input / (ew.abs(input) + 1)
 
 
 @op(remembered=True)
@@ -169,7 +169,7 @@ def logsigmoid(input: Tensor) -> Tensor:
 @op()
 def tanhshrink(input: Tensor) -> Tensor:
     """x − tanh(x)."""
-    return ew.sub(input, ew.tanh(input))
+    return input - ew.tanh(input)
 
 
 @op("nn.functional.hardshrink hardshrink", remembered=True)
@@ -197,7 +197,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
             f"Halving dimension must be even, but dimension {dim % input.ndim} is size {input.shape[dim]}"
         )
     first, second = splitting.chunk(input, 2, dim)
-    return ew.mul(first, ew.sigmoid(second))
+    return first * ew.sigmoid(second)
 
 
 # -- over an axis ----------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 @takes_tensors
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike = None) -> Tensor:
     """The softmax of −x."""
-    return reductions.softmax(ew.neg(input), _dim("softmin", dim, input.ndim), dtype)
+    return reductions.softmax(-input, _dim("softmin", dim, input.ndim), dtype)
 
 
 @op()
@@ -241,13 +241,13 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     With ``hard`` the value is one-hot, and the gradient that of the soft sample.
     """
     noise = random.rand_like(logits)
-    gumbel = ew.neg(ew.log(ew.neg(ew.log(ew.clamp(noise, 1e-20, 1 - 1e-7)))))
-    soft = reductions.softmax(ew.true_divide(ew.add(logits, gumbel), tau), dim)
+    gumbel = -ew.log(-ew.log(ew.clamp(noise, 1e-20, 1 - 1e-7)))
+    soft = reductions.softmax((logits + gumbel) / tau, dim)
     if not hard:
         return soft
     best = reductions.argmax(soft.detach(), dim, keepdim=True)
     places = np.arange(logits.shape[dim]).reshape(
         tuple(-1 if i == dim % logits.ndim else 1 for i in range(logits.ndim))
     )
-    chosen = cast(ew.eq(best, beside(best, places)), soft.dtype)
-    return ew.add(ew.sub(chosen, soft.detach()), soft)
+    chosen = cast(best == beside(best, places), soft.dtype)
+    return chosen - soft.detach() + soft

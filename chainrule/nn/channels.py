@@ -95,4 +95,4 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     squares = joining.pad(shaping.movedim(ew.square(x), 1, -1), (size // 2, (size - 1) // 2))
     flat = squares.reshape(-1, 1, squares.shape[-1])
     means = avg_pool1d(flat, size, 1).reshape(*squares.shape[:-1], x.shape[1])
-    return ew.true_divide(x, ew.pow(ew.add(ew.mul(shaping.movedim(means, -1, 1), alpha), k), beta))
+    return x / (shaping.movedim(means, -1, 1) * alpha + k) ** beta

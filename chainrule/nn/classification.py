@@ -95,12 +95,12 @@ def _picks(
     if not (
         is_array(index._raw) and (weight is None or is_array(weight._raw))
     ):  # inside a transformation there are no numbers to look at
-        keep = ew.ne(index, ignore_index)
+        keep = index != ignore_index
         index = ew.where(keep, index, 0)
         weights = cast(keep, dtype)
         if weight is not None:
-            weights = ew.mul(weights, indexing.take(weight, index, axis=-1))
-        return index, ew.neg(weights) if mode != "mean" else ew.true_divide(ew.neg(weights), reductions.sum(weights))
+            weights = weights * indexing.take(weight, index, axis=-1)
+        return index, -weights if mode != "mean" else -weights / reductions.sum(weights)
     index = index._raw
     if weight is None and in_one(_all_count, index, classes, ignore_index):
         return index, (-1 / index.size if mode == "mean" and index.size else -1.0)
@@ -140,7 +140,7 @@ def _from_picks(
     index, coef = _picks(target, classes, weight, ignore_index, mode, x.dtype)
     loss: Tensor = bind(row, (_as_rows(x), index, coef), {"reduce": mode != "none"})
     if mode == "mean" and type(coef) is not Tensor and not (np.size(index) and np.any(coef)):
-        return ew.add(loss, math.nan)  # a mean of nothing; its gradient is 0, as in PyTorch
+        return loss + math.nan  # a mean of nothing; its gradient is 0, as in PyTorch
     return loss if mode != "none" else loss.reshape(tuple(target.shape))
 
 
@@ -224,8 +224,8 @@ def cross_entropy(
         return _from_picks(rows.cross_entropy, x, target, weight, ignore_index, mode)
     logs = reductions.log_softmax(_as_rows(x), -1)
     hard = _from_picks(rows.nll_loss, logs, target.reshape(-1), weight, ignore_index, mode)
-    keep = ew.ne(target.reshape(-1), ignore_index)
-    smooth = ew.neg(reductions.sum(logs if weight is None else ew.mul(logs, weight), -1))
+    keep = target.reshape(-1) != ignore_index
+    smooth = -reductions.sum(logs if weight is None else logs * weight, -1)
     smooth = ew.where(keep, smooth, 0.0)
     if mode != "none":
         smooth = reductions.sum(smooth)
@@ -236,8 +236,8 @@ def cross_entropy(
             count = reductions.sum(
                 ew.where(keep, indexing.take(weight, ew.where(keep, target.reshape(-1), 0), axis=-1), 0.0)
             )
-        smooth = ew.true_divide(smooth, count)
-    loss = ew.add(ew.mul(hard, 1 - label_smoothing), ew.mul(smooth, label_smoothing / classes))
+        smooth = smooth / count
+    loss = hard * (1 - label_smoothing) + smooth * (label_smoothing / classes)
     return loss if mode != "none" else loss.reshape(tuple(target.shape))
 
 
@@ -250,14 +250,14 @@ def _soft_cross_entropy(x: Any, target: Any, weight: Any, mode: str, label_smoot
     axis = 1 if x.ndim > 1 else 0
     classes = x.shape[axis]
     if label_smoothing:
-        target = ew.add(ew.mul(target, 1 - label_smoothing), label_smoothing / classes)
-    terms = ew.mul(reductions.log_softmax(x, axis), target)
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    terms = reductions.log_softmax(x, axis) * target
     if weight is not None:
-        terms = ew.mul(terms, weight.reshape(tuple(-1 if i == axis else 1 for i in range(x.ndim))))
+        terms = terms * weight.reshape(tuple(-1 if i == axis else 1 for i in range(x.ndim)))
     if mode == "none":
-        return ew.neg(reductions.sum(terms, axis))
-    total = ew.neg(reductions.sum(terms))
-    return total if mode == "sum" else ew.true_divide(total, x.numel() / classes)
+        return -reductions.sum(terms, axis)
+    total = -reductions.sum(terms)
+    return total if mode == "sum" else total / (x.numel() / classes)
 
 
 @op()
@@ -283,7 +283,7 @@ def binary_cross_entropy(
                 f"all elements of {name} should be between 0 and 1. binary_cross_entropy_with_logits takes any scores for input."
             )
     loss = _bce(x, y)
-    return reduced(loss if weight is None else ew.mul(loss, weight), mode)
+    return reduced(loss if weight is None else loss * weight, mode)
 
 
 @op()
@@ -294,7 +294,7 @@ def binary_cross_entropy_with_logits(
     size_average: object = None,
     reduce: object = None,
     reduction: str = "mean",
-    pos_weight: object = None,
+    pos_weight: Tensor | None = None,
 ) -> Tensor:
     """The binary cross entropy of sigmoid(input), without overflow. ``pos_weight`` multiplies the positive part."""
     mode = mode_of(reduction, size_average, reduce)
@@ -307,9 +307,9 @@ def binary_cross_entropy_with_logits(
     if pos_weight is None:
         loss = _bce_logits(x, cast(y, x.dtype) if y.dtype.kind in "iub" else y)
     else:
-        scale = ew.add(ew.mul(ew.sub(pos_weight, 1), y), 1)
-        loss = ew.sub(ew.mul(ew.sub(1, y), x), ew.mul(scale, log_sigmoid(x)))
-    return reduced(loss if weight is None else ew.mul(loss, weight), mode)
+        scale = (pos_weight - 1) * y + 1
+        loss = (1 - y) * x - scale * log_sigmoid(x)
+    return reduced(loss if weight is None else loss * weight, mode)
 
 
 def log_sigmoid(x: object) -> Any:

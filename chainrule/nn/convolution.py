@@ -10,7 +10,6 @@ import numpy as np
 from chainrule._src.api.declare import op, op_each_axes
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
-from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import joining
 from chainrule._src.ops.arguments import tensor_of
 from chainrule._src.table import convolution as rows
@@ -44,7 +43,7 @@ def _plus_bias(function: str, out: Tensor, weight: Tensor, bias: Tensor | None) 
     channels = out.shape[1]
     if tuple(bias.shape) != (channels,):
         raise errors.convolution_bias(function, weight, bias, channels)
-    return tie(ew.add(out, bias.reshape(channels, *(1,) * (out.ndim - 2))))
+    return tie(out + bias.reshape(channels, *(1,) * (out.ndim - 2)))
 
 
 def _operands(

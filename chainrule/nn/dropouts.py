@@ -30,18 +30,18 @@ def _mask_shape(x: Tensor, channels: bool) -> tuple[int, ...]:
 
 def _mask(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
     """Ones with probability 1 − p, else zeros."""
-    return cast(ew.ge(random.rand(*shape, device=x.device), p), x.dtype)
+    return cast(random.rand(*shape, device=x.device) >= p, x.dtype)
 
 
 def _times(x: Tensor, factor: TensorLike, inplace: bool) -> Tensor:
-    return x.mul_(factor) if inplace else ew.mul(x, factor)
+    return x.mul_(factor) if inplace else x * factor
 
 
 def _drop(x: Tensor, p: float, training: bool, inplace: bool, channels: bool) -> Tensor:
     _check_probability(p)
     if not training or p == 0:
         return x
-    return _times(x, ew.mul(_mask(x, p, _mask_shape(x, channels)), 1 / (1 - p) if p < 1 else 0.0), inplace)
+    return _times(x, _mask(x, p, _mask_shape(x, channels)) * (1 / (1 - p) if p < 1 else 0.0), inplace)
 
 
 def _drop_to_low(x: Tensor, p: float, training: bool, inplace: bool, channels: bool) -> Tensor:
@@ -53,9 +53,9 @@ def _drop_to_low(x: Tensor, p: float, training: bool, inplace: bool, channels: b
         return _times(x, 0.0, inplace)
     keep = _mask(x, p, shape)
     a = 1 / math.sqrt((1 + p * _LOW * _LOW) * (1 - p))
-    shift = ew.add(ew.mul(ew.sub(keep, 1), -_LOW * a), -_LOW * a * p)
-    out = _times(x, ew.mul(keep, a), inplace)
-    return out.add_(shift) if inplace else ew.add(out, shift)
+    shift = (keep - 1) * (-_LOW * a) + -_LOW * a * p
+    out = _times(x, keep * a, inplace)
+    return out.add_(shift) if inplace else out + shift
 
 
 def _check_probability(p: float) -> None:
@@ -133,6 +133,6 @@ def rrelu(
     if not training:
         slope: Any = np.asarray((lower + upper) / 2, x.dtype)
     else:
-        slope = cast(ew.add(ew.mul(random.rand(*x.shape), upper - lower), lower), x.dtype)
-    factor = ew.where(ew.gt(x.detach(), 0), 1.0, slope)
+        slope = cast(random.rand(*x.shape) * (upper - lower) + lower, x.dtype)
+    factor = ew.where(x.detach() > 0, 1.0, slope)
     return tie(_times(x, cast(factor, x.dtype), inplace))

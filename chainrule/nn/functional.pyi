@@ -33,7 +33,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: object = ..., size_average: object = ..., reduce: object = ..., reduction: str = ...) -> Tensor:
     """The mean of −y·log(x) − (1 − y)·log(1 − x), for probabilities x; logarithms are limited to −100 from below."""
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: object = ..., size_average: object = ..., reduce: object = ..., reduction: str = ..., pos_weight: object = ...) -> Tensor:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: object = ..., size_average: object = ..., reduce: object = ..., reduction: str = ..., pos_weight: Tensor | None = ...) -> Tensor:
     """The binary cross entropy of sigmoid(input), without overflow. ``pos_weight`` multiplies the positive part."""
 def celu(input: Tensor, alpha: float = ..., inplace: bool = ...) -> Tensor:
     """x where it is positive, else alpha·(exp(x/alpha) − 1)."""

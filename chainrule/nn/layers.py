@@ -73,7 +73,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if weight.ndim == 1:
         out = products.matmul(input, weight)
-        return out if bias is None else ew.add(out, bias)
+        return out if bias is None else out + bias
     if weight.ndim > 2:
         raise RuntimeError(
             f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D: linear() takes a weight of shape "
@@ -91,7 +91,7 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         or (input.dtype.kind != "f" or weight.ndim != 2)
     ):
         out = products.matmul(input, flipped)
-        return out if bias is None else ew.add(out, bias)
+        return out if bias is None else out + bias
     lead = tuple(input.shape[:-1])
     flat = input if input.ndim == 2 else input.reshape(-1, input.shape[-1])
     out = bind(_LINEAR, (flat, weight, bias), NO_PARAMS)
@@ -108,8 +108,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
                 f"bilinear(): input{position} size does not match weight size: got {x.shape[-1]} but expected {n}"
             )
     half = products.tensordot(input1, weight, ([input1.ndim - 1], [1]))
-    out = reductions.sum(ew.mul(half, input2.unsqueeze(-2)), -1)
-    return out if bias is None else ew.add(out, bias)
+    out = reductions.sum(half * input2.unsqueeze(-2), -1)
+    return out if bias is None else out + bias
 
 
 # -- look-ups --------------------------------------------------------------------------------------------------------
@@ -153,13 +153,11 @@ def embedding(
             _shrink(weight, index, max_norm, norm_type)
     out = indexing.take(weight, index._raw if plain else index, axis=-2)
     if scale_grad_by_freq:
-        count = reductions.sum(ew.eq(index.reshape(-1).unsqueeze(-1), index.reshape(-1)), -1).reshape(
-            tuple(index.shape)
-        )
-        share = ew.true_divide(1.0, count).unsqueeze(-1)
-        out = ew.add(out.detach(), ew.mul(ew.sub(out, out.detach()), cast(share, weight.dtype)))
+        count = reductions.sum(index.reshape(-1).unsqueeze(-1) == index.reshape(-1), -1).reshape(tuple(index.shape))
+        share = (1.0 / count).unsqueeze(-1)
+        out = out.detach() + (out - out.detach()) * cast(share, weight.dtype)
     if padding_idx is not None:
-        out = ew.where(ew.ne(index, padding_idx).unsqueeze(-1), out, out.detach())
+        out = ew.where((index != padding_idx).unsqueeze(-1), out, out.detach())
     return out
 
 
@@ -194,7 +192,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise RuntimeError("Class values must be smaller than num_classes.")
     elif num_classes == -1:
         raise errors.data_dependent(tensor, "one_hot() without num_classes")
-    return cast(ew.eq(tensor.unsqueeze(-1), beside(tensor, np.arange(num_classes))), np.dtype(np.int64))
+    return cast(tensor.unsqueeze(-1) == beside(tensor, np.arange(num_classes)), np.dtype(np.int64))
 
 
 # -- normalization ---------------------------------------------------------------------------------------------------
@@ -205,8 +203,8 @@ def _standardized(x: AnyArray, axes: tuple[int, ...], eps: float, name: str) -> 
 
 
 def _affine(x: AnyArray, weight: AnyArray | None, bias: AnyArray | None) -> Any:
-    x = x if weight is None else ew.mul(x, weight)
-    return x if bias is None else ew.add(x, bias)
+    x = x if weight is None else x * weight
+    return x if bias is None else x + bias
 
 
 def _trailing(
@@ -254,8 +252,8 @@ def rms_norm(input: Tensor, normalized_shape: object, weight: Tensor | None = No
     x = tensor_of("rms_norm", input, "fc")
     axes = _trailing("rms_norm", x, normalized_shape, weight)
     eps = float(np.finfo(x.dtype).eps) if eps is None else eps
-    scale = ew.rsqrt(ew.add(reductions.mean(ew.square(x), axes, True), eps))
-    return _affine(ew.mul(x, scale), weight, None)
+    scale = ew.rsqrt(reductions.mean(ew.square(x), axes, True) + eps)
+    return _affine(x * scale, weight, None)
 
 
 def _by_channel(t: Tensor | None, x: Tensor) -> Any:
@@ -272,7 +270,7 @@ def _check_channels(x: AnyArray, **given: Any) -> None:
 def _update(running: Any, fresh: Any, momentum: float) -> None:
     if running is not None:
         with no_grad():
-            running.copy_(ew.add(ew.mul(running, 1 - momentum), ew.mul(cast(fresh, running.dtype), momentum)))
+            running.copy_(running * (1 - momentum) + cast(fresh, running.dtype) * momentum)
 
 
 @op(sample="rand(2, 3), zeros(3), ones(3), training=True")
@@ -303,8 +301,8 @@ def batch_norm(
         for what, t in (("running_mean", running_mean), ("running_var", running_var)):
             if t is None:
                 raise RuntimeError(f"{what} must be defined in evaluation mode")
-        scale = ew.rsqrt(ew.add(_by_channel(running_var, x), eps))
-        return tie(_affine(ew.mul(ew.sub(x, _by_channel(running_mean, x)), scale), weight, bias))
+        scale = ew.rsqrt(_by_channel(running_var, x) + eps)
+        return tie(_affine((x - _by_channel(running_mean, x)) * scale, weight, bias))
     axes = (-x.ndim, *range(2 - x.ndim, 0))
     n = math.prod(x.shape[a] for a in axes)
     if n == 1:
@@ -381,14 +379,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """The cosine of the angle between vectors along ``dim``; norms count as at least ``eps``."""
     name = "cosine_similarity"
     x1, x2 = alike(name, *stretched(name, tensor_of(name, x1), tensor_of(name, x2)), "fc")
-    units = [ew.true_divide(x, at_least(reductions.norm(x, 2, dim, True), eps)) for x in (x1, x2)]
+    units = [x / at_least(reductions.norm(x, 2, dim, True), eps) for x in (x1, x2)]
     return reductions.sum(ew.mul(*units), dim)
 
 
 @op("nn.functional.pairwise_distance pairwise_distance")
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 − x2 + eps along the last axis."""
-    return reductions.norm(ew.add(ew.sub(x1, x2), eps), p, -1, keepdim)
+    return reductions.norm(x1 - x2 + eps, p, -1, keepdim)
 
 
 # -- attention -------------------------------------------------------------------------------------------------------
@@ -422,7 +420,7 @@ def scaled_dot_product_attention(
         key = joining.repeat_interleave(key, heads // key.shape[-3], -3)
         value = joining.repeat_interleave(value, heads // value.shape[-3], -3)
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = products.matmul(ew.mul(query, factor), shaping.transpose(key, -2, -1))
+    scores = products.matmul(query * factor, shaping.transpose(key, -2, -1))
     if is_causal:
         attn_mask = beside(query, np.tri(query.shape[-2], key.shape[-2], dtype=bool))
     if attn_mask is None:
@@ -431,7 +429,7 @@ def scaled_dot_product_attention(
         if attn_mask.dtype == np.bool_:
             scores = ew.where(attn_mask, scores, -math.inf)
         else:
-            scores = ew.add(scores, attn_mask)
+            scores = scores + attn_mask
         weights = _safe_softmax(scores)
     if dropout_p:
         weights = dropout(weights, dropout_p)
@@ -441,7 +439,7 @@ def scaled_dot_product_attention(
 def _safe_softmax(scores: Tensor) -> Any:
     """The softmax over the last axis, with zeros where there is nothing but −∞."""
     plain = scores.detach()
-    nothing = reductions.all(ew.eq(plain, -math.inf), -1, True)
+    nothing = reductions.all(plain == -math.inf, -1, True)
     if type(nothing._raw) is ndarray and not nothing._raw.any():
         return reductions.softmax(scores, -1)
     return ew.where(nothing, 0.0, reductions.softmax(ew.where(nothing, 0.0, scores), -1))

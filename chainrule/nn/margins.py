@@ -31,8 +31,8 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """The mean of the input where the target is 1, and of max(0, margin − input) where it is −1."""
     mode = mode_of(reduction, size_average, reduce)
-    far = ew.where(ew.ne(target, 1), ew.clamp(ew.sub(margin, input), min=0), 0.0)
-    return reduced(ew.add(far, ew.where(ew.ne(target, -1), input, 0.0)), mode)
+    far = ew.where(target != 1, ew.clamp(margin - input, min=0), 0.0)
+    return reduced(far + ew.where(target != -1, input, 0.0), mode)
 
 
 @op()
@@ -53,7 +53,7 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
-    loss = ew.add(ew.mul(ew.neg(target), ew.sub(input1, input2)), margin)
+    loss = -target * (input1 - input2) + margin
     return reduced(ew.clamp(loss, min=0), mode)
 
 
@@ -63,7 +63,7 @@ def soft_margin_loss(
 ) -> Tensor:
     """The mean of log(1 + exp(−target·input)), for targets 1 and −1."""
     mode = mode_of(reduction, size_average, reduce)
-    return reduced(ew.neg(log_sigmoid(ew.mul(target, input))), mode)
+    return reduced(-log_sigmoid(target * input), mode)
 
 
 @op()
@@ -77,9 +77,9 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """The binary cross entropy of sigmoid(input), as a mean over the classes in the last axis."""
     mode = mode_of(reduction, size_average, reduce)
-    yes, no = log_sigmoid(input), log_sigmoid(ew.neg(input))
-    loss = ew.neg(ew.add(ew.mul(target, yes), ew.mul(ew.rsub(target, 1), no)))
-    loss = loss if weight is None else ew.mul(loss, weight)
+    yes, no = log_sigmoid(input), log_sigmoid(-input)
+    loss = -(target * yes + (1 - target) * no)
+    loss = loss if weight is None else loss * weight
     return reduced(reductions.mean(loss, -1), mode)
 
 
@@ -119,12 +119,12 @@ def multi_margin_loss(
         )
     rows, index = x.reshape(-1, classes), target.reshape(-1, 1)
     _in_range(name, index, classes)
-    away = ew.clamp(ew.add(ew.sub(rows, gathering.gather(rows, 1, index)), margin), min=0)
+    away = ew.clamp(rows - gathering.gather(rows, 1, index) + margin, min=0)
     away = ew.square(away) if p == 2 else away
     if weight is not None:
-        away = ew.mul(away, weight[index])
-    other = ew.ne(beside(index, np.arange(classes)), index)
-    loss = ew.true_divide(reductions.sum(ew.where(other, away, 0.0), -1), classes)
+        away = away * weight[index]
+    other = beside(index, np.arange(classes)) != index
+    loss = reductions.sum(ew.where(other, away, 0.0), -1) / classes
     return tie(reduced(loss if x.ndim == 2 and target.ndim else loss.squeeze(0), mode))
 
 
@@ -171,9 +171,9 @@ def multilabel_margin_loss(
     np.put_along_axis(is_label, np.where(used, labels, classes), True, 1)
     rows = x.reshape(-1, classes)
     picked = gathering.gather(rows, 1, beside(x, safe))
-    gaps = ew.clamp(ew.add(ew.sub(rows.unsqueeze(1), picked.unsqueeze(2)), 1), min=0)  # (n, labels, classes)
+    gaps = ew.clamp(rows.unsqueeze(1) - picked.unsqueeze(2) + 1, min=0)  # (n, labels, classes)
     counted = used[:, :, None] & ~is_label[:, None, :classes]
-    loss = ew.true_divide(reductions.sum(ew.where(beside(x, counted), gaps, 0.0), (1, 2)), classes)
+    loss = reductions.sum(ew.where(beside(x, counted), gaps, 0.0), (1, 2)) / classes
     return tie(reduced(loss if x.ndim == 2 else loss.squeeze(0), mode))
 
 
@@ -202,12 +202,12 @@ def cosine_embedding_loss(
             f"{kind} input tensors, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}."
         )
     eps = 1e-12
-    along = reductions.sum(ew.mul(input1, input2), -1)
-    sizes = [ew.add(reductions.sum(ew.square(x), -1), eps) for x in (input1, input2)]
-    cosine = ew.true_divide(along, ew.sqrt(ew.mul(*sizes)))
-    same, far = ew.rsub(cosine, 1), ew.clamp(ew.sub(cosine, margin), min=0)
+    along = reductions.sum(input1 * input2, -1)
+    sizes = [reductions.sum(ew.square(x), -1) + eps for x in (input1, input2)]
+    cosine = along / ew.sqrt(ew.mul(*sizes))
+    same, far = 1 - cosine, ew.clamp(cosine - margin, min=0)
     zero = wrap(np.zeros((), cosine.dtype))
-    return reduced(ew.add(ew.where(ew.eq(target, 1), same, zero), ew.where(ew.eq(target, -1), far, zero)), mode)
+    return reduced(ew.where(target == 1, same, zero) + ew.where(target == -1, far, zero), mode)
 
 
 @op()
@@ -234,15 +234,15 @@ def triplet_margin_with_distance_loss(
     return reduced(_triplet_loss(anchor, positive, negative, distance_function or _distance, margin, swap), mode)
 
 
-def _distance(a: object, b: object, p: float = 2.0, eps: float = 1e-6) -> Any:
-    return reductions.norm(ew.add(ew.sub(a, b), eps), p, -1)
+def _distance(a: Tensor, b: Tensor, p: float = 2.0, eps: float = 1e-6) -> Any:
+    return reductions.norm(a - b + eps, p, -1)
 
 
 def _triplet_loss(anchor: Any, positive: Any, negative: Any, distance: Any, margin: float, swap: bool) -> Any:
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = ew.minimum(far, distance(positive, negative))
-    return ew.clamp(ew.add(ew.sub(near, far), margin), min=0)
+    return ew.clamp(near - far + margin, min=0)
 
 
 @op()

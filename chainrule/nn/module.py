@@ -37,6 +37,14 @@ class IncompatibleKeys(NamedTuple):
         return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
+def _registered(hooks: dict[int, Any], hook: AnyFunction, first: bool) -> RemovableHandle:
+    others = {**hooks} if first else {}
+    handle = RemovableHandle(hooks, hook)
+    for key in others:  # behind the new one
+        hooks[key] = hooks.pop(key)
+    return handle
+
+
 class Module:
     """The base of layers and models: say in ``__init__`` what it owns, and in ``forward`` what it computes.
 
@@ -70,6 +78,7 @@ class Module:
                 "call_super_init = True, which hands them on to its other base"
             )
         self.__dict__.update({name: {} for name in _HELD}, _transient=set(), _hooks={}, _pre_hooks={}, training=True)
+        self.__dict__.update(_backward_hooks={}, _backward_pre_hooks={})
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -86,11 +95,16 @@ class Module:
             changed = pre_hook(self, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
+        backward = None
+        if self._backward_hooks or self._backward_pre_hooks:
+            hooks = importlib.import_module("chainrule.nn.hooks")
+            backward = hooks.BackwardHooks(self, [*self._backward_pre_hooks.values()], [*self._backward_hooks.values()])
+            args = backward.around(args)
         out = self.forward(*args, **kwargs)
         for hook in [*self._hooks.values()]:
             changed = hook(self, args, out)
             out = out if changed is None else changed
-        return out
+        return out if backward is None else backward.behind(out)
 
     def compile(self, *args: object, **kwargs: object) -> None:
         """Have calls recorded and replayed from now on, with hooks; the arguments are those of :func:`chainrule.compile`.
@@ -120,6 +134,30 @@ class Module:
     def register_forward_pre_hook(self, hook: AnyFunction) -> RemovableHandle:
         """Call ``hook(module, args)`` before each call; what it returns, if anything, are the arguments then."""
         return RemovableHandle(self._pre_hooks, hook)
+
+    def register_full_backward_hook(self, hook: AnyFunction, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_input, grad_output)`` when the gradients of a call's positional arguments are known.
+
+        Both are tuples, with None for what is no tensor. What it returns, if anything, are the gradients of the arguments then.
+
+        >>> import chainrule as cr
+        >>> layer = cr.nn.Linear(2, 1)
+        >>> handle = layer.register_full_backward_hook(lambda module, at_inputs, at_outputs: print(at_outputs))
+        >>> layer(cr.ones(1, 2, requires_grad=True)).backward()
+        (tensor([[1.]]),)
+        """
+        return _registered(self._backward_hooks, hook, prepend)
+
+    def register_full_backward_pre_hook(self, hook: AnyFunction, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_output)`` before a call's backward pass; what it returns is passed on instead."""
+        return _registered(self._backward_pre_hooks, hook, prepend)
+
+    def register_backward_hook(self, hook: AnyFunction) -> RemovableHandle:
+        """PyTorch's old form, which sees the last operation's gradients alone: refused."""
+        raise NotImplementedError(
+            "register_backward_hook shows the gradients of the module's last operation, not of its arguments: "
+            "register_full_backward_hook(hook) shows these"
+        )
 
     # -- attributes ---------------------------------------------------------------------------------------------
 

@@ -320,8 +320,8 @@ def lp_pool(
         side = math.copysign(1, p)
         return side * max_pool(axes, ew.abs(input) * side, kernel_size, stride, 0, 1, ceil_mode, False)
     elements = math.prod(each_axis(f"lp_pool{axes}d", "kernel_size", kernel_size, axes))
-    mean = _avg_pool(axes, ew.pow(input, p), kernel_size, stride, 0, ceil_mode, True, None)
-    return ew.pow(ew.mul(ew.where(ew.eq(mean, 0), 0.0, mean), elements), 1 / p)
+    mean = _avg_pool(axes, input**p, kernel_size, stride, 0, ceil_mode, True, None)
+    return (ew.where(mean == 0, 0.0, mean) * elements) ** (1 / p)
 
 
 # -- back ------------------------------------------------------------------------------------------------------------

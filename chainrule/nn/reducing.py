@@ -40,14 +40,14 @@ def times_weights(loss: Any, weight: Any, input: Any) -> Any:
         return loss
     if tuple(weight.shape) != tuple(input.shape):
         raise ValueError("Weights and input must have the same size.")
-    return ew.mul(loss, weight)
+    return loss * weight
 
 
 def weighted(loss: TensorLike, weight: object, input: TensorLike, mode: str) -> Tensor:
     """The weighted loss; its mean is over the weights."""
     loss = times_weights(loss, weight, input)
     if weight is not None and mode == "mean":
-        return ew.true_divide(reductions.sum(loss), reductions.sum(weight))
+        return reductions.sum(loss) / reductions.sum(weight)
     return reduced(loss, mode)
 
 
@@ -84,4 +84,4 @@ def at_least(x: Any, low: float) -> Any:
     plain = x.detach()
     if is_array(plain._raw) and (plain._raw >= low).all():
         return x
-    return ew.add(x, ew.sub(ew.clamp(plain, min=low), plain))
+    return x + (ew.clamp(plain, min=low) - plain)

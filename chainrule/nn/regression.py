@@ -70,7 +70,7 @@ def mse_loss(
     x, y = pair("mse_loss", input, target)
     mode = mode_of(reduction, size_average, reduce)
     if weight is not None or mode == "none":
-        return weighted(ew.square(ew.sub(x, y)), weight, input, mode)
+        return weighted(ew.square(x - y), weight, input, mode)
     return bind(_MSE, (x, y), {"ndim": x.ndim, "mean": mode == "mean"})
 
 
@@ -85,7 +85,7 @@ def l1_loss(
 ) -> Tensor:
     """The mean of |input − target|."""
     x, y = pair("l1_loss", input, target, "fc")
-    return weighted(ew.abs(ew.sub(x, y)), weight, input, mode_of(reduction, size_average, reduce))
+    return weighted(ew.abs(x - y), weight, input, mode_of(reduction, size_average, reduce))
 
 
 @op()
@@ -102,8 +102,8 @@ def smooth_l1_loss(
     mode = mode_of(reduction, size_average, reduce)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    loss = ew.abs(ew.sub(x, y)) if beta == 0 else _huber(x, y, delta=beta)
-    return reduced(loss if beta in (0, 1) else ew.true_divide(loss, beta), mode)
+    loss = ew.abs(x - y) if beta == 0 else _huber(x, y, delta=beta)
+    return reduced(loss if beta in (0, 1) else loss / beta, mode)
 
 
 @op()
@@ -143,9 +143,9 @@ def kl_div(
     batch = reduction == "batchmean"
     mode = mode_of("sum" if batch else reduction, size_average, reduce)
     x, y = tensor_of("kl_div", input), tensor_of("kl_div", target)
-    loss = ew.mul(ew.exp(y), ew.sub(y, x)) if log_target else ew.sub(ew.xlogy(y, y), ew.mul(y, x))
+    loss = ew.exp(y) * (y - x) if log_target else ew.xlogy(y, y) - y * x
     total = reduced(loss, mode)
-    return ew.true_divide(total, x.shape[0]) if batch and x.ndim else total
+    return total / x.shape[0] if batch and x.ndim else total
 
 
 @op()
@@ -157,7 +157,7 @@ def gaussian_nll_loss(
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = ew.mul(input.detach(), 0.0) + var
+        var = (input.detach() * 0.0) + var
     else:
         var = tensor_of("gaussian_nll_loss", var)
         if is_array(var._raw) and (var._raw < 0).any():
@@ -171,9 +171,9 @@ def gaussian_nll_loss(
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
     var = at_least(var, eps)
-    away = ew.sub(input, target)
-    loss = ew.mul(ew.add(ew.log(var), ew.true_divide(ew.square(away), var)), 0.5)
-    return reduced(ew.add(loss, 0.5 * math.log(2 * math.pi)) if full else loss, reduction)
+    away = input - target
+    loss = (ew.log(var) + ew.square(away) / var) * 0.5
+    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
 @op()
@@ -193,12 +193,12 @@ def poisson_nll_loss(
     """
     mode = mode_of(reduction, size_average, reduce)
     if log_input:
-        loss = ew.sub(ew.exp(input), ew.mul(target, input))
+        loss = ew.exp(input) - target * input
     else:
-        loss = ew.sub(input, ew.mul(target, ew.log(ew.add(input, eps))))
+        loss = input - target * ew.log(input + eps)
     if full:
-        big = ew.gt(target, 1)
+        big = target > 1
         safe = ew.where(big, target, 1.0)
-        stirling = ew.add(ew.sub(ew.mul(safe, ew.log(safe)), safe), ew.mul(ew.log(ew.mul(safe, 2 * math.pi)), 0.5))
-        loss = ew.add(loss, ew.where(big, stirling, 0.0))
+        stirling = safe * ew.log(safe) - safe + ew.log(safe * (2 * math.pi)) * 0.5
+        loss = loss + ew.where(big, stirling, 0.0)
     return reduced(loss, mode)

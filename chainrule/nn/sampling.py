@@ -27,12 +27,12 @@ from chainrule.nn.layers import embedding
 def _pixels(at: Tensor, size: int, align: bool) -> Tensor:
     """Coordinates from −1 to 1 as positions of pixels."""
     scale = (size - 1) / 2 if align else size / 2
-    return ew.add(ew.mul(at, scale), (size - 1) / 2)
+    return at * scale + (size - 1) / 2
 
 
 def _limited(at: Tensor, low: float, high: float) -> Tensor:
     """Clamped, with no gradient at the bounds and beyond."""
-    inside = ew.logical_and(ew.gt(at, low), ew.lt(at, high))
+    inside = (at > low) & (at < high)
     return ew.where(inside, at, ew.clamp(at.detach(), low, high))
 
 
@@ -40,12 +40,12 @@ def _reflected(at: Tensor, size: int, align: bool) -> Tensor:
     """Mirrored at the border as often as it takes."""
     low, span = (0.0, size - 1.0) if align else (-0.5, float(size))
     if span == 0:
-        return ew.mul(at, 0)
-    away = ew.abs(ew.sub(at, low))
-    turns = ew.floor(ew.true_divide(away.detach(), span))
-    rest = ew.sub(away, ew.mul(turns, span))
-    odd = ew.eq(ew.remainder(turns, 2), 1)
-    return ew.add(ew.where(odd, ew.rsub(rest, span), rest), low)
+        return at * 0
+    away = ew.abs(at - low)
+    turns = ew.floor(away.detach() / span)
+    rest = away - turns * span
+    odd = ew.remainder(turns, 2) == 1
+    return ew.where(odd, span - rest, rest) + low
 
 
 def _kept(at: Tensor, size: int, mode: str, align: bool) -> Tensor:
@@ -61,17 +61,15 @@ def _read(flat: Any, places: list[Tensor], spatial: tuple[int, ...]) -> Any:
     inside: Any = None
     index: Any = None
     for at, n in zip(places, spatial, strict=True):
-        here = ew.logical_and(ew.ge(at, 0), ew.le(at, n - 1))
-        inside = here if inside is None else ew.logical_and(inside, here)
+        here = (at >= 0) & (at <= n - 1)
+        inside = here if inside is None else inside & here
         whole = cast(ew.clamp(ew.nan_to_num(at), 0, n - 1), np.dtype(np.int64))
-        index = whole if index is None else ew.add(ew.mul(index, n), whole)
+        index = whole if index is None else index * n + whole
     n, channels, _ = flat.shape
     shape = tuple(index.shape[1:])
     number = math.prod(shape)
     chosen = shaping.broadcast_to(index.reshape(n, 1, number), (n, channels, number))
-    return ew.mul(
-        gathering.gather(flat, -1, chosen).reshape(n, channels, *shape), cast(inside.unsqueeze(1), flat.dtype)
-    )
+    return gathering.gather(flat, -1, chosen).reshape(n, channels, *shape) * cast(inside.unsqueeze(1), flat.dtype)
 
 
 def _cubic_weights(t: AnyArray) -> list[Any]:
@@ -79,12 +77,12 @@ def _cubic_weights(t: AnyArray) -> list[Any]:
     a = -0.75
 
     def near(x: AnyArray) -> Any:
-        return ew.add(ew.mul(ew.mul(ew.sub(ew.mul(x, a + 2), a + 3), x), x), 1)
+        return (x * (a + 2) - (a + 3)) * x * x + 1
 
     def far(x: AnyArray) -> Any:
-        return ew.mul(ew.sub(ew.mul(ew.add(ew.mul(ew.sub(x, 5), x), 8), x), 4), a)
+        return (((x - 5) * x + 8) * x - 4) * a
 
-    return [far(ew.add(t, 1)), near(t), near(ew.rsub(t, 1)), far(ew.rsub(t, 2))]
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
 @op(sample="rand(1, 2, 3, 4), rand(1, 2, 2, 2)")
@@ -142,23 +140,23 @@ def grid_sample(
     for corner in itertools.product((0, 1), repeat=axes):
         weight: Any = None
         for at, low, c in zip(places, first, corner, strict=True):
-            along = ew.sub(at, low) if c else ew.sub(ew.add(low, 1), at)
-            weight = along if weight is None else ew.mul(weight, along)
-        value = _read(flat, [ew.add(low, c) for low, c in zip(first, corner, strict=True)], spatial)
-        term = ew.mul(value, weight.unsqueeze(1))
-        total = term if total is None else ew.add(total, term)
+            along = at - low if c else low + 1 - at
+            weight = along if weight is None else weight * along
+        value = _read(flat, [low + c for low, c in zip(first, corner, strict=True)], spatial)
+        term = value * weight.unsqueeze(1)
+        total = term if total is None else total + term
     return total
 
 
 def _cubic_sample(flat: object, places: list[Any], spatial: tuple[int, ...], padding: str, align: bool) -> Any:
     first = [ew.floor(at.detach()) for at in places]
-    rows, columns = (_cubic_weights(ew.sub(at, low)) for at, low in zip(places, first, strict=True))
+    rows, columns = (_cubic_weights(at - low) for at, low in zip(places, first, strict=True))
     total: Any = None
     for i, j in itertools.product(range(4), repeat=2):
-        taps = [ew.add(low, k - 1) for low, k in zip(first, (i, j), strict=True)]
+        taps = [low + (k - 1) for low, k in zip(first, (i, j), strict=True)]
         value = _read(flat, [_kept(at, n, padding, align) for at, n in zip(taps, spatial, strict=True)], spatial)
-        term = ew.mul(value, ew.mul(rows[i], columns[j]).unsqueeze(1))
-        total = term if total is None else ew.add(total, term)
+        term = value * (rows[i] * columns[j]).unsqueeze(1)
+        total = term if total is None else total + term
     return total
 
 
@@ -213,7 +211,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     i, j = np.triu_indices(x.shape[0], 1)
-    return tie(reductions.norm(ew.sub(x[i], x[j]), p, -1))
+    return tie(reductions.norm(x[i] - x[j], p, -1))
 
 
 @op(sample="tensor([[0, 2], [1, 1]]), rand(3, 4)")
@@ -258,16 +256,16 @@ def embedding_bag(
                 f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must have the same "
                 f"shape as the input ({list(input.shape)})"
             )
-        rows = ew.mul(rows, per_sample_weights.reshape(-1, 1))
+        rows = rows * per_sample_weights.reshape(-1, 1)
     there = np.ones(bag.shape, bool) if padding_idx is None else index._array() != padding_idx % weight.shape[0]
     if mode == "max":
         return _largest_of_bags(rows, bag, there, bags)
-    counted = ew.mul(rows, beside(rows, there[:, None].astype(rows.dtype)))
+    counted = rows * beside(rows, there[:, None].astype(rows.dtype))
     total = weight.new_zeros((bags, weight.shape[1])).index_add(0, beside(rows, bag), counted)
     if mode == "sum":
         return total
     counts = np.maximum(np.bincount(bag[there], minlength=bags), 1).astype(rows.dtype)
-    return ew.true_divide(total, beside(rows, counts[:, None]))
+    return total / beside(rows, counts[:, None])
 
 
 def _check_rows(index: Tensor, weight: Tensor, padding_idx: int | None) -> None:
@@ -323,7 +321,7 @@ def _bags(name: str, input: Tensor, offsets: Any, include_last: bool) -> tuple[A
 def _largest_of_bags(rows: Tensor, bag: AnyArray, there: AnyArray, bags: int) -> Tensor:
     """For each bag and column the first of the largest elements; zeros for a bag of nothing."""
     if not there.any():
-        return shaping.broadcast_to(ew.mul(reductions.sum(rows, 0, True), 0), (bags, rows.shape[1]))
+        return shaping.broadcast_to(reductions.sum(rows, 0, True) * 0, (bags, rows.shape[1]))
     members = np.flatnonzero(there)
     ends = np.searchsorted(bag[members], np.arange(bags + 1))
     best = bind(bag_argmax, (rows.detach(),), {"members": members, "ends": ends})

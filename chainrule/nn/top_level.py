@@ -45,7 +45,7 @@ def instance_norm(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: object = None, pos_weight: object = None, reduction: object = 0
+    input: Tensor, target: Tensor, weight: object = None, pos_weight: Tensor | None = None, reduction: object = 0
 ) -> Tensor:
     """As :func:`nn.functional.binary_cross_entropy_with_logits`."""
     return classification.binary_cross_entropy_with_logits(

@@ -10,6 +10,7 @@ from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule.scipy.bounds import two_sides
 from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
 from chainrule.scipy.minimize import callback_for, like_start
+from chainrule.scipy.progress import progress_bar
 from chainrule.scipy.vectors import Packing, arguments, flat_function, function_name, plain_matrix, plain_vector
 
 METHODS = ("trf", "dogbox", "lm")
@@ -26,6 +27,7 @@ def least_squares(
     kwargs: Params | None = None,
     callback: AnyFunction | None = None,
     compile: bool = False,
+    progress: bool = False,
     **options: object,
 ) -> Any:
     """``scipy.optimize.least_squares`` with the Jacobian of ``fun`` filled in.
@@ -42,6 +44,7 @@ def least_squares(
             ``tr_solver="exact"``; "lm" gets a dense one.
         args, kwargs: more arguments of ``fun``, which are constants.
         compile: replay ``fun`` and its Jacobian as compiled plans: for calls by the hundreds (see ``cr.compile``).
+        progress: draw a bar of tqdm (which must be installed), with the calls of ``fun`` and half its last sum of squares.
         callback, options: as for SciPy: ``loss``, ``x_scale``, ``ftol`` ... (``jac_sparsity`` is found, and so not needed.)
 
     Returns:
@@ -50,6 +53,7 @@ def least_squares(
     Raises:
         TypeError: x0 is not of floating point numbers.
         ValueError: there is no such method; the bounds don't fit x0.
+        ModuleNotFoundError: SciPy, or for ``progress`` tqdm, is not installed.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -78,14 +82,16 @@ def least_squares(
     value = maybe_compiled(flat, compile)
     if callback is not None:
         options["callback"] = callback_for(callback, packing)
-    found = optimize.least_squares(
-        lambda x: plain_vector(value(np.array(x)), what),
-        packing.start,
-        jac_of_vector,
-        two_sides(bounds, packing, optimize.Bounds),
-        method,
-        **options,
-    )
+    how_far = lambda found, *_: (1, f"cost={np.vdot(found, found).real / 2:.6g}")  # noqa: E731
+    with progress_bar(progress, "least_squares", how_far) as shown:
+        found = optimize.least_squares(
+            shown(lambda x: plain_vector(value(np.array(x)), what)),
+            packing.start,
+            jac_of_vector,
+            two_sides(bounds, packing, optimize.Bounds),
+            method,
+            **options,
+        )
     if "active_mask" in found:
         found.active_mask = packing.results(found.active_mask, dtype=int)
     return like_start(found, packing, ("x", "grad"))

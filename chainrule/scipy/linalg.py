@@ -427,5 +427,4 @@ def solve_continuous_lyapunov(a: object, q: object) -> Any:
 @_over_stacks(2, 2)
 def solve_discrete_lyapunov(a: Any, q: Any) -> Any:
     """X with ``a @ X @ aᴴ - X + q = 0``, by elimination in n² unknowns."""
-    n = np.shape(a)[0]
-    return np.reshape(np.linalg.solve(np.eye(n * n) - np.kron(a, np.conj(a)), np.reshape(q, (n * n,))), (n, n))
+    return rows.discrete_lyapunov(a, q)

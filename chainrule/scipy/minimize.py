@@ -12,6 +12,7 @@ from chainrule.scipy.bounds import element_bounds
 from chainrule.scipy.constraints import with_derivatives
 from chainrule.scipy.derivatives import Objective, scipy_module
 from chainrule.scipy.journal import Journal
+from chainrule.scipy.progress import progress_bar
 from chainrule.scipy.vectors import Packing, Vector, arguments, function_name, plain_matrix, plain_value
 
 #: Which derivatives each method asks for: the gradient (g); the Hessian as a matrix (h), or its products with vectors (p).
@@ -50,6 +51,7 @@ def minimize(
     *,
     compile: bool = False,
     checkpoint: object = None,
+    progress: bool = False,
 ) -> Any:
     """``scipy.optimize.minimize`` with gradients, Hessians and Hessian products of ``fun`` filled in.
 
@@ -71,6 +73,7 @@ def minimize(
         compile: replay ``fun`` and its derivatives as compiled plans: for calls by the hundreds (see ``cr.compile``).
         checkpoint: a file that keeps the values and gradients (and products with the Hessian) that were computed. Where
             it is there, the solver goes on from where it was stopped, as if it had not been.
+        progress: draw a bar of tqdm (which must be installed), with the calls of ``fun`` and its last value.
 
     Where ``fun`` computes with Dask arrays, value and gradient are computed together, with one pass over the data.
 
@@ -81,6 +84,7 @@ def minimize(
         TypeError: x0 is not of floating point numbers.
         ValueError: there is no such method; bounds or what a given derivative returned don't fit x0; the checkpoint is of
             another run.
+        ModuleNotFoundError: SciPy, or for ``progress`` tqdm, is not installed.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -124,16 +128,18 @@ def minimize(
         given["hess"] = objective.hessian
     elif "p" in uses:
         given["hessp"] = objective.hessian_product
-    found = optimize.minimize(
-        x0=packing.start,
-        method=method,
-        bounds=element_bounds(bounds, packing, optimize.Bounds),
-        constraints=with_derivatives(constraints, packing, optimize, sparse, compile),
-        tol=tol,
-        callback=callback_for(callback, packing),
-        options=options,
-        **given,
-    )
+    with progress_bar(progress, "minimize", _how_far) as shown:
+        given["fun"] = shown(given["fun"])
+        found = optimize.minimize(
+            x0=packing.start,
+            method=method,
+            bounds=element_bounds(bounds, packing, optimize.Bounds),
+            constraints=with_derivatives(constraints, packing, optimize, sparse, compile),
+            tol=tol,
+            callback=callback_for(callback, packing),
+            options=options,
+            **given,
+        )
     return like_start(found, packing, ("x", "jac", "grad"))
 
 
@@ -144,6 +150,10 @@ def _uses(method: object, bounds: object, constraints: object) -> str:
     if not isinstance(method, str) or method.lower() not in METHODS:
         raise ValueError(f"minimize(): unknown method {method!r}: SciPy has {', '.join(METHODS)}")
     return METHODS[method.lower()]
+
+
+def _how_far(found: object, *_: object) -> tuple[float, str]:
+    return 1, f"fun={found[0] if isinstance(found, tuple) else found:.6g}"
 
 
 def _both(fun: AnyFunction, packing: Packing, args: tuple[object, ...]) -> dict[str, Any]:

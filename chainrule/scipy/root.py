@@ -9,6 +9,7 @@ import numpy as np
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
 from chainrule.scipy.minimize import like_start
+from chainrule.scipy.progress import progress_bar
 from chainrule.scipy.vectors import Packing, arguments, flat_function, function_name, plain_matrix, plain_vector
 
 #: Whether each method takes a Jacobian.
@@ -37,6 +38,7 @@ def root(
     options: Params | None = None,
     *,
     compile: bool = False,
+    progress: bool = False,
 ) -> Any:
     """``scipy.optimize.root`` with the Jacobian of ``fun`` filled in.
 
@@ -50,6 +52,7 @@ def root(
             ``fun`` returns it beside its value; False for differences.
         tol, callback, options: as for SciPy. ``callback`` gets what is like x0.
         compile: replay ``fun`` and its Jacobian as compiled plans: for calls by the hundreds (see ``cr.compile``).
+        progress: draw a bar of tqdm (which must be installed), with the calls of ``fun`` and its largest number.
 
     Returns:
         SciPy's ``OptimizeResult``. ``x`` is like x0, ``fun`` the vector of what is left of the equations.
@@ -57,6 +60,7 @@ def root(
     Raises:
         TypeError: x0 is not of floating point numbers.
         ValueError: there is no such method; ``fun`` returns more or fewer numbers than x0 has.
+        ModuleNotFoundError: SciPy, or for ``progress`` tqdm, is not installed.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -95,8 +99,16 @@ def root(
         given["callback"] = lambda x, f: callback(packing.results(x), f)
     elif callback is not None:
         given["callback"] = callback
-    found = optimize.root(x0=packing.start, method=method, tol=tol, options=options, **given)
+    with progress_bar(progress, "root", _how_far) as shown:
+        given["fun"] = shown(given["fun"])
+        found = optimize.root(x0=packing.start, method=method, tol=tol, options=options, **given)
     return like_start(found, packing, ("x",))
+
+
+def _how_far(found: object, *_: object) -> tuple[float, str]:
+    left = np.asarray(found[0] if isinstance(found, tuple) else found)
+    largest = np.max(np.abs(left), initial=0)
+    return 1, f"largest={largest:.3g}"
 
 
 def _both(found: Any, what: str) -> tuple[Any, Any]:

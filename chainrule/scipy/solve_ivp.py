@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.types import AnyFunction
 from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
+from chainrule.scipy.progress import progress_bar
 from chainrule.scipy.vectors import (
     Packing,
     Vector,
@@ -28,7 +29,7 @@ SPARSE = ("Radau", "BDF")  # these take sparse Jacobians
 
 def solve_ivp(
     fun: AnyFunction,
-    t_span: object,
+    t_span: Sequence[float],
     y0: object,
     method: object = "RK45",
     t_eval: object = None,
@@ -38,6 +39,7 @@ def solve_ivp(
     args: tuple[Any, ...] | None = None,
     *,
     compile: bool = False,
+    progress: bool = False,
     **options: Any,
 ) -> Any:
     """``scipy.integrate.solve_ivp`` with the Jacobian of ``fun`` filled in where the method is an implicit one.
@@ -53,6 +55,7 @@ def solve_ivp(
         vectorized: ``fun`` takes states as columns. Nothing is gained by that here: the Jacobian needs no differences.
         args: more arguments of ``fun`` and ``events``, which are constants.
         compile: replay ``fun`` and its Jacobian as compiled plans: for calls by the hundreds (see ``cr.compile``).
+        progress: draw a bar of tqdm (which must be installed) from one end of ``t_span`` to the other.
         options: those of the method. ``jac`` is used in place of what would be filled in: a matrix, a function of
             ``(t, y, *args)`` that returns one, or None for differences.
 
@@ -63,6 +66,7 @@ def solve_ivp(
     Raises:
         TypeError: y0 is not of floating point numbers.
         ValueError: there is no such method; ``fun`` returns something else than is like y0.
+        ModuleNotFoundError: SciPy, or for ``progress`` tqdm, is not installed.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -109,17 +113,26 @@ def solve_ivp(
             raise ValueError(f"{what} returned {found.shape[0]} numbers for a state of {packing.size}")
         return found
 
-    found = integrate.solve_ivp(
-        derivative,
-        t_span,
-        packing.start,
-        method,
-        t_eval,
-        dense_output,
-        _events(events, packing, args),
-        vectorized,
-        **options,
-    )
+    start, end = (float(t) for t in t_span)
+    reached = start
+
+    def how_far(_: object, t: float, x: object) -> tuple[float, str]:
+        nonlocal reached
+        before, reached = reached, max(reached, t) if start < end else min(reached, t)
+        return abs(reached - before), ""
+
+    with progress_bar(progress, "solve_ivp", how_far, abs(end - start)) as shown:
+        found = integrate.solve_ivp(
+            shown(derivative),
+            t_span,
+            packing.start,
+            method,
+            t_eval,
+            dense_output,
+            _events(events, packing, args),
+            vectorized,
+            **options,
+        )
     return found if packing.is_vector else _like_start(found, packing)
 
 

@@ -112,22 +112,23 @@ def istft(
     x, back = (x, fft.ifft) if return_complex else (x[..., : n_fft // 2 + 1, :], fft.irfft)
     pieces = back(x.transpose(-1, -2), n=n_fft, norm="ortho" if normalized else None) * w
 
-    def added(parts: Tensor) -> Tensor:
-        """(batch, pieces, n_fft) to (batch, points)."""
-        if parts.is_complex():
-            both = view_as_real(parts).unbind(-1)
-            return complex_(*[added(part) for part in both])
-        points = n_fft + hop * (parts.shape[1] - 1)
-        return fold(parts.transpose(1, 2), (1, points), (1, n_fft), stride=(1, hop))[:, 0, 0]
-
     batch = pieces.reshape(-1, *pieces.shape[-2:])
     start = n_fft // 2 if center else 0
     whole = n_fft + hop * (batch.shape[1] - 1)
     stop = whole - start if length is None else min(start + length, whole)
-    envelope = added((w * w).expand(1, *batch.shape[1:]))[:, start:stop]
+    envelope = _overlapped((w * w).expand(1, *batch.shape[1:]), hop)[:, start:stop]
     if float(envelope.detach().abs().min()) < 1e-11:
         raise RuntimeError("istft: window overlap add min is 0: some point of the signal lies in no window")
-    signal = added(batch)[:, start:stop] / envelope
+    signal = _overlapped(batch, hop)[:, start:stop] / envelope
     if length is not None and signal.shape[-1] < length:
         signal = pad(signal, (0, length - signal.shape[-1]))
     return signal.reshape(*x.shape[:-2], signal.shape[-1])
+
+
+def _overlapped(pieces: Tensor, hop: int) -> Tensor:
+    """The sum of pieces that begin ``hop`` points apart: (batch, pieces, n_fft) to (batch, points)."""
+    if pieces.is_complex():
+        return complex_(*[_overlapped(part, hop) for part in view_as_real(pieces).unbind(-1)])
+    n_fft = pieces.shape[2]
+    points = n_fft + hop * (pieces.shape[1] - 1)
+    return fold(pieces.transpose(1, 2), (1, points), (1, n_fft), stride=(1, hop))[:, 0, 0]

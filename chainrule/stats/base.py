@@ -9,8 +9,9 @@ has a better formula.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -86,6 +87,22 @@ class Named:
         )
 
 
+#: what a distribution computes of a point of its standard form, and of its shape parameters
+Formula: TypeAlias = Callable[..., Any]
+
+
+def _missing(method: str) -> AnyFunction:
+    """The formula of a distribution that has none."""
+
+    def formula(self: Distribution, *args: object) -> Any:
+        raise NotImplementedError(
+            f"chainrule.stats.{self.name} has no {method}: no formula for it has derivatives by all parameters. "
+            f"scipy.stats.{self.name}.{method} computes it for plain arrays"
+        )
+
+    return formula
+
+
 class Distribution(Named):
     """A distribution of SciPy's with gradients by the point and by all parameters. See the modules of its two kinds."""
 
@@ -113,17 +130,18 @@ class Distribution(Named):
 
     # What a distribution may say of itself, beside its formulas.
 
-    def _valid(self, *shapes: Any) -> Any:
-        """Whether the shape parameters are in their domain: by default, positive."""
-        return _all(*(shape > 0 for shape in shapes))
+    #: whether the shape parameters are in their domain: by default, positive
+    _valid: Formula = lambda self, *shapes: _all(*(shape > 0 for shape in shapes))
+    #: the ends of the support, and a point of it
+    _ends: Formula = lambda self, *shapes: (self.low, self.high)
+    _inner: Formula = lambda self, *shapes: self.inner
 
-    def _ends(self, *shapes: Any) -> tuple[Any, Any]:
-        """The ends of the support."""
-        return self.low, self.high
-
-    def _inner(self, *shapes: Any) -> Any:
-        """A point of the support."""
-        return self.inner
+    _cdf: Formula = _missing("cdf")
+    _sf: Formula = lambda self, x, *shapes: 1 - self._cdf(x, *shapes)
+    _logcdf: Formula = lambda self, x, *shapes: log_of_share(self._cdf(x, *shapes), self._sf(x, *shapes))
+    _logsf: Formula = lambda self, x, *shapes: log_of_share(self._sf(x, *shapes), self._cdf(x, *shapes))
+    _mean: Formula = _missing("mean")
+    _var: Formula = _missing("var")
 
     # Arguments
 
@@ -212,32 +230,6 @@ class Distribution(Named):
         """The standard deviation."""
         return np.sqrt(self.var(*args, **kwds))
 
-    # Derived formulas
-
-    def _cdf(self, x: AnyArray, *shapes: Any) -> AnyArray:
-        raise self._missing("cdf")
-
-    def _sf(self, x: AnyArray, *shapes: Any) -> AnyArray:
-        return 1 - self._cdf(x, *shapes)
-
-    def _logcdf(self, x: AnyArray, *shapes: Any) -> AnyArray:
-        return log_of_share(self._cdf(x, *shapes), self._sf(x, *shapes))
-
-    def _logsf(self, x: AnyArray, *shapes: Any) -> AnyArray:
-        return log_of_share(self._sf(x, *shapes), self._cdf(x, *shapes))
-
-    def _mean(self, *shapes: Any) -> AnyArray:
-        raise self._missing("mean")
-
-    def _var(self, *shapes: Any) -> AnyArray:
-        raise self._missing("var")
-
-    def _missing(self, method: str) -> NotImplementedError:
-        return NotImplementedError(
-            f"chainrule.stats.{self.name} has no {method}: no formula for it has derivatives by all parameters. "
-            f"scipy.stats.{self.name}.{method} computes it for plain arrays"
-        )
-
 
 def _all(*conditions: Any) -> AnyArray | bool:
     """Whether all conditions hold, element by element."""
@@ -254,6 +246,13 @@ def _with_ends(out: Any, below: Any, left: float, above: Any, right: float) -> T
 
 class Continuous(Distribution):
     """A continuous distribution: a subclass gives ``_logpdf(x, *shapes)``, and what it has of ``_cdf``, ``_ppf``, …"""
+
+    _logpdf: Formula = _missing("logpdf")
+    _ppf: Formula = _missing("ppf")
+    _isf: Formula = lambda self, q, *shapes: self._ppf(1 - q, *shapes)
+    _entropy: Formula = _missing("entropy")
+    #: drawn numbers as functions of the shape parameters
+    _resampled: Formula = _missing("derivative of rvs by its shape parameters")
 
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the density; −inf outside of the support."""
@@ -308,22 +307,6 @@ class Continuous(Distribution):
             drawn = self._resampled(drawn, *shapes)
         return finished(drawn * scale + loc)
 
-    def _resampled(self, drawn: Any, *shapes: Any) -> AnyArray:
-        """Drawn numbers as functions of the shape parameters."""
-        raise self._missing("derivative of rvs by its shape parameters")
-
-    def _logpdf(self, x: AnyArray, *shapes: Any) -> AnyArray:
-        raise NotImplementedError
-
-    def _ppf(self, q: AnyArray, *shapes: Any) -> AnyArray:
-        raise self._missing("ppf")
-
-    def _isf(self, q: AnyArray, *shapes: Any) -> AnyArray:
-        return self._ppf(1 - q, *shapes)
-
-    def _entropy(self, *shapes: Any) -> AnyArray:
-        raise self._missing("entropy")
-
 
 class Discrete(Distribution):
     """A distribution of whole numbers: a subclass gives ``_logpmf(k, *shapes)``. There is no derivative by k and by loc."""
@@ -332,6 +315,8 @@ class Discrete(Distribution):
     inner = 1.0
     _density = "_logpmf"
     _located = ("loc",)
+
+    _logpmf: Formula = _missing("logpmf")
 
     def _standard(self, method: str, x: AnyArray, loc: AnyArray, scale: AnyArray) -> AnyArray:
         y = detached(x) - detached(loc)
@@ -372,9 +357,6 @@ class Discrete(Distribution):
         if not isinstance(drawn, np.ndarray) or not faces:
             return finished(drawn)
         return wrap(drawn) if Tensor in faces else array_of(wrap(drawn))
-
-    def _logpmf(self, k: AnyArray, *shapes: Any) -> AnyArray:
-        raise NotImplementedError
 
 
 class Frozen:

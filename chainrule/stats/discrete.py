@@ -16,29 +16,14 @@ from chainrule.stats.rows import log1mexp
 class poisson(Discrete):
     """The Poisson distribution of rate mu."""
 
-    def _valid(self, mu: AnyArray) -> Any:
-        return mu >= 0
-
-    def _logpmf(self, k: AnyArray, mu: AnyArray) -> AnyArray:
-        return sc.xlogy(k, mu) - sc.gammaln(k + 1) - mu
-
-    def _cdf(self, k: AnyArray, mu: AnyArray) -> AnyArray:
-        return sc.gammaincc(k + 1, mu)
-
-    def _sf(self, k: AnyArray, mu: AnyArray) -> AnyArray:
-        return sc.gammainc(k + 1, mu)
-
-    def _logcdf(self, k: AnyArray, mu: AnyArray) -> AnyArray:
-        return sc.log_gammaincc(k + 1, mu)
-
-    def _logsf(self, k: AnyArray, mu: AnyArray) -> AnyArray:
-        return sc.log_gammainc(k + 1, mu)
-
-    def _mean(self, mu: AnyArray) -> AnyArray:
-        return mu
-
-    def _var(self, mu: AnyArray) -> AnyArray:
-        return mu
+    _valid = lambda self, mu: mu >= 0
+    _logpmf = lambda self, k, mu: sc.xlogy(k, mu) - sc.gammaln(k + 1) - mu
+    _cdf = lambda self, k, mu: sc.gammaincc(k + 1, mu)
+    _sf = lambda self, k, mu: sc.gammainc(k + 1, mu)
+    _logcdf = lambda self, k, mu: sc.log_gammaincc(k + 1, mu)
+    _logsf = lambda self, k, mu: sc.log_gammainc(k + 1, mu)
+    _mean = lambda self, mu: mu
+    _var = lambda self, mu: mu
 
 
 def _takes_logits(kind: type[Discrete]) -> Any:
@@ -89,29 +74,14 @@ class _bernoulli_of_logits(Discrete):
 
     high = 1.0
 
-    def _valid(self, logits: AnyArray) -> Any:
-        return ~np.isnan(logits)
-
-    def _logpmf(self, k: AnyArray, logits: AnyArray) -> AnyArray:
-        return sc.log_expit(np.where(k > 0.5, logits, -logits)) + 0 * k
-
-    def _cdf(self, k: AnyArray, logits: AnyArray) -> AnyArray:
-        return np.where(k < 1, sc.logistic_cdf(-logits), k)
-
-    def _sf(self, k: AnyArray, logits: AnyArray) -> AnyArray:
-        return np.where(k < 1, sc.logistic_cdf(logits), k - 1)
-
-    def _logcdf(self, k: AnyArray, logits: AnyArray) -> AnyArray:
-        return np.where(k < 1, sc.log_expit(-logits), k - 1)
-
-    def _logsf(self, k: AnyArray, logits: AnyArray) -> Any:
-        return choose(k >= 1, -np.inf, sc.log_expit(logits) + 0 * k)
-
-    def _mean(self, logits: AnyArray) -> AnyArray:
-        return sc.logistic_cdf(logits)
-
-    def _var(self, logits: AnyArray) -> AnyArray:
-        return sc.logistic_cdf(logits) * sc.logistic_cdf(-logits)
+    _valid = lambda self, logits: ~np.isnan(logits)
+    _logpmf = lambda self, k, logits: sc.log_expit(np.where(k > 0.5, logits, -logits)) + 0 * k
+    _cdf = lambda self, k, logits: np.where(k < 1, sc.logistic_cdf(-logits), k)
+    _sf = lambda self, k, logits: np.where(k < 1, sc.logistic_cdf(logits), k - 1)
+    _logcdf = lambda self, k, logits: np.where(k < 1, sc.log_expit(-logits), k - 1)
+    _logsf = lambda self, k, logits: choose(k >= 1, -np.inf, sc.log_expit(logits) + 0 * k)
+    _mean = lambda self, logits: sc.logistic_cdf(logits)
+    _var = lambda self, logits: sc.logistic_cdf(logits) * sc.logistic_cdf(-logits)
 
 
 @_takes_logits(_bernoulli_of_logits)
@@ -120,36 +90,20 @@ class bernoulli(Discrete):
 
     high = 1.0
 
-    def _valid(self, p: AnyArray) -> Any:
-        return _share(p)
-
-    def _logpmf(self, k: AnyArray, p: AnyArray) -> AnyArray:
-        return sc.xlogy(k, p) + sc.xlog1py(1 - k, -p)
-
-    def _cdf(self, k: AnyArray, p: AnyArray) -> AnyArray:
-        return np.where(k < 1, 1 - p, k)  # where k is nan, so is this
-
-    def _sf(self, k: AnyArray, p: AnyArray) -> AnyArray:
-        return np.where(k < 1, p, k - 1)
-
-    def _mean(self, p: AnyArray) -> AnyArray:
-        return p
-
-    def _var(self, p: AnyArray) -> AnyArray:
-        return p * (1 - p)
+    _valid = lambda self, p: _share(p)
+    _logpmf = lambda self, k, p: sc.xlogy(k, p) + sc.xlog1py(1 - k, -p)
+    _cdf = lambda self, k, p: np.where(k < 1, 1 - p, k)  # where k is nan, so is this
+    _sf = lambda self, k, p: np.where(k < 1, p, k - 1)
+    _mean = lambda self, p: p
+    _var = lambda self, p: p * (1 - p)
 
 
 class binom(Discrete):
     """The binomial distribution: how many of n trials succeed, each with probability p. There is no derivative by n."""
 
-    def _valid(self, n: AnyArray, p: AnyArray) -> Any:
-        return (n >= 0) & (np.floor(n) == n) & _share(p)
-
-    def _ends(self, n: AnyArray, p: AnyArray) -> tuple[Any, Any]:
-        return 0.0, n
-
-    def _inner(self, n: AnyArray, p: AnyArray) -> AnyArray:
-        return 0 * np.floor(n)
+    _valid = lambda self, n, p: (n >= 0) & (np.floor(n) == n) & _share(p)
+    _ends = lambda self, n, p: (0.0, n)
+    _inner = lambda self, n, p: 0 * np.floor(n)
 
     def _logpmf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
         n = np.floor(n)
@@ -161,23 +115,12 @@ class binom(Discrete):
         rest = np.floor(n) - k
         return choose(rest <= 0, at_n, function(k + 1, choose(rest <= 0, 1, rest), p))
 
-    def _cdf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
-        return self._at_most(sc.betaincc, 1, k, n, p)
-
-    def _logcdf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
-        return self._at_most(sc.log_betaincc, 0, k, n, p)
-
-    def _sf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
-        return self._at_most(sc.betainc, 0, k, n, p)
-
-    def _logsf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
-        return self._at_most(sc.log_betainc, -np.inf, k, n, p)
-
-    def _mean(self, n: AnyArray, p: AnyArray) -> AnyArray:
-        return n * p
-
-    def _var(self, n: AnyArray, p: AnyArray) -> AnyArray:
-        return n * p * (1 - p)
+    _cdf = lambda self, k, n, p: self._at_most(sc.betaincc, 1, k, n, p)
+    _logcdf = lambda self, k, n, p: self._at_most(sc.log_betaincc, 0, k, n, p)
+    _sf = lambda self, k, n, p: self._at_most(sc.betainc, 0, k, n, p)
+    _logsf = lambda self, k, n, p: self._at_most(sc.log_betainc, -np.inf, k, n, p)
+    _mean = lambda self, n, p: n * p
+    _var = lambda self, n, p: n * p * (1 - p)
 
 
 class geom(Discrete):
@@ -185,55 +128,28 @@ class geom(Discrete):
 
     low = 1.0
 
-    def _valid(self, p: AnyArray) -> Any:
-        return (p > 0) & (p <= 1)
-
-    def _logpmf(self, k: AnyArray, p: AnyArray) -> AnyArray:
-        return sc.xlog1py(k - 1, -p) + np.log(p)
-
-    def _cdf(self, k: AnyArray, p: AnyArray) -> AnyArray:
-        return sc.neg_expm1(self._logsf(k, p))
-
-    def _logcdf(self, k: AnyArray, p: AnyArray) -> AnyArray:
-        return log1mexp(self._logsf(k, p))
-
-    def _sf(self, k: AnyArray, p: AnyArray) -> AnyArray:
-        return np.exp(self._logsf(k, p))
-
-    def _logsf(self, k: AnyArray, p: AnyArray) -> AnyArray:
-        return k * np.log1p(-p)
-
-    def _mean(self, p: AnyArray) -> AnyArray:
-        return 1 / p
-
-    def _var(self, p: AnyArray) -> AnyArray:
-        return (1 - p) / np.square(p)
+    _valid = lambda self, p: (p > 0) & (p <= 1)
+    _logpmf = lambda self, k, p: sc.xlog1py(k - 1, -p) + np.log(p)
+    _cdf = lambda self, k, p: sc.neg_expm1(self._logsf(k, p))
+    _logcdf = lambda self, k, p: log1mexp(self._logsf(k, p))
+    _sf = lambda self, k, p: np.exp(self._logsf(k, p))
+    _logsf = lambda self, k, p: k * np.log1p(-p)
+    _mean = lambda self, p: 1 / p
+    _var = lambda self, p: (1 - p) / np.square(p)
 
 
 class nbinom(Discrete):
     """The negative binomial distribution: how many trials fail until n succeed, each with probability p."""
 
-    def _valid(self, n: AnyArray, p: AnyArray) -> Any:
-        return (n > 0) & (p > 0) & (p <= 1)
+    _valid = lambda self, n, p: (n > 0) & (p > 0) & (p <= 1)
 
     def _logpmf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
         ways = sc.gammaln(n + k) - sc.gammaln(k + 1) - sc.gammaln(n)
         return ways + n * np.log(p) + sc.xlog1py(k, -p)
 
-    def _cdf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
-        return sc.betainc(n, k + 1, p)
-
-    def _logcdf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
-        return sc.log_betainc(n, k + 1, p)
-
-    def _sf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
-        return sc.betaincc(n, k + 1, p)
-
-    def _logsf(self, k: AnyArray, n: AnyArray, p: AnyArray) -> AnyArray:
-        return sc.log_betaincc(n, k + 1, p)
-
-    def _mean(self, n: AnyArray, p: AnyArray) -> AnyArray:
-        return n * (1 - p) / p
-
-    def _var(self, n: AnyArray, p: AnyArray) -> AnyArray:
-        return n * (1 - p) / np.square(p)
+    _cdf = lambda self, k, n, p: sc.betainc(n, k + 1, p)
+    _logcdf = lambda self, k, n, p: sc.log_betainc(n, k + 1, p)
+    _sf = lambda self, k, n, p: sc.betaincc(n, k + 1, p)
+    _logsf = lambda self, k, n, p: sc.log_betaincc(n, k + 1, p)
+    _mean = lambda self, n, p: n * (1 - p) / p
+    _var = lambda self, n, p: n * (1 - p) / np.square(p)

@@ -20,23 +20,12 @@ class uniform(Continuous):
 
     low, high = 0.0, 1.0
 
-    def _logpdf(self, x: AnyArray) -> AnyArray:
-        return 0 * x
-
-    def _cdf(self, x: AnyArray) -> AnyArray:
-        return x
-
-    def _ppf(self, q: AnyArray) -> AnyArray:
-        return q
-
-    def _entropy(self) -> Any:
-        return 0.0
-
-    def _mean(self) -> Any:
-        return 0.5
-
-    def _var(self) -> Any:
-        return 1 / 12
+    _logpdf = lambda self, x: 0 * x
+    _cdf = lambda self, x: x
+    _ppf = lambda self, q: q
+    _entropy = lambda self: 0.0
+    _mean = lambda self: 0.5
+    _var = lambda self: 1 / 12
 
 
 class beta(Continuous):
@@ -44,39 +33,21 @@ class beta(Continuous):
 
     low, high = 0.0, 1.0
 
-    def _logpdf(self, x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.xlog1py(b - 1, -x) + sc.xlogy(a - 1, x) - sc.betaln(a, b)
-
-    def _cdf(self, x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.betainc(a, b, x)
-
-    def _sf(self, x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.betaincc(a, b, x)
-
-    def _logcdf(self, x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.log_betainc(a, b, x)
-
-    def _logsf(self, x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.log_betaincc(a, b, x)
-
-    def _ppf(self, q: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.betaincinv(a, b, q)
-
-    def _isf(self, q: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.betainccinv(a, b, q)
-
-    def _resampled(self, drawn: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.expit(sc.beta_logit_sample(a, b, sc.logit(drawn)))
+    _logpdf = lambda self, x, a, b: sc.xlog1py(b - 1, -x) + sc.xlogy(a - 1, x) - sc.betaln(a, b)
+    _cdf = lambda self, x, a, b: sc.betainc(a, b, x)
+    _sf = lambda self, x, a, b: sc.betaincc(a, b, x)
+    _logcdf = lambda self, x, a, b: sc.log_betainc(a, b, x)
+    _logsf = lambda self, x, a, b: sc.log_betaincc(a, b, x)
+    _ppf = lambda self, q, a, b: sc.betaincinv(a, b, q)
+    _isf = lambda self, q, a, b: sc.betainccinv(a, b, q)
+    _resampled = lambda self, drawn, a, b: sc.expit(sc.beta_logit_sample(a, b, sc.logit(drawn)))
 
     def _entropy(self, a: AnyArray, b: AnyArray) -> AnyArray:
         inside = (a - 1) * sc.psi(a) + (b - 1) * sc.psi(b) - (a + b - 2) * sc.psi(a + b)
         return sc.betaln(a, b) - inside
 
-    def _mean(self, a: AnyArray, b: AnyArray) -> AnyArray:
-        return a / (a + b)
-
-    def _var(self, a: AnyArray, b: AnyArray) -> AnyArray:
-        return a * b / (np.square(a + b) * (a + b + 1))
+    _mean = lambda self, a, b: a / (a + b)
+    _var = lambda self, a, b: a * b / (np.square(a + b) * (a + b + 1))
 
 
 def _finite(end: Any) -> Any:
@@ -87,41 +58,18 @@ def _finite(end: Any) -> Any:
 class truncnorm(Continuous):
     """The normal distribution between a and b, which are counted in scales from loc."""
 
-    def _valid(self, a: AnyArray, b: AnyArray) -> Any:
-        return a < b
-
-    def _ends(self, a: AnyArray, b: AnyArray) -> tuple[Any, Any]:
-        return a, b
-
-    def _inner(self, a: AnyArray, b: AnyArray) -> AnyArray:
-        return 0.5 * (np.maximum(a, -1e9) + np.minimum(b, 1e9))
-
-    def _logpdf(self, x: AnyArray, a: AnyArray, b: AnyArray) -> Any:
-        return log_truncnorm_density(x, a, b)
-
-    def _cdf(self, x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.truncnorm_cdf(x, a, b)
-
-    def _logcdf(self, x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.truncnorm_logcdf(x, a, b)
-
-    def _sf(self, x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.truncnorm_cdf(-x, -b, -a)
-
-    def _logsf(self, x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.truncnorm_logcdf(-x, -b, -a)
-
-    def _ppf(self, q: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.truncnorm_ppf(q, a, b)
-
-    def _isf(self, q: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return -sc.truncnorm_ppf(q, -b, -a)
-
-    def _resampled(self, drawn: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.truncnorm_sample(a, b, drawn)
-
-    def _mean(self, a: AnyArray, b: AnyArray) -> AnyArray:
-        return np.exp(log_truncnorm_density(a, a, b)) - np.exp(log_truncnorm_density(b, a, b))
+    _valid = lambda self, a, b: a < b
+    _ends = lambda self, a, b: (a, b)
+    _inner = lambda self, a, b: 0.5 * (np.maximum(a, -1e9) + np.minimum(b, 1e9))
+    _logpdf = lambda self, x, a, b: log_truncnorm_density(x, a, b)
+    _cdf = lambda self, x, a, b: sc.truncnorm_cdf(x, a, b)
+    _logcdf = lambda self, x, a, b: sc.truncnorm_logcdf(x, a, b)
+    _sf = lambda self, x, a, b: sc.truncnorm_cdf(-x, -b, -a)
+    _logsf = lambda self, x, a, b: sc.truncnorm_logcdf(-x, -b, -a)
+    _ppf = lambda self, q, a, b: sc.truncnorm_ppf(q, a, b)
+    _isf = lambda self, q, a, b: -sc.truncnorm_ppf(q, -b, -a)
+    _resampled = lambda self, drawn, a, b: sc.truncnorm_sample(a, b, drawn)
+    _mean = lambda self, a, b: np.exp(log_truncnorm_density(a, a, b)) - np.exp(log_truncnorm_density(b, a, b))
 
     def _var(self, a: AnyArray, b: AnyArray) -> AnyArray:
         mean = self._mean(a, b)

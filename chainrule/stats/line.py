@@ -26,71 +26,39 @@ EULER = 0.57721566490153286061
 class norm(Continuous):
     """The normal distribution: loc is its mean, scale its standard deviation."""
 
-    def _logpdf(self, x: AnyArray) -> AnyArray:
-        return -0.5 * np.square(x) - LOG_ROOT_2PI
-
-    def _cdf(self, x: AnyArray) -> AnyArray:
-        return sc.ndtr(x)
-
-    def _logcdf(self, x: AnyArray) -> AnyArray:
-        return sc.log_ndtr(x)
-
-    def _sf(self, x: AnyArray) -> AnyArray:
-        return sc.ndtr(-x)
-
-    def _logsf(self, x: AnyArray) -> AnyArray:
-        return sc.log_ndtr(-x)
-
-    def _ppf(self, q: AnyArray) -> AnyArray:
-        return sc.ndtri(q)
-
-    def _isf(self, q: AnyArray) -> AnyArray:
-        return -sc.ndtri(q)
-
-    def _entropy(self) -> Any:
-        return LOG_ROOT_2PI + 0.5
-
-    def _mean(self) -> Any:
-        return 0.0
-
-    def _var(self) -> Any:
-        return 1.0
+    _logpdf = lambda self, x: -0.5 * np.square(x) - LOG_ROOT_2PI
+    _cdf = lambda self, x: sc.ndtr(x)
+    _logcdf = lambda self, x: sc.log_ndtr(x)
+    _sf = lambda self, x: sc.ndtr(-x)
+    _logsf = lambda self, x: sc.log_ndtr(-x)
+    _ppf = lambda self, q: sc.ndtri(q)
+    _isf = lambda self, q: -sc.ndtri(q)
+    _entropy = lambda self: LOG_ROOT_2PI + 0.5
+    _mean = lambda self: 0.0
+    _var = lambda self: 1.0
 
 
 class t(Continuous):
     """Student's t distribution with df degrees of freedom."""
 
-    def _logpdf(self, x: AnyArray, df: AnyArray) -> AnyArray:
-        return log_student_density(df, x)
-
-    def _cdf(self, x: AnyArray, df: AnyArray) -> AnyArray:
-        return sc.stdtr(df, x)
-
-    def _sf(self, x: AnyArray, df: AnyArray) -> AnyArray:
-        return sc.stdtr(df, -x)
-
-    def _logcdf(self, x: AnyArray, df: AnyArray) -> AnyArray:
-        return sc.log_stdtr(df, x)
-
-    def _logsf(self, x: AnyArray, df: AnyArray) -> AnyArray:
-        return sc.log_stdtr(df, -x)
+    _logpdf = lambda self, x, df: log_student_density(df, x)
+    _cdf = lambda self, x, df: sc.stdtr(df, x)
+    _sf = lambda self, x, df: sc.stdtr(df, -x)
+    _logcdf = lambda self, x, df: sc.log_stdtr(df, x)
+    _logsf = lambda self, x, df: sc.log_stdtr(df, -x)
 
     def _ppf(self, q: AnyArray, df: AnyArray) -> Any:
         inside = sc.stdtrit(df, choose((q == 0) | (q == 1), 0.5, q))  # at the ends SciPy's function has inf or nan
         return choose(q == 0, -inf, choose(q == 1, inf, inside))
 
-    def _isf(self, q: AnyArray, df: AnyArray) -> AnyArray:
-        return -self._ppf(q, df)
-
-    def _resampled(self, drawn: AnyArray, df: AnyArray) -> AnyArray:
-        return sc.t_sample(df, drawn)
+    _isf = lambda self, q, df: -self._ppf(q, df)
+    _resampled = lambda self, drawn, df: sc.t_sample(df, drawn)
 
     def _entropy(self, df: AnyArray) -> AnyArray:
         half, whole = 0.5 * df, 0.5 * (df + 1)
         return whole * (sc.psi(whole) - sc.psi(half)) + 0.5 * np.log(df) + sc.betaln(half, 0 * df + 0.5)
 
-    def _mean(self, df: AnyArray) -> Any:
-        return choose(df <= 1, inf, 0 * df)
+    _mean = lambda self, df: choose(df <= 1, inf, 0 * df)
 
     def _var(self, df: AnyArray) -> Any:
         finite = df / choose(df <= 2, 1, df - 2)
@@ -100,101 +68,57 @@ class t(Continuous):
 class laplace(Continuous):
     """The Laplace distribution: two exponential ones, back to back."""
 
-    def _logpdf(self, x: AnyArray) -> AnyArray:
-        return -np.abs(x) - LOG_2
+    _logpdf = lambda self, x: -np.abs(x) - LOG_2
 
     def _cdf(self, x: AnyArray) -> AnyArray:
         left, right = np.where(x > 0, 0, x), np.where(x > 0, x, 0)  # of |x| there would be no derivative at 0
         return np.where(x > 0, 1 - 0.5 * np.exp(-right), 0.5 * np.exp(left))
 
-    def _sf(self, x: AnyArray) -> AnyArray:
-        return self._cdf(-x)
+    _sf = lambda self, x: self._cdf(-x)
 
     def _logcdf(self, x: AnyArray) -> AnyArray:
         left, right = np.where(x > 0, 0, x), np.where(x > 0, x, 0)
         return np.where(x > 0, log1mexp(-right - LOG_2), left - LOG_2)
 
-    def _logsf(self, x: AnyArray) -> AnyArray:
-        return self._logcdf(-x)
-
-    def _ppf(self, q: AnyArray) -> AnyArray:
-        return np.where(q > 0.5, -np.log(2 * (1 - q)), np.log(2 * q))
-
-    def _isf(self, q: AnyArray) -> AnyArray:
-        return -self._ppf(q)
-
-    def _entropy(self) -> Any:
-        return LOG_2 + 1
-
-    def _mean(self) -> Any:
-        return 0.0
-
-    def _var(self) -> Any:
-        return 2.0
+    _logsf = lambda self, x: self._logcdf(-x)
+    _ppf = lambda self, q: np.where(q > 0.5, -np.log(2 * (1 - q)), np.log(2 * q))
+    _isf = lambda self, q: -self._ppf(q)
+    _entropy = lambda self: LOG_2 + 1
+    _mean = lambda self: 0.0
+    _var = lambda self: 2.0
 
 
 class logistic(Continuous):
     """The logistic distribution."""
 
-    def _logpdf(self, x: AnyArray) -> AnyArray:
-        return x + 2 * sc.log_expit(-x)
-
-    def _cdf(self, x: AnyArray) -> AnyArray:
-        return sc.logistic_cdf(x)
-
-    def _sf(self, x: AnyArray) -> AnyArray:
-        return sc.logistic_cdf(-x)
-
-    def _logcdf(self, x: AnyArray) -> AnyArray:
-        return sc.log_expit(x)
-
-    def _logsf(self, x: AnyArray) -> AnyArray:
-        return sc.log_expit(-x)
-
-    def _ppf(self, q: AnyArray) -> AnyArray:
-        return sc.logit(q)
-
-    def _isf(self, q: AnyArray) -> AnyArray:
-        return -sc.logit(q)
-
-    def _entropy(self) -> Any:
-        return 2.0
-
-    def _mean(self) -> Any:
-        return 0.0
-
-    def _var(self) -> Any:
-        return math.pi**2 / 3
+    _logpdf = lambda self, x: x + 2 * sc.log_expit(-x)
+    _cdf = lambda self, x: sc.logistic_cdf(x)
+    _sf = lambda self, x: sc.logistic_cdf(-x)
+    _logcdf = lambda self, x: sc.log_expit(x)
+    _logsf = lambda self, x: sc.log_expit(-x)
+    _ppf = lambda self, q: sc.logit(q)
+    _isf = lambda self, q: -sc.logit(q)
+    _entropy = lambda self: 2.0
+    _mean = lambda self: 0.0
+    _var = lambda self: math.pi**2 / 3
 
 
 class cauchy(Continuous):
     """The Cauchy distribution."""
 
-    def _logpdf(self, x: AnyArray) -> AnyArray:
-        return -LOG_PI - np.log1p(np.square(x))
-
-    def _cdf(self, x: AnyArray) -> AnyArray:
-        return np.arctan2(1, -x) / math.pi
-
-    def _sf(self, x: AnyArray) -> AnyArray:
-        return np.arctan2(1, x) / math.pi
-
-    def _ppf(self, q: AnyArray) -> AnyArray:
-        return -self._isf(q)
+    _logpdf = lambda self, x: -LOG_PI - np.log1p(np.square(x))
+    _cdf = lambda self, x: np.arctan2(1, -x) / math.pi
+    _sf = lambda self, x: np.arctan2(1, x) / math.pi
+    _ppf = lambda self, q: -self._isf(q)
 
     def _isf(self, q: AnyArray) -> AnyArray:
         upper = q < 0.5
         near = math.pi * np.where(upper, q, 1 - q)  # the tangent of what is far from 0 would lose its digits
         return np.where(upper, 1, -1) / np.tan(near)
 
-    def _entropy(self) -> Any:
-        return math.log(4 * math.pi)
-
-    def _mean(self) -> Any:
-        return np.nan
-
-    def _var(self) -> Any:
-        return np.nan
+    _entropy = lambda self: math.log(4 * math.pi)
+    _mean = lambda self: np.nan
+    _var = lambda self: np.nan
 
 
 class gumbel_r(Continuous):
@@ -202,100 +126,47 @@ class gumbel_r(Continuous):
 
     inner = 0.0
 
-    def _logpdf(self, x: AnyArray) -> AnyArray:
-        return -x - np.exp(-x)
-
-    def _cdf(self, x: AnyArray) -> AnyArray:
-        return np.exp(-np.exp(-x))
-
-    def _logcdf(self, x: AnyArray) -> AnyArray:
-        return -np.exp(-x)
-
-    def _sf(self, x: AnyArray) -> AnyArray:
-        return sc.neg_expm1(-np.exp(-x))
-
-    def _logsf(self, x: AnyArray) -> AnyArray:
-        return log1mexp(-np.exp(-x))
-
-    def _ppf(self, q: AnyArray) -> AnyArray:
-        return -np.log(-np.log(q))
-
-    def _isf(self, q: AnyArray) -> AnyArray:
-        return -np.log(-np.log1p(-q))
-
-    def _entropy(self) -> Any:
-        return EULER + 1
-
-    def _mean(self) -> Any:
-        return EULER
-
-    def _var(self) -> Any:
-        return math.pi**2 / 6
+    _logpdf = lambda self, x: -x - np.exp(-x)
+    _cdf = lambda self, x: np.exp(-np.exp(-x))
+    _logcdf = lambda self, x: -np.exp(-x)
+    _sf = lambda self, x: sc.neg_expm1(-np.exp(-x))
+    _logsf = lambda self, x: log1mexp(-np.exp(-x))
+    _ppf = lambda self, q: -np.log(-np.log(q))
+    _isf = lambda self, q: -np.log(-np.log1p(-q))
+    _entropy = lambda self: EULER + 1
+    _mean = lambda self: EULER
+    _var = lambda self: math.pi**2 / 6
 
 
 class skewnorm(Continuous):
     """The skew-normal distribution: a > 0 leans to the right, a < 0 to the left."""
 
-    def _valid(self, a: AnyArray) -> Any:
-        return np.isfinite(a)
-
-    def _logpdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return LOG_2 - LOG_ROOT_2PI - 0.5 * np.square(x) + sc.log_ndtr(a * x)
-
-    def _cdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.skewnorm_cdf(x, a)
-
-    def _logcdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.log_skewnorm_sf(-x, -a)
-
-    def _sf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.skewnorm_cdf(-x, -a)
-
-    def _logsf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.log_skewnorm_sf(x, a)
-
-    def _ppf(self, q: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.skewnorm_ppf(q, a)
-
-    def _isf(self, q: AnyArray, a: AnyArray) -> AnyArray:
-        return -sc.skewnorm_ppf(q, -a)
-
-    def _resampled(self, drawn: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.skewnorm_sample(a, drawn)
-
-    def _mean(self, a: AnyArray) -> AnyArray:
-        return math.sqrt(2 / math.pi) * a / np.sqrt(1 + np.square(a))
-
-    def _var(self, a: AnyArray) -> AnyArray:
-        return 1 - np.square(self._mean(a))
+    _valid = lambda self, a: np.isfinite(a)
+    _logpdf = lambda self, x, a: LOG_2 - LOG_ROOT_2PI - 0.5 * np.square(x) + sc.log_ndtr(a * x)
+    _cdf = lambda self, x, a: sc.skewnorm_cdf(x, a)
+    _logcdf = lambda self, x, a: sc.log_skewnorm_sf(-x, -a)
+    _sf = lambda self, x, a: sc.skewnorm_cdf(-x, -a)
+    _logsf = lambda self, x, a: sc.log_skewnorm_sf(x, a)
+    _ppf = lambda self, q, a: sc.skewnorm_ppf(q, a)
+    _isf = lambda self, q, a: -sc.skewnorm_ppf(q, -a)
+    _resampled = lambda self, drawn, a: sc.skewnorm_sample(a, drawn)
+    _mean = lambda self, a: math.sqrt(2 / math.pi) * a / np.sqrt(1 + np.square(a))
+    _var = lambda self, a: 1 - np.square(self._mean(a))
 
 
 class vonmises(Continuous):
     """The von Mises distribution of angles around loc. Of cdf, ppf and rvs there is no derivative by the concentration kappa."""
 
-    def _valid(self, kappa: AnyArray) -> Any:
-        return kappa >= 0
-
-    def _logpdf(self, x: AnyArray, kappa: AnyArray) -> AnyArray:
-        return log_vonmises_density(x, kappa)
-
-    def _cdf(self, x: AnyArray, kappa: AnyArray) -> AnyArray:
-        return sc.vonmises_cdf(x, kappa)
-
-    def _logcdf(self, x: AnyArray, kappa: AnyArray) -> AnyArray:
-        return sc.log_vonmises_sf(-x, kappa)
-
-    def _logsf(self, x: AnyArray, kappa: AnyArray) -> AnyArray:
-        return sc.log_vonmises_sf(x, kappa)
-
-    def _ppf(self, q: AnyArray, kappa: AnyArray) -> AnyArray:
-        return sc.vonmises_ppf(q, kappa)
-
-    def _entropy(self, kappa: AnyArray) -> AnyArray:
-        return 2 * LOG_ROOT_2PI + np.log(sc.i0e(kappa)) + kappa * (1 - sc.i1e(kappa) / sc.i0e(kappa))
-
-    def _mean(self, kappa: AnyArray) -> AnyArray:
-        return 0 * kappa
+    _valid = lambda self, kappa: kappa >= 0
+    _logpdf = lambda self, x, kappa: log_vonmises_density(x, kappa)
+    _cdf = lambda self, x, kappa: sc.vonmises_cdf(x, kappa)
+    _logcdf = lambda self, x, kappa: sc.log_vonmises_sf(-x, kappa)
+    _logsf = lambda self, x, kappa: sc.log_vonmises_sf(x, kappa)
+    _ppf = lambda self, q, kappa: sc.vonmises_ppf(q, kappa)
+    _entropy = lambda self, kappa: (
+        2 * LOG_ROOT_2PI + np.log(sc.i0e(kappa)) + kappa * (1 - sc.i1e(kappa) / sc.i0e(kappa))
+    )
+    _mean = lambda self, kappa: 0 * kappa
 
     def rvs(self, *args: Any, random_state: Any = None, **kwds: Any) -> Any:
         """Random angles between −π and π, which are SciPy's for a ``random_state``, with a derivative by loc."""

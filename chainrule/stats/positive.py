@@ -27,38 +27,17 @@ class gamma(Continuous):
 
     low, inner = 0.0, 1.0
 
-    def _logpdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.xlogy(a - 1, x) - x - sc.gammaln(a)
-
-    def _cdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.gammainc(a, x)
-
-    def _sf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.gammaincc(a, x)
-
-    def _logcdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.log_gammainc(a, x)
-
-    def _logsf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.log_gammaincc(a, x)
-
-    def _ppf(self, q: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.gammaincinv(a, q)
-
-    def _isf(self, q: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.gammainccinv(a, q)
-
-    def _resampled(self, drawn: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.gamma_sample(a, drawn)
-
-    def _entropy(self, a: AnyArray) -> AnyArray:
-        return sc.psi(a) * (1 - a) + a + sc.gammaln(a)
-
-    def _mean(self, a: Any) -> AnyArray:
-        return a
-
-    def _var(self, a: AnyArray) -> AnyArray:
-        return a
+    _logpdf = lambda self, x, a: sc.xlogy(a - 1, x) - x - sc.gammaln(a)
+    _cdf = lambda self, x, a: sc.gammainc(a, x)
+    _sf = lambda self, x, a: sc.gammaincc(a, x)
+    _logcdf = lambda self, x, a: sc.log_gammainc(a, x)
+    _logsf = lambda self, x, a: sc.log_gammaincc(a, x)
+    _ppf = lambda self, q, a: sc.gammaincinv(a, q)
+    _isf = lambda self, q, a: sc.gammainccinv(a, q)
+    _resampled = lambda self, drawn, a: sc.gamma_sample(a, drawn)
+    _entropy = lambda self, a: sc.psi(a) * (1 - a) + a + sc.gammaln(a)
+    _mean = lambda self, a: a
+    _var = lambda self, a: a
 
 
 class chi2(Continuous):
@@ -66,39 +45,21 @@ class chi2(Continuous):
 
     low, inner = 0.0, 1.0
 
-    def _logpdf(self, x: AnyArray, df: AnyArray) -> AnyArray:
-        return sc.xlogy(0.5 * df - 1, x) - 0.5 * x - sc.gammaln(0.5 * df) - 0.5 * LOG_2 * df
-
-    def _cdf(self, x: AnyArray, df: AnyArray) -> AnyArray:
-        return sc.gammainc(0.5 * df, 0.5 * x)
-
-    def _sf(self, x: AnyArray, df: AnyArray) -> AnyArray:
-        return sc.gammaincc(0.5 * df, 0.5 * x)
-
-    def _logcdf(self, x: AnyArray, df: AnyArray) -> AnyArray:
-        return sc.log_gammainc(0.5 * df, 0.5 * x)
-
-    def _logsf(self, x: AnyArray, df: AnyArray) -> AnyArray:
-        return sc.log_gammaincc(0.5 * df, 0.5 * x)
-
-    def _ppf(self, q: AnyArray, df: AnyArray) -> AnyArray:
-        return 2 * sc.gammaincinv(0.5 * df, q)
-
-    def _isf(self, q: AnyArray, df: AnyArray) -> AnyArray:
-        return 2 * sc.gammainccinv(0.5 * df, q)
-
-    def _resampled(self, drawn: AnyArray, df: AnyArray) -> AnyArray:
-        return 2 * sc.gamma_sample(0.5 * df, 0.5 * drawn)
+    _logpdf = lambda self, x, df: sc.xlogy(0.5 * df - 1, x) - 0.5 * x - sc.gammaln(0.5 * df) - 0.5 * LOG_2 * df
+    _cdf = lambda self, x, df: sc.gammainc(0.5 * df, 0.5 * x)
+    _sf = lambda self, x, df: sc.gammaincc(0.5 * df, 0.5 * x)
+    _logcdf = lambda self, x, df: sc.log_gammainc(0.5 * df, 0.5 * x)
+    _logsf = lambda self, x, df: sc.log_gammaincc(0.5 * df, 0.5 * x)
+    _ppf = lambda self, q, df: 2 * sc.gammaincinv(0.5 * df, q)
+    _isf = lambda self, q, df: 2 * sc.gammainccinv(0.5 * df, q)
+    _resampled = lambda self, drawn, df: 2 * sc.gamma_sample(0.5 * df, 0.5 * drawn)
 
     def _entropy(self, df: AnyArray) -> AnyArray:
         half = 0.5 * df
         return half + LOG_2 + sc.gammaln(half) + (1 - half) * sc.psi(half)
 
-    def _mean(self, df: Any) -> AnyArray:
-        return df
-
-    def _var(self, df: AnyArray) -> AnyArray:
-        return 2 * df
+    _mean = lambda self, df: df
+    _var = lambda self, df: 2 * df
 
 
 class invgamma(Continuous):
@@ -106,35 +67,16 @@ class invgamma(Continuous):
 
     low, closed, inner = 0.0, False, 1.0
 
-    def _logpdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return -(a + 1) * np.log(x) - sc.gammaln(a) - 1 / x
-
-    def _cdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.gammaincc(a, 1 / x)
-
-    def _sf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.gammainc(a, 1 / x)
-
-    def _logcdf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.log_gammaincc(a, 1 / x)
-
-    def _logsf(self, x: AnyArray, a: AnyArray) -> AnyArray:
-        return sc.log_gammainc(a, 1 / x)
-
-    def _ppf(self, q: AnyArray, a: AnyArray) -> AnyArray:
-        return 1 / sc.gammainccinv(a, q)
-
-    def _isf(self, q: AnyArray, a: AnyArray) -> AnyArray:
-        return 1 / sc.gammaincinv(a, q)
-
-    def _resampled(self, drawn: AnyArray, a: AnyArray) -> AnyArray:
-        return 1 / sc.gamma_sample(a, 1 / drawn)
-
-    def _entropy(self, a: AnyArray) -> AnyArray:
-        return a + sc.gammaln(a) - (a + 1) * sc.psi(a)
-
-    def _mean(self, a: Any) -> Any:
-        return choose(a <= 1, inf, 1 / choose(a <= 1, 1, a - 1))
+    _logpdf = lambda self, x, a: -(a + 1) * np.log(x) - sc.gammaln(a) - 1 / x
+    _cdf = lambda self, x, a: sc.gammaincc(a, 1 / x)
+    _sf = lambda self, x, a: sc.gammainc(a, 1 / x)
+    _logcdf = lambda self, x, a: sc.log_gammaincc(a, 1 / x)
+    _logsf = lambda self, x, a: sc.log_gammainc(a, 1 / x)
+    _ppf = lambda self, q, a: 1 / sc.gammainccinv(a, q)
+    _isf = lambda self, q, a: 1 / sc.gammaincinv(a, q)
+    _resampled = lambda self, drawn, a: 1 / sc.gamma_sample(a, 1 / drawn)
+    _entropy = lambda self, a: a + sc.gammaln(a) - (a + 1) * sc.psi(a)
+    _mean = lambda self, a: choose(a <= 1, inf, 1 / choose(a <= 1, 1, a - 1))
 
     def _var(self, a: AnyArray) -> Any:
         finite = choose(a <= 2, 3, a)
@@ -146,35 +88,16 @@ class expon(Continuous):
 
     low, inner = 0.0, 1.0
 
-    def _logpdf(self, x: AnyArray) -> AnyArray:
-        return -x
-
-    def _cdf(self, x: AnyArray) -> AnyArray:
-        return sc.neg_expm1(-x)
-
-    def _logcdf(self, x: AnyArray) -> AnyArray:
-        return log1mexp(-x)
-
-    def _sf(self, x: AnyArray) -> AnyArray:
-        return np.exp(-x)
-
-    def _logsf(self, x: AnyArray) -> AnyArray:
-        return -x
-
-    def _ppf(self, q: AnyArray) -> AnyArray:
-        return -np.log1p(-q)
-
-    def _isf(self, q: AnyArray) -> AnyArray:
-        return -np.log(q)
-
-    def _entropy(self) -> Any:
-        return 1.0
-
-    def _mean(self) -> Any:
-        return 1.0
-
-    def _var(self) -> Any:
-        return 1.0
+    _logpdf = lambda self, x: -x
+    _cdf = lambda self, x: sc.neg_expm1(-x)
+    _logcdf = lambda self, x: log1mexp(-x)
+    _sf = lambda self, x: np.exp(-x)
+    _logsf = lambda self, x: -x
+    _ppf = lambda self, q: -np.log1p(-q)
+    _isf = lambda self, q: -np.log(q)
+    _entropy = lambda self: 1.0
+    _mean = lambda self: 1.0
+    _var = lambda self: 1.0
 
 
 class weibull_min(Continuous):
@@ -182,38 +105,17 @@ class weibull_min(Continuous):
 
     low, inner = 0.0, 1.0
 
-    def _logpdf(self, x: AnyArray, c: AnyArray) -> AnyArray:
-        return np.log(c) + sc.xlogy(c - 1, x) - x**c
-
-    def _cdf(self, x: AnyArray, c: AnyArray) -> AnyArray:
-        return sc.neg_expm1(-(x**c))
-
-    def _logcdf(self, x: AnyArray, c: AnyArray) -> AnyArray:
-        return log1mexp(-(x**c))
-
-    def _sf(self, x: AnyArray, c: AnyArray) -> AnyArray:
-        return np.exp(-(x**c))
-
-    def _logsf(self, x: AnyArray, c: AnyArray) -> AnyArray:
-        return -(x**c)
-
-    def _ppf(self, q: AnyArray, c: AnyArray) -> AnyArray:
-        return (-np.log1p(-q)) ** (1 / c)
-
-    def _isf(self, q: AnyArray, c: AnyArray) -> AnyArray:
-        return (-np.log(q)) ** (1 / c)
-
-    def _resampled(self, drawn: AnyArray, c: AnyArray) -> AnyArray:
-        return np.exp(np.log(drawn) * values_of(c) / c)
-
-    def _entropy(self, c: AnyArray) -> AnyArray:
-        return EULER * (1 - 1 / c) - np.log(c) + 1
-
-    def _mean(self, c: Any) -> AnyArray:
-        return sc.gamma(1 + 1 / c)
-
-    def _var(self, c: AnyArray) -> AnyArray:
-        return sc.gamma(1 + 2 / c) - np.square(sc.gamma(1 + 1 / c))
+    _logpdf = lambda self, x, c: np.log(c) + sc.xlogy(c - 1, x) - x**c
+    _cdf = lambda self, x, c: sc.neg_expm1(-(x**c))
+    _logcdf = lambda self, x, c: log1mexp(-(x**c))
+    _sf = lambda self, x, c: np.exp(-(x**c))
+    _logsf = lambda self, x, c: -(x**c)
+    _ppf = lambda self, q, c: (-np.log1p(-q)) ** (1 / c)
+    _isf = lambda self, q, c: (-np.log(q)) ** (1 / c)
+    _resampled = lambda self, drawn, c: np.exp(np.log(drawn) * values_of(c) / c)
+    _entropy = lambda self, c: EULER * (1 - 1 / c) - np.log(c) + 1
+    _mean = lambda self, c: sc.gamma(1 + 1 / c)
+    _var = lambda self, c: sc.gamma(1 + 2 / c) - np.square(sc.gamma(1 + 1 / c))
 
 
 class lognorm(Continuous):
@@ -225,35 +127,16 @@ class lognorm(Continuous):
         log = np.log(x)
         return -0.5 * np.square(log / s) - log - np.log(s) - LOG_ROOT_2PI
 
-    def _cdf(self, x: AnyArray, s: AnyArray) -> AnyArray:
-        return sc.ndtr(np.log(x) / s)
-
-    def _logcdf(self, x: AnyArray, s: AnyArray) -> AnyArray:
-        return sc.log_ndtr(np.log(x) / s)
-
-    def _sf(self, x: AnyArray, s: AnyArray) -> AnyArray:
-        return sc.ndtr(-np.log(x) / s)
-
-    def _logsf(self, x: AnyArray, s: AnyArray) -> AnyArray:
-        return sc.log_ndtr(-np.log(x) / s)
-
-    def _ppf(self, q: AnyArray, s: AnyArray) -> AnyArray:
-        return np.exp(s * sc.ndtri(q))
-
-    def _isf(self, q: AnyArray, s: AnyArray) -> AnyArray:
-        return np.exp(-s * sc.ndtri(q))
-
-    def _resampled(self, drawn: AnyArray, s: AnyArray) -> AnyArray:
-        return np.exp(np.log(drawn) / values_of(s) * s)
-
-    def _entropy(self, s: AnyArray) -> AnyArray:
-        return LOG_ROOT_2PI + 0.5 + np.log(s)
-
-    def _mean(self, s: Any) -> AnyArray:
-        return np.exp(0.5 * np.square(s))
-
-    def _var(self, s: AnyArray) -> AnyArray:
-        return np.exp(np.square(s)) * np.expm1(np.square(s))
+    _cdf = lambda self, x, s: sc.ndtr(np.log(x) / s)
+    _logcdf = lambda self, x, s: sc.log_ndtr(np.log(x) / s)
+    _sf = lambda self, x, s: sc.ndtr(-np.log(x) / s)
+    _logsf = lambda self, x, s: sc.log_ndtr(-np.log(x) / s)
+    _ppf = lambda self, q, s: np.exp(s * sc.ndtri(q))
+    _isf = lambda self, q, s: np.exp(-s * sc.ndtri(q))
+    _resampled = lambda self, drawn, s: np.exp(np.log(drawn) / values_of(s) * s)
+    _entropy = lambda self, s: LOG_ROOT_2PI + 0.5 + np.log(s)
+    _mean = lambda self, s: np.exp(0.5 * np.square(s))
+    _var = lambda self, s: np.exp(np.square(s)) * np.expm1(np.square(s))
 
 
 class halfnorm(Continuous):
@@ -261,32 +144,15 @@ class halfnorm(Continuous):
 
     low = 0.0
 
-    def _logpdf(self, x: AnyArray) -> AnyArray:
-        return LOG_2 - LOG_ROOT_2PI - 0.5 * np.square(x)
-
-    def _cdf(self, x: AnyArray) -> AnyArray:
-        return sc.erf(math.sqrt(0.5) * x)
-
-    def _sf(self, x: AnyArray) -> AnyArray:
-        return 2 * sc.ndtr(-x)
-
-    def _logsf(self, x: AnyArray) -> AnyArray:
-        return LOG_2 + sc.log_ndtr(-x)
-
-    def _ppf(self, q: AnyArray) -> AnyArray:
-        return sc.ndtri(0.5 * (1 + q))
-
-    def _isf(self, q: AnyArray) -> AnyArray:
-        return -sc.ndtri(0.5 * q)
-
-    def _entropy(self) -> Any:
-        return LOG_ROOT_2PI + 0.5 - LOG_2
-
-    def _mean(self) -> Any:
-        return math.sqrt(2 / math.pi)
-
-    def _var(self) -> Any:
-        return 1 - 2 / math.pi
+    _logpdf = lambda self, x: LOG_2 - LOG_ROOT_2PI - 0.5 * np.square(x)
+    _cdf = lambda self, x: sc.erf(math.sqrt(0.5) * x)
+    _sf = lambda self, x: 2 * sc.ndtr(-x)
+    _logsf = lambda self, x: LOG_2 + sc.log_ndtr(-x)
+    _ppf = lambda self, q: sc.ndtri(0.5 * (1 + q))
+    _isf = lambda self, q: -sc.ndtri(0.5 * q)
+    _entropy = lambda self: LOG_ROOT_2PI + 0.5 - LOG_2
+    _mean = lambda self: math.sqrt(2 / math.pi)
+    _var = lambda self: 1 - 2 / math.pi
 
 
 class halfcauchy(Continuous):
@@ -294,14 +160,9 @@ class halfcauchy(Continuous):
 
     low = 0.0
 
-    def _logpdf(self, x: AnyArray) -> AnyArray:
-        return LOG_2 - LOG_PI - np.log1p(np.square(x))
-
-    def _cdf(self, x: AnyArray) -> AnyArray:
-        return np.arctan(x) * (2 / math.pi)
-
-    def _sf(self, x: AnyArray) -> AnyArray:
-        return np.arctan2(1, x) * (2 / math.pi)
+    _logpdf = lambda self, x: LOG_2 - LOG_PI - np.log1p(np.square(x))
+    _cdf = lambda self, x: np.arctan(x) * (2 / math.pi)
+    _sf = lambda self, x: np.arctan2(1, x) * (2 / math.pi)
 
     def _ppf(self, q: AnyArray) -> AnyArray:
         lower = q < 0.5
@@ -313,14 +174,9 @@ class halfcauchy(Continuous):
         near = 0.5 * math.pi * np.where(lower, q, 1 - q)
         return np.where(lower, 1 / np.tan(np.where(lower, near, 1)), np.tan(near))
 
-    def _entropy(self) -> Any:
-        return math.log(2 * math.pi)
-
-    def _mean(self) -> Any:
-        return inf
-
-    def _var(self) -> Any:
-        return inf
+    _entropy = lambda self: math.log(2 * math.pi)
+    _mean = lambda self: inf
+    _var = lambda self: inf
 
 
 class halft(Continuous):
@@ -328,17 +184,10 @@ class halft(Continuous):
 
     low = 0.0
 
-    def _logpdf(self, x: AnyArray, df: AnyArray) -> AnyArray:
-        return LOG_2 + log_student_density(df, x)
-
-    def _cdf(self, x: AnyArray, df: AnyArray) -> AnyArray:
-        return sc.halft_cdf(df, x)
-
-    def _sf(self, x: AnyArray, df: AnyArray) -> AnyArray:
-        return 2 * sc.stdtr(df, -x)
-
-    def _logsf(self, x: AnyArray, df: AnyArray) -> AnyArray:
-        return LOG_2 + sc.log_stdtr(df, -x)
+    _logpdf = lambda self, x, df: LOG_2 + log_student_density(df, x)
+    _cdf = lambda self, x, df: sc.halft_cdf(df, x)
+    _sf = lambda self, x, df: 2 * sc.stdtr(df, -x)
+    _logsf = lambda self, x, df: LOG_2 + sc.log_stdtr(df, -x)
 
     def _between(self, below: AnyArray, above: AnyArray, df: AnyArray) -> AnyArray:
         """The point with these shares below and above it, found from the smaller one."""
@@ -347,11 +196,8 @@ class halft(Continuous):
         far = -sc.stdtrit(df, 0.5 * choose((above > 0.5) | (above == 0), 0.5, above))
         return np.where(below > 0.5, choose(above == 0, inf, far), near)
 
-    def _ppf(self, q: AnyArray, df: AnyArray) -> AnyArray:
-        return self._between(q, 1 - q, df)
-
-    def _isf(self, q: AnyArray, df: AnyArray) -> AnyArray:
-        return self._between(1 - q, q, df)
+    _ppf = lambda self, q, df: self._between(q, 1 - q, df)
+    _isf = lambda self, q, df: self._between(1 - q, q, df)
 
     def rvs(self, *args: Any, random_state: Any = None, **kwds: Any) -> Any:
         """Random numbers, which are the distances of ``t.rvs`` from loc, and have derivatives by all parameters."""
@@ -362,8 +208,7 @@ class halft(Continuous):
         size = least if bound.get("size") is None else bound["size"]
         return finished(np.abs(_t.rvs(df, size=size, random_state=random_state)) * scale + loc)
 
-    def _entropy(self, df: AnyArray) -> AnyArray:
-        return _t._entropy(df) - LOG_2
+    _entropy = lambda self, df: _t._entropy(df) - LOG_2
 
     def _mean(self, df: Any) -> Any:
         finite = choose(df <= 1, 2, df)
@@ -380,35 +225,16 @@ class pareto(Continuous):
 
     low, inner = 1.0, 2.0
 
-    def _logpdf(self, x: AnyArray, b: AnyArray) -> AnyArray:
-        return np.log(b) - (b + 1) * np.log(x)
-
-    def _cdf(self, x: AnyArray, b: AnyArray) -> AnyArray:
-        return sc.neg_expm1(-b * np.log(x))
-
-    def _logcdf(self, x: AnyArray, b: AnyArray) -> AnyArray:
-        return log1mexp(-b * np.log(x))
-
-    def _sf(self, x: AnyArray, b: AnyArray) -> AnyArray:
-        return np.exp(-b * np.log(x))
-
-    def _logsf(self, x: AnyArray, b: AnyArray) -> AnyArray:
-        return -b * np.log(x)
-
-    def _ppf(self, q: AnyArray, b: AnyArray) -> AnyArray:
-        return np.exp(-np.log1p(-q) / b)
-
-    def _isf(self, q: AnyArray, b: AnyArray) -> AnyArray:
-        return np.exp(-np.log(q) / b)
-
-    def _resampled(self, drawn: AnyArray, b: AnyArray) -> AnyArray:
-        return np.exp(np.log(drawn) * values_of(b) / b)
-
-    def _entropy(self, b: AnyArray) -> AnyArray:
-        return 1 + 1 / b - np.log(b)
-
-    def _mean(self, b: Any) -> Any:
-        return choose(b <= 1, inf, b / choose(b <= 1, 1, b - 1))
+    _logpdf = lambda self, x, b: np.log(b) - (b + 1) * np.log(x)
+    _cdf = lambda self, x, b: sc.neg_expm1(-b * np.log(x))
+    _logcdf = lambda self, x, b: log1mexp(-b * np.log(x))
+    _sf = lambda self, x, b: np.exp(-b * np.log(x))
+    _logsf = lambda self, x, b: -b * np.log(x)
+    _ppf = lambda self, q, b: np.exp(-np.log1p(-q) / b)
+    _isf = lambda self, q, b: np.exp(-np.log(q) / b)
+    _resampled = lambda self, drawn, b: np.exp(np.log(drawn) * values_of(b) / b)
+    _entropy = lambda self, b: 1 + 1 / b - np.log(b)
+    _mean = lambda self, b: choose(b <= 1, inf, b / choose(b <= 1, 1, b - 1))
 
     def _var(self, b: AnyArray) -> Any:
         finite = choose(b <= 2, 3, b)
@@ -432,17 +258,10 @@ class f(Continuous):
         first, second = np.where(low, dfn * x / total, 0.25), np.where(low, 0.25, dfd / total)
         return np.where(low, near(0.5 * dfn, 0.5 * dfd, first), far(0.5 * dfd, 0.5 * dfn, second))
 
-    def _cdf(self, x: AnyArray, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
-        return self._side(sc.betainc, sc.betaincc, x, dfn, dfd)
-
-    def _logcdf(self, x: AnyArray, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
-        return self._side(sc.log_betainc, sc.log_betaincc, x, dfn, dfd)
-
-    def _sf(self, x: AnyArray, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
-        return self._side(sc.betaincc, sc.betainc, x, dfn, dfd)
-
-    def _logsf(self, x: AnyArray, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
-        return self._side(sc.log_betaincc, sc.log_betainc, x, dfn, dfd)
+    _cdf = lambda self, x, dfn, dfd: self._side(sc.betainc, sc.betaincc, x, dfn, dfd)
+    _logcdf = lambda self, x, dfn, dfd: self._side(sc.log_betainc, sc.log_betaincc, x, dfn, dfd)
+    _sf = lambda self, x, dfn, dfd: self._side(sc.betaincc, sc.betainc, x, dfn, dfd)
+    _logsf = lambda self, x, dfn, dfd: self._side(sc.log_betaincc, sc.log_betainc, x, dfn, dfd)
 
     def _ppf(self, q: AnyArray, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
         above, below = sc.betaincinv(0.5 * dfn, 0.5 * dfd, q), sc.betainccinv(0.5 * dfd, 0.5 * dfn, q)
@@ -461,8 +280,7 @@ class f(Continuous):
         ends = (1 - n) * sc.psi(n) - (1 + d) * sc.psi(d) + (n + d) * sc.psi(n + d)
         return np.log(dfd / dfn) + sc.betaln(n, d) + ends
 
-    def _mean(self, dfn: Any, dfd: AnyArray) -> AnyArray:
-        return choose(dfd <= 2, inf, dfd / choose(dfd <= 2, 1, dfd - 2)) + 0 * dfn
+    _mean = lambda self, dfn, dfd: choose(dfd <= 2, inf, dfd / choose(dfd <= 2, 1, dfd - 2)) + 0 * dfn
 
     def _var(self, dfn: AnyArray, dfd: AnyArray) -> Any:
         finite = choose(dfd <= 4, 5, dfd)

@@ -190,6 +190,29 @@ def test_hooks_of_a_leaf_run_when_its_tensor_is_gone():
     assert seen == [[2, 2, 2]]
 
 
+@pytest.mark.parametrize("cleared", [False, True])
+@pytest.mark.parametrize("held", ["by nobody", "by a cycle", "by the caller"])
+def test_gradients_are_collected_when_the_tensor_is_gone(held, cleared):
+    """However it went: a tensor that waits for the cycle collector is gone, too."""
+    x = leaf(2)
+    y = x * 3
+    y.sum().backward(retain_graph=True)
+    g = x.grad
+    if cleared:
+        x.grad = None
+    kept = [x] if held == "by the caller" else []
+    if held == "by a cycle":
+        cycle = [x]
+        cycle.append(cycle)
+        del cycle
+    del x
+    y.sum().backward()
+    assert g.tolist() == ([3, 3] if cleared else [6, 6])
+    variable = y.grad_fn.next_functions[0][0].variable
+    assert variable.grad.tolist() == ([3, 3] if cleared else [6, 6])
+    assert not kept or kept[0] is variable
+
+
 @pytest.mark.parametrize("n", [3, 70_000])
 def test_a_hook_that_overwrites_what_was_saved(n):
     x, w = leaf(n), leaf(n)

@@ -136,22 +136,6 @@ def test_tables_are_sorted_and_limited(prof):
     assert prof.table().count("tanh") == 3 and prof.table(top_level_events_only=True).count("tanh") == 3
 
 
-def test_rich_shows_the_same_rows(prof):
-    rich = pytest.importorskip("rich.console")
-    console = rich.Console(width=80, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(prof)
-    text = console.export_text()
-    for e in prof.key_averages():
-        assert e.key in text
-    assert "elapsed:" in text
-
-
-def test_show_without_rich(prof, monkeypatch, capsys):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    prof.show()
-    assert capsys.readouterr().out == str(prof) + "\n"
-
-
 def test_chrome_trace(prof, tmp_path):
     prof.export_chrome_trace(tmp_path / "trace.json", {"run": 3})
     trace = json.loads((tmp_path / "trace.json").read_text())

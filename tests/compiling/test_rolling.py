@@ -304,7 +304,11 @@ def _length(item):
     return len(item.works)
 
 
-@pytest.mark.parametrize("function", [rows, layers], ids=lambda f: f.__name__)
+def scanned(A, x):
+    return np.sum(cr.scan(lambda carry, row: (np.tanh(A * np.sin(carry) + row), np.sin(carry * row)), x[0], x)[1])
+
+
+@pytest.mark.parametrize("function", [rows, layers, scanned], ids=lambda f: f.__name__)
 def test_memory_is_what_is_kept(function):
     x = np.resize(X, (640, 4))
     first = cr.compile(cr.grad(function))

@@ -383,6 +383,74 @@ def test_positions_outside_of_bounds():
     held(lambda a, b: b.__setitem__(0, a[0]), (np.ones(2), np.arange(3)), (np.full(2, np.nan), np.arange(3)))
 
 
+RAISE = {
+    "a singular matrix": (np.linalg.inv, (np.eye(2),), (np.zeros((2, 2)),)),
+    "one that is not positive definite": (np.linalg.cholesky, (np.eye(2),), (-np.eye(2),)),
+    "no convergence": (np.linalg.svd, (np.eye(2),), (np.full((2, 2), np.nan),)),
+    "a position": (lambda x, i: x[i], (ONE, np.array([0, 1])), (ONE, np.array([0, 5]))),
+    "a position that is written": (
+        lambda x, i: (x * 1).__setitem__(i, 0),
+        (ONE, np.array([0, 1])),
+        (ONE, np.array([0, 5])),
+    ),
+    "a choice": (lambda x, i: np.choose(i, [x, x]), (ONE, np.array([0, 1, 1])), (ONE, np.array([0, 1, 5]))),
+    "a negative power": (np.power, (np.arange(2), np.arange(2)), (np.arange(2), -np.arange(2))),
+    "a negative number of repeats": (np.repeat, (ONE, np.array([1, 0, 2])), (ONE, np.array([4, 0, -1]))),
+    "weights without a sum": (lambda x, w: np.average(x, weights=w), (ONE, ONE), (ONE, 0 * ONE)),
+    "too few elements": (
+        cr.masked_scatter,
+        (cr.ones(2), cr.tensor([True, False]), cr.ones(1)),
+        (cr.ones(2), cr.ones(2) > 0, cr.ones(1)),
+    ),
+    "a negative deviation": (cr.normal, (cr.zeros(2), cr.ones(2)), (cr.zeros(2), -cr.ones(2))),
+}
+
+
+@pytest.mark.parametrize(("call", "good", "bad"), RAISE.values(), ids=RAISE)
+def test_what_nobody_needs_raises_as_it_does_in_eager(call, good, bad):
+    held(lambda *args: [call(*args), args[0] + 1][1], good, bad)
+
+
+def test_elements_of_what_vmap_does_not_map_are_scalars():
+    def f(x):
+        first, total = cr.vmap(lambda a, _: (a[0], a.sum()), (None, 0), None)(x, x)
+        first.reshape(-1)[0:1].fill(7.0)
+        total.reshape(-1)[0:1].fill(7.0)
+        return first, total
+
+    held(f, (np.arange(3.0) + 1,), (np.arange(3.0) - 4,))
+
+
+def test_order_of_sums_over_what_examples_share():
+    def f(x):
+        shared = cr.vmap(lambda a: cr.vmap(lambda _: a * 1, out_dims=-1)(a), in_dims=1, out_dims=-1)(x)
+        alone = cr.vmap(lambda _: x * 1, out_dims=-1)(x)
+        return (shared - 0.5).sum(), (alone - 0.5).sum()
+
+    held(f, *[(cr.from_numpy(R.normal(size=(2, 3, 2))),) for _ in range(8)])
+
+
+def test_one_number_that_lies_backwards_is_rounded_as_such():
+    def f(a):
+        a += 0
+        return a**2, np.log(a)
+
+    held(f, *[((R.normal(size=1) + 1j * R.normal(size=1)).astype("c8")[::-1],) for _ in range(9)])
+    held(f, *[(R.uniform(size=1)[::-1],) for _ in range(9)])
+
+
+def test_no_element_of_what_is_read_only_is_not_written_either():
+    def f(a):
+        none = np.require(a, requirements="F")[1:]
+        none += 1
+        return a * 2
+
+    compiled, one = cr.compile(f), np.broadcast_to(1.0, (1,))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="read-only"):
+            compiled(one)
+
+
 def test_what_rules_ask_of_numbers_is_asked_again():
     x = R.standard_normal(5)
     singular = np.array([[1.0, 2.0], [2.0, 4.0]])

@@ -176,6 +176,51 @@ def test_no_reference_cycles():
         gc.enable()
 
 
+class _Scaled(cr.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.parts = [x, (x,)]
+        return x * 2
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t * 2
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda x: cr.linalg.multi_dot([x, x, x]),
+        lambda x: cr.chain_matmul(x, x, x[1:]),
+        lambda x: np.block([[cr.Array(x), cr.Array(x)], [cr.Array(x), 1]]),
+        lambda x: np.isreal(cr.Array(x)),
+        lambda x: cr.istft(cr.stft(x.reshape(-1), 4, return_complex=True), 4),
+        lambda x: cr.func.jvp(_Scaled.apply, (x,), (x,)),
+        lambda x: cr.func.jacrev(lambda w: cr.chain_matmul(w, w.T, x))(x),
+        lambda x: cr.tensordot(1.0, x),
+        lambda x: cr.autograd.graph.register_multi_grad_hook([x * 1, x * 2], print),
+        lambda x: cr.autograd.gradcheck(lambda w: w.detach() + 0 * w, [x]),
+    ],
+)
+def test_nothing_is_left_to_the_collector(run):
+    x = cr.eye(4, dtype=cr.float64).requires_grad_()
+
+    def once():
+        try:
+            run(x)
+        except (TypeError, ValueError, RuntimeError):
+            pass
+
+    once()
+    gc.collect()
+    gc.disable()
+    try:
+        once()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
 def test_memory_returns_to_its_level_after_many_training_steps():
     w = cr.randn(16, 16, requires_grad=True)
     x = cr.randn(32, 16)

@@ -1,6 +1,8 @@
-"""Large arrays of zeros, which may lie where earlier ones lay."""
+"""Large arrays of zeros, which may lie where earlier ones lay; and when the cycle collector looks at what stays."""
 
 from __future__ import annotations
+
+import gc
 
 import numpy as np
 import pytest
@@ -68,3 +70,22 @@ def test_small_and_huge_ones_are_numpys():
 def test_switch(monkeypatch):
     monkeypatch.setattr(config, "KEEP_MEMORY", False)
     assert zeros((10, 20), float64).base is None
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_what_stays_is_not_looked_through_at_once(frozen):
+    if frozen:
+        gc.freeze()
+    before = gc.get_freeze_count()
+    try:
+        with memory.collector_at_rest(staying=True):
+            assert not gc.isenabled()
+            made = [[] for _ in range(5000)]
+            young = {id(x) for x in gc.get_objects(0)}
+            assert all(id(x) in young for x in made)
+        young = {id(x) for x in gc.get_objects(0)}
+        assert gc.isenabled() and (frozen or not any(id(x) in young for x in made))
+        assert gc.get_freeze_count() == before
+    finally:
+        if frozen:
+            gc.unfreeze()

@@ -106,12 +106,3 @@ def test_without_a_program_there_is_no_place(x, function):
             break
         time.sleep(0.01)
     assert place_of(found[0]) is None
-
-
-def test_record_lines_is_still_there(x):
-    cr.record_lines()
-    with cr.record_lines(False):
-        y = x * 2
-    assert said(y) == "x * 2"
-    with pytest.raises(TypeError, match="must be bool, not int"):
-        cr.record_lines(1)

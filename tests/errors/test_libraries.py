@@ -161,3 +161,11 @@ def test_typos_in_modules_are_answered():
         _ = cr.autograd.functoinal
     with pytest.raises(AttributeError, match=r"it is in utils\.data"):
         _ = cr.utils.DataLoader
+
+
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
+def test_a_picture_of_a_tensor():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    text = message(lambda x: pyplot.plot(x))
+    assert "pyplot.plot takes plain arrays: draw its numbers" in text and "x.detach().numpy()" in text
+    pyplot.close()

@@ -91,3 +91,71 @@ def test_the_step_of_nested_loops():
 
     with pytest.raises(np.linalg.LinAlgError, match=r"A \* \(t < 1\), at t = 1, k = 0\. lstsq"):
         cr.grad(function)(3 * np.eye(2))
+
+
+W = np.ones(4)
+MISFITS = {
+    "reshape": (lambda x: x.reshape(2, 2), "cannot reshape array of size 3 into shape (2,2)"),
+    "dot": (
+        lambda x: np.dot(x, W),
+        "not aligned: 3 (dim 0) != 4 (dim 0)\nmatmul: input @ W is (3,) @ (4,), lengths 3 ≠ 4.",
+    ),
+    "matmul": (lambda x: np.ones((5, 4)) @ x, "(5, 4) @ (3,), inner sizes 4 ≠ 3."),
+    "matvec": (lambda x: np.matvec(np.ones((5, 4)), x), "mismatch in its core dimension"),
+    "einsum": (lambda x: np.einsum("i,i->", x, W), "remapped shapes"),
+    "copyto": (lambda x: np.copyto(x.copy(), W), "could not broadcast input array from shape (4,)"),
+    "lstsq": (lambda x: np.linalg.lstsq(np.eye(2), x), "Incompatible dimensions"),
+    "norm": (lambda x: np.linalg.norm(x[:, None], ord=3), "Invalid norm order"),
+    "axis": (lambda x: np.sum(x, axis=2), "axis 2 is out of bounds"),
+    "diag": (lambda x: np.diag(x * np.ones((2, 2, 3))), "Input must be 1- or 2-d."),
+    "convolve": (lambda x: np.convolve(x, W, "similar"), "Use one of 'valid', 'same', or 'full'"),
+    "average": (lambda x: np.average(x, weights=0 * x), "Weights sum to zero"),
+    "weights": (lambda x: np.average(x, weights=W), "Axis must be specified"),
+    "truth": (lambda x: 1 if x > 0 else 2, "np.where(condition, a, b) to choose"),
+}
+
+
+@pytest.mark.parametrize(("call", "words"), MISFITS.values(), ids=MISFITS)
+def test_what_does_not_fit_is_numpys_own_error(call, words):
+    """Programs for NumPy catch NumPy's errors."""
+    with pytest.raises(Exception) as theirs:
+        call(np.arange(3.0))
+    with pytest.raises(theirs.type) as caught:
+        cr.grad(lambda x: np.sum(call(x)))(np.arange(3.0))
+    assert words in str(caught.value)
+
+
+def test_asking_numpy_for_its_error_writes_nowhere():
+    out = np.ones(3)
+    with pytest.raises(RuntimeError, match="would write a tensor into out"):
+        cr.grad(lambda x: np.add(x, 1.0, out=out).sum())(np.ones(3))
+    assert (out == 1).all()
+
+
+def test_functions_are_not_called_again_for_numpys_error():
+    seen = []
+
+    def row(x):
+        seen.append(x)
+        raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        cr.grad(lambda x: np.apply_along_axis(row, 0, x).sum())(np.ones(3))
+    assert len(seen) == 1
+
+
+def test_what_is_proposed_for_a_function_without_a_rule_runs():
+    with pytest.raises(TypeError, match=r"np\.roots\(np\.asarray\(x\.detach\(\)\)\)"):
+        cr.grad(lambda x: np.roots(x).real.sum())(np.ones(3))
+    found = cr.grad(lambda x: x.sum() * np.roots(np.asarray(x.detach())).real.sum())(np.ones(3))
+    np.testing.assert_allclose(found, -1)
+
+
+def test_an_integer_is_named_as_it_is():
+    with pytest.raises(RuntimeError, match=r"Pass 3\. instead of 3\."):
+        cr.grad(lambda x: x**2)(3)
+
+
+def test_jacobian_of_a_function_alone_is_a_function():
+    of = cr.jacobian(lambda x: x**2, layout="csr")
+    np.testing.assert_array_equal(of(np.arange(3.0)).toarray(), np.diag([0.0, 2, 4]))

@@ -7,6 +7,7 @@ import copy
 import numpy as np
 
 import chainrule as torch
+from chainrule._src.explaining.notation import MATHML
 from chainrule.explaining import explain
 
 GRADIENT = np.array([[2.0, 3, -3, 9], [-8, 1, 4, 6]])
@@ -72,11 +73,21 @@ def three_terms():
     return explain(loss)({"W": np.array([[0.5, -0.2], [0.1, 0.3]]), "b": np.array([0.1, -0.1])})
 
 
+def network():
+    """A loss of layers: rules that are long calls, and leaves with long names."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 2, 3), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(8, 3)
+    )
+    loss = torch.nn.functional.cross_entropy(model(torch.ones(2, 1, 6, 6)), torch.tensor([0, 2]))
+    return explain(loss, wrt=list(model.parameters()))
+
+
 MARKUP = "</script><script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
 
 
 def poisoned():
-    """The plan of a page in which every text is markup."""
+    """The plan of a page in which every text is markup, which our printer writes into formulas."""
     plan = copy.deepcopy(exp_of_product()[-1].to_dict())
     plan["title"] = MARKUP
     for value in plan["values"].values():
@@ -91,7 +102,7 @@ def poisoned():
             arrow["rule"] = {
                 "numpy": MARKUP,
                 "latex": MARKUP,
-                "mathml": f"<math><mi>{MARKUP}</mi></math>",
+                "mathml": MATHML.put("formula", MATHML.name(MARKUP) + MATHML.quoted("code", MARKUP)),
                 "index": MARKUP,
             }
     for node in plan["graph"]["nodes"]:

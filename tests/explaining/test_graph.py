@@ -156,7 +156,6 @@ def test_cut_operands_are_dashed_with_the_reason(cut, label):
     assert "test_graph.py" in edge.why
     assert f"constant, from h: {edge.why}" in str(graph)
     assert 'class="edge cut"' in graph.to_svg()
-    assert "-.->" in graph.to_mermaid()
     assert "style=dashed" in graph.to_dot()
 
 

@@ -104,12 +104,24 @@ def test_the_magic_says_what_it_takes(explain, line, cell):
         explain(line, cell)
 
 
-def test_in_ipython():
-    interactive = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell
-    shell = interactive()
-    shell.run_line_magic("load_ext", "chainrule")
-    shell.run_cell("import chainrule as cr")
-    result = shell.run_cell("%%explain\n" + CELL)
-    assert result.success and result.result.outputs[0].name == "loss"
-    data, _ = shell.display_formatter.format(result.result.outputs and shell.user_ns["w"])
-    assert "chainrule-array" in data["text/html"] and data["text/plain"].startswith("tensor(")
+NOTEBOOK = [
+    ("%load_ext chainrule\nimport numpy as np\nimport chainrule as cr", None),
+    ("%%explain\n" + CELL, "loss = fit + 3 * w.sum()"),
+    ("w", "chainrule-array"),
+    ("cr.array_api.asarray([[1, 2], [3, 4]])", "chainrule-array"),
+    ("cr.jacobian(lambda x: x[1:] * x[:-1], np.ones(5), layout='structured')", "<svg"),
+    ("step = cr.compile(lambda x: cr.sin(x) * 2)\nstep(np.ones(3))\nstep", "<summary>plan"),
+    ("cr.explain(loss, by='term')", "3 * w.sum()"),
+]
+
+
+def test_in_a_notebook():
+    """Cells run by a kernel, as a notebook runs them: what it would show is HTML beside text."""
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    cells = [nbformat.v4.new_code_cell(source) for source, _ in NOTEBOOK]
+    nbclient.NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=60).execute()
+    for cell, (source, said) in zip(cells, NOTEBOOK, strict=True):
+        shown = [output.data for output in cell.outputs if output.output_type == "execute_result"]
+        assert len(shown) == (source != NOTEBOOK[0][0]) and all("text/plain" in data for data in shown)
+        assert said is None or said in shown[0]["text/html"], source

@@ -14,7 +14,7 @@ from pages import GRADIENT, MARKUP, bushy, exp_of_product, long_chain, outer_wit
 
 import chainrule as torch
 from chainrule._src.explaining.flow import flow_of
-from chainrule._src.explaining.markup import embedded, math
+from chainrule._src.explaining.markup import embedded
 from chainrule._src.explaining.page import EDITED, to_html
 from chainrule._src.explaining.tables import decimals, written
 from chainrule.explaining import explain
@@ -172,22 +172,6 @@ def test_json_can_not_end_its_element():
     text = embedded({"name": "</script><!--", "other": "\u2028&"})
     assert "<" not in text and "\u2028" not in text
     assert json.loads(text) == {"name": "</script><!--", "other": "\u2028&"}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<math><mi onclick='x'>a</mi></math>",
-        "<math xmlns='http://www.w3.org/1998/Math/MathML'><mi href='javascript:x'>a</mi></math>",
-    ],
-)
-def test_formulas_keep_elements_and_lose_strange_attributes(text):
-    assert math(text) == "<math><mi>a</mi></math>"
-
-
-@pytest.mark.parametrize("text", ["<math><script>x</script></math>", "<p>x</p>", "<math><mi>", "x < y", ""])
-def test_formulas_that_are_not_mathml_are_refused(text):
-    assert math(text) is None
 
 
 @pytest.mark.parametrize(

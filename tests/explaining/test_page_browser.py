@@ -8,7 +8,7 @@ import shutil
 
 import numpy as np
 import pytest
-from pages import GRADIENT, MARKUP, bushy, exp_of_product, outer_with_itself, poisoned, three_terms
+from pages import GRADIENT, MARKUP, bushy, exp_of_product, network, outer_with_itself, poisoned, three_terms
 
 import chainrule as torch
 from chainrule._src.explaining.page import to_html
@@ -87,6 +87,11 @@ def outer_page():
 @pytest.fixture(scope="module")
 def terms_page():
     return to_html(three_terms())
+
+
+@pytest.fixture(scope="module")
+def network_page():
+    return to_html(network())
 
 
 NUMBERS = """() => Object.fromEntries([...document.querySelectorAll("table[data-key]")].map((table) => [
@@ -298,7 +303,7 @@ def test_dark_and_light(visit, product_page):
     assert visit(product_page).evaluate(paper) == light
 
 
-@pytest.mark.parametrize("make", ["product_page", "outer_page", "terms_page"])
+@pytest.mark.parametrize("make", ["product_page", "outer_page", "terms_page", "network_page"])
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_narrow_window_scrolls_downward_only(visit, request, make, scripts):
     page = visit(request.getfixturevalue(make), width=320, height=640, scripts=scripts)

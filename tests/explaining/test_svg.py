@@ -46,6 +46,12 @@ def test_every_node_and_every_arrow_is_there(graph):
         assert text in texts
 
 
+def test_a_gradient_of_a_long_name_has_the_last_part_of_it():
+    layers = cr.nn.Sequential(cr.nn.Linear(2, 2, bias=False))
+    svg = cr.explain(layers(cr.ones(1, 2)).sum()).graph.to_svg()
+    assert '<g class="cotangent"><text class="sign"' in svg and ">weight</text>" in svg and ">…</text>" not in svg
+
+
 def test_nothing_from_outside_and_no_scripts(graph):
     svg = graph.to_svg()
     assert "<script" not in svg

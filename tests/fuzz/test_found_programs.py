@@ -114,6 +114,19 @@ CASES = {
         [-(6**-0.5)] * 3,
     ),
     "places lie in columns": ("result = torch.ones(2, 3).argwhere().stride()", (1, 6)),
+    "einsum promotes numbers, too": (
+        "x = torch.tensor(1., dtype=torch.float64)\nresult = str(torch.einsum('...,...', x, torch.ones(2)).dtype)[-7:]",
+        "float64",
+    ),
+    "a scattered number is no view": (
+        "x = torch.tensor(1., requires_grad=True)\ni = torch.tensor(0)\nresult = [y._is_view() for y in "
+        "(x.scatter(0, i, 2.), x.scatter_add(0, i, x), x.gather(0, i), x.softmax(0), x.log_softmax(0))]",
+        [False] * 5,
+    ),
+    "indices of topk and kthvalue have their own memory": (
+        "x = torch.ones(3, 4)\nresult = [y.indices.is_contiguous() for y in (x.topk(2), x.kthvalue(2))]",
+        [True, True],
+    ),
     "einsum of a diagonal of none": ("torch.einsum('ii->i', torch.ones(1, 3))", RuntimeError),
     "meshgrid of a matrix": ("torch.meshgrid(torch.ones(1, 3), torch.ones(2), indexing='ij')", RuntimeError),
     "cartesian_prod of a matrix": ("torch.cartesian_prod(torch.ones(1, 3), torch.ones(2))", RuntimeError),

@@ -537,3 +537,17 @@ def test_what_underflows_is_heard(number):
     x = cr.full((600,), number).requires_grad_()
     with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="underflow"):
         cr.nn.functional.softplus(x, 2, 5)
+
+
+def test_what_fails_for_its_shapes_warns_once(python):
+    """Also where a part of the value is computed first: the product of what does not fit its addend."""
+    x, large = cr.ones(3), cr.full((1, 4), 1e30)
+
+    def run():
+        with warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always")
+            with pytest.raises(RuntimeError, match="must match the size"):
+                cr.addcmul(x, large, large)
+        return [str(w.message) for w in noted]
+
+    assert run() == python(run) == ["overflow encountered in multiply"]

@@ -141,6 +141,92 @@ def test_hooks():
     assert layer(torch.ones(2)).tolist() != [0.0] and len(seen) == 1
 
 
+def doubled():
+    layer = nn.Linear(2, 2, bias=False)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    return layer
+
+
+def gradients_seen(register, change=None):
+    """A layer's hook and x's gradient: what is passed to the hook, and what is left of it."""
+    layer, seen, x = doubled(), [], torch.ones(1, 2, requires_grad=True)
+    show = lambda gradients: [None if g is None else g.flatten().tolist() for g in gradients]
+
+    def hook(module, *gradients):
+        seen.append([show(g) for g in gradients])
+        return None if change is None else change(gradients[0])
+
+    getattr(layer, register)(hook)
+    layer(x).sum().backward()
+    return seen, show([x.grad]), layer.weight.grad.flatten().tolist()
+
+
+def test_backward_hooks():
+    full, before = "register_full_backward_hook", "register_full_backward_pre_hook"
+    assert gradients_seen(full) == ([[[[4.0, 6.0]], [[1.0, 1.0]]]], [[4.0, 6.0]], [1.0] * 4)
+    assert gradients_seen(full, lambda g: (g[0] * 10,))[1:] == ([[40.0, 60.0]], [1.0] * 4)
+    assert gradients_seen(full, lambda g: (None,))[1] == [None]
+    assert gradients_seen(before) == ([[[[1.0, 1.0]]]], [[4.0, 6.0]], [1.0] * 4)
+    assert gradients_seen(before, lambda g: (g[0] * 3,))[1:] == ([[12.0, 18.0]], [3.0] * 4)
+    for register, what in ((full, "grad_input, got 2"), (before, "grad_output, got 2")):
+        with pytest.raises(RuntimeError, match=f"returned an invalid number of {what}, but expected 1"):
+            gradients_seen(register, lambda g: (g[0], g[0]))
+
+
+def test_backward_hooks_of_several_values():
+    class Product(nn.Module):
+        def forward(self, a, b, factor):
+            return a * b * factor, a.sum()
+
+    seen, a, b = [], torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 4.0])
+    module = Product()
+    for name in "mid", "last":
+        module.register_full_backward_hook(lambda m, at_inputs, at_outputs, name=name: seen.append(name))
+    module.register_full_backward_hook(lambda m, *gradients: seen.append(gradients), prepend=True)
+    module(a, b, 2.0)[1].backward()
+    ((at_inputs, at_outputs), *names) = seen
+    assert names == ["mid", "last"] and at_outputs[0] is None and at_outputs[1].item() == 1
+    assert at_inputs[0].tolist() == [1.0, 1.0] and at_inputs[1].tolist() == [0.0, 0.0] and at_inputs[2] is None
+
+
+def test_backward_hooks_without_gradients_of_inputs():
+    layer, seen = doubled(), []
+    handle = layer.register_full_backward_hook(lambda m, *gradients: seen.append(gradients))
+    with pytest.warns(UserWarning, match="since no inputs require gradients"):
+        layer(torch.ones(1, 2)).sum().backward()
+    assert seen[0][0] == (None,)
+    with torch.no_grad():
+        assert not layer(torch.ones(1, 2)).requires_grad
+    handle.remove()
+    layer(torch.ones(1, 2)).sum().backward()
+    assert len(seen) == 1
+    if OURS:
+        with pytest.raises(NotImplementedError, match="register_full_backward_hook"):
+            layer.register_backward_hook(print)
+
+
+@pytest.mark.skipif(not OURS, reason="PyTorch refuses")
+def test_backward_hooks_in_transformations():
+    layer = doubled()
+    layer.register_full_backward_hook(lambda m, at_inputs, at_outputs: (at_inputs[0] * 10,))
+    slope = torch.func.grad(lambda x: (layer(x) ** 2).sum())
+    X = torch.tensor([[[1.0, 0.0]], [[0.0, 1.0]]])
+    expected = [[[200.0, 280.0]], [[280.0, 400.0]]]
+    assert torch.vmap(slope)(X).tolist() == expected == torch.stack([slope(x) for x in X]).tolist()
+
+
+@pytest.mark.skipif(not OURS, reason="of chainrule's compile")
+def test_modules_with_backward_hooks_are_not_compiled():
+    layer, seen, x = doubled(), [], torch.ones(1, 2, requires_grad=True)
+    layer.register_full_backward_hook(lambda m, *gradients: seen.append(gradients))
+    call = torch.compile(lambda x: layer(x).sum())
+    with pytest.warns(UserWarning, match="hooks for the backward pass"):
+        call(x).backward()
+    call(x).backward()
+    assert len(seen) == 2 and x.grad.tolist() == [[8.0, 12.0]]
+
+
 # -- state -----------------------------------------------------------------------------------------------------------
 
 

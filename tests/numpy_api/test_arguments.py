@@ -38,6 +38,7 @@ np.nanvar(n,mean=0.) | np.nanvar(u,axis=0,where=b) | np.nanvar(u,where=b,ddof=1)
 np.nanstd(u,axis=1,where=b) | np.nanstd(u,correction=1) | np.nanstd(i,ddof=1,where=b) | np.nanvar(c,where=b) | np.nanvar(n,mean=True)
 np.nansum(u,axis=1,where=b,initial=2.) | np.nanprod(u,where=b,initial=.5) | np.nanmax(u,axis=1,where=b,initial=-9.)
 np.nanmin(u,initial=-2.,where=b) | np.max(i,where=b,initial=2.) | np.min(i,where=b,initial=-3.) | np.var(v[:0],where=b[:0],ddof=1)
+np.average(np.stack([x,x+1]),axis=(0,2),weights=x) | np.average(np.stack([x,x+1]),axis=(2,0),weights=x.T)
 np.delete(v,i[2]-2) | np.delete(v,[0,1]) | np.searchsorted(v,.5,sorter=i.argsort())
 """
 REFUSED = """
@@ -101,3 +102,60 @@ def test_nan_in_a_quantile_and_its_gradient() -> None:
     assert x.grad is not None and x.grad.tolist() == [[0, 1, 0], [0, 0, 0]]
     mapped = cr.vmap(np.median)(x.detach())
     assert mapped[0].item() == 2 and bool(mapped[1].isnan())
+
+
+#: calls that NumPy refuses; s is a number, x is (2, 3), v (3,), w (4,), m (3, 3), t (2, 2, 2), e empty
+WRONG = """
+np.dot(x,x) | np.dot(v,w) | x@x | v@w | np.matmul(x,s) | np.matmul(s,x) | np.vdot(v,w) | np.tensordot(x,x,1) | np.inner(x,w)
+np.einsum('ij,jk',x,x) | np.einsum('ij,jk->iz',x,x.T) | np.einsum('ijk',x) | np.einsum('i',x) | np.einsum('ij->ijj',x)
+np.reshape(x,(4,2)) | x.reshape(5) | x.reshape(-1,-1) | x.reshape(-1,4) | v.reshape(2) | x.T.reshape(2,3,copy=False)
+np.reshape(x.T,6,copy=False) | np.concatenate([x,v]) | np.concatenate([x,x],axis=2) | np.concatenate([s,s]) | np.stack([x,v])
+np.hstack([x,v]) | np.vstack([x,w]) | np.column_stack([x,v]) | np.block([[x,x],[x]]) | x+w | np.maximum(x,w) | np.where(x>0,w,x)
+np.broadcast_to(v,(2,4)) | np.transpose(x,(0,0)) | np.moveaxis(x,0,3) | np.squeeze(x,axis=0) | np.expand_dims(x,5)
+np.sum(x,axis=2) | np.sum(x,axis=(0,0)) | np.mean(x,keepdims='x') | np.max(e) | np.median(x,axis=2) | np.sort(v,kind='bogus')
+np.quantile(v,.5,method='bogus') | np.take(v,[5]) | np.take(v,[0],mode='bogus') | np.add.accumulate(s) | np.logaddexp.accumulate(s)
+np.linalg.norm(x,axis=5) | np.linalg.norm(x,ord='bogus') | np.linalg.vector_norm(x,axis=4) | np.linalg.matrix_power(m,1.5)
+np.linalg.inv(x) | np.linalg.inv(0*m) | np.linalg.qr(x,mode='bogus') | np.linalg.lstsq(x,w) | np.linalg.solve(m,w)
+np.linalg.multi_dot([x]) | np.linalg.multi_dot([x,x]) | np.diag(t) | np.diag(s) | np.hsplit(s,2) | np.vsplit(v,3) | np.dsplit(x,1)
+np.tile(v,-1) | np.repeat(v,-1) | np.repeat(v,[1,2]) | np.roll(x,1,axis=3) | np.rot90(v) | np.pad(v,-1) | np.pad(v,1,mode='bogus')
+np.convolve(v,v,mode='bogus') | np.convolve(v,e) | np.trapezoid(v,w) | np.linspace(v,w) | np.logspace(v,w)
+np.average(v,weights=w) | np.average(v,weights=0*v) | np.average(x,weights=w,axis=1) | np.average(t,weights=x,axis=(0,1))
+np.meshgrid(x,indexing='bogus') | np.copyto(v.copy(),w) | np.matvec(x,w) | np.vecmat(w,x) | np.vecdot(v,w) | v.dot(w) | v[5] | v[0,0]
+np.fft.fft(v,n=0) | np.fft.fft(x,axis=4) | np.interp(v,v,w) | np.polyfit(v,w,1) | np.cov(v,w) | np.split(v,2) | np.insert(v,7,1.)
+"""
+
+
+def _wrong(call: str, arrays: dict[str, Any]) -> Exception | None:
+    try:
+        eval(call, {"np": np, **arrays})
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("case", _split(WRONG))
+def test_a_wrong_call_raises_what_numpy_raises(case):
+    shapes = {"s": (), "x": (2, 3), "v": 3, "w": 4, "m": (3, 3), "t": (2, 2, 2), "e": 0}
+    plain = {name: np.arange(1.0, 1 + np.prod(shape)).reshape(shape) for name, shape in shapes.items()}
+    theirs, ours = _wrong(case, plain), []
+
+    def within(x: Any) -> Any:
+        ours.append(_wrong(case, {name: array + x for name, array in plain.items()}))
+        return x
+
+    cr.grad(within)(0.0)
+    cr.vmap(within)(np.zeros(2))
+    assert theirs is not None
+    assert len(ours) == 2 and all(isinstance(error, type(theirs)) for error in ours), ours
+
+
+def test_a_copy_that_is_asked_for_is_no_view():
+    def f(x: Any) -> Any:
+        y = x * 1
+        np.reshape(y, (2, 2), copy=True)[0] = 0
+        y.reshape(2, 2, copy=True)[1] = 0
+        return np.sum(y)
+
+    assert cr.value_and_grad(f)(np.ones(4))[0] == 4
+    compiled = cr.compile(f)
+    assert [compiled(np.ones(4)) for _ in range(3)] == [4, 4, 4]

@@ -46,3 +46,11 @@ def test_derivatives(case):
 def test_no_plain_array_stands_for_what_carries_a_derivative(matrix):
     with pytest.raises(RuntimeError, match=r"numpy\(\)"):
         MATRICES[matrix](lambda x: np.asarray([x.tensor[0, 0], x.tensor[1, 1]]) * x[0, :2])
+
+
+@pytest.mark.parametrize("function", [np.any, np.all, np.max, np.sinc], ids=lambda f: f.__name__)
+def test_the_truth_of_mapped_elements_is_asked_of_none(function):
+    with pytest.raises((ValueError, RuntimeError)) as caught:
+        cr.vmap(lambda a: function(np.array([a[0], a[1]])))(X)
+    said = [str(caught.value), *getattr(caught.value, "__notes__", [])][-1]
+    assert "inside vmap each example has a value of its own" in said

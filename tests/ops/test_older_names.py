@@ -94,6 +94,29 @@ def test_igamma():
             torch.igamma(x, ones).sum().backward()
 
 
+@pytest.mark.parametrize("name", ["addmm", "addmv", "addr", "baddbmm", "addbmm"])
+def test_the_factors_before_what_they_multiply(name):
+    shapes = {"addmm": "22 22", "addmv": "22 2", "addr": "2 2", "baddbmm": "322 322", "addbmm": "322 322"}[name].split()
+    x, y = [torch.arange(1.0, 1 + math.prod(map(int, s))).reshape([int(n) for n in s]) for s in shapes]
+    into = torch.ones(3, 2, 2) if name == "baddbmm" else torch.ones(2) if name == "addmv" else torch.ones(2, 2)
+    function = getattr(torch, name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for found, factors in (
+            (function(2, into, 3, x, y), {"beta": 2, "alpha": 3}),
+            (function(2, into, x, y), {"beta": 2}),
+            (getattr(into, name)(2, 3, x, y), {"beta": 2, "alpha": 3}),
+            (getattr(into.clone(), f"{name}_")(2, x, y), {"beta": 2}),
+        ):
+            assert found.tolist() == function(into, x, y, **factors).tolist()
+    for wrong in ((into, x, y, 2), (2, into, 3, x, y, y)):
+        with pytest.raises(TypeError):
+            function(*wrong)
+    if OURS:
+        with pytest.warns(UserWarning, match=f"overload of {name} is deprecated"):
+            function(2, into, x, y)
+
+
 @pytest.mark.parametrize(
     ("name", "operands", "expected"),
     [

@@ -8,6 +8,7 @@ import pytest
 
 import chainrule as torch
 import chainrule.linalg
+import chainrule.nn.functional as F
 from chainrule._src.rules.primitive import TABLE
 
 inf, nan = float("inf"), float("nan")
@@ -54,6 +55,12 @@ UNARY = [
     ("max(), tied", torch.max, [1.0, 3.0, 3.0], [0.0, 0.5, 0.5]),
     ("max(dim), tied", lambda x: torch.max(x, 0).values, [1.0, 3.0, 3.0], [0.0, 1.0, 0.0]),
     ("sinc at 0", torch.sinc, [0.0], [0.0]),
+    ("elu of nan", F.elu, [nan], [1.0]),
+    ("hardtanh of nan", F.hardtanh, [nan], [1.0]),
+    ("hardswish of nan", F.hardswish, [nan], [1.0]),
+    ("logit of nan", lambda x: torch.logit(x, 0.1), [nan, 0.05, 0.5], [nan, 0.0, 4.0]),
+    ("norm of one large number", lambda x: x[:, None].norm(dim=1), [1e200, -1e-200], [1.0, -1.0]),
+    ("division by 0, cut", lambda x: torch.div(x, 0.0, rounding_mode="trunc"), [1.0, 0.0], [0.0, 0.0]),
     ("sign", torch.sign, [0.0, 2.0], [0.0, 0.0]),
     ("floor at a step", torch.floor, [1.0], [0.0]),
     ("round at a half", torch.round, [0.5], [0.0]),
@@ -137,6 +144,52 @@ def test_second_derivatives(f, at, expected):
         (g,) = torch.autograd.grad(f(x), x, create_graph=True)
         rows = [torch.autograd.grad(part, x, retain_graph=True, materialize_grads=True)[0].tolist() for part in g]
     np.testing.assert_allclose(rows, expected, atol=1e-15)
+
+
+ONE = np.ones(2)
+SIGNED = [
+    ("relu", torch.relu, -0.0, -0.0),
+    ("relu6", F.relu6, -0.0, -0.0),
+    ("elu", F.elu, -0.0, -0.0),
+    ("selu", F.selu, -0.0, -0.0),
+    ("celu", lambda x: F.celu(x, 0.5), -0.0, -0.0),
+    ("hardtanh", lambda x: F.hardtanh(x, 0.0, 1.0), -0.0, -0.0),
+    ("softshrink", F.softshrink, -0.25, 0.0),
+    ("clamp from below", lambda x: x.clamp(min=0.0), -0.0, -0.0),
+    ("clamp from above", lambda x: x.clamp(max=0.0), -0.0, -0.0),
+    ("clamp", lambda x: x.clamp(0.0, 1.0), -0.0, -0.0),
+    ("clamp at -0", lambda x: x.clamp(min=-0.0), 0.0, 0.0),
+    ("slope of sinc", lambda x: torch.func.vmap(torch.func.grad(torch.sinc))(x), 0.0, 0.0),
+]
+
+
+@pytest.mark.parametrize("f, at, expected", [case[1:] for case in SIGNED], ids=[case[0] for case in SIGNED])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_signs_of_zeros(f, at, expected, dtype):
+    for n in (1, 2, 9, 33):  # loops over whole registers, and over what is left
+        y = f(torch.full((n,), at, dtype=dtype)).numpy()
+        assert (y == 0).all() and (np.signbit(y) == np.signbit(expected)).all()
+
+
+@pytest.mark.parametrize(
+    "clip",
+    [
+        lambda x: np.clip(x, 0, 1), lambda x: np.clip(x, 0, None), lambda x: np.clip(x, None, 0),
+        lambda x: np.clip(x, 0 * ONE, ONE), lambda x: np.clip(x, None, 0 * ONE),
+    ],
+)  # fmt: skip
+def test_clip_keeps_the_signs_of_numpy(clip):
+    x = np.array([-0.0, 0.0])
+    seen = []
+    torch.func.grad(lambda a: seen.append(clip(a).detach()) or np.sum(a))(x)
+    assert np.signbit(np.asarray(seen[0])).tolist() == np.signbit(clip(x)).tolist()
+
+
+def test_cut_quotients_of_integers_are_exact():
+    x, y = torch.tensor([16777217, -7, 2**62 + 1]), torch.tensor([1, 2, 3])
+    assert torch.div(x, y, rounding_mode="trunc").tolist() == [16777217, -3, 1537228672809129301]
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        torch.div(x, 0, rounding_mode="trunc")
 
 
 def test_abs_of_complex_zero():

@@ -163,7 +163,7 @@ CALLED = {
 #: Public names that a package gives through ``__getattr__`` or does not list.
 MORE = {
     "explaining": [
-        "Arrow", "Contribution", "Contributions", "Explanation", "Graph", "JacobianExplanation", "Step", "Value", "explain", "record_lines",
+        "Arrow", "Contribution", "Contributions", "Explanation", "Graph", "JacobianExplanation", "Step", "Value", "explain",
     ],
     "jacobians": [
         "Jacobian", "JacobianOperator", "Plan", "PreparedJacobian", "hessian", "jacobian", "jacobian_plan", "prepare_jacobian",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from opcode import opmap
 from sys import _getframe
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ import numpy as np
 
 from chainrule._src.arrays import printing
 from chainrule._src.arrays.libraries import is_container, is_foreign
-from chainrule._src.arrays.types import AnyFunction, NumpyDType
+from chainrule._src.arrays.types import AnyFunction, NumpyDType, Params
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import PACKAGE
 from chainrule._src.tape.foreign import Foreign
@@ -214,6 +214,8 @@ class Array(ArrayMethods):
             if dtype is not None and np.dtype(dtype).kind in "iub" and values is not None:
                 return np.array(values, dtype)  # a step function: the derivative that is lost is zero
             raise errors.array_to_numpy(self, carries=carries(self))
+        if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
+            raise ValueError("Unable to avoid copy while creating an array as requested: it has another dtype.")
         array = self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
         return LOCAL.recorder.lend(self._tensor, array) if kept and not copy and array.dtype == self.dtype else array
 
@@ -296,7 +298,8 @@ class Array(ArrayMethods):
     def __bool__(self) -> bool:
         if self.size != 1:
             raise ValueError(
-                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all(), or "
+                "np.where(condition, a, b) to choose element by element"
                 if self.size
                 else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that it is not empty."
             )
@@ -482,13 +485,48 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
             return _write_stacked(functools.partial(apply, function), *args, **kwargs)
     operands, mixed = _opened(args)
     mixed = mixed or (bool(kwargs) and holds(kwargs, Tensor))
-    result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
+    try:
+        result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
+    except (RuntimeError, TypeError, LookupError) as error:
+        raise in_numpys_class(error, function, args, kwargs) from error.__cause__
     if SPECIAL and LOCAL.recorder is not None:
         LOCAL.recorder.check_view(function, result)
     if out is None:
         return result if mixed else as_arrays(result)
     target = next(x for x in (kwargs.get("out"), *args) if x is out or (type(x) is Array and x._tensor is out))
     return write_out(function.__name__, target, result)
+
+
+def in_numpys_class(error: Exception, function: AnyFunction, args: Sequence[object], kwargs: Params) -> Exception:
+    """NumPy's own error for such arguments, with what ours says of them; ours as it is where NumPy has none."""
+    if any(callable(x) and not isinstance(x, (type, np.ufunc)) for x in args):
+        return error  # it is not called once more
+    try:
+        with np.errstate(all="ignore"):
+            function(*_plain_copies(args), **_plain_copies(kwargs))
+    except (ValueError, TypeError, LookupError) as numpys:
+        kind = next(kind for kind in _NUMPYS_ERRORS if isinstance(numpys, kind))
+        why = str(error).partition("\n")[2]  # the first line is PyTorch's
+        return error if isinstance(error, kind) else kind(f"{numpys}\n{why}" if why else str(numpys))
+    except Exception:
+        return error
+    return error
+
+
+_NUMPYS_ERRORS = (np.linalg.LinAlgError, np.exceptions.AxisError, ValueError, TypeError, IndexError, LookupError)
+
+
+def _plain_copies(x: Any) -> Any:
+    """Arguments with plain arrays of their own memory: of the same numbers, or of zeros where a transformation has several."""
+    kind = type(x)
+    if kind is Array:
+        raw = x._tensor._raw
+        return raw.copy() if type(raw) is ndarray else np.zeros(raw.shape, raw.dtype)
+    if kind is ndarray:
+        return x.copy()
+    if kind is list or kind is tuple:
+        return kind(map(_plain_copies, x))
+    return {key: _plain_copies(value) for key, value in x.items()} if kind is dict else x
 
 
 def _is_same(x: Any, y: Any) -> bool:
@@ -512,7 +550,7 @@ def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any, out: A
         return None
     if out is not None:
         return _recorded_into(function, method, args, kwargs, out)
-    raw = _recorded((args, kwargs))
+    raw = None if _carry_derivatives(args) else _recorded((args, kwargs))
     if raw is None or not (recorder.plain or recorder.are_plain(raw)):
         return None
     found = recorder.as_numpy(function, method, *raw)
@@ -582,7 +620,7 @@ def recorded_operator(operation: AnyFunction, special: bool, *operands: Any) -> 
     warns = recorder.plain and any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
     if not recorder.weak and not special and not warns:
         return None
-    raw = _recorded(operands)
+    raw = None if _carry_derivatives(operands) else _recorded(operands)
     if raw is None:
         return None
     if warns and recorder.are_integers(raw):
@@ -621,6 +659,17 @@ def recorded_in_place(operation: Callable[[Any, Any], Any], ufunc: np.ufunc, x: 
         return False
     x[...] = array_of(wrap(LOCAL.recorder.written_by(operation, raw, {}, raw[:1])))
     return True
+
+
+def _carry_derivatives(operands: Iterable[object]) -> bool:
+    """Whether ``_recorded`` gives None, as is seen at a glance."""
+    for x in () if LOCAL.recorder.boxed else operands:
+        if isinstance(x, Array):
+            if x._tensor._edge is not None:
+                return True
+        elif isinstance(x, (list, tuple)) and _carry_derivatives(x):
+            return True
+    return False
 
 
 def _recorded(x: Any) -> Any:
@@ -664,6 +713,10 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any
         )
     except ValueError as error:
         raise errors.of_shapes(error, ufunc.__name__, operands) from None
+    except RuntimeError as error:
+        if out is not None or method == "at":  # what may not be written to
+            raise
+        raise in_numpys_class(error, getattr(ufunc, method), inputs, kwargs) from error.__cause__
     result = valued(result)
     if out is None:
         return result if mixed else as_arrays(result)

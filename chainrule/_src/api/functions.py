@@ -30,7 +30,6 @@ ndarray = np.ndarray
 generic = np.generic
 new = object.__new__
 _OPERANDS = (Tensor, int, float, complex, ndarray, generic, ArrayLike)
-float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def general(prim: Primitive, operands: Any, params: Params) -> Any:
@@ -105,21 +104,6 @@ def nary(prim: Primitive, **forms: Any) -> Callable[..., Tensor]:
     return prim.function
 
 
-def discrete(prim: Primitive) -> Callable[..., Tensor]:
-    """The user's function for a primitive without a gradient, of one operand or two."""
-
-    def one(input: Any, *, out: Any = None) -> Any:
-        result = general(prim, (input,), {})
-        return result if out is None else store_out(out, result)
-
-    def two(input: Any, other: Any, *, out: Any = None) -> Any:
-        result = general(prim, (input, other), {})
-        return result if out is None else store_out(out, result)
-
-    prim.function = operation(_named(one if len(prim.operands) == 1 else two, prim), prim)
-    return prim.function
-
-
 def _named(call: AnyFunction, prim: Primitive) -> Callable[..., Tensor]:
     call.__name__ = call.__qualname__ = prim.name
     call.__doc__ = prim.doc
@@ -131,8 +115,6 @@ def _named(call: AnyFunction, prim: Primitive) -> Callable[..., Tensor]:
 
 def public_function(prim: Primitive) -> Callable[..., Tensor]:
     """The user's function for an elementwise or discrete row, by its number of operands."""
-    if prim.kind == "discrete":
-        return discrete(prim)
-    if prim.parameters or len(prim.operands) > 2:
+    if prim.kind != "discrete" and (prim.parameters or len(prim.operands) > 2):
         return nary(prim)
     return unary(prim) if len(prim.operands) == 1 else binary(prim)

@@ -236,4 +236,4 @@ def _text(kind: str, explanation: Any) -> str:
     if kind == "json":
         return json.dumps(explanation.to_dict(), ensure_ascii=False, allow_nan=False)
     graph = explanation.graph
-    return str({"svg": graph.to_svg, "dot": graph.to_dot, "mermaid": graph.to_mermaid}[kind]())
+    return str(graph.to_svg() if kind == "svg" else graph.to_dot())

@@ -125,7 +125,6 @@ FILES = {
     "html": "the whole explanation as a page that needs no network",
     "svg": "the graph as a picture",
     "dot": "the graph for Graphviz",
-    "mermaid": "the graph for Mermaid",
     "json": "everything as data",
 }
 

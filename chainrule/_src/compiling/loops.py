@@ -218,19 +218,20 @@ def initial_of(ufunc: np.ufunc, dtype: NumpyDType) -> NumpyArray | None:
     return np.asarray(ufunc.identity, dtype) if ufunc.identity != -1 else np.asarray(ufunc.reduce(np.empty(0, dtype)))
 
 
-def _known(names: str) -> frozenset[Any]:
+def known(names: str) -> frozenset[Any]:
+    """The functions of those names that this NumPy has."""
     return frozenset(getattr(np, name) for name in names.split() if hasattr(np, name))
 
 
 #: ufuncs whose loops have for real numbers nothing to choose (as maximum has of 0.0 and -0.0), and those of complex ones;
 #: negative, isnan, isinf, isfinite and signbit are wrong in some versions of NumPy where their results do not lie side by side
-EXACT = _known(
+EXACT = known(
     """
     add subtract multiply divide true_divide positive absolute fabs sqrt square reciprocal sign copysign
     equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not logical_xor bitwise_and bitwise_or
     bitwise_xor invert floor ceil trunc rint conjugate floor_divide
     """
 )
-_EXACT_COMPLEX = _known("add subtract positive conjugate equal not_equal")
+_EXACT_COMPLEX = known("add subtract positive conjugate equal not_equal")
 #: gufuncs whose loops need nothing but their operands
-GENERALIZED = _known("matmul vecdot matvec vecmat")
+GENERALIZED = known("matmul vecdot matvec vecmat")

@@ -39,10 +39,13 @@ class Prints:
     def _of_call(self, call: TracedCall) -> int:
         numbers = tuple([var.number for var in call.results])
         kwargs = self._of(call.kwargs) if call.kwargs else None
-        return hash((self._of_function(call.function), call.method, numbers, self._of(call.args), kwargs))
+        args = tuple([x.number if type(x) is Var else self._of(x) for x in call.args])
+        return hash((self._of_function(call.function), call.method, numbers, args, kwargs))
 
     def _of_function(self, function: Any) -> Any:
         kind = type(function)
+        if kind is np.ufunc:
+            return self._held(function)
         if kind is AsArray:
             return "array", self._of_function(function.function)
         if kind is RowCallable:

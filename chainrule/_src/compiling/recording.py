@@ -38,7 +38,7 @@ from chainrule._src.tape.engine import reachable, sweep
 from chainrule._src.tape.levels import open_level
 from chainrule._src.tape.modes import LOCAL, switch
 from chainrule._src.tape.node import Freed, Leaf
-from chainrule._src.tape.tensor import Tensor, hold, wrap
+from chainrule._src.tape.tensor import Tensor, hold, set_grad, wrap
 from chainrule._src.tape.versions import owner
 
 ndarray = np.ndarray
@@ -127,10 +127,11 @@ class NewGrad(NamedTuple):
     def apply(self, array: object, leaves: list[Any]) -> None:
         tensor = self.leaf.tensor(leaves)
         if array is None:
-            tensor._grad = None
+            set_grad(tensor, None)
         else:
-            tensor._grad = grad = wrap(array)
+            grad = wrap(array)
             grad._cut = GRADIENT
+            set_grad(tensor, grad)
 
 
 class NewData(NamedTuple):
@@ -501,7 +502,7 @@ def _restore_grads(recorder: Recorder) -> None:
     for entry in recorder.lifted.values():
         tensor = entry.ref()
         if tensor is not None and tensor._grad is not entry.grad:
-            tensor._grad = entry.grad
+            set_grad(tensor, entry.grad)
 
 
 def _backward(recorder: Recorder, arguments: _Arguments, outputs: list[Any]) -> Backward | None:

@@ -6,6 +6,7 @@ themselves. None of it changes a bit of what is left.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ import numpy as np
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.layout import same_memory
-from chainrule._src.interpreters.traced import TracedCall, Var
+from chainrule._src.compiling.loops import known
+from chainrule._src.interpreters.rebuilt import Rebuilt
+from chainrule._src.interpreters.traced import AsArray, RowCallable, TracedCall, Var
 
 ndarray = np.ndarray
 
@@ -71,13 +74,11 @@ class Simplified:
 
     def _merge(self, call: TracedCall, seen: dict[Any, tuple[Var, ...]]) -> bool:
         """Have the results of an equal call stand for those of this one."""
+        same = self.same
         try:
-            key = (
-                call.function,
-                call.method,
-                self._frozen(call.args),
-                self._frozen(call.kwargs) if call.kwargs else (),
-            )
+            args = tuple([same.get(x, x) if type(x) is Var else self._frozen(x) for x in call.args])
+            kwargs = self._frozen(call.kwargs) if call.kwargs else ()
+            key = call.function, call.method, args, kwargs
             known = seen.get(key)
         except TypeError:  # an argument that has no hash
             return False
@@ -148,12 +149,28 @@ def _live(program: Any) -> list[tuple[TracedCall, list[Var]]]:
     needed.update(value for _, value in program.writes)
     live = []
     for call in reversed(program.calls):
-        if not call.pure or call.kept or not needed.isdisjoint(call.results):
+        if not call.pure or call.kept or not needed.isdisjoint(call.results) or _may_raise(call):
             used = [] if _needs_shape_only(call) else operands(call)
             live.append((call, used))
             needed.update(used)
     live.reverse()
     return live
+
+
+def _may_raise(call: TracedCall) -> bool:
+    """Whether a call may raise because of the numbers that it is given, where it did not when it was recorded."""
+    function = call.function
+    while type(function) in (Rebuilt, AsArray):
+        function = function.function
+    if type(function) is RowCallable:
+        return function.prim.kind not in ("elementwise", "linear", "contraction")
+    if function in (np.power, operator.pow):  # of integers, where an exponent is negative
+        return all(var.dtype.kind in "iub" for var in call.results)
+    if function in (operator.getitem, operator.setitem):
+        return any(var.shape for var in operands(call)[1:])
+    if isinstance(function, np.ufunc):
+        return call.method == "reduceat"
+    return function not in _OF_ANY_NUMBERS and getattr(function, "__module__", None) not in _COMPUTING
 
 
 def _needs_shape_only(call: TracedCall) -> bool:
@@ -167,3 +184,18 @@ def _needs_shape_only(call: TracedCall) -> bool:
 LIKE: frozenset[Any] = frozenset({np.zeros_like, np.ones_like, np.full_like})
 #: functions whose result depends on no array's content
 CREATORS: frozenset[Any] = LIKE | {np.zeros, np.ones, np.full, np.arange, np.eye, np.identity, np.linspace}
+#: modules whose functions raise by shapes and dtypes alone
+_COMPUTING = frozenset({"numpy.fft", "_operator", "chainrule._src.arrays.any_array"})
+#: functions of NumPy's that do
+_OF_ANY_NUMBERS = (
+    known(
+        """
+    reshape ravel transpose swapaxes moveaxis squeeze expand_dims broadcast_to atleast_1d atleast_2d atleast_3d concatenate
+    stack hstack vstack dstack column_stack where copy astype real imag conj diagonal diag tril triu trace flip roll tile
+    dot inner outer vdot tensordot einsum kron cross sum prod mean var std max min any all argmax argmin ptp
+    cumsum cumprod sort argsort clip round diff nan_to_num isclose
+    """
+    )
+    | CREATORS
+    | {np.linalg.det, np.linalg.slogdet}
+)

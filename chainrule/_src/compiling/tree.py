@@ -329,16 +329,16 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
     """
     constants = {var.number: var for var in recording.constants}
     known = {var.number: var for var in recording.sources} | constants
-    known |= {var.number: var for call in recording.calls for var in call.results}
+    known.update([(var.number, var) for call in recording.calls for var in call.results])
     sources = {var.number for var in recording.sources}
     arguments = [var.number for var, source in recording.sources.items() if type(source) is Argument]
     views = {}
     if len(pairs) > 1:  # what one segment hands to another
         views = {var.number: call for call in recording.calls for var in call.results if _is_view(call, var)}
     for segment, new in reversed(pairs):
-        calls = _with_views(new, views)
+        calls = _with_views(new, views) if views else new.calls
         defined = {var.number for call in calls for var in call.results}
-        used = {var.number for call in calls for var in operands(call)}
+        used = {var.number for call in calls for var in operands(call) if var.number not in defined}
         after = frozenset().union(*[follows.needs for follows in segment.branches.values()])
         writes: list[tuple[Var, Var]] = []
         if new.guard is None:

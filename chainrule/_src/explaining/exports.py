@@ -1,4 +1,4 @@
-"""A graph as text: a list of what was computed, Graphviz's language, and Mermaid's."""
+"""A graph as text: a list of what was computed, and Graphviz's language."""
 
 from __future__ import annotations
 
@@ -97,30 +97,15 @@ def _computed(node: Any, into: Any, ids: dict[str, Any]) -> str:
     return f"= {node.label}({operands}){saves}"
 
 
-# -- Graphviz and Mermaid ----------------------------------------------------------------------------------------------
+# -- Graphviz ----------------------------------------------------------------------------------------------------------
 
 _FILL = {"output": "#d8f0e0", "leaf": "#dbe8fb", "constant": "#eeeeee", "intermediate": "#ffffff"}
-_CLASSES = """
-  classDef op fill:#f6ead2,stroke:#a8823a,color:#222
-  classDef leaf fill:#dbe8fb,stroke:#3d6fb4,color:#222
-  classDef output fill:#d8f0e0,stroke:#2f8554,color:#222
-  classDef intermediate fill:#fff,stroke:#888,color:#222
-  classDef constant fill:#eee,stroke:#888,color:#222,stroke-dasharray:4 3
-"""
 
 
 def _quoted(*lines: str) -> str:
     r"""A string of Graphviz, with its ``\n`` between lines. Backslashes of the user's stay backslashes."""
     safe = [one_line(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines if line]
     return '"' + "\\n".join(safe) + '"'
-
-
-def _entity(*lines: str) -> str:
-    """A quoted text of Mermaid, in which only letters, digits and a little punctuation stand for themselves."""
-    safe = [
-        "".join(c if c.isalnum() or c in " ()[].,:=_+-/×…·" else f"#{ord(c)};" for c in one_line(t)) for t in lines if t
-    ]
-    return '"' + "<br/>".join(safe) + '"'
 
 
 def _texts(node: Any) -> tuple[str, ...]:
@@ -146,15 +131,3 @@ def to_dot(graph: Any) -> str:
             options.append(f"style=dashed color=firebrick tooltip={_quoted(edge.why)}")
         rows.append(f"  {edge.source} -> {edge.target}" + (f" [{' '.join(options)}]" if options else "") + ";")
     return "\n".join([*rows, "}"]) + "\n"
-
-
-def to_mermaid(graph: Any) -> str:
-    """The graph as a Mermaid flowchart."""
-    rows = ["flowchart TB"]
-    for node in graph.nodes:
-        text = _entity(*_texts(node))
-        rows.append(f"  {node.id}[{text}]:::{node.role}" if node.kind == "value" else f"  {node.id}([{text}]):::op")
-    for edge in graph.edges:
-        label = f"|{_entity(edge.label)}|" if edge.label else ""
-        rows.append(f"  {edge.source} {'-.->' if edge.kind == 'cut' else '-->'}{label} {edge.target}")
-    return "\n".join(rows) + _CLASSES

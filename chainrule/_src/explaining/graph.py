@@ -84,10 +84,6 @@ class Graph:
         """The graph in Graphviz's language."""
         return exports.to_dot(self)
 
-    def to_mermaid(self) -> str:
-        """The graph as a Mermaid flowchart."""
-        return exports.to_mermaid(self)
-
     def to_dict(self) -> dict[str, Any]:
         """Nodes, edges and layout as plain values, for JSON."""
         nodes = [{**asdict(node), "line": None if node.line is None else node.line._asdict()} for node in self.nodes]
@@ -106,7 +102,7 @@ class Graph:
         return cls(nodes, edges, **{name: said[name] for name in _SUMMARY})
 
     def save(self, path: Any) -> None:
-        """Write it to a file: .svg, .dot (or .gv), .mmd (or .mermaid), .txt, by the name's ending.
+        """Write it to a file: .svg, .dot (or .gv), .txt, by the name's ending.
 
         Raises:
             ValueError: another ending.
@@ -115,8 +111,6 @@ class Graph:
             ".svg": self.to_svg,
             ".dot": self.to_dot,
             ".gv": self.to_dot,
-            ".mmd": self.to_mermaid,
-            ".mermaid": self.to_mermaid,
             ".txt": self.__str__,
         }
         ending = os.path.splitext(os.fspath(path))[1].lower()

@@ -99,7 +99,9 @@ class Alphabet:
         """What is no formula itself, in one of the forms."""
         if self.column == 1:
             text = re.sub(r"([_%$#&{}])", r"\\\1", text)
-        return self.put(form, html.escape(text) if self.column == 2 else text)
+        if self.column == 2:
+            text = html.escape(text).replace(" ", "\u00a0")  # spaces at the ends would be lost
+        return self.put(form, text)
 
     def name(self, name: str) -> str:
         """A variable: digits at its end stand below, and the bar of a cotangent over the rest."""
@@ -405,6 +407,9 @@ class Printer:
 
     def _np_outer(self, x: ast.expr, y: ast.expr) -> tuple[str, int]:
         return self.to.binary(self(x, MUL), THIN, self._raised(y, self.to.name("⊤"))[0]), MUL
+
+    def _np_zeros(self, shape: ast.expr, dtype: ast.expr) -> tuple[str, int]:
+        return self._applied(self.to.function("zeros"), self(shape))
 
     def _np_eye(self, n: ast.expr) -> tuple[str, int]:
         return self.to.name("I"), ATOM

@@ -170,7 +170,8 @@ def numbers_of(nodes: Sequence[Any], values: Mapping[str, Any]) -> dict[str, lis
     for node in nodes:
         value = values.get(node.value) if node.kind == "value" else None
         if value is not None:
-            name = value["name"] if len(value["name"]) <= 7 else "…"
+            last = value["name"].rpartition(".")[2]
+            name = last if len(last) <= 7 else "…"
             parts = (("forward", "", "", value["data"]), ("cotangent", name, f"g.{node.value}", value["gradient"]))
             found[node.id] = [
                 CardArray(k, sign, key, text_rows(a), a["dtype"] == "float32")

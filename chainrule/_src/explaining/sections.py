@@ -30,9 +30,8 @@ def symbol(value: dict[str, Any]) -> str:
 def rule(arrow: dict[str, Any], *, display: bool = False) -> str:
     """An arrow's rule as a formula, or as text where there is none."""
     said = arrow["rule"]
-    formula = math(said["mathml"], display=display) if said.get("mathml") else None
-    if formula is not None:
-        return formula
+    if said.get("mathml"):
+        return math(said["mathml"], display=display)
     return code(said["numpy"]) if said.get("numpy") else "<span>a rule without a formula</span>"
 
 
@@ -129,7 +128,7 @@ def _arrow(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any], j: i
         "by index": code(arrow["rule"]["index"]) if arrow["rule"].get("index") else "",
         "in NumPy": code(arrow["rule"]["numpy"]) if arrow["rule"].get("numpy") else "",
         "local Jacobian": about,
-        "its elements": math(arrow["element"]["mathml"] or ""),
+        "its elements": math(arrow["element"]["mathml"]),
         "shapes": contraction(output["shape"], value["shape"]),
     }
     found = flow.maps.get((at, j))
@@ -298,7 +297,7 @@ def whole(plan: dict[str, Any], flow: Flow) -> str:
 def elements(plan: dict[str, Any], output: str, value: str) -> str | None:
     """The whole Jacobian's elements as a formula, if it has one."""
     found = next(j for j in plan["jacobians"] if (j["output"], j["input"]) == (output, value))
-    return math(found["mathml"] or "")
+    return math(found["mathml"])
 
 
 def _whole(plan: dict[str, Any], flow: Flow, output_id: str, value_id: str, folded: bool) -> str:

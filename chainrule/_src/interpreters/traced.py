@@ -411,6 +411,7 @@ class Recorder:
         own = tensor._raw if type(tensor._raw) is ndarray else tensor._raw.var.array
         if array.strides != own.strides:
             array = with_strides(own, own.strides)
+        array.flags.writeable = own.flags.writeable
         self.lent.append((array, digest(array), weakref.ref(tensor if view is None else view.base)))
         return array
 
@@ -429,7 +430,7 @@ class Recorder:
 
     def bring_all(self, operands: Any) -> None:
         for x in operands:
-            if isinstance(x, Tensor) and type(x._raw) is ndarray:
+            if type(x) is not Traced and isinstance(x, Tensor) and type(x._raw) is ndarray:
                 self.bring(x)
 
     def bring(self, tensor: Tensor) -> None:
@@ -572,12 +573,13 @@ class Recorder:
         strong = not (self.weak and self.narrow) or function in _OF_FLOATS or type(function) is Rebuilt
         if not strong and any(map(self._is_weak, _flat(args))):
             raise ByValue("a float of Python's takes part in what is not NumPy's")
-        if function in _TELL_SCALARS and type(args[0]) is Traced and args[0].scalar:
-            function, method, args, kwargs = self.rebuilt(function, args, kwargs)
-        if function in _DOTS and len(args) == 2 and not kwargs and _multiplies_alike(function, *_arrays(args)):
-            function, method = np.matmul, "__call__"
         if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
             function, method = _scalar_square, ""
+        elif type(function) is not np.ufunc:
+            if function in _TELL_SCALARS and type(args[0]) is Traced and args[0].scalar:
+                function, method, args, kwargs = self.rebuilt(function, args, kwargs)
+            if function in _DOTS and len(args) == 2 and not kwargs and _multiplies_alike(function, *_arrays(args)):
+                function, method = np.matmul, "__call__"
         if method == "__call__" and not kwargs and type(function) is np.ufunc:
             given = tuple([x.var.array if type(x) is Traced and not x.scalar else _arrays(x) for x in args])
             out = self._called(function, given, kwargs)
@@ -720,26 +722,27 @@ class Recorder:
         """A call as one of arrays alone, for ``call``."""
         arrays: list[Traced] = []
 
-        def taken(x: Any) -> Any:
-            kind = type(x)
-            if kind is ndarray:
-                x, kind = self.traced(x), Traced
-            if kind is Traced:
-                known = next((i for i, other in enumerate(arrays) if other.var is x.var), None)
-                if known is None:
-                    arrays.append(x)
-                return Place(len(arrays) - 1 if known is None else known)
-            if kind is tuple or kind is list:
-                return kind([taken(item) for item in x])
-            if kind is dict:
-                return {name: taken(item) for name, item in x.items()}
-            return slice(taken(x.start), taken(x.stop), taken(x.step)) if kind is slice else x
-
-        args, kwargs = taken(args), taken(kwargs)
+        args, kwargs = self._places(args, arrays), self._places(kwargs, arrays)
         floats = tuple([i for i, x in enumerate(arrays) if self._is_weak(x)])
         scalars = tuple([i for i, x in enumerate(arrays) if self.is_scalar(x) and i not in floats])
-        places = tuple([taken(x).at for x in written])
+        places = tuple([self._places(x, arrays).at for x in written])
         return Rebuilt(function, args, kwargs, floats, scalars, places), "", tuple(arrays), {}
+
+    def _places(self, x: Any, arrays: list[Traced]) -> Any:
+        """An argument with places in ``arrays`` instead of its arrays, which are put there."""
+        kind = type(x)
+        if kind is ndarray:
+            x, kind = self.traced(x), Traced
+        if kind is Traced:
+            known = next((i for i, other in enumerate(arrays) if other.var is x.var), None)
+            if known is None:
+                arrays.append(x)
+            return Place(len(arrays) - 1 if known is None else known)
+        if kind is tuple or kind is list:
+            return kind([self._places(item, arrays) for item in x])
+        if kind is dict:
+            return {name: self._places(item, arrays) for name, item in x.items()}
+        return slice(*[self._places(item, arrays) for item in (x.start, x.stop, x.step)]) if kind is slice else x
 
     def _is_weak(self, x: Any) -> bool:
         return type(x) is Traced and x.var.number in self.weak
@@ -761,22 +764,26 @@ class Recorder:
         call.method = method
         call.args = tuple([x.var if type(x) is Traced else x if type(x) in _SIMPLE else self._vars(x) for x in args])
         call.kwargs = {name: self._vars(x) for name, x in kwargs.items()} if kwargs else kwargs
-        call.results = tuple([self.new(part if type(part) is ndarray else np.asarray(part)) for part in parts])
         call.row = row or self._row
         call.pure = pure
         note_frame(call, sys._getframe(1))
-        around = self._around.looked_at
-        call.kept = around or (call.code is not None and is_tried(call.code, call.lasti))
+        code = call.code
+        call.kept = self._around.looked_at or bool(
+            code is not None and code.co_exceptiontable and is_tried(code, call.lasti)
+        )
         self.calls.append(call)
-        plain = self.plain
-        alike = plain or self.are_plain((args, kwargs))
-        results = [Traced(var, self.level, alike) for var in call.results]
-        for result, part in zip(results, parts, strict=True):
-            if result.shape:
-                continue
-            result.scalar = isinstance(part, np.generic)
-            if plain and (result.scalar or function in _OF_ELEMENTS or type(function) is RowCallable):
-                self.scalars.add(result.var.number)
+        alike = self.plain or self.are_plain((args, kwargs) if kwargs else args)
+        variables, results = [], []
+        for part in parts:
+            var = self.new(part if type(part) is ndarray else np.asarray(part))
+            result = Traced(var, self.level, alike)
+            if not var.shape:
+                result.scalar = isinstance(part, np.generic)
+                if alike and (result.scalar or function in _OF_ELEMENTS or type(function) is RowCallable):
+                    self.scalars.add(var.number)
+            variables.append(var)
+            results.append(result)
+        call.results = tuple(variables)
         return tuple(results) if several else results[0]
 
     def _plain_result(self, function: Any, method: str, args: Any, kwargs: Any, out: Any) -> Any:
@@ -815,8 +822,18 @@ class Recorder:
         """Whether what is recorded among operands are arrays in plain code, though derivatives of others may be taken."""
         if self.with_arrays or LOCAL.sweep is not None:
             return False
-        values = [x for x in _flat(operands) if type(x) is Traced]
-        return bool(values) and all([x.plain for x in values])
+        found, todo = False, [*operands]
+        for x in todo:
+            kind = type(x)
+            if kind is Traced:
+                if not x.plain:
+                    return False
+                found = True
+            elif kind is tuple or kind is list:
+                todo += x
+            elif kind is dict:
+                todo += x.values()
+        return found
 
     def stands_for(self, data: Any) -> type | None:
         """The type that plain code has in the place of a value: ``float``, a scalar of NumPy's, ``ndarray``. None: its own."""
@@ -1064,18 +1081,26 @@ class _Treatment:
         looked_at: whether the program may look at those of the call that is being made.
     """
 
-    __slots__ = ("_errors", "_filters", "_how", "_shown", "looked_at")
+    __slots__ = ("_errors", "_filters", "_how", "_known", "_shown", "looked_at")
 
     def __init__(self) -> None:
         self.looked_at = False
         self._errors = warned.given()
+        self._known: object = None  # what stood in NumPy's variable when all was as it was at the beginning
         self._how = warned.modes()
         self._filters = warnings.filters
         self._shown = _shown()
 
     def changed(self) -> bool:
-        errors = warned.given()
-        return errors is not self._errors or warnings.filters is not self._filters or _shown() is not self._shown
+        if warnings.filters is not self._filters or _shown() is not self._shown:
+            return True
+        now = None if warned.VARIABLE is None else warned.VARIABLE.get()
+        if now is not None and now is self._known:
+            return False
+        if warned.given() is not self._errors:
+            return True
+        self._known = now
+        return False
 
     def differences(self) -> tuple[set[str], set[str]]:
         """The kinds of exceptions that are ignored, and those that are treated in another way than at the beginning."""
@@ -1241,7 +1266,10 @@ def _same(found: Any, expected: Any) -> bool:
 
 def laid_alike(x: NumpyArray, y: NumpyArray) -> bool:
     """Whether two arrays of one shape have the same strides, where that matters."""
-    return not x.size or all(a == b or n == 1 for a, b, n in zip(x.strides, y.strides, x.shape, strict=True))
+    if not x.size:
+        return True
+    pairs = zip(x.strides, y.strides, x.shape, strict=True)  # of one complex number a loop rounds otherwise backwards
+    return all([a == b or (n == 1 and (a < 0) == (b < 0)) for a, b, n in pairs])
 
 
 def overlaps_itself(x: NumpyArray) -> bool:
@@ -1298,7 +1326,7 @@ class Traced(ArrayLike):
     @property
     def recorder(self) -> Recorder:
         level: Any = self.level
-        if escaped(self):
+        if not level.alive:
             raise errors.escaped_recording(level)
         if level.recorder is not LOCAL.recorder:
             raise errors.recorded_elsewhere(level)

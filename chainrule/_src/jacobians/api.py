@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from numbers import Real
 from typing import Any, Never
 
@@ -19,6 +20,7 @@ from chainrule._src.messages import errors
 from chainrule._src.tape.modes import recording
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms import jacobian as dense
+from chainrule._src.transforms.arguments import names_keywords
 from chainrule._src.transforms.dense import MEMORY
 from chainrule._src.transforms.grad import gradient_function
 from chainrule._src.transforms.jacrev import hessian as hessian_function
@@ -26,9 +28,10 @@ from chainrule._src.transforms.jacrev import hessian as hessian_function
 LAYOUTS = ("dense", "csr", "csc", "coo", "operator", "structured", "auto")
 
 
+@names_keywords
 def jacobian(
     y: object,
-    x: object,
+    x: object = None,
     *more: Never,
     layout: str = "dense",
     strategy: str | None = None,
@@ -46,7 +49,7 @@ def jacobian(
         y: a function of ``x``; or a tensor that was computed from ``x`` (or a tree of them), whose graph is kept and whose
             ``.grad`` is left alone.
         x: with a function: an array, tensor or number, or a tree of them; a tuple holds several arguments. With tensors:
-            one that requires grad, or a tree of them.
+            one that requires grad, or a tree of them. Without it, the result is the function of ``x`` that computes the Jacobian.
         layout: what the result is, where ``y`` is a function. "dense": an array or tensor. "csr", "csc", "coo": a sparse
             array of SciPy's, of shape (elements of y, elements of x), with the entries that the program can make nonzero.
             "structured": a :class:`Jacobian`, which knows how its entries came about and computes with them. "operator":
@@ -95,6 +98,11 @@ def jacobian(
     """
     if more:
         raise errors.jacobian_several("jacobian", 1 + len(more))
+    if x is None and callable(y) and not isinstance(y, Tensor):
+        return functools.partial(
+            jacobian, y, layout=layout, strategy=strategy, create_graph=create_graph, hstack=hstack, mode=mode,
+            chunk_size=chunk_size, sparsity=sparsity, check=check, memory=memory,
+        )  # fmt: skip
     check_layout("jacobian", layout, create_graph)
     check_strategy("jacobian", strategy)
     if not isinstance(memory, Real):
@@ -197,6 +205,7 @@ def _noted(
     return made
 
 
+@names_keywords
 def hessian(
     func: AnyFunction,
     x: Any = 0,

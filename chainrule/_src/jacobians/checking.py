@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import unfaced
-from chainrule._src.arrays.tree import tree_leaves, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.jacobians.terms import Term
 from chainrule._src.jacobians.trace import JacobianTrace
@@ -17,6 +16,7 @@ from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import NoForwardMode
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.arguments import data_of, is_array
+from chainrule._src.transforms.called import Called
 from chainrule._src.transforms.grad import vjp
 from chainrule._src.transforms.jvp import jvp
 
@@ -27,11 +27,10 @@ TOLERANCE = 1e3
 
 def of_leaves(trace: JacobianTrace, function: AnyFunction, x: object) -> tuple[AnyFunction, list[Any]]:
     """A function of the leaves of ``x`` that returns those of the result, and its arguments."""
+    call = Called(function, x)
 
     def flat(*leaves: Any) -> tuple[Any, ...]:
-        tree = tree_unflatten(leaves, trace.inner)
-        returned = tree_leaves(function(*tree) if type(x) is tuple else function(tree))
-        return tuple([y if is_array(y) else np.asarray(y) for y in returned])
+        return tuple([y if is_array(y) else np.asarray(y) for y in call(leaves)])
 
     return flat, [p.detach() if isinstance(p, Tensor) else np.asarray(data_of(unfaced(p))) for p in trace.points]
 

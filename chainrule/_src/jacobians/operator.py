@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import unfaced
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
+from chainrule._src.arrays.tree import tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyDType
 from chainrule._src.jacobians.operands import matched, operand
 from chainrule._src.jacobians.trace import in_memory
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.arguments import as_caller_type, data_of, untracked
+from chainrule._src.transforms.called import Called
 from chainrule._src.transforms.grad import vjp
 from chainrule._src.transforms.vmap import vmap
 
@@ -188,24 +189,14 @@ def operators(function: AnyFunction, x: object, hstack: bool, create_graph: bool
         create_graph: as for ``JacobianOperator``.
         hstack: one operator on all elements of the arguments, along one axis, to all of the results.
     """
-    points, inner = tree_flatten(x)
-    if not points:
-        raise errors.jacobian_of_nothing("x")
+    call = Called(function, x)
+    points = call.points
     for point in points:
         in_memory(unfaced(point))
-    outer: Any = None
-
-    def results(leaves: Sequence[object]) -> list[Any]:
-        nonlocal outer
-        tree = tree_unflatten(leaves, inner)
-        found, outer = tree_flatten(function(*tree) if type(x) is tuple else function(tree))
-        if not found:
-            raise errors.jacobian_of_nothing("the function's result")
-        return found
 
     def block(i: int, j: int) -> JacobianOperator:
         def of_one(leaf: object) -> Any:
-            return results([*points[:j], leaf, *points[j + 1 :]])[i]
+            return call([*points[:j], leaf, *points[j + 1 :]])[i]
 
         return JacobianOperator(of_one, points[j], create_graph)
 
@@ -215,10 +206,10 @@ def operators(function: AnyFunction, x: object, hstack: bool, create_graph: bool
 
         def of_all(flat: Any) -> Any:
             parts = [flat[end - math.prod(shape) : end].reshape(shape) for end, shape in zip(ends, shapes, strict=True)]
-            return np.concatenate([y.reshape(-1) for y in results(parts)])
+            return np.concatenate([y.reshape(-1) for y in call(parts)])
 
         whole = np.concatenate([np.reshape(point, (-1,)) for point in points])
         return JacobianOperator(of_all, whole, create_graph)
     first = block(0, 0)
-    rows = [[first if i == j == 0 else block(i, j) for j in range(len(points))] for i in range(outer.num_leaves)]
-    return tree_unflatten([tree_unflatten(row, inner) for row in rows], outer)
+    rows = [[first if i == j == 0 else block(i, j) for j in range(len(points))] for i in range(call.outer.num_leaves)]
+    return tree_unflatten([tree_unflatten(row, call.inner) for row in rows], call.outer)

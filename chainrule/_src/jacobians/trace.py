@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.api.array import faced, unfaced
+from chainrule._src.api.array import unfaced
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
+from chainrule._src.arrays.tree import TreeSpec
 from chainrule._src.arrays.types import AnyFunction, TensorLike
 from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.accumulate import Accumulation, steps_of
@@ -23,6 +23,7 @@ from chainrule._src.tape.modes import recording
 from chainrule._src.tape.protocol import ArrayLike, plain
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 from chainrule._src.transforms.arguments import inside
+from chainrule._src.transforms.called import Called
 
 
 class Recipe(NamedTuple):
@@ -61,26 +62,18 @@ class JacobianTrace:
 
     @within
     def __init__(self, function: AnyFunction, x: Any, create_graph: bool | None = False, api: str = "jacobian") -> None:
-        self.points, self.inner = tree_flatten(x)
-        if not self.points:
-            raise errors.jacobian_of_nothing("x", api)
+        call = Called(function, x, api)
+        self.points, self.inner, self.arrays = call.points, call.inner, call.takes_arrays
         leaves = [in_memory(unfaced(leaf)) for leaf in self.points]
         if create_graph is None:
             create_graph = recording() and any(isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves)
         self.create_graph = create_graph
-        self.arrays = not any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in self.points)
         primals = [_primal(leaf, create_graph, api) for leaf in leaves]
         self.variables = [Variable(tuple(shape_of(p)), dtype_of(p)) for p in primals]
         with open_level(api, Jac) as level:
-            starts = [
-                faced(wrap(Jac(primal, variable, level)), point)
-                for primal, variable, point in zip(primals, self.variables, self.points, strict=True)
-            ]
-            tree = tree_unflatten(starts, self.inner)
-            result = function(*tree) if type(x) is tuple else function(tree)
-            returned, self.outer = tree_flatten(result)
-            if not returned:
-                raise errors.jacobian_no_result(function, result)
+            pairs = zip(primals, self.variables, strict=True)
+            returned = call.at([wrap(Jac(primal, variable, level)) for primal, variable in pairs])
+            self.outer = call.outer
             self.results = [_result(in_memory(unfaced(y)), level) for y in returned]
             for y in self.results:
                 in_memory(getattr(y, "primal", None))

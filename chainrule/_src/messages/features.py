@@ -159,9 +159,12 @@ def func_integer_argument(data: Any) -> RuntimeError:
             f"only Tensors of floating point dtype can require gradients: {subject} holds {data.dtype.type.__name__}, and no "
             "numbers of one type. Make an array of numbers first: np.asarray(x, dtype=float)."
         )
+    number = "" if shape_of(data) else str(data)
+    if number.lstrip("-").isdigit():
+        fix = f"{number}. instead of {number}"
     return RuntimeError(
         f"only Tensors of floating point dtype can require gradients: {subject} has dtype {data.dtype}, and an integer cannot "
-        f"change by a little. Pass {'1. instead of 1' if not shape_of(data) else fix}."
+        f"change by a little. Pass {fix}."
     )
 
 
@@ -234,11 +237,12 @@ def functional_scalar(function: str, several: bool) -> RuntimeError:
 
 def leaf_in_place(tensor: Any, op: str) -> RuntimeError:
     x, where = name_of(tensor) or "x", user_line()
-    fix = out_of_place(where.text if where is not None else "").rstrip(".") or f"Write `{x} = {x} + ...`"
+    fix = out_of_place(where.text if where is not None else "").rstrip(".")
+    other = f"{fix[0].lower()}{fix[1:]}, or work" if fix else "work"
     return RuntimeError(
         "a leaf Variable that requires grad is being used in an in-place operation.\n"
         f"{writer(op, where)} would overwrite {x}, whose gradient you asked for.\n"
-        f"To update a parameter: `with no_grad(): {x} -= lr * {x}.grad`. Otherwise: {fix[0].lower()}{fix[1:]}, or work on "
+        f"To update a parameter: `with no_grad(): {x} -= lr * {x}.grad`. Otherwise: {other} on "
         f"{x}.clone()."
     )
 

@@ -42,6 +42,16 @@ _SIGNS = {
 }  # fmt: skip
 
 
+def sequence_operand(symbol: str, x: object, other: object) -> TypeError:
+    """An operator of a tensor and a list or tuple."""
+    sign = _SIGNS.get(symbol) or _SIGNS[symbol.removeprefix("r")]
+    kinds = [type(x).__name__, type(other).__name__]
+    a, b = kinds if symbol in _SIGNS else kinds[::-1]
+    return TypeError(
+        f"unsupported operand type(s) for {sign}: '{a}' and '{b}': make the {kinds[1]} a tensor, tensor(...)"
+    )
+
+
 def sparse_in_function(x: Any) -> TypeError:
     """A sparse matrix of SciPy's in a function of NumPy's."""
     name = name_of(x) or "A"

@@ -76,6 +76,11 @@ def _instead(tensor: Any, name: str, error: BaseException) -> str:
     return f". An array has it: {x}.detach().numpy().{name}(...)"
 
 
+_SPARSE = (
+    "tensors are dense. With i, j = {x}.nonzero(as_tuple=True), chainrule.sparse.csr_array(({x}[i, j], (i, j)), {x}.shape) "
+    "is sparse, with derivatives by its entries"
+)
+
 #: what to write for names that arrays, or modules of PyTorch, have
 _METHODS = {
     "copy": "{x}.clone() keeps the gradient, {x}.detach().clone() does not",
@@ -95,6 +100,12 @@ _METHODS = {
     "share_memory_": "multiprocessing.shared_memory gives an array's buffer; from_numpy shares it",
     "pin_memory": "everything is on the CPU: leave it out",
     "bfloat16": "NumPy has no such numbers: {x}.float()",
+    "to_sparse": _SPARSE,
+    "to_sparse_csr": _SPARSE,
+    "to_sparse_csc": _SPARSE,
+    "to_sparse_coo": _SPARSE,
+    "to_mkldnn": "an array has one layout: leave it out",
+    "register_backward_hook": "it is {x}.register_hook(hook)",
 }
 
 
@@ -117,6 +128,30 @@ def _home(name: str) -> str:
     return ""
 
 
+#: keywords of JAX's, HIPS autograd's and NumPy's, and what they are called here
+_KEYWORDS = {
+    "in_axes": "in_dims", "out_axes": "out_dims", "in_axis": "in_dims", "out_axis": "out_dims", "argnum": "argnums",
+    "wrt": "argnums", "aux": "has_aux", "n_chunks": "chunk_size",
+}  # fmt: skip
+_UNNEEDED = {
+    "axis_size": "the size is that of the mapped arguments, so leave it out",
+    "axis_name": "axes have no names here: np.sum of the result is what a sum over a named axis is",
+    "spmd_axis_name": "there is one device, so leave it out",
+    "allow_int": "an integer cannot change by a little: pass x.astype(float)",
+    "holomorphic": "complex arguments are known by their dtype, so leave it out",
+    "reduce_axes": "axes have no names here, so leave it out",
+}
+
+
+def unknown_keyword(function: str, name: str, own: Iterable[str]) -> TypeError:
+    text = f"{function}() got an unexpected keyword argument {name!r}"
+    own = list(own)
+    if name in _UNNEEDED:
+        return TypeError(f"{text}: {_UNNEEDED[name]}")
+    meant = [n for n in [_KEYWORDS.get(name), *difflib.get_close_matches(name, own, 1, 0.6)] if n in own]
+    return TypeError(f"{text}. Did you mean {meant[0]!r}?" if meant else f"{text}: it takes {', '.join(own)}")
+
+
 _MODULE = "write it as an nn.Module with parameters of its own. The functions are in nn.functional"
 
 
@@ -137,6 +172,13 @@ _ELSEWHERE = {
         "checkpoint": "it is utils.checkpoint.checkpoint",
         "jacobian": "it is chainrule.jacobian(f, x), which picks jacrev or jacfwd by the sizes",
         "elementwise_grad": "vmap(func.grad(f)), or func.grad of the sum",
+        "make_vjp": "it is func.vjp(f, x)",
+        "make_jvp": "it is func.jvp(f, (x,), (t,))",
+        "multigrad multigrad_dict": "it is func.grad(f, argnums=(0, 1))",
+        "stop_gradient": "it is x.detach()",
+        "pmap": "there is one device: vmap(f)",
+        "GradientTape": "tensors with requires_grad=True are recorded, and y.backward() fills their grad",
+        "PRNGKey key": "random.manual_seed(seed), or a Generator",
         "array": "it is tensor(data)",
         "ndarray": "the class is Tensor",
         "numpy": "NumPy's own functions take tensors: import numpy as np",

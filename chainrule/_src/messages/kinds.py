@@ -36,4 +36,6 @@ class GradcheckError(RuntimeError):
 
     __module__ = "chainrule.autograd.gradcheck"
 
-    mismatch: Any = None  # a transforms.grad_checks.Mismatch
+    def __init__(self, text: str = "", mismatch: Any = None) -> None:
+        super().__init__(text)
+        self.mismatch = mismatch  # a transforms.grad_checks.Mismatch

@@ -10,7 +10,7 @@ from typing import Any
 from chainrule._src.messages.places import PACKAGE, calling_frame, user_frame
 from chainrule._src.messages.reading import running
 
-LIBRARIES = ("numpy", "scipy", "pandas")
+LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
 #: What has another name here. (What has the same is found by it.)
 ELSEWHERE = {
     "r_": "np.concatenate([...])",
@@ -31,6 +31,7 @@ _CUT = "Where the path may be cut"
 #: What to say of the functions of a module.
 _GUIDES = {
     "numpy.ma": "fill the masked array first, as in m.filled(0) * x, or choose with np.where(m.mask, 0, x)",
+    "matplotlib": "draw its numbers",
     "pandas": "take its numbers first, as in df.to_numpy() @ x",
     "scipy.stats": "chainrule.stats has SciPy's common distributions, with derivatives by the point and by all parameters "
     "(docs/guide/statistics.md); a statistic is a line of NumPy",
@@ -64,7 +65,11 @@ def taken_by_library(tensor: Any) -> tuple[str, str] | None:
     line = running(None if frame.f_code.co_filename.startswith(PACKAGE) else frame)
     callee = re.match(r"([\w.]+)\(.*\)$", line.text, re.DOTALL) if line.instruction != "BINARY_OP" else None
     called = callee[1] if callee else called or library
-    x = next((n for n, value in frame.f_locals.items() if value is tensor and not n.startswith("_")), "tensor")
+    x = next((n for n, value in frame.f_locals.items() if value is tensor and not n.startswith("_")), "")
+    if not x:  # a library may have made another one of the user's
+        names = dict.fromkeys(re.findall(r"\b[A-Za-z]\w*\b(?!\s*[.(=])", line.text))
+        held = [n for n in names if hasattr(type(frame.f_locals.get(n)), "_edge")]
+        x = held[0] if len(held) == 1 else "tensor"
     return x, _text(called, x, library, entered, distribution)
 
 

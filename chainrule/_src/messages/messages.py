@@ -196,8 +196,6 @@ gradient_count(outputs, gradients) -> RuntimeError
     got {outputs} tensors and {gradients} gradients: give one gradient per output
 empty_inputs(function) -> RuntimeError
     `inputs` argument to `{function}()` cannot be empty.
-not_a_tensor(function, argument, value) -> TypeError
-    {function}(): argument '{argument}' must be a Tensor or a sequence of Tensors, not {value:type}
 node_arguments(want, got) -> TypeError
     expected {want} arguments, got {got} instead: a node takes one gradient for each output of its operation
 edge_has_no_shape() -> RuntimeError

@@ -60,16 +60,20 @@ def with_arrays() -> str:
     call = expression()
     if not isinstance(call, ast.Call):
         return ""
-    edges = {name: value._edge for name, value, _ in reversed([*variables()]) if hasattr(type(value), "_edge")}
+    found = [(name, value) for name, value, _ in reversed([*variables()])]
+    edges = {name: value._edge for name, value in found if hasattr(type(value), "_edge")}
+    arrays = {name for name, value in found if hasattr(type(value), "_tensor")}
 
     class Arrays(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
+            if node.id in arrays:
+                return ast.Name(f"np.asarray({node.id}.detach())")
             if node.id not in edges:
                 return node
             return ast.Name(f"{node.id}.numpy()" if edges[node.id] is None else f"{node.id}.detach().numpy()")
 
     text = ast.unparse(Arrays().visit(call))
-    return text if len(text) <= 80 and ".numpy()" in text else ""
+    return text if len(text) <= 80 and (".numpy()" in text or ".detach())" in text) else ""
 
 
 def argument() -> str:

@@ -142,16 +142,17 @@ def slice_type(item: slice) -> TypeError:
 
 def where_condition(condition: Any) -> Exception:
     if not hasattr(condition, "dtype"):
-        return TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
+        return target_type("where", condition, "condition", 1)
     return RuntimeError(
         f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}: compare first, as "
         "in where(x > 0, ...)"
     )
 
 
-def target_type(function: str, value: Any) -> TypeError:
+def target_type(function: str, value: Any, argument: str = "target", position: int = 2) -> TypeError:
     wrap = ": wrap it in tensor(...)" if isinstance(value, (list, tuple, int, float)) else ""
-    return TypeError(f"{function}(): argument 'target' (position 2) must be Tensor, not {type(value).__name__}{wrap}")
+    what = f"{type(value).__name__}{wrap}"
+    return TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {what}")
 
 
 def bias_shape(bias: Any, weight: Any) -> RuntimeError:

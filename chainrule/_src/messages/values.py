@@ -197,8 +197,22 @@ def wrong_operand(function: str, position: int, value: Any, argument: str = "") 
         what = f"{type(value).__module__.partition('.')[0]}.{what} (chainrule.from_dlpack(x) makes one of it)"
     if isinstance(value, (np.ndarray, np.generic)):
         what = f"an array of dtype {value.dtype}"
-    how = ": wrap it in tensor(...)" if isinstance(value, (list, tuple, np.ndarray)) else ""
+    how = ": wrap it in tensor(...)" if isinstance(value, (list, tuple, int, float, np.ndarray)) else ""
     return TypeError(f"{function}(): argument '{argument}' (position {position + 1}) must be Tensor, not {what}{how}")
+
+
+def not_a_tensor(function: str, argument: str, value: object) -> TypeError:
+    """Something in the place of a result, or of what it was computed from."""
+    how = ""
+    if isinstance(value, (int, float, complex, np.generic, np.ndarray)):
+        how = (
+            ". A plain number or array does not know what it was computed from: make x = tensor(..., requires_grad=True) and "
+            "compute with that, or write a function and take chainrule.grad(f)(x)"
+        )
+    elif callable(value):
+        how = ". Give its result, f(x); of a function, chainrule.grad(f)(x) is the gradient"
+    what = type(value).__name__
+    return TypeError(f"{function}(): argument '{argument}' must be a Tensor or a sequence of Tensors, not {what}{how}")
 
 
 def no_tensor(function: Any, args: Any, kwargs: Any) -> TypeError | None:
@@ -223,7 +237,7 @@ def no_rule_for_numpy(name: str, inputs: Any) -> TypeError:
     names = list(dict.fromkeys(filter(None, map(name_of, tensors))))
     of = f" ({', '.join(names)})" if names else ""
     module = "np." if hasattr(np, name.split(".")[0]) else "np.linalg." if hasattr(np.linalg, name) else ""
-    call = with_arrays() or f"{module}{name}({names[0] if names else 'x'}.detach().numpy(), ...)"
+    call = with_arrays() or f"{module}{name}(np.asarray({names[0] if names else 'x'}.detach()), ...)"
     if not all(isinstance(getattr(x, "_raw", None), np.ndarray) for x in tensors):
         call = "call it outside of the transformation, where there are plain arrays"
     return TypeError(

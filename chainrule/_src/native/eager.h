@@ -33,7 +33,7 @@ typedef struct {
     Py_ssize_t raw, edge, cut, grad, tensor_view, views;                                        /* of Tensor */
     Py_ssize_t prim, pullback, params, edges, saved, in_avals, hooks, seq, code, lasti;         /* of Node */
     Py_ssize_t output_node, output_index, output_edges, output_seq, output_hooks;               /* of Output */
-    Py_ssize_t leaf_tensor, leaf_hooks, leaf_added, leaf_passes, leaf_seq;                            /* of Leaf */
+    Py_ssize_t leaf_tensor, leaf_grad, leaf_hooks, leaf_added, leaf_passes, leaf_seq;                 /* of Leaf */
     Py_ssize_t view_base, view_last, view_origin, view_before;                                  /* of View */
     Py_ssize_t latest;                                                                          /* of the clock of writes */
     Py_ssize_t written_count, written_times, written_last;                                      /* of Written */

@@ -248,11 +248,30 @@ PyObject *node_of(Row *row, PyObject *prim, const Operands *operands, PyObject *
     return new_node(prim, SLOT(prim, core.prim_pullback), params, edges, saved, avals, place);
 }
 
+/* Whether arrays, some of which may be numbers, broadcast. */
+static int broadcast(PyObject *const *raw, int n) {
+    int axis, k, more = 1;
+    for (axis = 1; more; axis++) { /* counted from the end */
+        npy_intp common = 1;
+        for (k = 0, more = 0; k < n; k++) {
+            npy_intp dim;
+            if (!PyArray_CheckExact(raw[k]) || PyArray_NDIM((PyArrayObject *)raw[k]) < axis) continue;
+            more = 1;
+            dim = PyArray_DIM((PyArrayObject *)raw[k], PyArray_NDIM((PyArrayObject *)raw[k]) - axis);
+            if (dim == 1 || dim == common) continue;
+            if (common != 1) return 0;
+            common = dim;
+        }
+    }
+    return 1;
+}
+
 static PyObject *elementwise(const Operation *self, PyObject *const *args, PyObject *params, int mode, Place place) {
     Operands operands;
     PyObject *result = NULL, *made = NULL;
     Row *row = row_of(self->prim); /* first, as it may run Python */
     if (row == NULL || row->nin != self->nin || !read_operands(self, args, &operands)) return NULL;
+    if (row->value.ufunc == NULL && !broadcast(operands.raw, operands.count)) return NULL; /* Python warns of what it computes before it fails */
     take(&operands);
     if (!self->arrays_of_numbers || numbers_to_arrays(&operands) > 0) result = value_of(row, operands.raw, self->nin, params);
     if (result == NULL) {

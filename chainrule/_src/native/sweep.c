@@ -481,11 +481,11 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
 
 #define MOST_LEAVES 64
 
-/* What a gradient is added to in place: of the same dtype and shape, small, and nobody else holds it (core.accumulate._may_add_to). */
-static int may_add_to(PyObject *grad, PyObject *g) {
+/* What a gradient is added to in place: of the same dtype and shape, small, and nobody but the leaf holds it, too (core.accumulate._may_add_to). */
+static int may_add_to(PyObject *leaf, PyObject *grad, PyObject *g) {
     PyObject *raw = Py_TYPE(grad) == core.tensor ? SLOT(grad, core.raw) : NULL;
     PyArrayObject *old = (PyArrayObject *)raw;
-    if (raw == NULL || SLOT(grad, core.edge) != Py_None || kind_of(raw) < 0 || kind_of(raw) != kind_of(g) || Py_REFCNT(raw) != 1) return 0;
+    if (raw == NULL || SLOT(grad, core.edge) != Py_None || kind_of(raw) < 0 || kind_of(raw) != kind_of(g) || SLOT(leaf, core.leaf_grad) != raw || Py_REFCNT(raw) != 2) return 0;
     return PyArray_BASE(old) == NULL && PyArray_ISCARRAY(old) && PyArray_ISCARRAY_RO((PyArrayObject *)g) && PyArray_SAMESHAPE(old, (PyArrayObject *)g) && PyArray_SIZE(old) > 0 && PyArray_SIZE(old) <= DIRECT_MOST;
 }
 
@@ -506,7 +506,7 @@ static PyObject *passes_of(PyObject *leaf, PyObject *this) {
 
 /* Where a gradient is written, and all that is made for it beforehand. */
 typedef struct {
-    PyObject *leaf, *tensor, *fresh, *passes, *added; /* fresh: the new .grad; NULL where it is added to the old */
+    PyObject *leaf, *tensor, *fresh, *kept, *passes, *added; /* fresh: the new .grad, NULL where it is added to the old; kept: the array before */
 } Write;
 
 static int prepare(Write *write, PyObject *arrived, PyObject *const *args, PyObject *others) {
@@ -551,7 +551,7 @@ static PyObject *write_plain(PyObject *module, PyObject *const *args, Py_ssize_t
         if (ref == NULL || !PyWeakref_CheckRef(ref) || !PyArray_CheckExact(g) || SLOT(leaf, core.leaf_hooks) != Py_None) Py_RETURN_FALSE;
         tensor = PyWeakref_GetObject(ref);
         if (tensor == NULL || !PyObject_TypeCheck(tensor, core.tensor)) Py_RETURN_FALSE;
-        if (SLOT(tensor, core.edge) == NULL || SLOT(tensor, core.edge) == Py_None || (grad_of(tensor) != NULL && !may_add_to(grad_of(tensor), g))) Py_RETURN_FALSE;
+        if (SLOT(tensor, core.edge) == NULL || SLOT(tensor, core.edge) == Py_None || (grad_of(tensor) != NULL && !may_add_to(leaf, grad_of(tensor), g))) Py_RETURN_FALSE;
         writes[n].tensor = tensor;
         writes[n++].leaf = leaf;
     }
@@ -566,7 +566,7 @@ static PyObject *write_plain(PyObject *module, PyObject *const *args, Py_ssize_t
     for (i = 0; i < n && done == 0; i++) { /* once more: other code may have run */
         PyObject *grad = grad_of(writes[i].tensor);
         g = PyDict_GetItemWithError(args[0], writes[i].leaf);
-        if ((grad == NULL) != (writes[i].fresh != NULL) || g == NULL || (grad != NULL && !may_add_to(grad, g))) done = 1;
+        if ((grad == NULL) != (writes[i].fresh != NULL) || g == NULL || (grad != NULL && !may_add_to(writes[i].leaf, grad, g))) done = 1;
     }
     for (i = 0; i < n && done == 0; i++) { /* from here on nothing fails, and no other code runs */
         PyObject *passes = SLOT(writes[i].leaf, core.leaf_passes), *added = SLOT(writes[i].leaf, core.leaf_added);
@@ -577,14 +577,17 @@ static PyObject *write_plain(PyObject *module, PyObject *const *args, Py_ssize_t
         if (writes[i].fresh == NULL) {
             found |= add_in_place(SLOT(grad_of(writes[i].tensor), core.raw), PyDict_GetItemWithError(args[0], writes[i].leaf));
         } else {
-            PyObject *before = SLOT(writes[i].tensor, core.grad);
+            PyObject *before = SLOT(writes[i].tensor, core.grad), *array = Py_NewRef(SLOT(writes[i].fresh, core.raw));
             SLOT(writes[i].tensor, core.grad) = writes[i].fresh;
             writes[i].fresh = before;
+            writes[i].kept = SLOT(writes[i].leaf, core.leaf_grad);
+            SLOT(writes[i].leaf, core.leaf_grad) = array;
         }
     }
     if (found && done == 0 && give_errors("add", found) < 0) done = -1;
     for (i = 0; i < n; i++) {
         Py_XDECREF(writes[i].fresh);
+        Py_XDECREF(writes[i].kept);
         Py_XDECREF(writes[i].passes);
         Py_XDECREF(writes[i].added);
         Py_DECREF(writes[i].tensor);

@@ -443,7 +443,7 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     static const Place_of of_tensor[] = {{"_raw", &core.raw}, {"_edge", &core.edge}, {"_cut", &core.cut}, {"_grad", &core.grad}, {"_view", &core.tensor_view}, {"_views", &core.views}, {NULL, NULL}};
     static const Place_of of_node[] = {{"prim", &core.prim}, {"pullback", &core.pullback}, {"params", &core.params}, {"edges", &core.edges}, {"saved", &core.saved}, {"in_avals", &core.in_avals}, {"hooks", &core.hooks}, {"seq", &core.seq}, {"code", &core.code}, {"lasti", &core.lasti}, {NULL, NULL}};
     static const Place_of of_output[] = {{"node", &core.output_node}, {"index", &core.output_index}, {"edges", &core.output_edges}, {"seq", &core.output_seq}, {"hooks", &core.output_hooks}, {NULL, NULL}};
-    static const Place_of of_leaf[] = {{"tensor", &core.leaf_tensor}, {"hooks", &core.leaf_hooks}, {"added", &core.leaf_added}, {"passes", &core.leaf_passes}, {"seq", &core.leaf_seq}, {NULL, NULL}};
+    static const Place_of of_leaf[] = {{"tensor", &core.leaf_tensor}, {"grad", &core.leaf_grad}, {"hooks", &core.leaf_hooks}, {"added", &core.leaf_added}, {"passes", &core.leaf_passes}, {"seq", &core.leaf_seq}, {NULL, NULL}};
     static const Place_of of_view[] = {{"base", &core.view_base}, {"last", &core.view_last}, {"origin", &core.view_origin}, {"before", &core.view_before}, {NULL, NULL}};
     static const Place_of of_clock[] = {{"latest", &core.latest}, {NULL, NULL}};
     static const Place_of of_prim[] = {{"pullback", &core.prim_pullback}, {"in_c", &core.prim_row}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {"name", &core.prim_name}, {NULL, NULL}};

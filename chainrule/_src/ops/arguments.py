@@ -51,7 +51,10 @@ def takes_tensors(function: F) -> F:
             wrong = errors.no_tensor(function, args, kwargs)
             if wrong is None:
                 raise
-            raise wrong from None
+            try:
+                raise wrong from None
+            finally:
+                del wrong  # whose traceback has this frame, and so all arguments
 
     return call  # type: ignore[return-value]
 

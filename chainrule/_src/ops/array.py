@@ -185,11 +185,12 @@ def _matmul(x: AnyArray, y: AnyArray) -> Any:
     try:
         stacks = max(len(np.shape(x)), len(np.shape(y))) > 3  # they lie as those of a ufunc
         return apply_ufunc(np.matmul, "__call__", (x, y), None, {}) if stacks else _product(x, y)
-    except RuntimeError:
+    except RuntimeError as error:
         a, b = np.shape(x), np.shape(y)
         if a and b and a[-1] != b[-2 if len(b) > 1 else 0]:
+            why = str(error).partition("\n")[2]
             raise ValueError(
-                f"matmul: the last axis of {a} does not match the axis of {b} that it is summed with"
+                f"matmul: the last axis of {a} does not match the axis of {b} that it is summed with\n{why}"
             ) from None
         raise
 
@@ -242,29 +243,29 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     special = ufunc in _SPECIAL_OPERATORS
     assign: Any = getattr(operator, f"i{symbol}", None)
 
+    def recorded(x: Any, y: Any) -> Any:
+        found = recorded_operator(operation, special, x, y)
+        return compute(*with_strong_floats(ufunc, (x, y))) if found is None else found
+
     def forward(self: Array, other: Any) -> Any:
         if type(other) is Array or _is_known(other):
-            if SPECIAL and LOCAL.recorder is not None:
-                found = recorded_operator(operation, special, self, _arranged(other))
-                return compute(*with_strong_floats(ufunc, (self, _arranged(other)))) if found is None else found
-            return compute(self, _arranged(other))
+            other = other if type(other) is Array else _arranged(other)
+            return recorded(self, other) if SPECIAL and LOCAL.recorder is not None else compute(self, other)
         if isinstance(other, Tensor):
             return getattr(self._tensor, f"__{symbol}__")(other)
         return beside(symbol, forward, self, other)
 
     def reflected(self: Array, other: Any) -> Any:
         if _is_known(other):
-            if SPECIAL and LOCAL.recorder is not None:
-                found = recorded_operator(operation, special, _arranged(other), self)
-                return compute(*with_strong_floats(ufunc, (_arranged(other), self))) if found is None else found
-            return compute(_arranged(other), self)
+            other = _arranged(other)
+            return recorded(other, self) if SPECIAL and LOCAL.recorder is not None else compute(other, self)
         if isinstance(other, Tensor):
             return getattr(other, f"__{symbol}__")(self._tensor)
         return beside("r" + symbol, reflected, self, other)
 
     def in_place(self: Array, other: Any) -> Any:
-        recorded = SPECIAL and LOCAL.recorder is not None and (type(other) is Array or _is_known(other))
-        if recorded and recorded_in_place(assign, ufunc, self, _arranged(other)):
+        is_recorded = SPECIAL and LOCAL.recorder is not None and (type(other) is Array or _is_known(other))
+        if is_recorded and recorded_in_place(assign, ufunc, self, _arranged(other)):
             return self
         result = forward(self, other)
         return result if result is NotImplemented else write_all(self, result, f"{sign}=")
@@ -676,8 +677,8 @@ round searchsorted squeeze std sum swapaxes take trace var
 
 def reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
     """The same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
-    found = _of_scalar(self, apply(np.reshape, self, shape[0] if len(shape) == 1 else shape, order=order))
-    return apply(np.copy, found) if copy else found
+    options = {"order": order} if copy is None else {"order": order, "copy": copy}
+    return _of_scalar(self, apply(np.reshape, self, shape[0] if len(shape) == 1 else shape, **options))
 
 
 def transpose(self: Array, *axes: Any) -> Any:

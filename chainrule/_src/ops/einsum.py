@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 from chainrule._src.api.declare import op
 from chainrule._src.api.operands import operand
 from chainrule._src.arrays import promotion
+from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.ops import elementwise as ew
@@ -41,7 +43,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     for position, x in enumerate(operands):
         if not hasattr(x, "shape"):
             raise TypeError(f"expected Tensor as element {position} in argument 1, but got {type(x).__name__}")
-    joint = promotion.joint_dtype(*operands)
+    joint = functools.reduce(promotion.promoted, [as_dtype(x.dtype) for x in operands])  # a 0-d one counts as others
     return contracted(equation, [cast(x, joint) for x in operands] if joint.kind in "fc" else operands)
 
 

@@ -118,15 +118,18 @@ def _divides(row: Primitive) -> Callable[..., Tensor]:
 
     call.__name__ = call.__qualname__ = row.name
     call.__doc__ = row.doc
-    return op(method=True, in_place=True, out=True)(call)
+    return call
 
 
 def _whole(x: AnyArray) -> bool:
     return x.dtype.kind in "biu" if hasattr(x, "dtype") else isinstance(x, int)
 
 
-remainder, fmod = _divides(arithmetic.remainder), _divides(arithmetic.fmod)
-floor_divide = _divides(comparison.floor_divide)
+remainder, fmod, floor_divide = [
+    op(method=True, in_place=True, out=True)(_divides(row))
+    for row in (arithmetic.remainder, arithmetic.fmod, comparison.floor_divide)
+]
+_trunc_divide = _divides(comparison.trunc_divide)
 
 
 @op("abs absolute", method=True, in_place=True, out=True, ordinary=_abs)
@@ -143,10 +146,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode == "floor":
         return floor_divide(input, other)
     if rounding_mode == "trunc":
-        result = trunc(true_divide(input, other))
-        kinds = {getattr(x, "dtype", np.dtype(type(x))).kind for x in (input, other)}
-        whole = kinds <= set("iub")
-        return cast(result, np.result_type(*[getattr(x, "dtype", x) for x in (input, other)])) if whole else result
+        return _trunc_divide(input, other)
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 

@@ -13,6 +13,7 @@ from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
 from chainrule._src.ops.arguments import number_in, takes_tensors, tensor_of
 from chainrule._src.table import indexing as rows
+from chainrule._src.table import shape as moves
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.protocol import as_array, holds_of, memory_of
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -45,7 +46,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
         return shaping.clone(shaping.reshape(shaping.reshape(input, -1)[:0], *index.shape))
     index = _same_rank("gather", input, index)
     if not input.ndim or not index.ndim:
-        return gather(shaping.reshape(input, -1), 0, index.reshape(-1)).reshape(index.shape)
+        picked = gather(shaping.reshape(input, -1), 0, index.reshape(-1))
+        return moves.unsafe_view(picked, shape=tuple(index.shape))
     d = errors.check_dim("gather", dim, input.ndim)
     x = _cut("gather", input, index, d)
     _bounds("gather", index, input.shape[d], d)

@@ -175,9 +175,9 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 @implements(np.clip, by_shape=True)
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
     low, high = operands(a_min if min is None else min, a_max if max is None else max)
+    if (low is None) != (high is None):
+        return comparison.clamp_max(a, high) if low is None else comparison.clamp_min(a, low)
     if rank(low) or rank(high) or isinstance(low, ndarray) or isinstance(high, ndarray):
-        if low is None or high is None:
-            return comparison.clamp_max(a, high) if low is None else comparison.clamp_min(a, low)
         return comparison.clamp_between(a, low, high)
     return comparison.clamp(a, min=low, max=high)
 
@@ -414,12 +414,16 @@ def _is_finite(x: Any) -> Any:
 
 @implements(np.convolve)
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"Use one of 'valid', 'same', or 'full' for convolve/correlate mode, and not {mode!r}")
     a, v = (x if np.shape(x) else np.reshape(x, (1,)) for x in (arranged(a), arranged(v)))
     for name, x in (("a", a), ("v", v)):
         if len(np.shape(x)) > 1:
             raise ValueError("object too deep for desired array")
         if not np.shape(x)[0]:
             raise ValueError(f"{name} cannot be empty")
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
     n, m = np.shape(a)[0], np.shape(v)[0]
     if n < m:
         return _convolve(v, a, mode)

@@ -23,7 +23,7 @@ from chainrule._src.table import shape as rows
 from chainrule._src.table.any_index import read_any
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.foreign import Foreign
-from chainrule._src.tape.protocol import as_array, implements
+from chainrule._src.tape.protocol import as_array, implements, memory_of
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.view import read_only
 
@@ -32,6 +32,11 @@ ndarray = np.ndarray
 
 @implements(np.reshape, by_shape=True)
 def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
+    if copy is not None:
+        found = _reshape(a, shape, order, newshape=newshape)
+        if copy is False and not np.may_share_memory(memory_of(found), memory_of(a)):
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+        return np.copy(found) if copy else found
     target = shape if shape is not None else newshape
     target = (target,) if isinstance(target, (int, np.integer)) else tuple(target)
     if order == "K":
@@ -271,6 +276,8 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> A
             by_axis[axis] = width
         pad_width = [np.broadcast_to(width, (2,)) for width in by_axis]
     widths = tuple((int(a), int(b)) for a, b in np.broadcast_to(pad_width, (n, 2)))
+    if any(min(ends) < 0 for ends in widths):
+        raise ValueError("index can't contain negative values")
     if mode in _BESIDE:
         return laid_beside(_BESIDE[mode](array, widths, **kwargs), array)
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or kwargs.get("reflect_type", "even") != "even":
@@ -371,6 +378,8 @@ def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 def _diag(v: Any, k: int = 0) -> Any:
     if len(shape_of(v)) == 2:
         return _diagonal(v, k)
+    if len(shape_of(v)) != 1:
+        raise ValueError("Input must be 1- or 2-d.")
     n = shape_of(v)[0] + builtins.abs(k)
     return bind(rows.undiagonal, (v,), {"offset": k, "axis1": -2, "axis2": -1, "sizes": (n, n)})
 
@@ -399,6 +408,8 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "
     a, axis = flattened(a, axis)
     indices = indices if hasattr(indices, "shape") else np.asarray(indices)
     if mode != "raise":
+        if mode not in ("wrap", "clip"):
+            raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
         n = shape_of(a)[axis]
         indices = np.remainder(indices, n) if mode == "wrap" else np.clip(indices, 0, n - 1)
     return bind(indexing.take, (a, indices), {"axis": axis})
@@ -426,16 +437,17 @@ def _dstack(tup: Any) -> Any:
 
 @implements(np.block, by_shape=True)
 def _block(arrays: Any) -> Any:
-    def join(part: Any, depth: int) -> tuple[Any, int]:
-        """Innermost lists are joined along the last axis, the lists around them along the axis before, and so on."""
-        if not isinstance(part, list):
-            return (part if depth else np.copy(part)), 0
-        parts = [join(p, depth + 1) for p in part]
-        level = max(d for _, d in parts) + 1
-        blocks = [np.atleast_1d(p) if level == 1 else np.atleast_2d(p) for p, _ in parts]
-        return np.concatenate(blocks, axis=-level), level
+    return _joined(arrays)[0] if isinstance(arrays, list) else np.copy(arrays)
 
-    return join(arrays, 0)[0]
+
+def _joined(part: Any) -> tuple[Any, int]:
+    """Innermost lists are joined along the last axis, the lists around them along the axis before, and so on."""
+    if not isinstance(part, list):
+        return part, 0
+    parts = [_joined(p) for p in part]
+    level = max(d for _, d in parts) + 1
+    blocks = [np.atleast_1d(p) if level == 1 else np.atleast_2d(p) for p, _ in parts]
+    return np.concatenate(blocks, axis=-level), level
 
 
 @implements(np.hsplit)
@@ -445,6 +457,8 @@ def _hsplit(ary: Any, indices_or_sections: Any) -> Any:
 
 @implements(np.vsplit)
 def _vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    if len(shape_of(ary)) < 2:
+        raise ValueError("vsplit only works on arrays of 2 or more dimensions")
     return np.split(ary, indices_or_sections, axis=0)
 
 

@@ -9,8 +9,10 @@ import operator
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from chainrule._src.arrays.shapes import dtype_of, from_end, shape_of
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import ordering
 from chainrule._src.ops.numpy_layout import laid
@@ -187,12 +189,24 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
         n = math.prod(shape) / math.prod(shape_of(mean))
         return (mean, np.full(shape_of(mean), n, mean.dtype)) if returned else mean
     weights = arranged(weights)
-    if shape_of(weights) != shape and axis is not None:
-        weights = np.reshape(weights, tuple(-1 if i == axis % len(shape) else 1 for i in range(len(shape))))
+    if shape_of(weights) != shape:
+        if axis is None:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        axes = normalize_axis_tuple(axis, len(shape))
+        if shape_of(weights) != tuple(shape[k] for k in axes):
+            raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+        sizes = tuple(n if k in axes else 1 for k, n in enumerate(shape))
+        weights = np.reshape(np.transpose(weights, np.argsort(axes)), sizes)
     keep = keeps(keepdims)
     scale = np.sum(np.broadcast_to(weights, shape), axis=axis, keepdims=keep)
+    if not holds_of(arranged(scale), _has_no_zero):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     mean = np.sum(np.multiply(a, weights), axis=axis, keepdims=keep) / scale
     return (mean, scale) if returned else mean
+
+
+def _has_no_zero(x: AnyArray) -> NumpyArray:
+    return np.asarray(np.all(x))
 
 
 @implements(np.count_nonzero)
@@ -330,7 +344,7 @@ def _refuse(name: str, others: dict[str, Any]) -> None:
 
 def keeps(keepdims: Any) -> bool:
     """Whether ``keepdims`` was given, and says so."""
-    return keepdims is not NOTHING and builtins.bool(keepdims)
+    return keepdims is not NOTHING and builtins.bool(operator.index(keepdims))
 
 
 # -- sorts and scans -------------------------------------------------------------------------------------------------
@@ -347,6 +361,8 @@ def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, sta
 def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     if axis is not None:
         checked_axes(axis, len(shape_of(a)))  # of a number, too
+    if kind is not None:
+        np.sort([], kind=kind)  # one that there is
     a, along = flattened(a, axis)
     return laid_alike(_sorted, a, along)
 
@@ -547,10 +563,19 @@ def _reducer(row: Any, function: Any) -> Any:
     return reduce
 
 
-def _running(function: Any, a: Any, axis: Any, dtype: Any) -> Any:
-    if not shape_of(a):
-        raise TypeError("cannot accumulate on a scalar")
-    return function(a if dtype is None else np.astype(a, np.dtype(dtype)), axis)[0]
+def _accumulating(function: AnyFunction) -> AnyFunction:
+    """A ufunc's ``accumulate``: a function of an array along an axis."""
+
+    def accumulate(a: AnyArray, axis: int = 0, dtype: Any = None) -> Any:
+        if not shape_of(a):
+            raise TypeError("cannot accumulate on a scalar")
+        return function(a, axis, dtype)
+
+    return accumulate
+
+
+def _running(function: AnyFunction) -> AnyFunction:
+    return lambda a, axis, dtype: function(a if dtype is None else np.astype(a, np.dtype(dtype)), axis)[0]
 
 
 UFUNC_METHODS.update(
@@ -562,12 +587,12 @@ UFUNC_METHODS.update(
         (np.logical_or, "reduce"): _reducer(reduction.any, _any),
         (np.logical_and, "reduce"): _reducer(reduction.all, _all),
         (np.logaddexp, "reduce"): _logaddexp,
-        (np.add, "accumulate"): lambda a, axis=0, dtype=None: _scan(reduction.cumsum, a, axis, dtype),
-        (np.multiply, "accumulate"): lambda a, axis=0, dtype=None: _scan(reduction.cumprod, a, axis, dtype),
-        (np.maximum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummax, a, axis, dtype),
-        (np.minimum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummin, a, axis, dtype),
-        (np.logaddexp, "accumulate"): lambda a, axis=0, dtype=None: _scan(
-            reduction.logcumsumexp, _in_loop(a, dtype), axis, dtype
+        (np.add, "accumulate"): _accumulating(functools.partial(_scan, reduction.cumsum)),
+        (np.multiply, "accumulate"): _accumulating(functools.partial(_scan, reduction.cumprod)),
+        (np.maximum, "accumulate"): _accumulating(_running(ordering.cummax)),
+        (np.minimum, "accumulate"): _accumulating(_running(ordering.cummin)),
+        (np.logaddexp, "accumulate"): _accumulating(
+            lambda a, axis, dtype: _scan(reduction.logcumsumexp, _in_loop(a, dtype), axis, dtype)
         ),
     }
 )

@@ -349,12 +349,12 @@ def _without_derivative(function: Any) -> None:
     """Integer, boolean or plain results that only depend on the numbers."""
     name = f"np.{function.__name__}()"
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        def plain(x: AnyArray) -> Any:
-            if isinstance(x, (list, tuple)):
-                return type(x)(map(plain, x))
-            return settled(x, name)
+    def plain(x: AnyArray) -> Any:
+        if isinstance(x, (list, tuple)):
+            return type(x)(map(plain, x))
+        return settled(x, name)
 
+    def call(*args: Any, **kwargs: Any) -> Any:
         result = function(*map(plain, args), **{key: plain(value) for key, value in kwargs.items()})
         if isinstance(result, tuple):
             return tuple(wrap(np.asarray(part)) for part in result)

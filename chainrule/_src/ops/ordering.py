@@ -58,7 +58,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
         raise RuntimeError(f"selected index k out of range: topk of {k} along a dimension of length {n}")
     if axis is None:
         return return_types.topk(*of_number(x))
-    indices = argsort(x, axis, largest).narrow(axis, 0, k)
+    indices = argsort(x, axis, largest).narrow(axis, 0, k).clone()
     return return_types.topk(*picked("topk", x, indices, axis, True))
 
 
@@ -74,7 +74,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: {k} of {n}")
     if axis is None:
         return return_types.kthvalue(*of_number(x))
-    indices = argsort(x, axis).narrow(axis, k - 1, 1)
+    indices = argsort(x, axis).narrow(axis, k - 1, 1).clone()
     return return_types.kthvalue(*picked("kthvalue", x, indices, axis, keepdim))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from typing import Any, TypeVar
+from typing import cast as cast_type
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from chainrule._src.api.functions import new
 from chainrule._src.api.operands import operand
 from chainrule._src.api.operations import by_ranks
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
@@ -26,6 +28,7 @@ from chainrule._src.tape.protocol import UFUNCS, ArrayLike
 from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
+F = TypeVar("F", bound=AnyFunction)
 _mm, _bmm = contraction.mm, contraction.bmm
 #: the row for operands of these ranks, where it is one node that saves both operands
 BY_RANKS = {
@@ -224,19 +227,44 @@ def outer(input: Any, vec2: Any) -> Tensor:
 ger = outer
 
 
+def _factors_first(function: F) -> F:
+    """The function, which takes its factors also where old programs have them: ``addmm(beta, input, alpha, x, y)``."""
+
+    @functools.wraps(function)
+    def call(*args: object, **options: object) -> object:
+        if len(args) > 3:
+            at = [i for i, x in enumerate(args) if isinstance(x, (int, float, complex))]
+            if len(args) != 3 + len(at) or at not in ([0], [0, 2], [1], [1, 2]) or {"beta", "alpha"} & options.keys():
+                raise TypeError(
+                    f"{function.__name__}() takes 3 positional arguments but {len(args)} were given: the factors are beta=..., alpha=..."
+                )
+            errors.warn(
+                f"This overload of {function.__name__} is deprecated: {function.__name__}(Number beta, Tensor input, Number "
+                "alpha, ...). Give the factors last, as beta=..., alpha=..."
+            )
+            options.update(zip(("beta", "alpha"), [args[i] for i in at], strict=False))
+            args = tuple([x for i, x in enumerate(args) if i not in at])
+        return function(*args, **options)
+
+    return cast_type("F", call)
+
+
 @op(method=True, in_place=True, out=True, sample="rand(2, 4), rand(2, 3), rand(3, 4)")
+@_factors_first
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·(mat1 @ mat2)."""
     return _plus(input, mm(mat1, mat2), beta, alpha)
 
 
 @op(method=True, in_place=True, out=True, sample="rand(2), rand(2, 3), rand(3)")
+@_factors_first
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·(mat @ vec)."""
     return _plus(input, mv(mat, vec), beta, alpha)
 
 
 @op(method=True, in_place=True, out=True, sample="rand(2, 3), rand(2), rand(3)")
+@_factors_first
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·outer(vec1, vec2)."""
     pairs = outer(vec1, vec2)
@@ -250,12 +278,14 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
 
 
 @op(method=True, in_place=True, out=True, sample="rand(5, 2, 4), rand(5, 2, 3), rand(5, 3, 4)")
+@_factors_first
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·(batch1 @ batch2)."""
     return _plus(input, bmm(batch1, batch2), beta, alpha)
 
 
 @op(method=True, in_place=True, out=True, sample="rand(2, 4), rand(5, 2, 3), rand(5, 3, 4)")
+@_factors_first
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
     products = bmm(batch1, batch2)
@@ -308,13 +338,18 @@ def multi_dot(tensors: Any) -> Tensor:
                 (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
             )
 
-    def multiply(i: int, j: int) -> Any:
-        return ts[i] if i == j else matmul(multiply(i, split[i][j]), multiply(split[i][j] + 1, j))
-
-    result = multiply(0, n - 1)
+    result = _product_of(ts, split, 0, n - 1)
     if first.ndim == 1:
         result = result.squeeze(0)
     return result.squeeze(-1) if last.ndim == 1 else result
+
+
+def _product_of(ts: list[Tensor], split: list[list[int]], i: int, j: int) -> Tensor:
+    """The product of the matrices from number i to j, as two products that meet behind number ``split[i][j]``."""
+    if i == j:
+        return ts[i]
+    k = split[i][j]
+    return matmul(_product_of(ts, split, i, k), _product_of(ts, split, k + 1, j))
 
 
 @op(also={"axes": "dims"}, sample="rand(2, 3), rand(3, 4), 1")

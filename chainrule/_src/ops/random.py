@@ -17,7 +17,7 @@ from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.device import device as as_device
 from chainrule._src.arrays.device import gpu_of
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation
 from chainrule._src.ops import elementwise as ew
@@ -26,7 +26,7 @@ from chainrule._src.ops.creation import _made, _sizes
 from chainrule._src.tape.foreign import Foreign, gpu_number
 from chainrule._src.tape.levels import STACK, Level
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.protocol import ArrayLike
+from chainrule._src.tape.protocol import ArrayLike, holds_of
 from chainrule._src.tape.tensor import Tensor, attach, wrap
 
 
@@ -328,8 +328,7 @@ def normal(
     """
     mean, std = operand("normal", 0, mean), operand("normal", 1, std)
     like = mean if isinstance(mean, Tensor) or size is not None else tensor_of("normal", std)
-    negative = std < 0 if isinstance(std, (int, float)) else not STACK.levels and bool((std < 0).any())
-    if negative:
+    if std < 0 if isinstance(std, (int, float)) else holds_of(std, _has_negative):
         raise RuntimeError(f"normal expects all elements of std >= 0.0, but found {std}")
     if size is not None:
         kind = _real("normal", dtype, "fc")
@@ -339,6 +338,10 @@ def normal(
     shape = np.broadcast_shapes(*(tuple(x.shape) for x in (mean, std) if isinstance(x, Tensor)))
     noise = wrap(_floats("standard_normal", shape, kind, generator, gpu_number(like)))
     return _sampled(noise * _plain(std) + _plain(mean), mean, std)
+
+
+def _has_negative(x: NumpyArray) -> NumpyArray:
+    return np.asarray(np.any(x < 0))
 
 
 def _drawn_from(name: str, draw: AnyFunction, *parameters: Tensor) -> Any:

@@ -13,6 +13,7 @@ from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import axes_of, axis_of, floating, summed, tensor_of
 from chainrule._src.table import decompositions, reduction, statistics
+from chainrule._src.table import shape as moves
 from chainrule._src.tape.dispatch import bind, cast, record_unary
 from chainrule._src.tape.tensor import Tensor
 
@@ -317,7 +318,7 @@ def _soft(name: str, row: Any, input: Any, dim: int | None, dtype: Any) -> Tenso
         raise TypeError(f"{name}() missing 1 required positional argument: 'dim' (the axis whose elements sum to 1)")
     axis = axis_of(name, dim, x.ndim)
     if axis is None:
-        return bind(row, (x.reshape(1),), {"axis": -1}).reshape(())
+        return moves.unsafe_view(bind(row, (x.reshape(1),), {"axis": -1}), shape=())
     if not x.numel():
         return x.clone()
     return bind(row, (x,), {"axis": axis})

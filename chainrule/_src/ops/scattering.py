@@ -44,7 +44,7 @@ def _scattering(name: str, row: Any, input: Any, dim: int, index: Any, src: Any,
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype, but got {x.dtype} and {src.dtype}")
     if not x.ndim or not index.ndim:
         flat = _scattering(name, row, x.reshape(-1), 0, index.reshape(-1), src.reshape(-1), **params)
-        return flat.reshape(x.shape)
+        return moves.unsafe_view(flat, shape=tuple(x.shape))
     if index.ndim != src.ndim:
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as src tensor: {name} got index "

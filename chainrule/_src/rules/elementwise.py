@@ -61,25 +61,6 @@ def _elementwise_pullback(
             ]
         )
 
-    if len(real) == 1:
-        (cell,) = real
-        (name,) = prim.operands
-        rule = prim.vjps[name]
-        if callable(rule) and len(prim.saves) == 1 and prim.names_read(rule) == ("g", *prim.saves):
-
-            def direct(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-                if node.in_avals is not None:
-                    return general(node, g, saved, edges)
-                return (rule(g, saved[0]),)
-
-            return direct
-
-        def unary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-            if node.in_avals is not None:
-                return general(node, g, saved, edges)
-            return (cell(node, g, saved),)
-
-        return unary
     if len(real) == 2 and not vjp and [prim.partials.get(name) for name in prim.operands] in ([1, 1], [1, -1]):
         negative = prim.partials[prim.operands[1]] == -1
 
@@ -107,24 +88,12 @@ def _elementwise_pullback(
             return (None if x is None else g * for_x, None if y is None else g * for_y)
 
         return crossed
-    if len(real) == 2 and None not in real:
-        first, second = real
-
-        def binary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-            if node.in_avals is not None:
-                return general(node, g, saved, edges)
-            x, y = edges
-            return (None if x is None else first(node, g, saved), None if y is None else second(node, g, saved))
-
-        return binary
 
     def nary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         if node.in_avals is not None:
             return general(node, g, saved, edges)
-        return tuple(
-            None if edge is None or cell is None else cell(node, g, saved)
-            for cell, edge in zip(real, edges, strict=True)
-        )
+        pairs = zip(real, edges, strict=True)
+        return tuple([None if edge is None or cell is None else cell(node, g, saved) for cell, edge in pairs])
 
     return nary
 

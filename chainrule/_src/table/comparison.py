@@ -143,15 +143,15 @@ def _inside(x: AnyArray, low: Any, high: object) -> Any:
 def clamp(x: object, *, min: object, max: object) -> Any:
     """The elements, limited to [min, max]. At a bound the derivative is 1."""
     if min is not None:
-        x = np.maximum(x, min)
-    return x if max is None else np.minimum(x, max)
+        x = np.maximum(min, x)  # a zero at a bound of 0 keeps its sign
+    return x if max is None else np.minimum(max, x)
 
 
 @op(method=True, in_place=True)
 @elementwise(vjp=lambda g, out: masked(np.logical_not(out <= 0), g), accepts="iuf", tied=True)
 def relu(x: object) -> AnyArray:
-    """max(x, 0); the derivative at 0 is 0."""
-    return np.maximum(x, 0)
+    """max(x, 0), which of -0. is -0.; the derivative at 0 is 0."""
+    return np.maximum(0, x)
 
 
 @elementwise(
@@ -228,6 +228,12 @@ def round(x: AnyArray) -> None:
 @elementwise(np.floor_divide, d={"x": 0, "y": 0}, domain=((-2, 2), (0.6, 0.9)), accepts="iuf")
 def floor_divide(x: AnyArray, y: AnyArray) -> None:
     """The floor of the quotient."""
+
+
+@elementwise(d={"x": 0, "y": 0}, domain=((-2, 2), (0.6, 0.9)), accepts="iuf")
+def trunc_divide(x: AnyArray, y: AnyArray) -> AnyArray:
+    """The integer part of the quotient; of integers it is exact."""
+    return (x - np.fmod(x, y)) // y if np.result_type(x, y).kind in "iu" else np.trunc(x / y)
 
 
 @elementwise(np.heaviside, d={"x": 0, "y": lambda x: x == 0}, accepts="biuf")

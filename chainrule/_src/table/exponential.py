@@ -82,7 +82,7 @@ def sigmoid(x: Any) -> Any:
 
 def _logit_vjp(g: AnyArray, x: AnyArray, *, eps: float | None) -> Any:
     low, outside = (0, np.nan) if eps is None else (eps, 0)
-    return np.where((x >= low) & (x <= 1 - low), g / (x * (1 - x)), outside)
+    return np.where((x < low) | (x > 1 - low), outside, g / (x * (1 - x)))
 
 
 @elementwise(

@@ -11,7 +11,6 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import opaque
-from chainrule._src.rules.rules import conjugate
 from chainrule._src.table.linalg import H, hermitian, solve
 
 
@@ -81,13 +80,15 @@ def _closed(a: AnyArray, b: AnyArray, r: AnyArray, x: AnyArray, discrete: bool) 
     return k, closed, x @ closed if discrete else x
 
 
-def _settled(closed: AnyArray, w: AnyArray, discrete: bool) -> Any:
-    """X with ``closed X + X closedᴴ + w = 0``; of a discrete system, ``closed X closedᴴ - X + w = 0``, in n² unknowns."""
-    if not discrete:
-        return sylvester(closed, H(closed), -w)
-    n = shape_of(w)[-1]
-    both = np.reshape(closed[:, None, :, None] * conjugate(closed)[None, :, None, :], (n * n, n * n))
-    return np.reshape(solve(np.eye(n * n) - both, np.reshape(w, (n * n, 1))), (n, n))
+def discrete_lyapunov(a: AnyArray, q: AnyArray) -> AnyArray:
+    """X with ``a X aᴴ - X + q = 0``, by elimination in n² unknowns."""
+    n = shape_of(a)[0]
+    return np.reshape(np.linalg.solve(np.eye(n * n) - np.kron(a, np.conj(a)), np.reshape(q, (n * n,))), (n, n))
+
+
+def _settled(closed: AnyArray, w: AnyArray, discrete: bool) -> AnyArray:
+    """X with ``closed X + X closedᴴ + w = 0``, or of a discrete system ``closed X closedᴴ - X + w = 0``."""
+    return discrete_lyapunov(closed, w) if discrete else sylvester(closed, H(closed), -w)
 
 
 def _riccati_shared(

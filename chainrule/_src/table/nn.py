@@ -35,7 +35,7 @@ _ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
 
 def _elu_partial(x: AnyArray, *, alpha: float, scale: float, input_scale: float) -> Any:
     decay = (alpha * scale * input_scale) * np.exp(np.where(x >= 0, 0, x) * input_scale)  # at 0 it has no slope
-    return np.where(x > 0, scale, decay)
+    return np.where(x <= 0, decay, scale)
 
 
 @elementwise(
@@ -47,11 +47,11 @@ def _elu_partial(x: AnyArray, *, alpha: float, scale: float, input_scale: float)
 )
 def elu(x: Any, *, alpha: Any, scale: Any, input_scale: Any) -> Any:
     """scale·x where x is positive, else scale·alpha·(exp(input_scale·x) − 1)."""
-    return np.where(x > 0, scale * x, (alpha * scale) * np.expm1(np.minimum(x, 0) * input_scale)).astype(x.dtype)
+    return np.where(x > 0, scale * x, (alpha * scale) * np.expm1(np.minimum(0, x) * input_scale)).astype(x.dtype)
 
 
 @elementwise(
-    vjp=lambda g, x, *, min_val, max_val: masked((x > min_val) & (x < max_val), g),
+    vjp=lambda g, x, *, min_val, max_val: masked(np.logical_not((x <= min_val) | (x >= max_val)), g),
     samples=[{"min_val": -1.0, "max_val": 0.8}],
     accepts="iuf",
     tied=True,
@@ -60,7 +60,7 @@ def hardtanh(x: Any, *, min_val: Any, max_val: Any) -> AnyArray:
     """x limited to [min_val, max_val]. At a bound the derivative is 0."""
     if x.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
-    return np.minimum(np.maximum(x, min_val), max_val)
+    return np.minimum(max_val, np.maximum(min_val, x))
 
 
 def _silu_partial(x: AnyArray) -> Any:
@@ -127,7 +127,7 @@ def hardsigmoid(x: object) -> AnyArray:
 
 
 @elementwise(
-    vjp=lambda g, x: np.where(x <= -3, 0, np.where(x >= 3, g, g * (x / 3 + 0.5))),
+    vjp=lambda g, x: np.where(x <= -3, 0, np.where(x < 3, g * (x / 3 + 0.5), g)),
     formula="g * np.where(x <= -3, 0, np.where(x < 3, x / 3 + 0.5, 1))",
     domain=(-4.2, 4.2),
     accepts="f",
@@ -160,7 +160,7 @@ def hardshrink(x: Any, *, lambd: Any) -> Any:
 @_shrinking
 def softshrink(x: object, *, lambd: object) -> AnyArray:
     """x moved towards 0 by lambd, and 0 within lambd of it."""
-    return np.sign(x) * np.maximum(np.absolute(x) - lambd, 0)
+    return x - np.minimum(lambd, np.maximum(-lambd, x))
 
 
 # -- losses, element by element --------------------------------------------------------------------------------------

@@ -348,6 +348,8 @@ def vector_norm(x: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: boo
     size = np.absolute(x)
     if x.dtype == np.float16:  # whose squares and sums overflow where the norm does not
         return vector_norm.value(size.astype(np.float32), ord=ord, axis=axis, keepdims=keepdims).astype(np.float16)
+    if ord and count(x.shape, axis) == 1:  # neither its power overflows nor the sum
+        return added(size, axis, keepdims)
     if ord == 2:
         return np.sqrt(added(np.square(size), axis, keepdims))
     if ord == np.inf:

@@ -124,7 +124,7 @@ def _sinc_derivative(x: AnyArray) -> Any:
     small = np.absolute(px) < 0.1
     near = np.where(small, px, 0)
     square = near * near
-    series = near * (-1 / 3 + square * (1 / 30 - square * (1 / 840 - square * (1 / 45360))))
+    series = near * square * (1 / 30 - square * (1 / 840 - square * (1 / 45360))) - near / 3  # at 0 a 0 without sign
     px = np.where(small, 1, px)
     return np.pi * np.where(small, series, (np.cos(px) - np.sin(px) / px) / px)
 

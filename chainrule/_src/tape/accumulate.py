@@ -18,7 +18,7 @@ from chainrule._src.tape.inplace import laid_as, refresh
 from chainrule._src.tape.locks import new_lock
 from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.node import Leaf
-from chainrule._src.tape.tensor import Tensor, hold, wrap, wrapped
+from chainrule._src.tape.tensor import Tensor, hold, kept_of, wrap, wrapped
 from chainrule._src.tape.versions import about_to_write, wrote
 
 ndarray = np.ndarray
@@ -67,6 +67,7 @@ def write_grads(
     """Add to ``.grad`` of every leaf and set it for tensors that retain theirs, all or nothing."""
     if captured:
         escaped.update([id(g) for g in captured.values()])
+    owners: list[Leaf] = []
     fresh: list[Tensor] = []
     fresh_grads: list[Tensor] = []
     sums: list[NumpyArray] = []
@@ -75,8 +76,10 @@ def write_grads(
     this = LOCAL.sweep.freed
     with _ACCUMULATE:
         for leaf, g in leaves:
-            tensor = leaf.tensor() if leaf.hooks is None else leaf.variable
-            if tensor is None or tensor._edge is None:  # it is gone, or asks for no gradient any more
+            tensor = leaf.tensor() if leaf.hooks is None and leaf.seq >= 0 else leaf.variable
+            if (
+                tensor is None or tensor._edge is None
+            ):  # where a transformation started; or it asks for no gradient any more
                 continue
             if leaf.hooks is not None:
                 hooked.append((leaf, tensor, g))
@@ -84,6 +87,7 @@ def write_grads(
             if old is None:
                 leaf.added = 1
                 leaf.passes = (this,)
+                owners.append(leaf)
                 fresh.append(tensor)
                 fresh_grads.append(_own(g, escaped))
                 continue
@@ -94,29 +98,33 @@ def write_grads(
                 LOCAL.recorder.check_shared(old)
                 hold(old, laid_as(old._raw + _raw(g), old._raw))
                 refresh(old)
-            elif not create_graph and type(g) is ndarray and type(old._raw) is ndarray and _may_add_to(old):
+            elif not create_graph and type(g) is ndarray and type(old._raw) is ndarray and _may_add_to(old, leaf):
+                leaf.grad = old._raw
                 sums.append(old._raw)
                 addends.append(g)
             else:
+                owners.append(leaf)
                 fresh.append(tensor)
                 fresh_grads.append(wrapped(old + g) if create_graph else wrap(old._raw + _raw(g)))
         for tensor, g in retained:
             fresh.append(tensor)
             fresh_grads.append(_own(g, escaped) if tensor._grad is None else tensor._grad + wrapped(g))
+        kept = [kept_of(grad) for grad in fresh_grads]
         # map() below runs in C from one end to the other: no signal handler and no other thread gets in between.
         if sums:
             deque(map(np.add, sums, addends, sums), 0)
+        deque(map(setattr, owners, repeat("grad"), kept), 0)
         deque(map(setattr, fresh, repeat("_grad"), fresh_grads), 0)
     for leaf, tensor, g in hooked:
         accumulated(leaf, tensor, g, create_graph)
 
 
-def _may_add_to(old: Tensor) -> bool:
+def _may_add_to(old: Tensor, leaf: Leaf) -> bool:
     """Whether a gradient can be added in place; those who saved its values, or look at them, are told that it will be."""
     data = old._raw
     if not data.flags.writeable:
         return False
-    if data.base is not None or getrefcount(data) > _ALONE:
+    if data.base is not None or getrefcount(data) > _ALONE + (leaf.grad is data):
         if 0 in data.strides:  # expanded: its elements are one
             return False
         about_to_write(data)

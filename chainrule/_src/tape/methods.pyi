@@ -402,7 +402,7 @@ class Methods:
     def get_device(self) -> builtins.int:
         """The number of the tensor's GPU; −1 on the CPU."""
     def graph(self, **options: object) -> object:
-        """The graph that computed this tensor, to draw: ``.to_svg()``, ``.to_dot()``, ``.to_mermaid()``."""
+        """The graph that computed this tensor, to draw: ``.to_svg()``, ``.to_dot()``."""
     def greater(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is greater than y."""
     def greater_(self, other: Any, *, out: Any = ...) -> Any:
@@ -776,9 +776,9 @@ class Methods:
     def reciprocal_(self, *, out: Any = ...) -> Any:
         """One over every element."""
     def relu(self, *, out: Any = ...) -> Any:
-        """max(x, 0); the derivative at 0 is 0."""
+        """max(x, 0), which of -0. is -0.; the derivative at 0 is 0."""
     def relu_(self, *, out: Any = ...) -> Any:
-        """max(x, 0); the derivative at 0 is 0."""
+        """max(x, 0), which of -0. is -0.; the derivative at 0 is 0."""
     def remainder(self, other: Any) -> Tensor:
         """Remainder of floor division: its sign is the divisor's."""
     def remainder_(self, other: Any) -> Tensor:

@@ -18,7 +18,7 @@ from sys import _getframe
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import USER_FILES, Where, note_frame
 from chainrule._src.tape.locks import new_lock
@@ -243,20 +243,22 @@ def output_of(node: Node, index: int) -> Output:
 class Leaf:
     """Where the gradient of a leaf tensor is collected (``AccumulateGrad``).
 
-    The tensor owns its Leaf and the Leaf refers to the tensor weakly, so there is no reference cycle.
+    The tensor owns its Leaf and the Leaf refers to the tensor weakly, so there is no reference cycle. What was collected stays when
+    the tensor goes: as an array, which refers to nothing.
     """
 
-    __slots__ = ("__weakref__", "added", "code", "data", "hooks", "lasti", "meta", "passes", "seq", "tensor")
+    __slots__ = ("__weakref__", "added", "code", "data", "grad", "hooks", "lasti", "meta", "passes", "seq", "tensor")
 
     code: CodeType | None  # where the user's program made the leaf
     lasti: int
 
     edges: tuple[Any, ...] = ()
-    make_tensor: Callable[[Any, Leaf], Tensor]
+    make_tensor: Callable[[Any, Leaf | None], Tensor]
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = weakref.ref(tensor)
         self.data = tensor._raw
+        self.grad: NumpyArray | None = None  # the numbers of the tensor's ``.grad``
         self.hooks: Hooks | None = None
         self.seq = -1  # older than everything; where a transformation starts, its time
         self.added = 0  # how many backward passes ``.grad`` is the sum of, as far as they know
@@ -273,6 +275,8 @@ class Leaf:
         if tensor is None:  # the user let go of it: the graph still has its data
             tensor = Leaf.make_tensor(self.data, self)
             self.tensor = weakref.ref(tensor)
+            if self.grad is not None:
+                tensor._grad = Leaf.make_tensor(self.grad, None)
         return tensor
 
     def name(self) -> str:

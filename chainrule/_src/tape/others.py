@@ -20,6 +20,12 @@ PANDAS_PRIORITY = 5000
 SPARSE_OPERATOR: Callable[[str, Any, Any], Any] = lambda symbol, x, A: NotImplemented  # noqa: E731
 
 
+#: operators that a list has not; it has ``*``, and comparisons
+_ARITHMETIC = {
+    f"{side}{name}" for side in ("", "r") for name in ("add", "sub", "truediv", "floordiv", "mod", "pow", "matmul")
+}
+
+
 def beside(symbol: str, function: Callable[[Any, Any], Any], x: Any, other: Any) -> Any:
     """An operator of x (a tensor or an Array) and something of another library's; NotImplemented for what is not known.
 
@@ -36,6 +42,8 @@ def beside(symbol: str, function: Callable[[Any, Any], Any], x: Any, other: Any)
     if is_sparse(other) or is_linear_operator(other):
         return SPARSE_OPERATOR(symbol, x, other)
     kind: Any = type(other)
+    if kind in (list, tuple) and symbol in _ARITHMETIC:
+        raise errors.sequence_operand(symbol, x, other)
     alone = hasattr(kind, "__array__") and not hasattr(kind, _exchanged(symbol))
     if (hasattr(kind, "__dlpack__") or alone) and not hasattr(kind, "__array_ufunc__"):
         raise errors.other_librarys_array(symbol, x, other)  # PyTorch's, JAX's: they would not know what to do, either
@@ -91,9 +99,8 @@ def is_linear_operator(x: Any) -> bool:
 
 def raise_what_scipy_caught() -> None:
     """Raise our own error again where a constructor of ``scipy.sparse`` has caught it, to say that it does not know the operand."""
-    error = sys.exception()
-    if error is not None and sys._getframe(2).f_globals.get("__name__", "").startswith("scipy.sparse."):
-        raise error
+    if sys.exception() is not None and sys._getframe(2).f_globals.get("__name__", "").startswith("scipy.sparse."):
+        raise  # what an except clause of SciPy's is handling
 
 
 def left_to_us() -> bool:

@@ -349,7 +349,7 @@ def holds_of(x: Any, question: Callable[[Any], Any]) -> bool:
     Args:
         question: from an array to an array of one boolean, always the same function (or an equal one).
     """
-    while not isinstance(x, np.ndarray):
+    while not isinstance(x, (np.ndarray, np.generic)):
         if getattr(type(x), "stands_for_array", False):
             return bool(x.on_numbers(question))
         x = x.inside if isinstance(x, ArrayLike) else x._raw

@@ -304,13 +304,11 @@ class Tensor(Methods):
                 raise errors.assigned_grad_dtype(self, value)
             if type(self._edge) is Leaf:
                 self._edge.metadata["assigned"] = (weakref.ref(value), self._edge.added, errors.user_line())  # type: ignore[misc]
-        self._grad = value
+        set_grad(self, value)
 
     @grad.deleter
     def grad(self) -> None:
-        if SPECIAL and LOCAL.recorder is not None:
-            LOCAL.recorder.bring(self)
-        self._grad = None
+        self.grad = None
 
     @property
     def retains_grad(self) -> bool:
@@ -622,7 +620,7 @@ class Tensor(Methods):
         if self._parameter:
             out._parameter = True
         if self._grad is not None:
-            out._grad = copy.deepcopy(self._grad, memo)
+            set_grad(out, copy.deepcopy(self._grad, memo))
         for name, value in self.__dict__.items():
             out.__dict__[name] = copy.deepcopy(value, memo)
         return out
@@ -696,7 +694,7 @@ def _made(
     tensor._raw = array if type(array) is not ndarray or array.flags.writeable else array.copy()
     tensor._edge = Leaf(tensor) if requires_grad else None
     tensor._cut = None
-    tensor._grad = grad
+    set_grad(tensor, grad)
     if parameter:
         tensor._parameter = True
     if attributes:
@@ -735,6 +733,18 @@ def hold(tensor: Tensor, data: Any) -> None:
     tensor._raw = data
     if isinstance(data, ArrayLike) and data.notes_holders:
         data.held_by(tensor)
+
+
+def set_grad(tensor: Tensor, grad: Tensor | None) -> None:
+    """Set ``.grad``, and what a leaf keeps of it on the tape."""
+    tensor._grad = grad
+    if type(tensor._edge) is Leaf:
+        tensor._edge.grad = kept_of(grad)
+
+
+def kept_of(grad: Tensor | None) -> NumpyArray | None:
+    """What a leaf keeps of its tensor's gradient, which goes with the tensor: the numbers alone."""
+    return None if grad is None or type(grad._raw) is not ndarray else grad._raw
 
 
 def _inside(tensor: Tensor, attribute: str = "") -> Any:

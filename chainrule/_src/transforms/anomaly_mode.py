@@ -70,7 +70,7 @@ class _Anomaly(Watch):
         try:
             grads = super().backward(node, g, saved, edges)
         except Exception as error:
-            _warn(node, error)
+            _warned(node, error)
             raise
         finally:
             self.parent = outer
@@ -86,9 +86,8 @@ class _Anomaly(Watch):
                 values = _elements(getattr(node.prim, "saves", ()), saved, shape, index)
                 upstream = None if type(g) is tuple else _at(g, shape, index)
                 arrived = any(_where(np.isnan, part) is not None for part in cotangents)
-                found = errors.nan_gradient(node, i, index, values, upstream, arrived, self.born, notes.get(_INFINITY))
-                _warn(node, found)
-                raise found
+                infinity = notes.get(_INFINITY)
+                raise _warned(node, errors.nan_gradient(node, i, index, values, upstream, arrived, self.born, infinity))
             infinite = None if _INFINITY in notes else _where(np.isinf, grad)
             if infinite is not None and all(_where(np.isinf, part) is None for part in cotangents):
                 index = _first(infinite)
@@ -111,12 +110,13 @@ class _Anomaly(Watch):
         return tangent
 
 
-def _warn(node: object, error: Exception) -> None:
-    """Show where a node's operation was called; where warnings are errors, as a note to the error of its own."""
+def _warned(node: object, error: Exception) -> Exception:
+    """The error, once it was shown where the node's operation was called; where warnings are errors, as a note to it."""
     try:
         errors.warn_detected(node)
     except Warning as warning:
         error.add_note(str(warning))
+    return error
 
 
 def _raw(x: object) -> Any:

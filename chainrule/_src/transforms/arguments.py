@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.arrays.dtypes import native
 from chainrule._src.arrays.libraries import is_container, is_foreign
 from chainrule._src.arrays.tree import TreeSpec, leaf_paths, leaves_like, tree_flatten, tree_leaves, tree_unflatten
-from chainrule._src.arrays.types import NumpyDType
+from chainrule._src.arrays.types import AnyFunction, NumpyDType
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.modes import LOCAL, recording
@@ -22,6 +23,22 @@ from chainrule._src.tape.protocol import ArrayLike, plain
 from chainrule._src.tape.tensor import Tensor, wrap
 
 ndarray = np.ndarray
+F = TypeVar("F", bound=AnyFunction)
+
+
+def names_keywords(function: F) -> F:
+    """The function, which tells of a keyword that it does not have which of its own is meant."""
+    code = function.__code__
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    @functools.wraps(function)
+    def call(*args: object, **kwargs: object) -> object:
+        for name in kwargs:
+            if name not in own:
+                raise errors.unknown_keyword(function.__name__, name, own)
+        return function(*args, **kwargs)
+
+    return cast("F", call)
 
 
 def array_like(tree: object) -> Any:
@@ -180,7 +197,7 @@ def positions_of(argnums: int | tuple[int, ...], args: tuple[object, ...]) -> tu
         if not isinstance(argnum, int):
             raise RuntimeError(f"argnum must be int, got: {type(argnum)}")
         if not -n <= argnum < n:
-            raise RuntimeError(f"Got argnum={argnum}, but only {n} positional inputs")
+            raise RuntimeError(f"Got argnum={argnum}, but only {n} positional inputs (counted from 0)")
     positions = tuple([argnum % n for argnum in several])
     if len(set(positions)) != len(positions):
         raise RuntimeError(f"argnums elements must be unique, got {positions}")

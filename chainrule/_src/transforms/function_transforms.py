@@ -241,13 +241,14 @@ class FunctionCall:
         pairs = (*zip(ran.outputs, outputs, strict=True), *zip(ran.inputs, inputs, strict=True))
         here = {id(theirs): ours for theirs, ours in pairs if isinstance(theirs, Tensor)}
 
-        def exchanged(value: Any) -> Any:
-            if isinstance(value, Tensor):
-                return here[id(value)] if id(value) in here else self._relevelled(value) if self.lifts else value
-            return type(value)(map(exchanged, value)) if type(value) in (tuple, list) else value
-
-        ctx.__dict__.update({name: exchanged(value) for name, value in ran.ctx.__dict__.items()})
+        ctx.__dict__.update({name: self._exchanged(value, here) for name, value in ran.ctx.__dict__.items()})
         return ctx
+
+    def _exchanged(self, value: Any, here: dict[int, object]) -> Any:
+        """What forward left in its ctx, with the tensors of this rank."""
+        if isinstance(value, Tensor):
+            return here[id(value)] if id(value) in here else self._relevelled(value) if self.lifts else value
+        return type(value)([self._exchanged(x, here) for x in value]) if type(value) in (tuple, list) else value
 
     def _at_new_levels(self, stack: ExitStack) -> FunctionCall:
         """The same call, with its hidden axes at levels of their own: backward may run when vmap has ended."""

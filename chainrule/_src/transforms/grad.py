@@ -13,10 +13,11 @@ from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrapped
-from chainrule._src.transforms.arguments import data_of, flatten_like, is_array, positions_of
+from chainrule._src.transforms.arguments import data_of, flatten_like, is_array, names_keywords, positions_of
 from chainrule._src.transforms.trace import Trace
 
 
+@names_keywords
 def grad_and_value(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction:
     """As :func:`grad`, returning ``(gradient, value)`` (``(gradient, (value, aux))`` with ``has_aux``).
 
@@ -45,6 +46,7 @@ def _with_value(
     return wrapper
 
 
+@names_keywords
 def value_and_grad(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction:
     """As :func:`grad`, returning ``(value, gradient)``: what ``scipy.optimize.minimize(..., jac=True)`` wants.
 
@@ -57,6 +59,7 @@ def value_and_grad(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_au
     return _with_value("value_and_grad", func, argnums, has_aux, value_first=True)
 
 
+@names_keywords
 def grad(func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> AnyFunction:
     """The function that computes the gradient of ``func``, which must return a scalar.
 
@@ -96,6 +99,7 @@ def gradient_function(
     return wrapper
 
 
+@names_keywords
 def vjp(func: AnyFunction, *primals: object, has_aux: bool = False) -> Any:
     """``func(*primals)`` and the function that pulls a cotangent of its output back to the primals.
 

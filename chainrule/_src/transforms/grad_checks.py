@@ -215,9 +215,8 @@ class Checks(NamedTuple):
         forward: bool,
     ) -> None:
         if not np.allclose(got, expected, self.rtol, self.atol):
-            error = GradcheckError(_mismatch(expected, got, k, i, part, is_complex, forward))
-            error.mismatch = Mismatch(k, i, tuple(y.shape), tuple(self.inputs[i].shape), expected, got)
-            raise error
+            text = _mismatch(expected, got, k, i, part, is_complex, forward)
+            raise GradcheckError(text, Mismatch(k, i, tuple(y.shape), tuple(self.inputs[i].shape), expected, got))
 
     def combinations(self, backward: bool, forward: bool) -> None:
         """The same on one random combination of the Jacobian's entries: a few runs, however large the inputs are."""

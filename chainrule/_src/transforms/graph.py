@@ -128,12 +128,12 @@ class _Gathered:
 
     __slots__ = ("expected", "grads", "missing")
 
-    def __init__(self, edges: Sequence[object]) -> None:
+    def __init__(self, edges: Sequence[Callable[[], object]]) -> None:
         roots, useful = LOCAL.sweep.roots, LOCAL.sweep.useful
         passed = set(engine.reachable(roots))
         if useful is not None:
             passed &= useful
-        self.expected = [edge in passed for edge in edges]
+        self.expected = [edge() in passed for edge in edges]
         self.missing = sum(self.expected)
         self.grads: list[Any] = [None] * len(edges)
 
@@ -163,7 +163,7 @@ def register_multi_grad_hook(
     tensors = tuple(tensors)
     for tensor in tensors:
         get_gradient_edge(tensor)
-    edges = [tensor._edge for tensor in tensors]
+    edges = [weakref.ref(tensor._edge) for tensor in tensors]  # whose hooks hold them
     key = object()
 
     def gather(i: int, g: Tensor) -> None:

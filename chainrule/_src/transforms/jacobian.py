@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import as_tensors, faced, unfaced
+from chainrule._src.api.array import as_tensors, unfaced
 from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
@@ -25,6 +25,7 @@ from chainrule._src.tape.versions import CLOCK
 from chainrule._src.tape.warned import at_users_line
 from chainrule._src.transforms.arguments import as_caller_type, inside
 from chainrule._src.transforms.backward import grad
+from chainrule._src.transforms.called import Called
 from chainrule._src.transforms.dense import MEMORY, Limits, bound_of, check_size, columns, largest, push_basis, rows
 from chainrule._src.transforms.trace import fresh_leaf
 
@@ -80,25 +81,15 @@ def _of_function(
     create_graph: bool | None,
     limits: Limits,
 ) -> Any:
-    points, inner = tree_flatten(x)
-    if not points:
-        raise errors.jacobian_of_nothing("x")
-    leaves = [unfaced(leaf) for leaf in points]
+    call = Called(function, x)
+    leaves = [unfaced(leaf) for leaf in call.points]
     linked = create_graph is None and recording()
     if create_graph is None:
         create_graph = linked and any(isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves)
-    arrays = not any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in points)
     sources = [_source(leaf, create_graph) for leaf in leaves]
-    outer: Any = None
 
     def flat(*args: Tensor) -> list[Any]:
-        nonlocal outer
-        tree = tree_unflatten([faced(arg, leaf) for arg, leaf in zip(args, points, strict=True)], inner)
-        result = function(*tree) if type(x) is tuple else function(tree)
-        outputs, outer = tree_flatten(result)
-        if not outputs:
-            raise errors.jacobian_no_result(function, result)
-        found = [_output(unfaced(out)) for out in outputs]
+        found = [_output(unfaced(out)) for out in call.at(args)]
         for y, s in itertools.product(found, sources):
             check_size(y.shape, s.shape, y._raw.dtype, largest(limits.memory))
         return found
@@ -108,8 +99,9 @@ def _of_function(
         found = forward(flat, sources, limits)
     else:
         found = _by_either(flat, sources, n, mode, create_graph, linked, limits)
-    shaped = [tree_unflatten([as_caller_type(part, not arrays) for part in row], inner) for row in found]
-    return tree_unflatten(shaped, outer)
+    tensors = not call.takes_arrays
+    shaped = [tree_unflatten([as_caller_type(part, tensors) for part in row], call.inner) for row in found]
+    return tree_unflatten(shaped, call.outer)
 
 
 def _source(leaf: Any, create_graph: bool) -> Tensor:

@@ -25,6 +25,7 @@ from chainrule._src.transforms.arguments import (
     flatten_outputs,
     has_tensor,
     is_array,
+    names_keywords,
     not_floating,
     positions_of,
     split_aux,
@@ -43,6 +44,7 @@ def _nested(blocks: list[list[Any]], out_spec: Any, in_specs: list[Any], single:
     return tree_unflatten([row[0] if single else tuple(row) for row in by_output], out_spec)
 
 
+@names_keywords
 def jacrev(
     func: AnyFunction,
     argnums: int | tuple[int, ...] = 0,
@@ -95,6 +97,7 @@ def jacrev(
     return wrapper
 
 
+@names_keywords
 def jacfwd(
     func: AnyFunction, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> AnyFunction:
@@ -162,6 +165,7 @@ def jacfwd(
     return wrapper
 
 
+@names_keywords
 def hessian(func: AnyFunction, argnums: int | tuple[int, ...] = 0) -> AnyFunction:
     """The function that computes the Hessian of ``func``: the Jacobian of its Jacobian, forward over reverse.
 
@@ -192,6 +196,7 @@ def hessian(func: AnyFunction, argnums: int | tuple[int, ...] = 0) -> AnyFunctio
     return wrapper
 
 
+@names_keywords
 def hvp(func: AnyFunction, primals: Any, tangents: Any) -> Any:
     """The product of the Hessian of a scalar function and a vector, at the cost of a few gradients.
 

@@ -17,6 +17,7 @@ from chainrule._src.transforms.arguments import (
     flatten_outputs,
     has_tensor,
     is_array,
+    names_keywords,
     split_aux,
     tangent_like,
     untracked,
@@ -24,6 +25,7 @@ from chainrule._src.transforms.arguments import (
 from chainrule._src.transforms.pushforward import JvpRun, write_back_duals
 
 
+@names_keywords
 def jvp(func: AnyFunction, primals: object, tangents: object, *, strict: bool = False, has_aux: bool = False) -> Any:
     """``func(*primals)`` and its directional derivative along ``tangents``, in one forward pass.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.util
 import json
 import os
 import threading
@@ -169,7 +168,7 @@ class EventList(list[Any]):
         total.cpu_memory_usage = total.self_cpu_memory_usage
         return total
 
-    def rows(self, sort_by: str | None = None, row_limit: int = 100) -> list[tuple[str, ...]]:
+    def _rows(self, sort_by: str | None = None, row_limit: int = 100) -> list[tuple[str, ...]]:
         """The table's cells."""
         whole = self.self_cpu_time_total or 1.0
         return [_row(e, whole) for e in self._sorted(sort_by)[: row_limit if row_limit >= 0 else None]]
@@ -219,7 +218,7 @@ class EventList(list[Any]):
         events = self
         if top_level_events_only:
             events = EventList([e for e in self if getattr(e, "depth", 0) == 0], self.elapsed)
-        rows = events.rows(sort_by, row_limit)
+        rows = events._rows(sort_by, row_limit)
         lines = [] if header is None else [header]
         lines += _layout(_COLUMNS, rows, max_name_column_width)
         if len(rows) < len(events):
@@ -227,21 +226,12 @@ class EventList(list[Any]):
         return "\n".join([*lines, events.summary()])
 
     def __str__(self) -> str:
-        rows = [row[:_PRINTED] for row in self.rows("self_cpu_time_total")]
+        rows = [row[:_PRINTED] for row in self._rows("self_cpu_time_total")]
         others = [max(map(len, column)) + 2 for column in list(zip(_COLUMNS, *rows))[1:_PRINTED]]
         return "\n".join([*_layout(_COLUMNS[:_PRINTED], rows, 80 - sum(others)), self.summary()])
 
     def __repr__(self) -> str:
         return f"<EventList of {len(self)}: print() shows it>"
-
-    def __rich__(self) -> Any:
-        """What ``rich.print`` shows: the same in colours."""
-        import rich.text
-
-        text = rich.text.Text(str(self), no_wrap=True, overflow="ellipsis")
-        for phase, colour in (("bwd", "cyan"), ("jvp", "magenta"), ("label", "bold")):
-            text.highlight_regex(rf"(?m)^.*  {phase}  .*$", colour)
-        return text
 
     def export_chrome_trace(self, path: Any, metadata: Mapping[str, Any] | None = None) -> None:
         """Write the events as JSON for chrome://tracing and ui.perfetto.dev."""
@@ -475,20 +465,12 @@ class profile:
     export_chrome_trace = _of_its_events(EventList.export_chrome_trace)
     self_cpu_time_total = property(_of_its_events(lambda events: events.self_cpu_time_total))
     elapsed = property(_of_its_events(lambda events: events.elapsed))
-    __rich__ = _of_its_events(lambda events: events.key_averages().__rich__())
 
     @functools.wraps(EventList.export_stacks)
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         if not self._options[1]:
             raise ValueError("export_stacks() requires profile(with_stack=True)")
         _of_its_events(EventList.export_stacks)(self, path, metric)
-
-    def show(self) -> None:
-        """Print the averages: in colour if rich is installed (``pip install chainrule[explain]``), else as plain text."""
-        if importlib.util.find_spec("rich") is None:
-            print(self)
-        else:
-            importlib.import_module("rich").print(self)
 
     def __str__(self) -> str:
         if self.function_events is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.interpreters.batched import Batched
@@ -118,4 +119,4 @@ def exit_level(y: AnyArray, level: Level) -> Any:
     elif isinstance(y, Tensor) and y._edge is not None:
         data = y
     repeated = np.broadcast_to(data, (level.size or 0, *shape_of(data)))
-    return repeated.copy() if type(repeated) is np.ndarray else repeated  # memory that the caller may write
+    return repeated.copy() if is_array(repeated) else repeated  # memory that the caller may write

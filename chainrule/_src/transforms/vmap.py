@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import Array, faced, is_objects
-from chainrule._src.arrays.any_array import is_recorded
+from chainrule._src.arrays.any_array import is_array as is_plain
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import (
     TreeSpec,
@@ -22,6 +22,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLik
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.messages import errors
 from chainrule._src.ops.random import default_generator
+from chainrule._src.tape.inplace import overlaps_itself
 from chainrule._src.tape.levels import Level, open_level, within
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.view import is_read_only
@@ -31,6 +32,7 @@ from chainrule._src.transforms.arguments import (
     check_randomness,
     has_tensor,
     is_array,
+    names_keywords,
     tensor_in,
     untracked,
 )
@@ -40,6 +42,7 @@ from chainrule._src.transforms.writing import write_back
 ndarray = np.ndarray
 
 
+@names_keywords
 def vmap(
     func: AnyFunction,
     in_dims: object = 0,
@@ -174,9 +177,8 @@ def _mapped_output(func: object, y: AnyArray, dim: int, level: Level, tensors: b
         if not -ndim <= dim < ndim:
             raise errors.dim_range("vmap(out_dims=)", dim, ndim)
         payload = np.moveaxis(payload, 0, dim)
-    if (
-        type(payload) is ndarray or is_recorded(payload)
-    ) and not payload.flags.writeable:  # what all examples share is stretched
+    read_only = type(payload) is ndarray and not payload.flags.writeable
+    if read_only or (is_plain(payload) and overlaps_itself(payload, None)):  # what examples share is stretched
         payload = payload.copy()
     return payload
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays import return_types
-from chainrule._src.arrays.shapes import from_end, shape_of
+from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import products
 from chainrule._src.ops.numpy_lists import promoted, sum_of_products
+from chainrule._src.ops.numpy_reductions import checked_axes
 from chainrule._src.table import decompositions, reduction
 from chainrule._src.table import linalg as rows
 from chainrule._src.table.shape import cast, clone
@@ -230,13 +232,14 @@ def _for_each_matrix(tolerance: Any) -> Any:
 
 @implements(raw.matrix_power)
 def _matrix_power(a: Any, n: int) -> Any:
+    n = operator.index(n)
     if n >= 0 and a.dtype.kind in "biu":
         return wrapped(on_numbers(a, lambda x: raw.matrix_power(x, n)))
     if n < 0:
         a = _matrices("matrix_power", a, True)
     else:  # products alone, which half precision has, too
         _check_shape("np.linalg.matrix_power", a, True)
-    return a if n == 1 else power(a, int(n))  # NumPy's first power is the array itself
+    return a if n == 1 else power(a, n)  # NumPy's first power is the array itself
 
 
 @implements(raw.matrix_rank)
@@ -281,7 +284,7 @@ def _norm(x: AnyArray, ord: Any = None, axis: Any = None, keepdims: bool = False
     n = len(shape_of(x))
     if axis is None and (ord is None or (ord in ("fro", "f") and n == 2) or (ord == 2 and n == 1)):
         return _vector_norm(x, keepdims=keepdims)
-    axes = tuple(range(-n, 0)) if axis is None else from_end(axis if isinstance(axis, tuple) else (int(axis),), n)
+    axes = checked_axes(axis, n)
     if len(axes) == 1:
         if isinstance(ord, str):
             raise ValueError(f"Invalid norm order '{ord}' for vectors")
@@ -295,7 +298,7 @@ def _norm(x: AnyArray, ord: Any = None, axis: Any = None, keepdims: bool = False
 def _vector_norm(x: AnyArray, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     x = _floating(x)
     n = len(shape_of(x))
-    axes = tuple(range(-n, 0)) if axis is None else from_end(axis if isinstance(axis, tuple) else (int(axis),), n)
+    axes = checked_axes(axis, n)
     return bind(reduction.vector_norm, (x,), {"ord": float(ord), "axis": axes, "keepdims": bool(keepdims)})
 
 
