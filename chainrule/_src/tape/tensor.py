@@ -79,6 +79,7 @@ class Tensor(Methods):
 
     if TYPE_CHECKING:  # operators, which the floors above attach
         _base: Tensor | None
+        __torch_function__: Any
 
         def _binary(self, other: Any) -> Tensor: ...
         def _unary(self) -> Tensor: ...
