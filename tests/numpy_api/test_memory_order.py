@@ -150,3 +150,45 @@ def test_what_is_made_beside_such_examples_is_open_as_well(call):
         with pytest.raises(RuntimeError, match=rf"order='{order}' asks how an array lies in memory"):
             cr.vmap(lambda v, order=order: call(v).ravel(order))(x)
     np.testing.assert_array_equal(cr.vmap(lambda v: call(v).ravel())(x)[1], call(x[1]).ravel())
+
+
+CAST = {
+    "rows": lambda x: x * 1,
+    "columns": lambda x: (x * 1).T,
+    "every other": lambda x: (x * 1)[:, ::2],
+    "backwards": lambda x: (x * 1)[::-1],
+    "one row": lambda x: (x * 1)[:1],
+    "every other of one axis": lambda x: (x * 1)[0, ::2],
+}
+
+
+@pytest.mark.parametrize("layout", CAST.values(), ids=CAST)
+@pytest.mark.parametrize("order", ["C", "F", "A", "K", None])
+@pytest.mark.parametrize("copy", [True, False])
+def test_casts(layout, order, copy):
+    def cast(x):
+        y = layout(x)
+        other, same = y.astype("f4", order=order, copy=copy), y.astype("f8", order=order, copy=copy)
+        same[...] = 7  # which y sees where it is the same memory
+        return same.strides, other.strides, y, same
+
+    wanted = cast(X)
+    found = []
+    cr.grad(lambda x: (found.append(cast(x)), np.sum(x))[1])(X)
+    for strides, right, length in zip(found[0][:2], wanted[:2], [wanted[3].shape] * 2, strict=True):
+        assert [s for s, n in zip(strides, length, strict=True) if n > 1] == [
+            s for s, n in zip(right, length, strict=True) if n > 1
+        ]
+    compiled = cr.compile(lambda x: cast(x)[2:])
+    for y, same in (found[0][2:], compiled(X), compiled(X)):
+        np.testing.assert_array_equal(y.detach() if hasattr(y, "detach") else y, wanted[2])
+        np.testing.assert_array_equal(same.detach() if hasattr(same, "detach") else same, wanted[3])
+
+
+@pytest.mark.parametrize(
+    "call", [np.copy, lambda x, order: x.copy(order), lambda x, order: np.array(x, order=order, like=x)]
+)
+def test_no_order(call):
+    found = []
+    cr.grad(lambda x: (found.append(call((x * 1).T, None).strides), np.sum(x))[1])(X)
+    assert found == [call((X * 1).T, None).strides]

@@ -35,7 +35,7 @@ from chainrule._src.api.ways import by_way, functions_by_way
 from chainrule._src.arrays.any_array import copy_alike
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.ops import methods as _methods  # noqa: F401 -- what is made of these here has to be there
 from chainrule._src.ops import numpy_face as _face  # noqa: F401
@@ -43,7 +43,7 @@ from chainrule._src.ops import numpy_moves as _moves  # noqa: F401
 from chainrule._src.ops import numpy_reductions as _reductions  # noqa: F401
 from chainrule._src.ops import products
 from chainrule._src.ops.indexing import MASK
-from chainrule._src.ops.numpy_layout import laid
+from chainrule._src.ops.numpy_layout import laid, lies_in, settled_order
 from chainrule._src.table import indexing as rows
 from chainrule._src.table import shape
 from chainrule._src.table.any_index import is_array, put_any, read_any
@@ -53,7 +53,7 @@ from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.others import beside
-from chainrule._src.tape.protocol import BY_SHAPE, EXCHANGED, UFUNCS, memory_of, plain
+from chainrule._src.tape.protocol import BY_SHAPE, EXCHANGED, UFUNCS, plain
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 from chainrule._src.tape.versions import owner, protected, wrote
 from chainrule._src.tape.view import Through, base_of, is_read_only, register_view, valued, views_of
@@ -688,7 +688,7 @@ def transpose(self: Array, *axes: Any) -> Any:
 
 def copy(self: Array, order: str = "C") -> Any:
     """A copy; recorded."""
-    return _of_scalar(self, apply(np.copy, self, order=order))
+    return _of_scalar(self, apply(np.copy, self, order=order or "C"))
 
 
 def flatten(self: Array, order: str = "C") -> Any:
@@ -705,26 +705,15 @@ def astype(
         return _plain(self, f"astype({target.name!r})").astype(target)
     if not np.can_cast(self.dtype, target, casting):
         raise errors.forbidden_cast(self.dtype, target, casting)
-    if LOCAL.recorder is not None and not _is_recorded_order(order, self, target):
-        if not copy and target == self.dtype and _lies_in(order, memory_of(self._tensor)):
-            return self
+    order = settled_order(self._tensor, order or "K")
+    if order != "K" and not copy and target == self.dtype and lies_in(self._tensor, order):
+        return self
+    if LOCAL.recorder is not None and order != "K":
         found = recorded_as_numpy(ndarray.astype, "", (self, target), {"order": order})
         if found is not None:
             return found
     found = apply(np.astype, self, target, copy=copy)
-    return _of_scalar(self, found if order == "K" or found is self else array_of(wrapped(laid(found._tensor, order))))
-
-
-def _lies_in(order: str, array: NumpyArray) -> bool:
-    """Whether NumPy finds an array's memory to be in an order that is asked for."""
-    return bool(
-        array.flags.forc if order == "A" else array.flags.f_contiguous if order == "F" else array.flags.c_contiguous
-    )
-
-
-def _is_recorded_order(order: str, x: Any, dtype: Any) -> bool:
-    """Whether a cast with an order is what ``np.astype`` does."""
-    return order == "K" or len(x.shape) < 2
+    return _of_scalar(self, found if lies_in(found._tensor, order) else array_of(wrapped(laid(found._tensor, order))))
 
 
 def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> Any:

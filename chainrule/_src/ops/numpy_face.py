@@ -120,7 +120,7 @@ if hasattr(np, "astype"):
 
 @implements(np.copy, by_shape=True)
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    return copied(a, order)
+    return copied(a, order or "K")
 
 
 # What makes arrays comes here only where it is asked for one ``like=`` a tensor.
@@ -130,7 +130,7 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 def _array(object: Any, dtype: Any = None, *, copy: Any = None, order: str = "K", ndmin: int = 0) -> Any:
     array: Any = wrapped(arranged(object))
     array = rows.clone(array) if copy else array
-    array = laid(array if dtype is None else np.astype(array, np.dtype(dtype)), order)
+    array = laid(array if dtype is None else np.astype(array, np.dtype(dtype)), order or "K")
     return np.reshape(array, (1,) * max(0, ndmin - len(shape_of(array))) + tuple(shape_of(array)))
 
 

@@ -21,11 +21,18 @@ def layout_of(a: Any) -> Any:
 
 def contiguous(a: Any) -> str:
     """ "C" or "F" where the elements lie together in memory, the last or the first axis fastest ("C" if both); else ""."""
-    shape, steps = shape_of(a), strides_of(a)
-    if close_strides(shape, steps, dtype_of(a).itemsize) is None:
-        return ""
+    return next((order for order in "CF" if lies_in(a, order)), "")
+
+
+def lies_in(a: Any, order: str | None) -> bool:
+    """Whether the elements lie in memory as ``order`` asks."""
+    order = settled_order(a, order)
+    if order == "K":
+        return True
+    if close_strides(shape_of(a), strides_of(a), dtype_of(a).itemsize) is None:
+        return False
     flags = layout_of(a).flags
-    return "C" if flags.c_contiguous else "F" if flags.f_contiguous else ""
+    return bool(flags.c_contiguous if order == "C" else flags.f_contiguous)
 
 
 def settled_order(a: Any, order: str | None) -> str:
@@ -51,7 +58,7 @@ def _among_others(a: Any) -> bool:
 def laid(a: Any, order: str | None) -> Any:
     """The array, or a copy where it does not lie in memory as ``order`` asks."""
     order = settled_order(a, order)
-    if order == "K" or len(shape_of(a)) < 2 or contiguous(a) == order:
+    if lies_in(a, order):
         return a
     return rows.laid(a, order=order, ndim=len(shape_of(a)))
 
