@@ -79,7 +79,7 @@ class Tensor(Methods):
 
     if TYPE_CHECKING:  # operators, which the floors above attach
         _base: Tensor | None
-        __torch_function__: Any
+        __torch_function__: AnyFunction
 
         def _binary(self, other: object) -> Tensor: ...
         def _unary(self) -> Tensor: ...
