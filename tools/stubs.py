@@ -96,7 +96,11 @@ class Stub:
             self.imports.add(f"from {_ALIASES[first][0]} import {first}")
             return dotted
         home, name = home_of(value), getattr(value, "__qualname__", None)
-        if name != first or home in ("", "types", "builtins") or not isinstance(value, type) and home.startswith("typing"):
+        if (
+            name != first
+            or home in ("", "types", "builtins")
+            or (not isinstance(value, type) and home.startswith("typing"))
+        ):
             return "Any"  # an alias, a type variable
         if first in self.own:
             return dotted
