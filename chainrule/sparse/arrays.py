@@ -11,6 +11,7 @@ from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.tree import register_pytree_node
 from chainrule._src.arrays.types import DTypeLike, TensorLike
 from chainrule._src.ops.sparse import check_product, entries_of
+from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import sparse as rows
 from chainrule._src.table.indexing import take_add
 from chainrule._src.table.sparse import Places, ascending
@@ -22,7 +23,7 @@ from chainrule._src.tape.tensor import Tensor
 ndarray = np.ndarray
 
 
-def applied(row: Any, operands: tuple[object, ...], **params: Any) -> Any:
+def applied(row: Primitive, operands: tuple[object, ...], **params: object) -> Any:
     """A row, of operands of both faces and of plain arrays: the result has the face of the operands."""
     opened = [_opened(x) for x in operands]
     result = bind(row, opened, params)

@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import DTypeLike
+from chainrule._src.arrays.types import DTypeLike, NumpyArray
 from chainrule._src.table.sparse import scipy_sparse
 from chainrule._src.tape.others import is_sparse
 from chainrule._src.tape.protocol import ArrayLike
@@ -17,7 +17,7 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule.sparse.arrays import SparseArray, SparseMatrix, coo, csr, like
 
 
-def _made(name: str, arg: Any, shape: Any) -> SparseArray:
+def _made(name: str, arg: object, shape: Any) -> SparseArray:
     """A SparseArray of what SciPy's constructors take."""
     if isinstance(arg, SparseArray) or is_sparse(arg):
         return like(arg)
@@ -42,7 +42,7 @@ def _made(name: str, arg: Any, shape: Any) -> SparseArray:
     return like(scipy_sparse(name).csr_array(np.asarray(arg)))
 
 
-def _size(places: Any) -> int:
+def _size(places: NumpyArray) -> int:
     return int(places.max()) + 1 if places.size else 0
 
 

@@ -94,7 +94,7 @@ Formula: TypeAlias = Callable[..., Any]
 def _missing(method: str) -> AnyFunction:
     """The formula of a distribution that has none."""
 
-    def formula(self: Distribution, *args: object) -> Any:
+    def formula(self: RandomVariable, *args: object) -> Any:
         raise NotImplementedError(
             f"chainrule.stats.{self.name} has no {method}: no formula for it has derivatives by all parameters. "
             f"scipy.stats.{self.name}.{method} computes it for plain arrays"
@@ -103,7 +103,7 @@ def _missing(method: str) -> AnyFunction:
     return formula
 
 
-class Distribution(Named):
+class RandomVariable(Named):
     """A distribution of SciPy's with gradients by the point and by all parameters. See the modules of its two kinds."""
 
     #: the ends of the support in the standard form, whether the formulas hold at the lower one, and a point inside
@@ -244,7 +244,7 @@ def _with_ends(out: Any, below: Any, left: float, above: Any, right: float) -> T
     return finished(out if below is None else choose(below, left, choose(above, right, out)))
 
 
-class Continuous(Distribution):
+class Continuous(RandomVariable):
     """A continuous distribution: a subclass gives ``_logpdf(x, *shapes)``, and what it has of ``_cdf``, ``_ppf``, …"""
 
     _logpdf: Formula = _missing("logpdf")
@@ -308,7 +308,7 @@ class Continuous(Distribution):
         return finished(drawn * scale + loc)
 
 
-class Discrete(Distribution):
+class Discrete(RandomVariable):
     """A distribution of whole numbers: a subclass gives ``_logpmf(k, *shapes)``. There is no derivative by k and by loc."""
 
     low = 0.0

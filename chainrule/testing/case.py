@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,9 @@ class Case:
         outs = as_tuple(self.prim(*given, **self.params))
         return [given[i] for i in wanted], [outs[i] for i in self.differentiable_outputs()]
 
-    def pull(self, operands: Any, gs: Any, wanted: Any = None) -> list[Any]:
+    def pull(
+        self, operands: Sequence[object], gs: Sequence[object], wanted: tuple[int, ...] | None = None
+    ) -> list[Any]:
         """The gradients at the wanted operands, by the machinery: tape, engine, rules."""
         leaves, outs = self.run(operands, self.wanted if wanted is None else wanted)
         return sweep(leaves, outs, gs, False)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import TensorLike
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.tape.tensor import Tensor
@@ -31,11 +32,11 @@ def _examples(case: Case) -> tuple[tuple[Any, ...], ...]:
     return tuple(case.sample.draw(seed) for seed in range(_BATCH))
 
 
-def _batched(case: Case, subset: Any, draws: Any) -> list[Any]:
+def _batched(case: Case, subset: tuple[int, ...], draws: tuple[tuple[AnyArray, ...], ...]) -> list[Any]:
     return [Batched(np.stack([d[i] for d in draws]), LEVEL) if i in subset else x for i, x in enumerate(draws[0])]
 
 
-def _chosen(subset: Any, draws: Any) -> list[list[Any]]:
+def _chosen(subset: tuple[int, ...], draws: tuple[tuple[AnyArray, ...], ...]) -> list[list[Any]]:
     """The operands of each example of a batch over the operands of a subset."""
     return [[d[i] if i in subset else x for i, x in enumerate(draws[0])] for d in draws]
 
@@ -78,7 +79,9 @@ def check_batch(case: Case) -> None:
         _check_nested_batch(case, inside, outside, draws)
 
 
-def _check_nested_batch(case: Case, inside: Any, outside: Any, draws: Any) -> None:
+def _check_nested_batch(
+    case: Case, inside: Sequence[int], outside: Sequence[int], draws: tuple[tuple[object, ...], ...]
+) -> None:
     others = tuple(case.sample.draw(seed + 10) for seed in range(2))
 
     def example(b: int, a: int) -> list[Any]:

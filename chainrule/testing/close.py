@@ -32,8 +32,8 @@ def default_tolerances(*dtypes: NumpyDType) -> tuple[float, float]:
 
 
 def assert_close(
-    actual: Any,
-    expected: Any,
+    actual: object,
+    expected: object,
     *,
     allow_subclasses: bool = True,
     rtol: float | None = None,
@@ -96,7 +96,7 @@ def assert_allclose(
     assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
-def _compare(actual: Any, expected: Any, where: str, how: tuple[Any, ...]) -> str | None:
+def _compare(actual: Any, expected: Any, where: str, how: tuple[object, ...]) -> str | None:
     """What is wrong, or None."""
     place = f"\n\nThe failure occurred for item {where}" if where else ""
     if _both(actual, expected, Sequence) and not isinstance(actual, str):
@@ -124,7 +124,7 @@ def _compare(actual: Any, expected: Any, where: str, how: tuple[Any, ...]) -> st
     return None if problem is None else problem + place
 
 
-def _both(actual: AnyArray, expected: AnyArray, kind: Any) -> bool:
+def _both(actual: AnyArray, expected: AnyArray, kind: type) -> bool:
     return isinstance(actual, kind) and isinstance(expected, kind)
 
 
@@ -157,11 +157,11 @@ def _array(x: Tensor) -> NumpyArray:
     return array
 
 
-def _size(x: Any) -> str:
+def _size(x: AnyArray) -> str:
     return f"torch.Size({list(x.shape)})"
 
 
-def _difference(a: Any, e: Any, rtol: float, atol: float, equal_nan: bool, what: str) -> str | None:
+def _difference(a: NumpyArray, e: NumpyArray, rtol: float, atol: float, equal_nan: bool, what: str) -> str | None:
     """How far two arrays of a shape are apart, as text; None if they are close."""
     common = np.promote_types(a.dtype, e.dtype)
     wide = np.complex128 if common.kind == "c" else np.float64
@@ -196,6 +196,6 @@ def _difference(a: Any, e: Any, rtol: float, atol: float, equal_nan: bool, what:
     )
 
 
-def _greatest(error: Any, exact: bool = False) -> str:
+def _greatest(error: NumpyArray, exact: bool = False) -> str:
     index = tuple(int(i) for i in np.unravel_index(int(error.argmax()), error.shape))  # (argmax finds nan first)
     return f"{int(error[index]) if exact else float(error[index])} at index {index}"

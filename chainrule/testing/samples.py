@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray, DTypeLike
+from chainrule._src.arrays.types import AnyArray, DTypeLike, NumpyArray
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.transforms.differences import normal
 
@@ -119,7 +119,7 @@ class Sample:
                 operands.append(_laid_out(_MAKE[make](values).astype(kind), self.layout))
         return tuple(operands)
 
-    def directions(self, position: int, operand: Any) -> Iterator[Any]:
+    def directions(self, position: int, operand: AnyArray) -> Iterator[Any]:
         """A basis of the directions in which an operand can move and remain what it is (symmetric, triangular ...)."""
         keep = _PROJECT[self.makes[position]]
         units = (1.0, 1j) if self.complex else (1.0,)
@@ -130,13 +130,13 @@ class Sample:
             if direction.any():
                 yield direction
 
-    def direction(self, position: int, operand: Any, seed: int) -> Any:
+    def direction(self, position: int, operand: AnyArray, seed: int) -> Any:
         """A random direction in which an operand can move and remain what it is."""
         rng = np.random.default_rng((seed, position, 7))
         return _PROJECT[self.makes[position]](normal(rng, operand.shape, self.complex)).astype(operand.dtype)
 
 
-def _spread(rng: np.random.Generator, ranks: Any, n: int, domain: tuple[float, float]) -> Any:
+def _spread(rng: np.random.Generator, ranks: NumpyArray, n: int, domain: tuple[float, float]) -> Any:
     """Numbers of the domain with the given ranks among ``n`` that are spread over it, none of them near a kink."""
     low, high = domain
     values = low + (high - low) * (ranks + rng.uniform(0.35, 0.65, len(ranks))) / max(n, 1)
@@ -144,7 +144,7 @@ def _spread(rng: np.random.Generator, ranks: Any, n: int, domain: tuple[float, f
     return np.where(near, np.rint(2 * values) / 2 + _KINK * np.where(np.rint(2 * values) / 2 >= high, -1, 1), values)
 
 
-def _laid_out(x: Any, layout: str) -> Any:
+def _laid_out(x: AnyArray, layout: str) -> Any:
     if layout == "F":
         return np.asfortranarray(x)
     if layout == "strided" and x.ndim:

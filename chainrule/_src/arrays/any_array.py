@@ -13,12 +13,12 @@ from chainrule._src.arrays.types import AnyFunction, NumpyArray
 ndarray = np.ndarray
 
 
-def is_recorded(x: Any) -> bool:
+def is_recorded(x: object) -> bool:
     """Whether x stands for a plain array that is being recorded: rules take the way with it that they take with the array."""
     return getattr(type(x), "stands_for_array", False)
 
 
-def is_array(x: Any) -> bool:
+def is_array(x: object) -> bool:
     """Whether x is a plain array, or stands for one."""
     return type(x) is ndarray or getattr(type(x), "stands_for_array", False)
 

@@ -24,7 +24,7 @@ from chainrule._src.arrays.library import Library
 Chunks = tuple[tuple[int, ...], ...]
 
 
-class Shape(tuple):  # type: ignore[type-arg]
+class Shape(tuple[int, ...]):
     """A shape that remembers how the array was cut into chunks, so that what is made of that shape is cut alike."""
 
     chunks: Chunks

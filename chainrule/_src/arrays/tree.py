@@ -121,8 +121,6 @@ class _Labels:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Labels) and bool(self.template.identical(other.template))
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"{type(self.template).__name__} of dimensions {tuple(self.template.dims)}"
 

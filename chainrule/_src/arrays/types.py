@@ -91,5 +91,7 @@ Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 DTypeLike: TypeAlias = NumpyDType | HasDType | type[Any] | str | None
 #: parameters of a row, or keyword arguments, by name
 Params: TypeAlias = dict[str, Any]
+#: an object of JSON's, by its keys
+JSONObject: TypeAlias = dict[str, Any]
 #: a function of any arguments
 AnyFunction: TypeAlias = Callable[..., Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.cli.inputs import inputs_for
 from chainrule._src.cli.operations import names_of, row_named, without_module
 from chainrule._src.cli.outcome import CHECK_FAILED, OK, BadUsage, ScriptRaised, did_you_mean
@@ -142,7 +142,7 @@ def _entry(name: str, flat: int, shape: tuple[int, ...]) -> str:
     return f"{name}[{', '.join(map(str, index))}]" if index else name
 
 
-def _number(value: Any) -> str:
+def _number(value: NumpyArray) -> str:
     return f"{value.item():.6g}"
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 import chainrule
 from chainrule import explaining
+from chainrule._src.arrays.types import Params
 from chainrule._src.cli.options import FILES
 from chainrule._src.cli.outcome import CHECK_FAILED, OK, BadUsage
 from chainrule._src.cli.script import as_main, execute, exit_text, is_path, literal, look_up, read, root_of
@@ -70,7 +71,7 @@ def _ran(options: Any) -> Any:
 # -- what to explain -----------------------------------------------------------------------------------------------------
 
 
-def _explain_variable(options: Any, names: dict[str, Any], last: Pass | None) -> Any:
+def _explain_variable(options: Any, names: Params, last: Pass | None) -> Any:
     """The explanation of what the script's last backward pass began with, or of another variable that it left behind."""
     script = options.script
     begun = [] if last is None else last.outputs_among([names])
@@ -134,7 +135,7 @@ def _hint(said: str, options: Any) -> str:
     return ""
 
 
-def _computed_last(names: Mapping[str, Any], script: str) -> str:
+def _computed_last(names: Mapping[str, object], script: str) -> str:
     """The variable whose tensor was computed last."""
     last, newest = "", -1
     for name, value in names.items():
@@ -154,14 +155,14 @@ def _each(given: list[str]) -> list[str]:
     return [name.strip() for text in given for name in text.split(",") if name.strip()]
 
 
-def _tensor(path: str, names: Mapping[str, Any], script: str, option: str) -> Tensor:
+def _tensor(path: str, names: Mapping[str, object], script: str, option: str) -> Tensor:
     value = look_up(path, names, script)
     if not isinstance(value, Tensor):
         raise BadUsage(f"{option} {path}: it is no tensor but of type {type(value).__name__}")
     return value
 
 
-def _gradient(text: str, Y: Tensor, names: Mapping[str, Any], script: str) -> Any:
+def _gradient(text: str, Y: Tensor, names: Mapping[str, object], script: str) -> Any:
     """A variable, ``ones``, or a literal."""
     if is_path(text) and (root_of(text) in names or text.strip() != "ones"):
         value = look_up(text, names, script)

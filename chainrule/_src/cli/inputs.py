@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.cli.outcome import BadUsage, ScriptRaised, did_you_mean
 from chainrule._src.cli.script import literal, traceback_of
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -31,7 +31,7 @@ class Given:
         result: what the function returned for them.
     """
 
-    def __init__(self, function: AnyFunction, names: list[str], tensors: Sequence[Tensor], settings: Any) -> None:
+    def __init__(self, function: AnyFunction, names: list[str], tensors: Sequence[Tensor], settings: Params) -> None:
         self.names = names
         self.tensors = tuple(tensors)
         self.settings = settings
@@ -114,7 +114,7 @@ def _settings(given: Sequence[str]) -> dict[str, Any]:
     return settings
 
 
-def _parameters(function: Any, settings: dict[str, Any], count: int) -> list[str]:
+def _parameters(function: Any, settings: Params, count: int) -> list[str]:
     """The names of the parameters that inputs are for; ``count``: how many were given (0: as many as necessary)."""
     custom = _is_custom(function)
     try:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import Operation
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.cli.operations import (
     known_names,
     methods,
@@ -239,7 +239,7 @@ def _sample(show: Console, row: Primitive) -> None:
     show.pairs(facts, indent=4)
 
 
-def _counted(out: Any) -> Any:
+def _counted(out: AnyArray) -> Any:
     """A cotangent whose elements can be told apart: 1, 2, 3 ..."""
     return np.arange(1, np.size(out) + 1, dtype=out.dtype).reshape(np.shape(out))
 

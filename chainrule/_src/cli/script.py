@@ -136,7 +136,7 @@ def root_of(path: str) -> str:
     return path.replace("[", ".").split(".")[0].strip()
 
 
-def look_up(text: str, names: Mapping[str, Any], where: str) -> Any:
+def look_up(text: str, names: Mapping[str, object], where: str) -> Any:
     """What a path leads to.
 
     Raises:

@@ -55,7 +55,7 @@ class Console:
         for line in _wrapped(text, WIDTH - indent):
             self.line(f"{' ' * indent}{line}".rstrip())
 
-    def pairs(self, rows: Iterable[tuple[str, Any]], indent: int = 2, width: int = 0, style: str = "") -> None:
+    def pairs(self, rows: Iterable[tuple[str, object]], indent: int = 2, width: int = 0, style: str = "") -> None:
         """Words with what there is to say about them, in two columns, the first of at least that width."""
         rows = list(rows)
         width = max([width, *(len(word) for word, _ in rows)])

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.watch import Watch
+from chainrule._src.arrays.types import Params
 from chainrule._src.messages.errors import PACKAGE, user_frame
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.node import Freed
+from chainrule._src.tape.node import Freed, Node, Saved
 from chainrule._src.tape.tensor import Tensor
 
 
@@ -26,7 +27,7 @@ class KeptGraphs(Watch):
         self.kept: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
         self.last: Pass | None = None
 
-    def backward(self, node: Any, g: object, saved: tuple[Any, ...], edges: tuple[object, ...]) -> tuple[Any, ...]:
+    def backward(self, node: Node, g: object, saved: Saved, edges: tuple[object, ...]) -> tuple[Any, ...]:
         if self not in LOCAL.sweep.notes:
             LOCAL.sweep.notes[self] = True
             self.last = Pass()
@@ -85,7 +86,7 @@ class Pass:
             frame = frame.f_back  # type: ignore[assignment]
         return self.outputs_among(scopes)
 
-    def outputs_among(self, scopes: Sequence[Mapping[str, Any]]) -> list[Tensor]:
+    def outputs_among(self, scopes: Sequence[Params]) -> list[Tensor]:
         """Those of these variables that it starts from."""
         roots = self.roots
         found: dict[Any, Tensor] = {}
@@ -95,7 +96,7 @@ class Pass:
         return [found[root] for root in roots if root in found]
 
 
-def _tensors(scope: Mapping[str, Any]) -> Iterator[Tensor]:
+def _tensors(scope: Params) -> Iterator[Tensor]:
     for value in list(scope.values()):
         for item in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(item, Tensor):
@@ -113,7 +114,7 @@ class AtBackward(Watch):
         self.explanation: Any = None
         self.failure: Exception | None = None
 
-    def backward(self, node: Any, g: object, saved: tuple[Any, ...], edges: tuple[object, ...]) -> tuple[Any, ...]:
+    def backward(self, node: Node, g: object, saved: Saved, edges: tuple[object, ...]) -> tuple[Any, ...]:
         if self.explanation is None:
             sweep = LOCAL.sweep
             if sweep is not self.last:

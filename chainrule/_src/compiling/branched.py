@@ -73,7 +73,7 @@ class Branched:
             node = node.branches.get(values[node.read].tobytes())
         return None
 
-    def into(self, args: tuple[Any, ...], out: Sequence[object]) -> bool:
+    def into(self, args: tuple[object, ...], out: Sequence[object]) -> bool:
         return False
 
 

@@ -90,13 +90,13 @@ class Compiled:
     def __copy__(self) -> Compiled:
         return Compiled(self.function, self.name, self.pure)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+    def __deepcopy__(self, memo: dict[int, object]) -> Compiled:
         return Compiled(copy.deepcopy(self.function, memo), self.name, self.pure)
 
     def __get__(self, instance: object, owner: object = None) -> AnyFunction | Compiled:
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: object) -> Any:
         direct = self._direct
         if direct is not None and not kwargs and not SPECIAL and not STACK.levels:
             try:
@@ -145,7 +145,7 @@ class Compiled:
 
     # -- what a call is like -----------------------------------------------------------------------------------------
 
-    def _signature(self, leaves: list[Any], spec: Any) -> tuple[Any, list[Any]]:
+    def _signature(self, leaves: list[Any], spec: object) -> tuple[Any, list[Any]]:
         """What has to be the same for a recording to serve again, and the arrays among the leaves.
 
         The signature is None for calls that are not to be recorded.
@@ -193,7 +193,7 @@ class Compiled:
     # -- recording ---------------------------------------------------------------------------------------------------
 
     def _record(
-        self, tree: Tree | None, signature: Any, leaves: Any, spec: Any, arrays: object, again: Callable[[], Any]
+        self, tree: Tree | None, signature: Any, leaves: Any, spec: object, arrays: object, again: Callable[[], Any]
     ) -> Any:
         """Run the function once on values that are recorded: for a new tree, or as a branch of one."""
         try:
@@ -339,7 +339,7 @@ class Compiled:
             LOCK.release()
         return self._replay(grown, values, signature, leaves, spec, arrays, again)
 
-    def into(self, out: Any, *args: Any, **kwargs: Any) -> Any:
+    def into(self, out: object, *args: AnyArray, **kwargs: object) -> Any:
         """Call it, and have the results written into arrays of the caller's.
 
         Args:

@@ -170,7 +170,7 @@ class _Loop:
         self,
         function: AnyFunction,
         init: Any,
-        xs: Any,
+        xs: object,
         length: int | None,
         reverse: bool,
         api: str = "scan",
@@ -430,7 +430,7 @@ class Irreversible(Function):
     """What a ``while_loop`` gave: no gradient comes through."""
 
     @staticmethod
-    def forward(ctx: Any, count: int, *values: Any) -> Any:
+    def forward(ctx: Any, count: int, *values: Tensor) -> Any:
         ctx.count = count
         return tuple([x.clone() for x in values[:count]])
 
@@ -442,7 +442,7 @@ class Irreversible(Function):
         )
 
     @staticmethod
-    def jvp(ctx: Any, count: Any, *tangents: Any) -> Any:
+    def jvp(ctx: Any, count: object, *tangents: object) -> Any:
         return tuple(tangents[: ctx.count])
 
 
@@ -453,7 +453,7 @@ def _checkpointed(f: AnyFunction, loop: _Loop) -> tuple[Any, Any]:
     outer = n // inner
     rest = n - inner * outer  # these come last
 
-    def part(x: Any, last: bool) -> Any:
+    def part(x: Array, last: bool) -> Any:
         if reverse:
             return x[:rest] if last else x[rest:].reshape((outer, inner, *x.shape[1:]))
         return x[n - rest :] if last else x[: n - rest].reshape((outer, inner, *x.shape[1:]))
@@ -537,7 +537,7 @@ def _kind(x: Any) -> str:
     return f"{_dtype(x)}{list(x.shape)}"
 
 
-def _advice(old: Any, new: Any) -> str:
+def _advice(old: NumpyArray, new: Any) -> str:
     if tuple(old.shape) == tuple(new.shape):
         return f". Begin with one of {_dtype(new)}, or convert what the body returns to {_dtype(old)}"
     return ""

@@ -115,7 +115,7 @@ class CompiledFunction(Function):
         return tuple([wrap(array) for array in replay.results])
 
     @staticmethod
-    def backward(ctx: Any, *cotangents: Any) -> Any:
+    def backward(ctx: Any, *cotangents: Tensor) -> Any:
         replay = ctx.replay
         saved = ctx.saved_tensors
         count = len(replay.backward.residuals)

@@ -6,7 +6,7 @@ That code looks itself at what the arrays are like, so such a call has no signat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.recording import Argument, Captured, Recording
 from chainrule._src.compiling.state.guards import References
 from chainrule._src.compiling.tree import Tree
+
+if TYPE_CHECKING:
+    from chainrule._src.compiling.native_executor import _Reporting
 
 ndarray = np.ndarray
 
@@ -55,7 +58,7 @@ class Direct:
         count: int,
         numbers: list[tuple[int, type]],
         others: list[Captured],
-        entry: tuple[Any, Any],
+        entry: tuple[Any, _Reporting],
         references: References,
         may_fail: bool,
     ) -> None:

@@ -34,7 +34,7 @@ def _numpy_state() -> Any:
     return np.random.get_state(legacy=False) if "numpy.random" in sys.modules else None
 
 
-def _same(x: Any, y: Any) -> bool:
+def _same(x: object, y: Any) -> bool:
     if isinstance(x, dict):
         return all(_same(x[key], y[key]) for key in x)
     return bool(np.array_equal(x, y)) if isinstance(x, np.ndarray) else bool(x == y)

@@ -7,9 +7,12 @@ cache. Loops that are in between, and that the group does not wait for, are done
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chainrule._src.compiling.layout import Buffer, root_of
+
+if TYPE_CHECKING:
+    pass
 
 #: elements from which a loop is worth a group, and loops that may wait for the end of one
 LARGE = 4096

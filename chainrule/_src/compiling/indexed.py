@@ -43,7 +43,7 @@ class IndexedRegion(NamedTuple):
     steps: Shape
 
 
-def region(loops: CallLoops, x: Operand, index: tuple[Any, ...]) -> IndexedRegion:
+def region(loops: CallLoops, x: Operand, index: tuple[object, ...]) -> IndexedRegion:
     """What an index of integers, slices, None, Ellipsis and arrays (Operands, or plain ones) names."""
     items = _for_every_axis(loops, index, len(x.layout.shape))
     among = [k for k, item in enumerate(items) if type(item) is int or isinstance(item, Operand)]

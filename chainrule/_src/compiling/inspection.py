@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chainrule._src.compiling.tree import Segment, Tree
+from chainrule._src.interpreters.traced import ValueRead
 from chainrule._src.messages.places import Where
 from chainrule._src.native import AVAILABLE, why_not
 
@@ -99,5 +100,5 @@ def _at(guard: Any) -> str:
     return f" ({where})" if where else ""
 
 
-def _quoted(guard: Any) -> str:
+def _quoted(guard: ValueRead) -> str:
     return Where(guard.code, guard.lasti).quoted or "a value"

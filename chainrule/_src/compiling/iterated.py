@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src.arrays.any_array import laid_by
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import Work, grouped
@@ -281,7 +282,7 @@ def copied(value: BufferView, target: BufferView) -> list[Work]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _copy(shape: Shape, strides: Shape, others: Shape, dtype: Any, other: Any) -> Template:
+def _copy(shape: Shape, strides: Shape, others: Shape, dtype: NumpyDType, other: NumpyDType) -> Template:
     nowhere = Buffer(ARENA, 0)
     loops = CallLoops(
         [BufferView(0, nowhere, 0, shape, strides, dtype)], [BufferView(0, nowhere, 0, shape, others, other)]
@@ -290,16 +291,16 @@ def _copy(shape: Shape, strides: Shape, others: Shape, dtype: Any, other: Any) -
     return loops.template
 
 
-def in_c_order(value: Any) -> Shape:
+def in_c_order(value: BufferView | AnyArray | Var) -> Shape:
     """The strides of an array like this one in C order."""
     return dense_strides(value.shape, list(range(len(value.shape) - 1, -1, -1)), value.dtype.itemsize)
 
 
-def lies_in_order(value: Any) -> bool:
+def lies_in_order(value: BufferView | NumpyArray) -> bool:
     return all([n < 2 or a == b for n, a, b in zip(value.shape, value.strides, in_c_order(value), strict=True)])
 
 
-def same_strides(x: Any, y: Any) -> bool:
+def same_strides(x: BufferView, y: BufferView) -> bool:
     return all([n < 2 or a == b for n, a, b in zip(x.shape, x.strides, y.strides, strict=True)])
 
 
@@ -387,7 +388,7 @@ class LoopOfProgram:
             result[...] = given[k]
         return results
 
-    def _standalone(self, arrays: list[Any], order: Order) -> Any:
+    def _standalone(self, arrays: Sequence[NumpyArray], order: Order) -> Any:
         """The loop as native code, for arrays that lie like these."""
         inputs = [Var(-1, x) for x in arrays]
         made = [Var(-1, x) for x in self._made(order)]
@@ -438,11 +439,11 @@ class _Knows:
         return _copy(value.shape, value.strides, target.strides, value.dtype, target.dtype)
 
 
-def scan_in_c(*operands: Any) -> Any:
+def scan_in_c(*operands: object) -> Any:
     raise AssertionError("a loop that is native code was called by Python")
 
 
-def new_call(function: Any, method: str, args: tuple[Any, ...], results: tuple[Var, ...]) -> TracedCall:
+def new_call(function: AnyFunction, method: str, args: tuple[Var, ...], results: tuple[Var, ...]) -> TracedCall:
     """A call that is in no user's program."""
     call = TracedCall()
     call.function, call.method, call.args, call.kwargs, call.results = function, method, args, {}, results

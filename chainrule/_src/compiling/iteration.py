@@ -7,6 +7,7 @@ one run of elements.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 Shape = tuple[int, ...]
@@ -71,12 +72,12 @@ def contiguity(operand: ArrayLayout) -> int:
     return is_run(operand, reversed(range(len(operand.shape)))) + 2 * is_run(operand, range(len(operand.shape)))
 
 
-def is_run(operand: ArrayLayout, axes: object) -> bool:
+def is_run(operand: ArrayLayout, axes: Iterable[int]) -> bool:
     """Whether elements lie side by side, the first axis varying fastest."""
     expected = operand.itemsize
     if 0 in operand.shape:
         return True
-    for axis in axes:  # type: ignore[attr-defined]
+    for axis in axes:
         length = operand.shape[axis]
         if length != 1:
             if operand.strides[axis] != expected:

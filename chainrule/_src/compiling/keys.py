@@ -38,7 +38,7 @@ class Same:
 
     __slots__ = ("content",)
 
-    def __init__(self, content: Any) -> None:
+    def __init__(self, content: object) -> None:
         self.content = content
 
     def __eq__(self, other: object) -> bool:

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import contextlib
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.array import array_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params
+from chainrule._src.arrays.tree import TreeSpec
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params, TensorLike
 from chainrule._src.compiling.differentiable import start_of, starting_at
 from chainrule._src.compiling.floating_point import Handled, reporter
 from chainrule._src.compiling.iterated import LoopOfProgram, Order, new_call
@@ -194,7 +196,7 @@ class Body:
             tuple(self._begun),
         )
 
-    def run(self, operands: tuple[Any, ...], length: int, reverse: bool) -> list[Any]:
+    def run(self, operands: Sequence[object], length: int, reverse: bool) -> list[Any]:
         """The whole loop, on arrays: what is carried to the end, the ys, and what is kept of all iterations."""
         return self._forward.run(operands, self._forth(length, reverse), reporter("scan", self.ignored))
 
@@ -217,7 +219,7 @@ class Body:
         stacks = range(len(self._wanted) + len(self._outer), len(self._wanted) + len(self._outer) + len(self._stacked))
         return Order(length, not reverse, tuple(given), tuple(finals), tuple(stacks), ())
 
-    def back(self, given: tuple[Any, ...], present: tuple[bool, ...], length: int, reverse: bool) -> list[Any]:
+    def back(self, given: tuple[object, ...], present: tuple[bool, ...], length: int, reverse: bool) -> list[Any]:
         """The gradients of the operands in ``reached``, for those of the results that are ``present``; on arrays."""
         return self._back.run(given, self._back_again(present, length, reverse), reporter("scan", self.ignored))
 
@@ -231,7 +233,7 @@ class Body:
         return self._forward.lowered(self._forth(length, reverse), reads, results)
 
 
-def _constant(content: Any, constants: list[Var]) -> Var:
+def _constant(content: TensorLike, constants: list[Var]) -> Var:
     """A constant of a program."""
     var = Var(-1, np.array(content, order="C"))
     constants.append(var)
@@ -281,7 +283,12 @@ def _is_view(results: tuple[Var, ...], of: Var) -> bool:
 
 
 def record_body(
-    function: AnyFunction, carry: list[Any], xs: list[Any], live: list[bool], spec: Any, lean: bool
+    function: AnyFunction,
+    carry: list[tuple[AnyArray, bool]],
+    xs: list[tuple[AnyArray, bool]],
+    live: list[bool],
+    spec: TreeSpec,
+    lean: bool,
 ) -> tuple[Body, Recording]:
     """Record one iteration: the body, and what it was made of.
 
@@ -339,7 +346,7 @@ class Scan(Function):
     """A loop on the tape: one node."""
 
     @staticmethod
-    def forward(ctx: Any, body: Body, length: int, reverse: bool, again: Any, *operands: Tensor) -> Any:
+    def forward(ctx: Any, body: Body, length: int, reverse: bool, again: AnyFunction, *operands: Tensor) -> Any:
         made = bind(iterated, operands, {"body": body, "length": length, "reverse": reverse})
         ctx.body, ctx.length, ctx.reverse, ctx.again = body, length, reverse, again
         constant = [y for k, y in enumerate(made) if k >= body.carried and k not in body.live]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import NumpyArray, Params
 from chainrule._src.compiling import indexed, ordering
 from chainrule._src.compiling.call_loops import CallLoops
 from chainrule._src.compiling.iteration import (
@@ -26,6 +26,7 @@ from chainrule._src.compiling.loops import (
 )
 from chainrule._src.compiling.steps import element
 from chainrule._src.interpreters.traced import TracedCall, Var
+from chainrule._src.rules.primitive import Primitive
 
 ndarray = np.ndarray
 
@@ -183,7 +184,7 @@ def _is_basic(index: tuple[object, ...]) -> bool:
     return all([type(item) in (int, slice) or item is None or item is Ellipsis for item in index])
 
 
-def _after_step(array: NumpyArray, step: tuple[Any, dict[str, Any]]) -> Any:
+def _after_step(array: NumpyArray, step: tuple[Primitive, Params]) -> Any:
     row, params = step
     return row(array, **params)
 

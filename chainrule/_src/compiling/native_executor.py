@@ -38,6 +38,7 @@ from chainrule._src.compiling.loops import MEMORY, READ, ROUND, TEMPORARY, WRITE
 from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, named
 from chainrule._src.compiling.rolling import Item, Rolled, rolled_up
 from chainrule._src.compiling.steps import Lowering, PlanStep
+from chainrule._src.interpreters.traced import Program
 from chainrule._src.native import Runner
 from chainrule._src.native import code as words
 
@@ -540,7 +541,7 @@ class NativePlan:
         """The native code and what to give it besides arrays; None if its outputs are not the plan's, one by one."""
         return None if self._places is not None else (self._runner, _Reporting(report))
 
-    def replay(self, program: Any) -> list[NumpyArray]:
+    def replay(self, program: Program) -> list[NumpyArray]:
         """The outputs at the recorded inputs, which stay as they are."""
         arrays = [var.array for var in program.inputs]
         if self._writes:

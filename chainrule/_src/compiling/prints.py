@@ -34,8 +34,6 @@ class Prints:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Prints) and np.array_equal(self._numbers, other._numbers)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def _of_call(self, call: TracedCall) -> int:
         numbers = tuple([var.number for var in call.results])
         kwargs = self._of(call.kwargs) if call.kwargs else None

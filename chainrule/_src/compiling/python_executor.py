@@ -135,7 +135,7 @@ class _RaisedFlags:
     def __init__(self) -> None:
         self.found: set[str] = set()
 
-    def __call__(self, kind: Any, flag: Any = 0) -> None:
+    def __call__(self, kind: Any, flag: int = 0) -> None:
         if type(kind) is int:
             self.found |= named(kind)
         else:
@@ -215,7 +215,7 @@ class Workspace:
         assert self._recorded is not None
         wanted = [self._recorded.get(value) for value in reads]
 
-        def recorded(*given: Any) -> Any:
+        def recorded(*given: NumpyArray) -> Any:
             pairs = zip(given, wanted, strict=True)
             self.faithful = self.faithful and all([x is None or y is None or same_bits(x, y) for x, y in pairs])
             return tuple(known)
@@ -343,11 +343,11 @@ class _Unwatched:
             return self._function(*args, **kwargs)
 
 
-class _Tuple(list):  # type: ignore[type-arg]
+class _Tuple(list[object]):
     """A tuple of arguments whose arrays change."""
 
 
-class _Slice(list):  # type: ignore[type-arg]
+class _Slice(list[object]):
     """A slice whose bounds are arrays that change."""
 
 

@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,9 +37,12 @@ from chainrule._src.messages.errors import GRADIENT
 from chainrule._src.tape.engine import reachable, sweep
 from chainrule._src.tape.levels import open_level
 from chainrule._src.tape.modes import LOCAL, switch
-from chainrule._src.tape.node import Freed, Leaf
+from chainrule._src.tape.node import Edge, Freed, Leaf
 from chainrule._src.tape.tensor import Tensor, hold, set_grad, wrap
 from chainrule._src.tape.versions import owner
+
+if TYPE_CHECKING:
+    from chainrule._src.compiling.plan import ExecutionPlan
 
 ndarray = np.ndarray
 #: one recording at a time: while it runs, the tensors that it meets hold its values
@@ -154,7 +157,7 @@ class State(NamedTuple):
     has_grad: bool | None
     hooks: tuple[Any, ...]
 
-    def holds(self, leaves: list[Any]) -> bool:
+    def holds(self, leaves: list[object]) -> bool:
         tensor = self.leaf.tensor(leaves)
         if (tensor._edge is not None) is not self.requires_grad or hooks_of(tensor._edge) != self.hooks:
             return False
@@ -181,7 +184,7 @@ class Backward:
         self.plan: Any = None
         self.takes_repeated = True
 
-    def planned(self, plan: Any) -> None:
+    def planned(self, plan: ExecutionPlan) -> None:
         """Take over a plan, and let go of what it was made of."""
         for var in (*self.residuals, *self.cotangents, *[var for call in self.calls for var in call.results]):
             var.array = None  # type: ignore[assignment]
@@ -526,7 +529,7 @@ def _backward(recorder: Recorder, arguments: _Arguments, outputs: list[Any]) -> 
     return Backward(live, [seed.var for seed in seeds], leaves, arrived)
 
 
-def _used_up(edge: object) -> bool:
+def _used_up(edge: Edge) -> bool:
     """Whether a backward pass went over the graph already."""
     return any(type(getattr(each, "saved", None)) is Freed for each in reachable([edge]))
 

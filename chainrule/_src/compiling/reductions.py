@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import NumpyArray, Params
 from chainrule._src.compiling.call_loops import CallLoops, in_one_line
 from chainrule._src.compiling.iteration import (
     ArrayLayout,
@@ -44,7 +44,7 @@ def named_reduction(loops: CallLoops, call: TracedCall) -> None:
     reduction(loops, ufunc, dict(zip(names, call.args, strict=False)) | kwargs, None)
 
 
-def reduction(loops: CallLoops, ufunc: np.ufunc, given: dict[str, Any], axis: int | None) -> None:
+def reduction(loops: CallLoops, ufunc: np.ufunc, given: Params, axis: int | None) -> None:
     """The loop of a reduction is called with the result as the first operand, too."""
     known = {"array", "axis", "dtype", "keepdims", "initial"}
     if len(loops.reads) != 1 or not set(given) <= known or given.get("dtype") is not None:
@@ -108,7 +108,7 @@ def mean(loops: CallLoops, call: TracedCall) -> None:
         loops.copy(quotient, out)
 
 
-def accumulation(loops: CallLoops, ufunc: np.ufunc, given: dict[str, Any]) -> None:
+def accumulation(loops: CallLoops, ufunc: np.ufunc, given: Params) -> None:
     """The loop of an accumulation adds each element to the result before it."""
     if len(loops.reads) != 1 or not set(given) <= {"array", "axis", "dtype"} or given.get("dtype") is not None:
         raise Unlowered
@@ -215,7 +215,7 @@ def _pieces(axes: list[Axis], reduced: int) -> list[tuple[list[Axis], int]]:
     return pieces
 
 
-def _normal_axes(axis: Any, ndim: int) -> tuple[int, ...] | None:
+def _normal_axes(axis: object, ndim: int) -> tuple[int, ...] | None:
     if axis is None:
         return tuple(range(ndim))
     axes = axis if type(axis) is tuple else (axis,)

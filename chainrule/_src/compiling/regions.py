@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from chainrule._src.native import AVAILABLE, Runner, SharedUfunc
 from chainrule._src.native.code import GROUP_ROWS
 from chainrule._src.tape import regions
 from chainrule._src.tape.levels import open_level
+from chainrule._src.tape.node import Edge
 from chainrule._src.tape.regions import Arrays, Region
 
 #: elements that rules are recorded on: so many that their loops become a group
@@ -105,7 +105,7 @@ def _sample(array: NumpyArray, k: int) -> NumpyArray:
     return sample
 
 
-def _recorded(region: Region, samples: Arrays, leaving: list[Any]) -> Program | None:
+def _recorded(region: Region, samples: Arrays, leaving: list[Edge]) -> Program | None:
     recorder = Recorder()
     with open_level("compile", Traced) as level:
         recorder.level = level

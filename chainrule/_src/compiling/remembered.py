@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import Array
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.compiling.loop_body import Body
 from chainrule._src.compiling.recording import Recording
 from chainrule._src.compiling.state.guards import IMMUTABLE, Guard
@@ -43,7 +44,7 @@ class FunctionForm:
         Unlike: it closes over something else that may change.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: AnyFunction) -> None:
         self.arrays: list[Any] = []
         self.seen: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
@@ -96,7 +97,7 @@ class FunctionForm:
         history = (type(edge), getattr(edge, "hooks", None) is None, place) if kind_of_tensor else ()
         return type(x), number, raw.shape, raw.dtype, raw.strides, *history
 
-    def _is(self, x: Any) -> Any:
+    def _is(self, x: object) -> Any:
         if isinstance(x, _LASTING):
             self.kept.append(x)
         else:
@@ -164,7 +165,7 @@ class RememberedBody:
 _BODIES: dict[Any, RememberedBody] = {}
 
 
-def form_of(function: Any) -> FunctionForm | None:
+def form_of(function: AnyFunction) -> FunctionForm | None:
     """The form of a function; None if it has none."""
     try:
         return FunctionForm(function)
@@ -172,7 +173,7 @@ def form_of(function: Any) -> FunctionForm | None:
         return None
 
 
-def find(form: FunctionForm, how: Any) -> Body | None:
+def find(form: FunctionForm, how: tuple[object, ...]) -> Body | None:
     """The body that was recorded of a function of this form in the same way, if it is so still."""
     try:
         known = _BODIES.get((how, form.parts))
@@ -181,7 +182,7 @@ def find(form: FunctionForm, how: Any) -> Body | None:
     return None if known is None else known.body(form)
 
 
-def keep(form: FunctionForm, how: Any, body: Body, recording: Recording) -> None:
+def keep(form: FunctionForm, how: object, body: Body, recording: Recording) -> None:
     """Remember a body, if that can be."""
     try:
         known = RememberedBody(form, body, recording)

@@ -16,7 +16,7 @@ from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.layout import same_memory
 from chainrule._src.compiling.loops import known
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.traced import AsArray, RowCallable, TracedCall, Var
+from chainrule._src.interpreters.traced import AsArray, Program, RowCallable, TracedCall, Var
 
 ndarray = np.ndarray
 
@@ -36,7 +36,7 @@ class Simplified:
 
     __slots__ = ("calls", "constants", "dropped", "folded", "merged", "same")
 
-    def __init__(self, program: Any) -> None:
+    def __init__(self, program: Program) -> None:
         self.same: dict[Var, Var] = {}
         self.constants: dict[Var, NumpyArray] = {var: var.array for var in program.constants}
         self.merged = self.folded = 0
@@ -72,7 +72,7 @@ class Simplified:
         self.folded += 1
         return True
 
-    def _merge(self, call: TracedCall, seen: dict[Any, tuple[Var, ...]]) -> bool:
+    def _merge(self, call: TracedCall, seen: dict[object, tuple[Var, ...]]) -> bool:
         """Have the results of an equal call stand for those of this one."""
         same = self.same
         try:
@@ -143,7 +143,7 @@ def _collect(x: Any, found: list[Var]) -> None:
         _collect((x.start, x.stop, x.step), found)
 
 
-def _live(program: Any) -> list[tuple[TracedCall, list[Var]]]:
+def _live(program: Program) -> list[tuple[TracedCall, list[Var]]]:
     """The calls that outputs, writes or effects need, with the Vars among their arguments."""
     needed: set[Var] = set(program.outputs)
     needed.update(value for _, value in program.writes)

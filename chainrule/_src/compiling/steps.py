@@ -7,13 +7,13 @@ their buffers, where its function can be told to (``out=``), and otherwise they 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from chainrule._src.arrays.any_array import lying_at
-from chainrule._src.arrays.types import AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params
 from chainrule._src.compiling.iteration import Shape, dense_strides, size
 from chainrule._src.compiling.layout import (
     ARENA,
@@ -30,6 +30,9 @@ from chainrule._src.compiling.layout import (
 )
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.interpreters.traced import Program, TracedCall, Var
+
+if TYPE_CHECKING:
+    pass
 
 ndarray = np.ndarray
 #: bytes up to which constants are compared
@@ -385,7 +388,7 @@ _WRITING: dict[np.ufunc, AnyFunction] = {np.maximum: _maximum, np.minimum: _mini
 
 
 def written_form(
-    call: TracedCall, args: Any, kwargs: Any
+    call: TracedCall, args: tuple[object, ...], kwargs: Params
 ) -> tuple[AnyFunction, tuple[Any, ...], dict[str, Any]] | None:
     """A call as one that takes its results' arrays as its last arguments; None if its function can't write them."""
     function, method = call.function, call.method
@@ -409,7 +412,7 @@ def written_form(
     return None if known is None else known(args, kwargs)
 
 
-def _reduction(function: np.ufunc, args: Any, kwargs: Any) -> Any:
+def _reduction(function: np.ufunc, args: tuple[object, ...], kwargs: Params) -> Any:
     """A reduction, whose result goes between its other arguments; those after it become part of the function."""
     given = dict(zip(("array", "axis", "dtype", "out", "keepdims"), args, strict=False)) | kwargs
     if not set(given) <= {"array", "axis", "dtype", "out", "keepdims"} or given.get("out") is not None:
@@ -445,16 +448,16 @@ def copied(x: NumpyArray, out: NumpyArray) -> None:
     np.copyto(out, x.real if x.dtype.kind == "c" and out.dtype.kind in "fiu" else x, "unsafe")
 
 
-def _as_type(args: Any, kwargs: Any) -> Any:
+def _as_type(args: tuple[BufferView, NumpyDType], kwargs: Any) -> Any:
     """``np.astype(x, dtype)``: the dtype is that of the result."""
     return (copied, (args[0],), {}) if len(args) == 2 and set(kwargs) <= {"copy"} else None
 
 
-def _as_copy(args: Any, kwargs: Any) -> Any:
+def _as_copy(args: tuple[BufferView, str], kwargs: Any) -> Any:
     return (copied, (args[0],), {}) if len(args) == 1 and set(kwargs) <= {"order"} else None
 
 
-def _joined(args: Any, kwargs: Any) -> Any:
+def _joined(args: tuple[Sequence[BufferView], ...], kwargs: Params) -> Any:
     given = dict(zip(("arrays", "axis"), args, strict=False)) | kwargs
     return (joined, (given["arrays"], given.get("axis", 0)), {}) if set(given) <= {"arrays", "axis"} else None
 
@@ -463,12 +466,12 @@ def joined(arrays: Any, axis: Any, out: Any) -> None:
     np.concatenate(arrays, axis, out)
 
 
-def _stacked(args: Any, kwargs: Any) -> Any:
+def _stacked(args: tuple[list[BufferView], ...], kwargs: Any) -> Any:
     given = dict(zip(("arrays", "axis"), args, strict=False)) | kwargs
     return (stacked, (given["arrays"], given.get("axis", 0)), {}) if set(given) <= {"arrays", "axis"} else None
 
 
-def stacked(arrays: Any, axis: Any, out: Any) -> None:
+def stacked(arrays: Sequence[AnyArray], axis: Any, out: Any) -> None:
     np.stack(arrays, axis, out)
 
 

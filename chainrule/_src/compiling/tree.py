@@ -274,7 +274,7 @@ def _segments(recording: Recording) -> list[Segment]:
 _APART = 1 << 40  # between the number of an array and its other one, where the first is another array's in the tree
 
 
-def _number_alike(recording: Recording, sources: dict[int, Any]) -> None:
+def _number_alike(recording: Recording, sources: dict[int, object]) -> None:
     """Give the arrays that a recording starts from the numbers that they have in a tree; others, which are in the way, get new ones.
 
     Where two recordings have gone different ways before they met an array, it has two numbers.
@@ -295,7 +295,7 @@ def _number_alike(recording: Recording, sources: dict[int, Any]) -> None:
         var.number = number
 
 
-def _unused(number: int, sources: dict[int, Any]) -> int:
+def _unused(number: int, sources: dict[int, object]) -> int:
     """Another number, that no array has which any recording of the tree starts from."""
     number += _APART
     while -number in sources:

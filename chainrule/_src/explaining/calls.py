@@ -14,9 +14,11 @@ from collections.abc import Mapping, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.explaining.diagnosis.source import result_at
 from chainrule._src.messages.places import Where
 from chainrule._src.messages.reading import called, expression_of
+from chainrule._src.tape.node import Node
 
 
 class CallSpan(NamedTuple):
@@ -42,7 +44,7 @@ def calls_of(nodes: Sequence[Any]) -> list[CallSpan]:
 
 
 def remembered(
-    nodes: Sequence[Any], leaves: Sequence[Any], taken: Mapping[Any, str], stacks: Mapping[Any, Any]
+    nodes: Sequence[Any], leaves: Sequence[Any], taken: Mapping[Any, str], stacks: Mapping[Node, Sequence[object]]
 ) -> dict[Any, tuple[str, bool]]:
     """Names of values that no variable holds any more: those that their statements gave them; and if only one value had it.
 
@@ -106,7 +108,7 @@ def _period(ops: Sequence[str]) -> int:
     return next(p for p in range(1, n + 1) if n % p == 0 and list(ops[:p]) * (n // p) == list(ops))
 
 
-def operands_at(node: Any) -> list[str]:
+def operands_at(node: Node) -> list[str]:
     """The names of the operands of an operator, or of a function's arguments; '' for those that are no variables."""
     tree, operands = _expression(node.code, node.lasti), []
     if isinstance(tree, ast.BinOp):
@@ -116,7 +118,7 @@ def operands_at(node: Any) -> list[str]:
     return [operand.id if isinstance(operand, ast.Name) else "" for operand in operands]
 
 
-def named_arguments(function: Any, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
+def named_arguments(function: AnyFunction, args: tuple[object, ...], kwargs: Any) -> list[tuple[str, Any]]:
     """Arguments with the names of the parameters they are for."""
     try:
         bound = inspect.signature(function).bind(*args, **kwargs)

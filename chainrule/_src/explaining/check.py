@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType
 from chainrule._src.tape.engine import reachable
+from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.jacobian import jacobian
+
+if TYPE_CHECKING:
+    from chainrule._src.explaining.values import Value
 
 _LIMIT = 10**6  # numbers in one Jacobian
 
@@ -37,7 +41,7 @@ def checked(e: Any) -> Check:
     return Check(all(ok for ok, _ in found), "\n".join(line for _, line in found) or "nothing to check")
 
 
-def _one(e: Any, tensor: Any, value: Any) -> tuple[bool, str]:
+def _one(e: Any, tensor: Tensor, value: Value) -> tuple[bool, str]:
     size = sum(t.numel() for t in e._tensors) * tensor.numel()
     if size > _LIMIT:
         return True, f"{value.name}: not checked, its Jacobian has {size:,} numbers (at most {_LIMIT:,} are built)"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import JSONObject, NumpyArray
 from chainrule._src.explaining.calls import frames_of
 from chainrule._src.explaining.diagnosis.names import place_of
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of
@@ -24,7 +24,11 @@ from chainrule._src.explaining.text import WIDTH, pad, width
 from chainrule._src.explaining.values import outputs_of
 from chainrule._src.messages import errors
 from chainrule._src.rules import kinds
+from chainrule._src.tape.node import Edge, Node
 from chainrule.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from chainrule._src.explaining.steps import Step
 
 WAYS = ("term", "line", "module")
 _MOST = 40  # parts that are told apart
@@ -85,7 +89,7 @@ class Contributions:
 
     __module__ = "chainrule.explaining"
 
-    def __init__(self, by: str, title: str, parts: Sequence[GradientPart], gradients: dict[str, Any]) -> None:
+    def __init__(self, by: str, title: str, parts: Sequence[GradientPart], gradients: dict[str, NumpyArray]) -> None:
         self.by, self.title, self.gradients = by, title, gradients
         self.parts = [*parts, *_rest(parts, gradients)]
         self.table = [_contribution("", part, part.gradients, gradients) for part in self.parts]
@@ -128,7 +132,7 @@ class Contributions:
         return table_html(self.to_dict(), style=True)
 
 
-def _contribution(leaf: str, part: GradientPart, parts: dict[str, Any], wholes: dict[str, Any]) -> Contribution:
+def _contribution(leaf: str, part: GradientPart, parts: JSONObject, wholes: JSONObject) -> Contribution:
     size, whole = norm(parts.values()), norm(wholes.values())
     dot = sum(inner(parts[name], g) for name, g in wholes.items() if name in parts)
     with np.errstate(all="ignore"):
@@ -153,7 +157,7 @@ def finite(x: float) -> float | None:
     return x if math.isfinite(x) else None
 
 
-def _rest(parts: Sequence[GradientPart], gradients: dict[str, Any]) -> Iterator[GradientPart]:
+def _rest(parts: Sequence[GradientPart], gradients: dict[str, NumpyArray]) -> Iterator[GradientPart]:
     """What hooks made of the sums: the difference, where there is more of it than rounding."""
     found = {}
     for leaf, g in gradients.items():
@@ -223,7 +227,7 @@ def _by_term(e: object) -> list[GradientPart]:
     return list(parts.values())
 
 
-def _called(e: Any, edge: Any) -> tuple[str, SourceLine | None]:
+def _called(e: Any, edge: Edge) -> tuple[str, SourceLine | None]:
     """A term's name: its variable, or its expression in the program."""
     value, where = e._values.by_edge[edge], place_of(edge)
     written = "" if where is None or e.is_named(value) else " ".join(where.expression.split())
@@ -252,7 +256,7 @@ def terms(e: Any) -> list[tuple[Any, Any]]:
         given = found
 
 
-def _summands(e: Any, steps: dict[Any, Any], edge: Any) -> list[tuple[Any, Any]]:
+def _summands(e: Any, steps: Mapping[Node, Step], edge: Any) -> list[tuple[Any, Any]]:
     """What a value is a sum of, but for constant factors: edges with what the pass sends to each; nothing where it is no sum."""
     first = edge
     while True:
@@ -282,7 +286,7 @@ def _linear(step: Any) -> bool:
     return constant or (prim.name, flows) in (("mul", [0]), ("mul", [1]), ("div", [0]))
 
 
-def pulled(e: Any, starts: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
+def pulled(e: Any, starts: Sequence[tuple[object, ...]]) -> dict[str, Any]:
     """What arrives at the leaves of an explanation if a pass starts with these cotangents: its rules once more, without hooks."""
     values, cotangents = e._values.by_edge, dict[Any, Any]()
 

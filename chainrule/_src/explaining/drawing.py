@@ -13,6 +13,7 @@ from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.folding import Stretch, fold
 from chainrule._src.explaining.parts import GraphEdge, GraphNode
 from chainrule._src.explaining.tape import Tape, constants_of, saved_bytes
+from chainrule._src.messages.words import Cut
 from chainrule._src.tape.node import Leaf, Node
 from chainrule._src.tape.tensor import Tensor
 
@@ -38,7 +39,7 @@ class Drawing:
         self,
         tensors: list[Tensor],
         names: Names,
-        labels: Mapping[Any, str],
+        labels: Mapping[object, str],
         every: bool,
         composites: bool,
         limit: int | None,
@@ -317,7 +318,7 @@ _CUT_LABELS = {
 }
 
 
-def _cut_label(cut: Any) -> str:
+def _cut_label(cut: Cut) -> str:
     return _CUT_LABELS.get(cut.kind) or f"cut by {cut.kind.rstrip('_')}()"
 
 

@@ -192,8 +192,10 @@ class ElementReader:
         return ast.Compare(self.at(node.left, index), node.ops, [self.at(node.comparators[0], index)])
 
     def _subscript(self, node: ast.Subscript, index: Index) -> ast.expr:
-        split = call_name(node.value) == "split"
-        return self._moved(node, index, node.value.args[0] if split else node.value)  # type: ignore[attr-defined]
+        value = node.value
+        if isinstance(value, ast.Call) and call_name(value) == "split":
+            value = value.args[0]
+        return self._moved(node, index, value)
 
     def _moved(self, node: ast.expr, index: Index, array: ast.expr) -> ast.expr:
         """What moves the elements of an array; how, is read off what it does to coordinates."""
@@ -214,7 +216,7 @@ class ElementReader:
             return self._moved(node, index, node.args[0])
         special = getattr(self, "_np_" + name, None)
         if accepts(special, node, index, *node.args):
-            return special(node, index, *node.args)  # type: ignore[misc]
+            return special(node, index, *node.args)
         if isinstance(node.func, ast.Attribute) and not of_numpy(node.func):
             method = getattr(self, "_of_" + node.func.attr, None)
             if method is not None:
@@ -239,8 +241,9 @@ class ElementReader:
         return self._product("i,j->ij", (x, y), index)
 
     def _np_flip(self, node: ast.Call, index: Index, x: ast.expr, axes: ast.expr) -> ast.expr:
-        if call_name(x) == "cumsum" and call_name(x.args[0]) == "flip":  # type: ignore[attr-defined]
-            return self._from_here_on(x.args[0].args[0], _value(axes), index)  # type: ignore[attr-defined]
+        inner = x.args[0] if isinstance(x, ast.Call) and call_name(x) == "cumsum" else None
+        if isinstance(inner, ast.Call) and call_name(inner) == "flip":
+            return self._from_here_on(inner.args[0], _value(axes), index)
         return self._moved(node, index, x)
 
     def _from_here_on(self, array: ast.expr, axis: int, index: Index) -> ast.expr:

@@ -11,7 +11,7 @@ import numpy as np
 from chainrule._src.api.grad_mode import enable_grad
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.explaining.calls import named_arguments
 from chainrule._src.explaining.contributions import WAYS, Contributions
 from chainrule._src.explaining.diagnosis.names import Names
@@ -23,7 +23,7 @@ from chainrule._src.explaining.watching import Seen
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
-from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.node import Edge, Leaf, Node
 from chainrule._src.tape.protocol import plain
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.backward import first_cotangent
@@ -31,7 +31,7 @@ from chainrule._src.transforms.backward import first_cotangent
 ndarray = np.ndarray
 
 
-def explain(Y: Any, grad: Any = None, wrt: Any = None, *, by: str | None = None) -> Any:
+def explain(Y: object, grad: object = None, wrt: object = None, *, by: str | None = None) -> Any:
     """Explain what ``Y.backward(grad)`` computes: every step's rule, shapes and numbers.
 
     It computes what backward would, but writes no ``.grad``, frees nothing and leaves the tensors as they are. Hooks that
@@ -81,14 +81,14 @@ def explain(Y: Any, grad: Any = None, wrt: Any = None, *, by: str | None = None)
 
 
 def explained(
-    tensors: tuple[Any, ...],
-    grad: Any,
+    tensors: tuple[Tensor, ...],
+    grad: object,
     wrt: Any,
     names: Names,
-    called: dict[Any, str],
-    known: dict[Any, Any],
+    called: dict[Edge, str],
+    known: dict[Node, AnyArray],
     wanted: Sequence[Tensor] = (),
-    stacks: Mapping[Any, Any] | None = None,
+    stacks: Mapping[Node, tuple[object, ...]] | None = None,
 ) -> Explanation:
     for i, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
@@ -185,7 +185,7 @@ def _of_function(
 
 
 def _asked(
-    function: object, wrt: object, called: dict[Any, str], leaves: list[Tensor], given: dict[int, Tensor]
+    function: object, wrt: object, called: dict[object, str], leaves: list[Tensor], given: dict[int, Tensor]
 ) -> list[Any]:
     """The leaves that ``wrt`` means: by a parameter's name, as the argument itself, or a tensor that f uses from outside."""
     asked: list[Any] = []

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chainrule._src.explaining.diagnosis.source import SourceLine
+
+if TYPE_CHECKING:
+    from chainrule._src.explaining.parts import GraphEdge, GraphNode
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
@@ -75,7 +78,7 @@ def to_text(graph: Any) -> str:
     return "\n".join([head, *(f"  {name:<{names}}  {shape:<{shapes}}  {what}".rstrip() for name, shape, what in cells)])
 
 
-def _given(node: Any, into: Any, ids: dict[str, Any]) -> str:
+def _given(node: GraphNode, into: list[GraphEdge], ids: dict[str, GraphNode]) -> str:
     what = node.role if node.role != "output" else "constant"
     if node.why or node.detail:
         what += f": {one_line(node.why or node.detail)}"
@@ -83,7 +86,7 @@ def _given(node: Any, into: Any, ids: dict[str, Any]) -> str:
     return what + "".join(cuts)
 
 
-def _computed(node: Any, into: Any, ids: dict[str, Any]) -> str:
+def _computed(node: GraphNode, into: list[GraphEdge], ids: dict[str, GraphNode]) -> str:
     sources = [
         (edge.operand, ids[edge.source].label if ids[edge.source].kind == "value" else edge.value) for edge in into
     ]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.tables import flat, is_real
 
 ENTRIES = 60_000  # of all embedded Jacobians together
@@ -62,7 +63,7 @@ class Flow:
     off: str = ""
 
 
-def flow_of(plan: dict[str, Any], *, detailed: int) -> Flow:
+def flow_of(plan: JSONObject, *, detailed: int) -> Flow:
     """The maps of a plan (`Explanation.to_dict()`) of at most `detailed` steps."""
     flow = Flow()
     if len(plan["steps"]) > detailed:
@@ -96,7 +97,7 @@ def numbers_of_array(array: dict[str, Any]) -> np.ndarray | None:
     return None if array["truncated"] or not is_real(numbers) else np.array(numbers, dtype=float)
 
 
-def _local(step: dict[str, Any], arrow: dict[str, Any], room: int) -> Map | str:
+def _local(step: JSONObject, arrow: JSONObject, room: int) -> Map | str:
     """The map of an arrow, if it gives the recorded numbers; else why there is none."""
     upstream, downstream = numbers_of_array(step["upstream"]), numbers_of_array(arrow["downstream"])
     if len(step["outputs"]) > 1:
@@ -138,7 +139,7 @@ def _run(plan: dict[str, Any], flow: Flow) -> None:
         stacks[key][rows[key]] = np.eye(sizes[key]) if units else 0
         first = rows[key].stop
 
-    def compare(key: str, array: dict[str, Any]) -> None:
+    def compare(key: str, array: dict[str, object]) -> None:
         recorded = numbers_of_array(array)
         if key not in flow.stale and recorded is not None and key in stacks and not close(stacks[key][0], recorded):
             flow.stale[key] = f"a hook changed the gradient of {plan['values'][key]['name']}"
@@ -160,7 +161,7 @@ def _run(plan: dict[str, Any], flow: Flow) -> None:
                 flow.totals[output, key] = Map.of(stacks[key][rows[output]])
 
 
-def keys_of_terms(step: dict[str, Any], plan: dict[str, Any]) -> Iterator[str]:
+def keys_of_terms(step: JSONObject, plan: JSONObject) -> Iterator[str]:
     """Where each term of a step's upstream sum is found in the page: the gradient given, or an earlier arrow."""
     by_index = {other["index"]: other for other in plan["steps"]}
     for term in step["terms"]:

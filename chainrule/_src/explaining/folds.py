@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from chainrule._src.explaining.contributions import Contributions, finite, group
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of
 from chainrule._src.explaining.folding import fold
 from chainrule._src.messages.places import Where
+
+if TYPE_CHECKING:
+    from chainrule._src.explaining.steps import Step
 
 _LISTED = 24  # steps of a line, before repetitions are folded
 _PATTERN = 6  # operations of a repetition that are named
@@ -107,7 +110,7 @@ def _sent(e: Any) -> dict[int, dict[str, float]]:
     return found
 
 
-def _masks(e: Any, terms: Sequence[Sequence[tuple[Any, Any]]]) -> dict[int, frozenset[int]]:
+def _masks(e: Any, terms: Sequence[Sequence[tuple[object, object]]]) -> dict[int, frozenset[int]]:
     """For each step the terms that it belongs to, by their places among all."""
     reached: dict[Any, frozenset[int]] = {}
     for k, group in enumerate(terms):
@@ -134,7 +137,7 @@ def _term(mask: frozenset[int], names: Sequence[str]) -> Key:
     )
 
 
-def _frames(e: Any, step: Any) -> Iterator[Key]:
+def _frames(e: Any, step: Step) -> Iterator[Key]:
     """The functions of the program that were running when an operation was recorded, and their lines; the innermost, at least."""
     for code, at in frames_of(step.record.node, e._values.stacks):
         where = Where(code, at)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining import exports
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import SourceLine
@@ -21,6 +22,9 @@ from chainrule._src.explaining.picture import WIDE, Card, CardArray, card, draw,
 from chainrule._src.explaining.tape import saved_bytes
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
+
+if TYPE_CHECKING:
+    from chainrule._src.explaining.values import Value
 
 LIMIT = 60
 _SUMMARY = ("title", "operations", "leaves", "saved_bytes", "collapsed", "sideways")
@@ -95,7 +99,7 @@ class Graph:
         }
 
     @classmethod
-    def from_dict(cls, said: Mapping[str, Any]) -> Graph:
+    def from_dict(cls, said: JSONObject) -> Graph:
         """The graph of which ``to_dict()`` made this."""
         nodes = [GraphNode(**{**n, "line": n["line"] and SourceLine(**n["line"])}) for n in said["nodes"]]
         edges = [GraphEdge(**edge) for edge in said["edges"]]
@@ -120,7 +124,7 @@ class Graph:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
-    def explain(self, values: Sequence[Any]) -> None:
+    def explain(self, values: Sequence[Value]) -> None:
         """Tell nodes which values of an explanation (of the same names) they are or compute."""
         ids = {value.name: value.id for value in values}
         by_id = {node.id: node for node in self.nodes}
@@ -145,7 +149,7 @@ def graph_of(
     *tensors: Tensor,
     frame: object = None,
     names: Names | None = None,
-    labels: Mapping[Any, str] | None = None,
+    labels: Mapping[object, str] | None = None,
     every: bool = False,
     composites: bool = False,
     limit: int | None = LIMIT,

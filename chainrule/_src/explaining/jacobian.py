@@ -11,7 +11,7 @@ import ast
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from chainrule._src.explaining.terms import Bound, DeltaTerm, Product, combine, 
 from chainrule._src.explaining.tree import Entry, Index, NoForm
 from chainrule._src.explaining.values import Value
 from chainrule._src.rules.structure import structure_of
+
+if TYPE_CHECKING:
+    from chainrule._src.explaining.steps import Arrow
 
 _PATHS = 64  # that are walked
 _TERMS = 6  # that are shown
@@ -141,7 +144,7 @@ class Walk:
                     raise NoForm
                 ahead.append((arrow.input, place, product.times(factors)))
 
-    def local(self, arrow: Any, index: Index) -> Path:
+    def local(self, arrow: Arrow, index: Index) -> Path:
         """Where an element of a result reads the operand, and the partial derivative there."""
         step, x = arrow.step, arrow.input
         prim = step.record.node.prim
@@ -162,7 +165,7 @@ class Walk:
 
     # -- elements
 
-    def _named(self, arrow: Any, key: str, index: Index) -> Entry:
+    def _named(self, arrow: Arrow, key: str, index: Index) -> Entry:
         """What a formula calls ``key``, at an index of the result."""
         step, operands = arrow.step, arrow.step.record.node.prim.operands
         if key == "out":
@@ -190,7 +193,7 @@ class Walk:
 
     # -- sums and products
 
-    def _summed(self, arrow: Any, index: Index) -> Path:
+    def _summed(self, arrow: Arrow, index: Index) -> Path:
         params, x, out = arrow.step.params, arrow.input, arrow.step.output
         summed = set(axes_of(params["axis"], len(x.shape)))
         kept = iter([i for a, i in enumerate(index) if not params["keepdims"] or a not in summed])
@@ -201,7 +204,7 @@ class Walk:
         number = Fraction(size, count) if arrow.step.op == "mean" else Fraction(1)
         return place, Product(number, bound=_bounds([place[a] for a in sorted(summed)]))
 
-    def _contracted(self, arrow: Any, subscripts: str, index: Index) -> Path:
+    def _contracted(self, arrow: Arrow, subscripts: str, index: Index) -> Path:
         inputs, out = subscripts.split("->")
         batch, named = index[: len(index) - len(out)], index[len(index) - len(out) :]
         if arrow.position > 1:  # linear's bias
@@ -225,7 +228,7 @@ def _bounds(index: Sequence[Bound]) -> tuple[Bound, ...]:
     return tuple(i for i in index if isinstance(i, Bound))
 
 
-def _partial(arrow: Any, index: Index, entry: Callable[[str, Index], Entry]) -> Product:
+def _partial(arrow: Arrow, index: Index, entry: Callable[[str, Index], Entry]) -> Product:
     """A rule without its cotangent, if it is one at these numbers."""
     formula = arrow._rule.formula
     if formula is None or not arrow._rule.holds:
@@ -253,7 +256,7 @@ def _product(node: ast.expr, element: ElementReader, index: Index) -> Product:
     return Product(above=(element.at(node, index),))
 
 
-def _fraction(x: Any) -> Fraction:
+def _fraction(x: float) -> Fraction:
     """A number as it was written: 0.1 is 1/10."""
     if not np.isfinite(x):
         raise NoForm

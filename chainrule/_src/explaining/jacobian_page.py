@@ -132,7 +132,7 @@ def _row_note(e: Any) -> str:
     return f"<p class='many'><code>r</code> {said}</p>"
 
 
-def _term(e: Any, k: int, term: Any) -> str:
+def _term(e: object, k: int, term: Any) -> str:
     number = f"{term.entries:,}"
     return (
         f"<tr data-term='{k}'><td>{_chip(k, term.letter, e)}</td><td><code>{escape(term.columns)}</code></td>"

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.tape.tensor import Tensor
 
 
@@ -17,7 +18,7 @@ class Lesson(NamedTuple):
     text: str
 
 
-def lessons_of(e: Any, given: Sequence[Any]) -> Iterator[Lesson]:
+def lessons_of(e: Any, given: Sequence[object]) -> Iterator[Lesson]:
     """The lessons of an explanation, whose gradients were given so (None: not at all)."""
     if not e.steps:
         return
@@ -46,7 +47,7 @@ def lessons_of(e: Any, given: Sequence[Any]) -> Iterator[Lesson]:
         yield Lesson("ones_means_sum", f"{how}: they mean {e.scalar} = {total}.")
 
 
-def _leaf_with(e: Any, passed: object, seed: Any) -> Any:
+def _leaf_with(e: Any, passed: object, seed: AnyArray) -> Any:
     """The leaf that was passed as the gradient, or one with the same numbers."""
     data = passed._raw if isinstance(passed, Tensor) else passed
     if np.all(seed == 1) or seed.size < 2:

@@ -371,7 +371,7 @@ class Printer:
         keywords = {k.arg or "": k.value for k in node.keywords if k.arg != "keepdims"}
         special = getattr(self, "_np_" + name, None)
         if accepts(special, *arguments, **keywords):
-            found: tuple[str, int] = special(*arguments, **keywords)  # type: ignore[misc]
+            found: tuple[str, int] = special(*arguments, **keywords)
             return found
         function = self.to.function(_FUNCTIONS.get(name, name).rpartition(".")[2])
         axis = arguments.pop() if name in _REDUCTIONS and len(arguments) == 2 else keywords.pop("axis", None)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining import sections
 from chainrule._src.explaining.flow import Flow, close, flow_of, numbers_of_array
 from chainrule._src.explaining.graph import MOST_CARDS, Graph
@@ -93,7 +94,7 @@ def _inside(selectors: str) -> str:
 # -- the answer --------------------------------------------------------------------------------------------------------
 
 
-def _answer(plan: dict[str, Any], flow: Flow) -> str:
+def _answer(plan: JSONObject, flow: Flow) -> str:
     """What was given, the equations (of a long pass what the gradients are made of), and the gradients; many of those have less room."""
     long, many = plan["folds"] is not None, len(plan["gradients"]) > GRADIENTS
     got, made = "".join(_gradient(plan, key) for key in plan["gradients"]), _made_of(plan)
@@ -114,14 +115,14 @@ def _answer(plan: dict[str, Any], flow: Flow) -> str:
     )
 
 
-def _made_of(plan: dict[str, Any]) -> str:
+def _made_of(plan: JSONObject) -> str:
     """What the gradients are made of, where that is more than one part."""
     told = [c for c in plan["contributions"] if len(c["parts"]) > 1]
     note = f"<p class='note'>{escape(DEFINITION)}.</p>" if told else ""
     return "".join(f"<h2>What the gradients are made of, by {c['by']}</h2>{table_html(c)}" for c in told) + note
 
 
-def _question(plan: dict[str, Any]) -> str:
+def _question(plan: JSONObject) -> str:
     names = [plan["values"][key]["name"] for key in plan["outputs"]]
     if len(names) == 1 and names[0].isidentifier():
         given = "" if plan["default_seed"] and not plan["values"][plan["outputs"][0]]["shape"] else "gradient"
@@ -129,11 +130,11 @@ def _question(plan: dict[str, Any]) -> str:
     return f"What a backward pass from {escape(', '.join(names))} computes"
 
 
-def _names(plan: dict[str, Any], keys: list[str], *, bar: bool = False) -> str:
+def _names(plan: JSONObject, keys: list[str], *, bar: bool = False) -> str:
     return ", ".join(name_math(sections.symbol(plan["values"][key]), bar=bar) for key in keys)
 
 
-def _lede(plan: dict[str, Any]) -> str:
+def _lede(plan: JSONObject) -> str:
     outputs, wanted = plan["outputs"], list(plan["gradients"])
     goal = f"the gradients of {len(wanted)} leaves" if len(wanted) > 4 else _names(plan, wanted, bar=True)
     end = f"arrives at {goal}" if wanted else "ends there"
@@ -146,7 +147,7 @@ def _lede(plan: dict[str, Any]) -> str:
     )
 
 
-def _given(plan: dict[str, Any], flow: Flow) -> str:
+def _given(plan: JSONObject, flow: Flow) -> str:
     parts = []
     for key, seed in plan["seed"].items():
         value = plan["values"][key]
@@ -164,7 +165,7 @@ def _given(plan: dict[str, Any], flow: Flow) -> str:
     return "".join(parts)
 
 
-def _gradient(plan: dict[str, Any], key: str) -> str:
+def _gradient(plan: JSONObject, key: str) -> str:
     value = plan["values"][key]
     name = name_math(sections.symbol(value), bar=True)
     caption = f"{name} = <code>{escape(value['name'])}.grad</code>" if value["role"] == "leaf" else name
@@ -172,7 +173,7 @@ def _gradient(plan: dict[str, Any], key: str) -> str:
     return f"<div class='gradient' id='gradient-{escape(key)}' tabindex='-1'>{shown}</div>"
 
 
-def _derivation(plan: dict[str, Any]) -> Iterator[str]:
+def _derivation(plan: JSONObject) -> Iterator[str]:
     """The pass as a column of equations; of a long one the first and the last."""
     arrows = [(step, j, arrow) for step in plan["steps"] for j, arrow in enumerate(step["arrows"])]
     sums: dict[str, list[tuple[str, dict[str, Any]]]] = {}
@@ -196,7 +197,7 @@ def _derivation(plan: dict[str, Any]) -> Iterator[str]:
         yield _sum_line(plan, key, several[key])
 
 
-def _sum_line(plan: dict[str, Any], key: str, parts: list[tuple[str, dict[str, Any]]]) -> str:
+def _sum_line(plan: JSONObject, key: str, parts: list[tuple[str, dict[str, object]]]) -> str:
     value = plan["values"][key]
     total = plan["gradients"].get(key) or value["gradient"]
     result = _inline(total, f"g.{key}") if total else ""
@@ -211,7 +212,7 @@ def _tag(text: str) -> str:
     return f"<span class='tag'>{text}</span>"
 
 
-def _inline(array: dict[str, Any], key: str, *, equals: bool = True) -> str:
+def _inline(array: JSONObject, key: str, *, equals: bool = True) -> str:
     numbers = flat(array["data"])
     if array["truncated"] or not 0 < len(numbers) <= INLINE or len(array["shape"]) > 1 or not is_real(numbers):
         return ""
@@ -221,7 +222,7 @@ def _inline(array: dict[str, Any], key: str, *, equals: bool = True) -> str:
     return f"{sign}<span class='inline' data-key='{key}' data-inline=''>{text}</span>"
 
 
-def _check(plan: dict[str, Any], flow: Flow) -> str:
+def _check(plan: JSONObject, flow: Flow) -> str:
     """The contraction of the whole Jacobian with the gradient given, said and computed."""
     lines, values = [], plan["values"]
     several = len(plan["seed"]) > 1 or len(plan["gradients"]) > 1
@@ -244,7 +245,7 @@ def _check(plan: dict[str, Any], flow: Flow) -> str:
     return f"<p class='check'>Check: {'; '.join(lines)}</p>" if lines else ""
 
 
-def _elements(plan: dict[str, Any]) -> str:
+def _elements(plan: JSONObject) -> str:
     """The whole Jacobian's elements, where that is short to say."""
     found = [
         sections.elements(plan, j["output"], j["input"]) for j in plan["jacobians"] if len(j["index"] or "") <= SHORT
@@ -255,7 +256,7 @@ def _elements(plan: dict[str, Any]) -> str:
 # -- the other parts ---------------------------------------------------------------------------------------------------
 
 
-def _graph(plan: dict[str, Any]) -> str:
+def _graph(plan: JSONObject) -> str:
     collapsed = " Long runs are folded into one card." if plan["graph"].get("collapsed") else ""
     return (
         "<section id='graph' aria-labelledby='graph-head'><h2 id='graph-head'>The graph</h2>"
@@ -266,7 +267,7 @@ def _graph(plan: dict[str, Any]) -> str:
     )
 
 
-def _picture(plan: dict[str, Any]) -> str:
+def _picture(plan: JSONObject) -> str:
     """The graph, each of its cards leading to where the page speaks of it."""
     graph = Graph.from_dict(plan["graph"])
     graph._numbers = numbers_of(graph.nodes, plan["values"] if len(graph.nodes) <= MOST_CARDS else {})
@@ -276,7 +277,7 @@ def _picture(plan: dict[str, Any]) -> str:
     return draw(graph, links={n.id: places[n.value] for n in graph.nodes if n.value in places}, embedded=True)
 
 
-def _refused(plan: dict[str, Any]) -> str:
+def _refused(plan: JSONObject) -> str:
     """Why gradients of another shape are refused, where that was on the way."""
     wrong = [
         f"<blockquote>{escape(i['text'])}</blockquote>" for i in plan["lessons"] if i["kind"] == "wrong_shape_would"
@@ -292,12 +293,12 @@ def _refused(plan: dict[str, Any]) -> str:
     ) * bool(wrong)
 
 
-def _numbers(plan: dict[str, Any], flow: Flow) -> dict[str, Any]:
+def _numbers(plan: JSONObject, flow: Flow) -> dict[str, Any]:
     """What the script needs to run the pass again."""
     if not flow.editable:
         return {"off": flow.off}
 
-    def arrow(at: int, j: int, said: dict[str, Any]) -> dict[str, Any]:
+    def arrow(at: int, j: int, said: JSONObject) -> dict[str, Any]:
         found = flow.maps.get((at, j))
         return {"in": said["input"], "base": _base(said["downstream"]), "map": found.to_json() if found else None}
 
@@ -325,6 +326,6 @@ def _numbers(plan: dict[str, Any], flow: Flow) -> dict[str, Any]:
     }
 
 
-def _base(array: dict[str, Any]) -> list[Any] | None:
+def _base(array: JSONObject) -> list[Any] | None:
     found = numbers_of_array(array)
     return None if found is None else [item if np.isfinite(item) else str(item) for item in found.tolist()]

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.exports import bytes_text, one_line, place_text, short
 from chainrule._src.explaining.layout import GraphLayout, Point, lay_out, text_width
 from chainrule._src.explaining.markup import colours, data, escape
 from chainrule._src.explaining.tables import flat, is_real, shape_text, text_rows
+
+if TYPE_CHECKING:
+    from chainrule._src.explaining.parts import GraphEdge, GraphNode
 
 WIDE = 1290  # pixels: a picture that is wider from left to right goes from top to bottom
 _NAME, _SMALL = 13.0, 11.0
@@ -41,7 +45,7 @@ class Card(NamedTuple):
     markup: str
 
 
-def card(node: Any, numbers: Sequence[CardArray] = (), *, memory: bool = True) -> Card:
+def card(node: GraphNode, numbers: Sequence[CardArray] = (), *, memory: bool = True) -> Card:
     """A node's name and shape, what there is to say of it (and how much memory it keeps), and its numbers."""
     value = node.kind == "value"
     name, shape = short(node.label, _MOST) or "?", shape_text(node.shape) if value and node.shape is not None else ""
@@ -71,7 +75,9 @@ def card(node: Any, numbers: Sequence[CardArray] = (), *, memory: bool = True) -
     return Card(w, h, f"{second}<rect {outline}{''.join(parts)}")
 
 
-def placed(nodes: Sequence[Any], edges: Sequence[Any], cards: Mapping[str, Card], *, sideways: bool) -> GraphLayout:
+def placed(
+    nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], cards: Mapping[str, Card], *, sideways: bool
+) -> GraphLayout:
     """Where everything is drawn."""
     sizes = {node.id: cards[node.id][:2] for node in nodes}
     return lay_out(sizes, [(e.source, e.target, short(e.label, 32)) for e in edges], sideways=sideways)
@@ -132,7 +138,7 @@ def _described(graph: Any) -> str:
     )
 
 
-def _tip(node: Any) -> str:
+def _tip(node: GraphNode) -> str:
     saves = f"saves {bytes_text(node.saved_bytes)} for the backward pass" if node.saved_bytes else ""
     shape = "" if node.shape is None else shape_text(node.shape)
     said = [node.label, shape, node.dtype, node.detail, node.why, place_text(node.line), saves]
@@ -164,7 +170,7 @@ def _curve(points: Sequence[Point], sideways: bool) -> str:
     return "".join(path)
 
 
-def numbers_of(nodes: Sequence[Any], values: Mapping[str, Any]) -> dict[str, list[CardArray]]:
+def numbers_of(nodes: Sequence[GraphNode], values: Mapping[str, JSONObject]) -> dict[str, list[CardArray]]:
     """What stands in the cards of values, by node: their numbers and their cotangents', where there are few."""
     found: dict[str, list[CardArray]] = {}
     for node in nodes:
@@ -181,6 +187,6 @@ def numbers_of(nodes: Sequence[Any], values: Mapping[str, Any]) -> dict[str, lis
     return found
 
 
-def _fits(array: dict[str, Any]) -> bool:
+def _fits(array: JSONObject) -> bool:
     numbers, wide = flat(array["data"]), (array["shape"] or [1])[-1]
     return not array["truncated"] and 0 < len(numbers) <= _CELLS and wide <= _COLUMNS and is_real(numbers)

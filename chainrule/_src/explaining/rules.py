@@ -21,13 +21,14 @@ from chainrule._src.explaining.simplify import cotangent_name, parse, simplify
 from chainrule._src.explaining.tree import NoForm, is_scalar
 from chainrule._src.explaining.values import Value, identifier, operands_of, outputs_of
 from chainrule._src.rules.structure import structure_of
+from chainrule._src.tape.node import Node
 
 ndarray = np.ndarray
 _SMALL = 4096  # elements of arrays whose numbers are compared at once
 _LONG = 600  # letters: a longer formula of one element helps nobody
 
 
-def operand_names(node: Any) -> tuple[str, ...]:
+def operand_names(node: Node) -> tuple[str, ...]:
     """The row's names for a node's operands; for a custom Function which argument each was."""
     prim = node.prim
     if prim.kind == "function":

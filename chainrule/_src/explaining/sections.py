@@ -6,6 +6,7 @@ import math as arithmetic
 from collections.abc import Sequence
 from typing import Any
 
+from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.flow import Flow, Map, keys_of_terms
 from chainrule._src.explaining.markup import code, escape, math, scrolling
@@ -22,12 +23,12 @@ VALUES = 120  # values whose numbers are shown at all
 BODIES = 250  # steps of a long pass that can be opened
 
 
-def symbol(value: dict[str, Any]) -> str:
+def symbol(value: JSONObject) -> str:
     """What a value is called in formulas."""
     return str(value["bar"]).removesuffix(BAR)
 
 
-def rule(arrow: dict[str, Any], *, display: bool = False) -> str:
+def rule(arrow: JSONObject, *, display: bool = False) -> str:
     """An arrow's rule as a formula, or as text where there is none."""
     said = arrow["rule"]
     if said.get("mathml"):
@@ -43,7 +44,7 @@ def contraction(output_shape: Sequence[int], input_shape: Sequence[int]) -> str:
     return f"<span class='contraction'>{left} · {both} → {right}</span>"
 
 
-def line_of(where: dict[str, Any] | None) -> str:
+def line_of(where: JSONObject | None) -> str:
     if not where:
         return ""
     file = str(where["file"]).replace("\\", "/").rsplit("/", 1)[-1]
@@ -59,14 +60,14 @@ def _folded(head: str, body: str, fold: bool) -> str:
 # -- steps -------------------------------------------------------------------------------------------------------------
 
 
-def steps(plan: dict[str, Any], flow: Flow) -> str:
+def steps(plan: JSONObject, flow: Flow) -> str:
     """All steps: whole while they are few, to be opened while they are some, else folded."""
     if plan["folds"] is not None:
         return _folded_steps(plan, flow)
     return "".join(_step(plan, flow, at, step) for at, step in enumerate(plan["steps"]))
 
 
-def _step(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any]) -> str:
+def _step(plan: JSONObject, flow: Flow, at: int, step: JSONObject) -> str:
     folded = len(plan["steps"]) > OPEN
     brief = " ".join(f"<span class='eq'>{rule(arrow)}</span>" for arrow in step["arrows"]) if folded else ""
     call = f" in <span class='call'>{escape(step['call'])}</span>" if step.get("call") else ""
@@ -80,7 +81,7 @@ def _step(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any]) -> st
     )
 
 
-def _body(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any]) -> str:
+def _body(plan: JSONObject, flow: Flow, at: int, step: JSONObject) -> str:
     """What a step is about."""
     output = plan["values"][step["output"]]
     arrows = "".join(_arrow(plan, flow, at, step, j) for j in range(len(step["arrows"])))
@@ -96,7 +97,7 @@ def _body(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any]) -> st
     )
 
 
-def _upstream(plan: dict[str, Any], step: dict[str, Any], output: dict[str, Any]) -> str:
+def _upstream(plan: JSONObject, step: JSONObject, output: JSONObject) -> str:
     """What a step's upstream gradient is the sum of."""
     if len(step["terms"]) < 2:
         return ""
@@ -116,7 +117,7 @@ def _sign(sign: str) -> str:
     return f"<span class='sign' aria-hidden='true'>{sign}</span>"
 
 
-def _arrow(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any], j: int) -> str:
+def _arrow(plan: JSONObject, flow: Flow, at: int, step: JSONObject, j: int) -> str:
     arrow, key = step["arrows"][j], f"a{step['index']}.{j}"
     output, value = plan["values"][step["output"]], plan["values"][arrow["input"]]
     up, down = name_math(symbol(output), bar=True), name_math(symbol(value), bar=True)
@@ -161,9 +162,7 @@ def _factor(item: float) -> str:
     return f"({short(item)})" if item < 0 else short(item)
 
 
-def _one_element(
-    found: Map | None, upstream: dict[str, Any], value: dict[str, Any], key: str, arrow: dict[str, int | str | None]
-) -> str:
+def _one_element(found: Map | None, upstream: JSONObject, value: JSONObject, key: str, arrow: JSONObject) -> str:
     """The first element of the result with the numbers put in: `X̄[0, 0] = 2 · 3 + 1 · 4 = 10`."""
     numbers = flat(upstream["data"])
     if found is None or upstream["truncated"] or not is_real(numbers) or found.shape[1] == 0:
@@ -179,7 +178,7 @@ def _one_element(
     return f"<p class='one' data-one='{escape(key)}'><b>One element:</b> <output>{escape(said)}</output></p>"
 
 
-def look_inside(found: Map, output: dict[str, Any], value: dict[str, Any], key: str) -> str:
+def look_inside(found: Map, output: JSONObject, value: JSONObject, key: str) -> str:
     """A Jacobian, one output element at a time, and flattened where it is small."""
     n, m = found.shape
     if n * m <= 1:
@@ -199,7 +198,7 @@ def look_inside(found: Map, output: dict[str, Any], value: dict[str, Any], key: 
     )
 
 
-def _flattened(rows: list[list[float]], output: dict[str, Any], value: dict[str, Any]) -> str:
+def _flattened(rows: list[list[float]], output: JSONObject, value: JSONObject) -> str:
     n, m = len(rows), len(rows[0])
     places = decimals([v for row in rows for v in row])
     across, down = (
@@ -220,7 +219,7 @@ def _flattened(rows: list[list[float]], output: dict[str, Any], value: dict[str,
     )
 
 
-def _folded_steps(plan: dict[str, Any], flow: Flow) -> str:
+def _folded_steps(plan: JSONObject, flow: Flow) -> str:
     """Many steps, folded as the program is written; each of them can be opened, but for those that only repeat others."""
     rows = _SectionRows(plan, flow)
     count = f"All {len(plan['steps'])} steps, in the order of the pass, folded as the program is written. "
@@ -231,7 +230,7 @@ def _folded_steps(plan: dict[str, Any], flow: Flow) -> str:
 class _SectionRows:
     """The rows of a page's folds."""
 
-    def __init__(self, plan: dict[str, Any], flow: Flow) -> None:
+    def __init__(self, plan: JSONObject, flow: Flow) -> None:
         self.plan, self.flow, self.bodies = plan, flow, BODIES
 
     def of(self, members: Sequence[Any], opened: bool = False, repeats: int = 0) -> str:
@@ -245,7 +244,7 @@ class _SectionRows:
                 parts.append(self.step(member - 1, not repeats or i < each or i >= len(members) - each))
         return "".join(parts)
 
-    def fold(self, fold: dict[str, Any], opened: bool) -> str:
+    def fold(self, fold: JSONObject, opened: bool) -> str:
         what = "" if fold["what"] in ("line", "repeat") else f"<span class='what'>{fold['what']}</span> "
         line = fold["line"]
         name = f"<b>{escape(fold['name'])}</b>"
@@ -288,19 +287,19 @@ def _norm(norm: float | None, index: int) -> str:
 # -- the whole pass ----------------------------------------------------------------------------------------------------
 
 
-def whole(plan: dict[str, Any], flow: Flow) -> str:
+def whole(plan: JSONObject, flow: Flow) -> str:
     """The Jacobian of each output by each gradient: what the steps together multiplied by."""
     pairs = [(output, value) for value in plan["gradients"] for output in plan["outputs"] if output != value]
     return "".join(_whole(plan, flow, output, value, len(pairs) > 2) for output, value in pairs)
 
 
-def elements(plan: dict[str, Any], output: str, value: str) -> str | None:
+def elements(plan: JSONObject, output: str, value: str) -> str | None:
     """The whole Jacobian's elements as a formula, if it has one."""
     found = next(j for j in plan["jacobians"] if (j["output"], j["input"]) == (output, value))
     return math(found["mathml"])
 
 
-def _whole(plan: dict[str, Any], flow: Flow, output_id: str, value_id: str, folded: bool) -> str:
+def _whole(plan: JSONObject, flow: Flow, output_id: str, value_id: str, folded: bool) -> str:
     output, value = plan["values"][output_id], plan["values"][value_id]
     shape = [*output["shape"], *value["shape"]]
     size, found = arithmetic.prod(shape), flow.totals.get((output_id, value_id))
@@ -323,7 +322,7 @@ def _whole(plan: dict[str, Any], flow: Flow, output_id: str, value_id: str, fold
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
-def values(plan: dict[str, Any]) -> str:
+def values(plan: JSONObject) -> str:
     """The forward values, as tables while they are few."""
     if len(plan["values"]) > VALUES:
         return f"<p class='note'>{len(plan['values'])} values: too many to show their numbers here.</p>"
@@ -332,7 +331,7 @@ def values(plan: dict[str, Any]) -> str:
     return _folded(f"All {count} values", shown, True) if count > TABLES else shown
 
 
-def _value(key: str, value: dict[str, Any]) -> str:
+def _value(key: str, value: JSONObject) -> str:
     about = name_math(value["name"])
     shown = f"<p>{about} <span class='shape'>{escape(shape_text(value['shape']))}</span></p>"
     if value["data"] is not None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.exports import one_line
 from chainrule._src.explaining.markup import escape, scrolling
@@ -17,7 +16,7 @@ def title(name: str, count: int) -> str:
     return one_line(name if count == 1 or name.endswith(" terms") else f"{count:,} × {name}")
 
 
-def table_html(said: dict[str, Any], *, style: bool = False) -> str:
+def table_html(said: JSONObject, *, style: bool = False) -> str:
     """The table of what ``to_dict`` says: a row for each part, a column for each leaf."""
     leaves = ["", *sorted(list(said["norms"])[1:], key=lambda leaf: -(said["norms"][leaf] or 0))[:_COLUMNS]]
     leaves = [leaf for leaf in said["norms"] if leaf in leaves and (leaf or len(said["norms"]) != 2)]
@@ -41,7 +40,7 @@ def table_html(said: dict[str, Any], *, style: bool = False) -> str:
     return f"<style>{_STYLE}</style>{table}" if style else scrolling(f"Contributions by {said['by']}", table)
 
 
-def _place(line: dict[str, Any] | None, by: str) -> str:
+def _place(line: JSONObject | None, by: str) -> str:
     if line is None:
         return ""
     return (
@@ -51,7 +50,7 @@ def _place(line: dict[str, Any] | None, by: str) -> str:
     )
 
 
-def _cell(row: dict[str, Any] | None) -> str:
+def _cell(row: JSONObject | None) -> str:
     if row is None or row["share"] is None:
         return "<td>–</td>"
     cosine = "–" if row["cosine"] is None else f"{row['cosine']:.2f}"

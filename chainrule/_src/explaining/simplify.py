@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any, cast
 
 import numpy as np
 
+from chainrule._src.arrays.types import Params
 from chainrule._src.explaining.tree import RenameNames, call_name, copy_tree, evaluate, free_names, numpy_call, times
 from chainrule._src.rules.primitive import Primitive
 
@@ -44,7 +45,7 @@ class _RenameShadows(ast.NodeTransformer):
 def simplify(
     prim: Primitive,
     text: str,
-    constants: Mapping[str, Any],
+    constants: Params,
     scalars: Collection[str],
     position: int,
     real: bool,
@@ -59,8 +60,8 @@ def simplify(
         conjugated: operands to conjugate: a holomorphic rule on complex numbers.
     """
     tree = parse(text)
-    if call_name(tree) == "unbroadcast":
-        tree = tree.args[0]  # type: ignore[attr-defined]  # to sum over stretched axes is left to Formula
+    if isinstance(tree, ast.Call) and call_name(tree) == "unbroadcast":
+        tree = tree.args[0]  # to sum over stretched axes is left to Formula
     tree = _AdaptToRow(prim, position, real, conjugated).visit(copy_tree(tree))
     folded: ast.expr = _FoldConstants(constants, scalars).visit(tree)
     return folded
@@ -90,9 +91,9 @@ class _AdaptToRow(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         if self.prim.variadic and call_name(node) == "tuple":
-            inner = self.generic_visit(node).args[0]  # type: ignore[attr-defined]
-            return ast.Subscript(inner, ast.Constant(self.position), ast.Load())
-        node = self.generic_visit(node)  # type: ignore[assignment]
+            self.generic_visit(node)
+            return ast.Subscript(node.args[0], ast.Constant(self.position), ast.Load())
+        self.generic_visit(node)
         name = call_name(node)
         if name == "einsum" and len(node.args) == 3:
             return _plain_product(node, *node.args)
@@ -122,7 +123,7 @@ def _plain_product(node: ast.Call, subscripts: ast.expr, a: ast.expr, b: ast.exp
 class _FoldConstants(ast.NodeTransformer):
     """Evaluates what depends on constants only, and makes the choices that they decide."""
 
-    def __init__(self, constants: Mapping[str, Any], scalars: Collection[str]) -> None:
+    def __init__(self, constants: Params, scalars: Collection[str]) -> None:
         self.constants = constants
         self.scalars = set(scalars)
 
@@ -145,7 +146,7 @@ class _FoldConstants(ast.NodeTransformer):
         return literal(value.tolist() if vector and not isinstance(node, ast.Name) else value)  # axes, lengths
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        node = self.generic_visit(node)  # type: ignore[assignment]
+        self.generic_visit(node)
         node.slice = _as_index(node.slice)
         return node
 

@@ -11,7 +11,7 @@ from chainrule._src.api.grad_mode import no_grad
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.tape import engine
-from chainrule._src.tape.node import Leaf, Node
+from chainrule._src.tape.node import Edge, Edges, Leaf, Node, Saved
 from chainrule._src.tape.saved import Packed, unpack
 
 ndarray = np.ndarray
@@ -41,7 +41,7 @@ class RuleRecorder(Watch):
     def __init__(self) -> None:
         self.records: list[RuleRecord] = []
 
-    def backward(self, node: Any, g: object, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[NumpyArray, ...]:
+    def backward(self, node: Node, g: object, saved: Saved, edges: Edges) -> tuple[NumpyArray, ...]:
         saved = unpack(saved) if type(saved) is Packed else saved
         grads = super().backward(node, g, saved, edges)
         self.records.append(
@@ -55,7 +55,7 @@ def _arrays(parts: tuple[NumpyArray, ...]) -> tuple[NumpyArray, ...]:
 
 
 def swept(
-    roots: Sequence[object], starts: Sequence[NumpyArray], targets: Sequence[object]
+    roots: Sequence[Edge], starts: Sequence[NumpyArray], targets: Sequence[Edge]
 ) -> tuple[list[RuleRecord], list[Any]]:
     """The records of a sweep, in its order, and the targets' cotangents (None where no path leads to one)."""
     recorder = RuleRecorder()
@@ -66,7 +66,7 @@ def swept(
     return recorder.records, [None if g is None else np.asarray(g) for g in found]
 
 
-def leaves_below(roots: Sequence[object]) -> list[Leaf]:
+def leaves_below(roots: Sequence[Edge]) -> list[Leaf]:
     """The leaves that the roots depend on, in the order in which operations used them."""
     nodes = (edge for edge in engine.reachable(roots) if isinstance(edge, Node))  # oldest first
     return [e for e in dict.fromkeys([*(below for node in nodes for below in node.edges), *roots]) if type(e) is Leaf]

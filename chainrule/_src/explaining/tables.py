@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.markup import escape
 
 MOST_DECIMALS = 4
@@ -69,14 +70,14 @@ def written(item: float, places: int, *, single: bool = False) -> str:
     return text.replace("-", "−")
 
 
-def cells(array: dict[str, Any]) -> list[str]:
+def cells(array: JSONObject) -> list[str]:
     """The numbers of an array as text, in one format."""
     numbers = flat(array["data"])
     places, single = decimals(numbers), array.get("dtype") == "float32"
     return [written(item, places, single=single) for item in numbers]
 
 
-def text_rows(array: dict[str, Any]) -> list[str]:
+def text_rows(array: JSONObject) -> list[str]:
     """The rows of an array in a monospaced face, its columns below one another."""
     texts = [cell.replace(FIGURE, " ").replace(POINT, " ") for cell in cells(array)]
     width = array["shape"][-1] if array["shape"] else 1
@@ -94,7 +95,7 @@ def index_text(flat_index: int, shape: Sequence[int]) -> str:
     return str([int(i) for i in np.unravel_index(flat_index, tuple(shape))]) if shape else ""
 
 
-def table(array: dict[str, Any], caption: str, *, key: str = "", label: str, live: bool = False) -> str:
+def table(array: JSONObject, caption: str, *, key: str = "", label: str, live: bool = False) -> str:
     """One array as a table in a box that scrolls by itself; of many rows only the first.
 
     Args:

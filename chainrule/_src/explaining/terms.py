@@ -49,7 +49,7 @@ class Product(NamedTuple):
             raise NoForm
         return Product(1 / self.number, self.below, self.above)
 
-    def at(self, letters: Mapping[Any, Any]) -> Product:
+    def at(self, letters: Mapping[Bound, str]) -> Product:
         """With letters in place of indices; sums over an index that no factor reads are done."""
         above, below = (
             tuple(SubstituteIndices(letters).visit(copy_tree(f)) for f in part) for part in (self.above, self.below)

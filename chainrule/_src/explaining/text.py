@@ -9,11 +9,14 @@ import importlib
 import textwrap
 import unicodedata
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params
+
+if TYPE_CHECKING:
+    from chainrule._src.explaining.steps import Arrow, Step
 
 WIDTH = 80
 _LONGEST = 110  # lines of an explanation that shows all numbers
@@ -75,7 +78,7 @@ def _answer(e: Any) -> Iterator[Line]:
         yield from _wrapped("note", sentence, "• ", "  ")
 
 
-def _equation(arrow: Any) -> str:
+def _equation(arrow: Arrow) -> str:
     return f"{arrow.input.bar} {arrow.sign} {arrow.rule_numpy or f'{arrow.step.op}’s rule'}"
 
 
@@ -122,7 +125,7 @@ def _steps(e: Any, one: AnyFunction, most: int) -> Iterator[Line]:
             yield "note", f"… {which} ({len(left_out)} of {len(steps)}; e.steps has all) …"
 
 
-def _head(step: Any) -> Line:
+def _head(step: Step) -> Line:
     count = len(step.record.node.edges)
     operands = [step.operand_values[i].name if i in step.operand_values else "…" for i in range(count)]
     where = f"  in {step.call}" * bool(step.call)
@@ -152,7 +155,7 @@ def _range(x: Any) -> str:
     return f"all {x.min():.3g}" if x.min() == x.max() else f"from {x.min():.3g} to {x.max():.3g}"
 
 
-def _step(step: Any, e: Any) -> Iterator[Line]:
+def _step(step: Step, e: Any) -> Iterator[Line]:
     yield "", ""
     yield _head(step)
     if step.doc:
@@ -173,7 +176,7 @@ def _step(step: Any, e: Any) -> Iterator[Line]:
         yield from _labelled("note", note)
 
 
-def side(step: Any, operand: str) -> str:
+def side(step: Step, operand: str) -> str:
     """Which operand, in words: left and right where there are two."""
     names = list(step.record.node.prim.operands)
     if step.record.node.prim.kind != "function" and len(names) == 2 and operand in names:
@@ -181,7 +184,7 @@ def side(step: Any, operand: str) -> str:
     return operand
 
 
-def _origin(terms: Any, e: Any) -> str:
+def _origin(terms: list[tuple[int, str, AnyArray]], e: Any) -> str:
     if len(terms) > 1:
         return f", the sum of {len(terms)} terms"
     if terms and terms[0][0]:

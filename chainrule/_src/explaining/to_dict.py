@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.explaining.contributions import contributions, finite, norm
 from chainrule._src.explaining.folds import folds_of
-from chainrule._src.explaining.jacobian import Walk
+from chainrule._src.explaining.jacobian import IndexForm, Walk
+
+if TYPE_CHECKING:
+    from chainrule._src.explaining.steps import Step
+    from chainrule._src.explaining.values import Value
 
 SEVERAL, LONG = 8, 60  # steps, from which on it is said what gradients are made of; and the steps are folded
 _CELLS = 256  # numbers of an array that are written out; of a larger one only a corner is
@@ -76,7 +80,7 @@ def _line(where: object) -> dict[str, Any] | None:
     return None if where is None else _picked(where, "file", "line", "text")
 
 
-def value_dict(v: Any) -> dict[str, Any]:
+def value_dict(v: Value) -> dict[str, Any]:
     """A value, with its numbers and its cotangent's."""
     return {
         **_picked(v, "name", "bar", "role", "why_constant"),
@@ -88,7 +92,7 @@ def value_dict(v: Any) -> dict[str, Any]:
     }
 
 
-def _step(step: Any, budget: list[int], walk: Walk | None) -> dict[str, Any]:
+def _step(step: Step, budget: list[int], walk: Walk | None) -> dict[str, Any]:
     return {
         **_picked(step, "index", "op", "call", "doc"),
         "node": step.node_name,
@@ -122,5 +126,5 @@ def _arrow(arrow: Any, budget: list[int], walk: Walk | None) -> dict[str, Any]:
     }
 
 
-def _jacobian(j: Any) -> dict[str, Any]:
+def _jacobian(j: IndexForm) -> dict[str, Any]:
     return {"output": j.output.id, "input": j.input.id, "shape": list(j.shape), **_picked(j, "paths", *_FORMS)}

@@ -6,11 +6,11 @@ import ast
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
 
 Index = tuple[Any, ...]  # letters, numbers, or text such as "3-i"
 
@@ -89,7 +89,7 @@ def free_names(tree: ast.AST) -> set[str]:
     return found
 
 
-def evaluate(tree: ast.expr, names: Mapping[str, Any]) -> Any:
+def evaluate(tree: ast.expr, names: Params) -> Any:
     """The tree's value."""
     code = compile(ast.fix_missing_locations(ast.Expression(tree)), "<formula>", "eval")
     with np.errstate(all="ignore"):
@@ -102,13 +102,13 @@ def call_name(node: object) -> str:
         return ""
     if isinstance(node.func, ast.Name):
         return node.func.id
-    return node.func.attr if of_numpy(node.func) else ast.unparse(node.func).removeprefix("np.")  # type: ignore[attr-defined]
+    return node.func.attr if of_numpy(node.func) else ast.unparse(node.func).removeprefix("np.")
 
 
 _signature = functools.cache(inspect.signature)
 
 
-def accepts(function: Any, *args: Any, **kwargs: Any) -> bool:
+def accepts(function: Any, *args: object, **kwargs: object) -> TypeGuard[AnyFunction]:
     """Whether there is a method, and it takes these arguments."""
     try:
         return function is not None and bool(_signature(function.__func__).bind(None, *args, **kwargs))
@@ -116,7 +116,7 @@ def accepts(function: Any, *args: Any, **kwargs: Any) -> bool:
         return False
 
 
-def of_numpy(node: object) -> bool:
+def of_numpy(node: object) -> TypeGuard[ast.Attribute]:
     """Whether an expression is ``np.something``."""
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "np"
 

@@ -68,7 +68,11 @@ class Values:
     """All values of one explanation: by edge, and constants by what they are."""
 
     def __init__(
-        self, names: Names, given: dict[Any, str], known: dict[Any, Any], stacks: Mapping[Any, Any] | None = None
+        self,
+        names: Names,
+        given: dict[Any, str],
+        known: dict[Any, Any],
+        stacks: Mapping[Node, tuple[object, ...]] | None = None,
     ) -> None:
         self.names = names
         self.stacks = stacks or {}  # node -> the program's frames at it, outermost first, where they were seen
@@ -185,7 +189,7 @@ def saved_operands(node: Any, saved: tuple[Any, ...]) -> dict[int, Any]:
     return found
 
 
-def saved_values(node: Any, saved: tuple[object, ...]) -> Iterable[tuple[Any, Any]]:
+def saved_values(node: Node, saved: tuple[object, ...]) -> Iterable[tuple[Any, Any]]:
     """The edges whose values a node has saved, with these."""
     yield from ((node.edges[i], data) for i, data in saved_operands(node, saved).items() if node.edges[i] is not None)
     prim = node.prim

@@ -12,6 +12,8 @@ from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.types import Params
 from chainrule._src.explaining.calls import Frame, frames_of, target_of
 from chainrule._src.messages.places import program_frames
+from chainrule._src.tape.node import Edge, Node
+from chainrule._src.tape.tensor import Tensor
 
 
 class Seen(Watch):
@@ -27,13 +29,13 @@ class Seen(Watch):
         self.out = super().forward(prim, datas, params)
         return self.out
 
-    def recorded(self, node: Any) -> None:
+    def recorded(self, node: Node) -> None:
         super().recorded(node)
         if type(self.out) is not tuple and "_outputs" not in node.params:
             self.known[node] = np.asarray(self.out)
         self.stacks[node] = tuple((f.f_code, f.f_lasti) for f in program_frames(self.first))[::-1]
 
-    def name(self, called: dict[Any, str], results: Sequence[Any]) -> None:
+    def name(self, called: dict[Edge, str], results: Sequence[Tensor]) -> None:
         """Name results: after what their lines assign them to, else y."""
         for i, tensor in enumerate(results):
             if tensor._edge is not None and tensor._edge not in called:

@@ -196,7 +196,7 @@ class _BatchedCall:
         return getattr(self.prim, name)
 
     def value(self, *payloads: Any, **params: Any) -> Any:
-        return self.prim.batch(self.prim, payloads, self.batched, self.size, params)  # type: ignore[misc]
+        return self.prim.batch(self.prim, payloads, self.batched, self.size, params)
 
 
 def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
@@ -217,7 +217,7 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
         else:
             payloads.append(x)
             batched.append(False)
-    if type(own) is not int and not own.alive:  # type: ignore[attr-defined]
+    if type(own) is Level and not own.alive:
         raise errors.escaped_tensor(own, prim.name)
     if size < 0:
         out = bind(prim, payloads, params)
@@ -226,7 +226,7 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
     elif SPECIAL and LOCAL.watch is not None and not any(isinstance(p, (Tensor, ArrayLike)) for p in payloads):
         out = LOCAL.watch.forward(_BatchedCall(prim, batched, size), payloads, params)
     else:
-        out = prim.batch(prim, payloads, batched, size, params)  # type: ignore[misc]
+        out = prim.batch(prim, payloads, batched, size, params)
     if type(out) is ndarray:
         return Batched(out, own, size < 0)
     if isinstance(out, tuple):

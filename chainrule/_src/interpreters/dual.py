@@ -18,6 +18,7 @@ from chainrule._src.interpreters.primal import WithPrimal
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import INTERPRETERS, bind
+from chainrule._src.tape.levels import Level
 from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.protocol import detached
@@ -140,7 +141,7 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
             primals.append(x)
             tangents.append(None)
     out = bind(prim, primals, params)
-    if type(own) is not int and not own.alive:  # type: ignore[attr-defined]
+    if type(own) is Level and not own.alive:
         if any(isinstance(part, Tensor) for part in (out if isinstance(out, tuple) else (out,))):
             raise errors.escaped_tangent(own, prim.name)
         return out  # its transformation has ended: all that is left is the value
@@ -153,7 +154,7 @@ def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
     if SPECIAL and LOCAL.watch is not None:
         tangent = LOCAL.watch.tangent(prim, primals, tangents, out, params)
     else:
-        tangent = prim.jvp(primals, tangents, out, params)  # type: ignore[misc]
+        tangent = prim.jvp(primals, tangents, out, params)
     return _dual(prim, out, tangent, own)
 
 

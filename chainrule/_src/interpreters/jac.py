@@ -84,7 +84,7 @@ def _unread(prim: Primitive) -> frozenset[str]:
     if prim.kind == "linear":
         return frozenset(prim.vjps)
     if prim.kind == "elementwise":
-        cells = prim.declared[2]  # type: ignore[index]
+        cells = prim.declared[2]
         rules = [rule for column in ("d", "vjp", "jvp") for rule in cells[column].values() if callable(rule)]
         return frozenset(prim.operands).difference(*[prim.names_read(rule) for rule in rules])
     return frozenset()

@@ -58,7 +58,7 @@ class Accumulation:
     """
 
     def __init__(
-        self, results: Sequence[Any], limit: int, moves: Moves | None = None, steps: list[JacStep] | None = None
+        self, results: Sequence[Jac], limit: int, moves: Moves | None = None, steps: list[JacStep] | None = None
     ) -> None:
         self.moves = Moves(limit) if moves is None else moves
         self.steps = steps_of(results) if steps is None else steps

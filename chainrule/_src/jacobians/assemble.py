@@ -118,7 +118,7 @@ class Sparse(NamedTuple):
         return found._replace(data=found.data / 2)
 
 
-def placed(rows: Any, where: Index, count: int) -> Any:
+def placed(rows: AnyArray, where: Index, count: int) -> Any:
     """Rows at their places among ``count``; the others are zero."""
     if len(where) == count and bool((where[1:] > where[:-1]).all()):
         return rows

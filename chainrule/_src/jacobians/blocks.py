@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import NumpyDType
+from chainrule._src.arrays.types import AnyArray, NumpyDType
 from chainrule._src.jacobians.assemble import Sparse, placed
 from chainrule._src.jacobians.terms import Index, Term, Variable
 
@@ -32,7 +32,7 @@ class Blocks:
 
     __slots__ = ("cols", "rows", "shape", "vals")
 
-    def __init__(self, vals: Any, rows: Index, cols: Index, shape: tuple[int, int]) -> None:
+    def __init__(self, vals: AnyArray, rows: Index, cols: Index, shape: tuple[int, int]) -> None:
         self.vals = vals
         self.rows = rows
         self.cols = cols
@@ -144,7 +144,7 @@ def _in_order(places: Index) -> bool:
     return not flat.size or (flat[0] == 0 and bool((flat[1:] - flat[:-1] == 1).all()))
 
 
-def _spread(found: Any, places: Index, length: int) -> Any:
+def _spread(found: AnyArray, places: Index, length: int) -> Any:
     """The rows of blocks' results ``(k, p, c)`` at their places among ``length``."""
     return placed(np.reshape(found, (places.size, shape_of(found)[-1])), places.reshape(-1), length)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import unfaced
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.jacobians.terms import Term
 from chainrule._src.jacobians.trace import JacobianTrace
 from chainrule._src.messages import errors
@@ -76,7 +76,7 @@ def _numbers(x: object) -> Any:
     return np.asarray(data_of(unfaced(x)))
 
 
-def _product(terms: list[Term], v: Any, size: int, transposed: bool = False) -> tuple[Any, Any]:
+def _product(terms: list[Term], v: AnyArray, size: int, transposed: bool = False) -> tuple[Any, Any]:
     """The product of a Jacobian and a vector, and the same of their absolute values."""
     total, scale = np.zeros(size), np.zeros(size)
     for term in terms:
@@ -109,7 +109,7 @@ def _largest(arrays: Sequence[object]) -> float:
 
 
 def _compare(
-    where: str, what: str, parts: list[tuple[Any, Any]], wanted: Any, shape: tuple[int, ...], floor: float
+    where: str, what: str, parts: Sequence[tuple[AnyArray, ...]], wanted: Any, shape: tuple[int, ...], floor: float
 ) -> None:
     found = np.sum([total for total, _ in parts], 0)
     scale = np.sum([scale for _, scale in parts], 0) + abs(wanted.reshape(-1))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.types import DTypeLike
+from chainrule._src.arrays.types import AnyArray, DTypeLike
 from chainrule._src.jacobians.terms import Index, Term, Variable, flat
 
 ndarray = np.ndarray
@@ -133,6 +133,6 @@ def entries(
     return np.take(values, back)
 
 
-def term_of(pattern: Pattern, source: Variable, values: Any) -> Term:
+def term_of(pattern: Pattern, source: Variable, values: AnyArray) -> Term:
     """The entries of a pattern as a term of a Jacobian."""
     return Term(source, pattern.cols[None], values.reshape(1, -1), pattern.rows)

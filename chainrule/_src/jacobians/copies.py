@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.tape.tensor import Tensor
 
@@ -32,7 +33,7 @@ def written(term: Term) -> Any:
     return int(cols[(0,) * cols.ndim]), [step // cols.itemsize for step in cols.strides], cols.shape
 
 
-def read(columns: Any, vals: Any, rows: Any, variable: Variable) -> Term:
+def read(columns: Any, vals: object, rows: NumpyArray | None, variable: Variable) -> Term:
     """The term whose columns were ``written``, with respect to a variable."""
     if isinstance(columns, ndarray):
         return Term(variable, columns, vals, rows)

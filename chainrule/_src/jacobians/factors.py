@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray
+
 ndarray = np.ndarray
 
 
@@ -26,7 +28,7 @@ class Factors:
 
     __slots__ = ("_factors", "_transposed", "by_columns", "by_rows", "matrix", "singular")
 
-    def __init__(self, matrix: Any, singular: str) -> None:
+    def __init__(self, matrix: AnyArray, singular: str) -> None:
         self.matrix = matrix
         self.singular = singular
         self._transposed = False

@@ -122,7 +122,7 @@ def _dense(terms: Terms, y: AnyArray, v: Variable, tensors: bool, memory: int) -
     return as_caller_type(dense(terms, shape_of(y), v.shape, dtype), tensors)
 
 
-def _dense_matrix(every: Sequence[Block], shape: tuple[int, int], dtype: Any, memory: int) -> Any:
+def _dense_matrix(every: Sequence[Block], shape: tuple[int, int], dtype: NumpyDType, memory: int) -> Any:
     check_size(shape[:1], shape[1:], dtype, largest(memory))
     J = zeros(shape, dtype)
     for block in every:

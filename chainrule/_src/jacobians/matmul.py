@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import in_one, is_recorded
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.jacobians.assemble import EntryPattern, Sparse, placed
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.table.indexing import take_add
@@ -117,7 +117,7 @@ def _run(tools: Any, a: Sparse, b: Sparse, x: Any, y: Any, count: int) -> tuple[
     return indptr, indices[:found], data[:found]
 
 
-def _alike(arrays: Sequence[AnyArray], kind: Any) -> list[AnyArray]:
+def _alike(arrays: Sequence[AnyArray], kind: type) -> list[AnyArray]:
     """Integers of one type, this one or a larger one."""
     common = np.result_type(kind, *arrays)
     return [x.astype(common, copy=False) for x in arrays]
@@ -152,7 +152,7 @@ class FixedProduct:
         return full
 
 
-def _places(indptr: Any, indices: Any, n: int) -> Any:
+def _places(indptr: NumpyArray, indices: NumpyArray, n: int) -> Any:
     return np.repeat(np.arange(len(indptr) - 1) * n, np.diff(indptr)) + indices
 
 

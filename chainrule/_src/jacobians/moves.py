@@ -527,7 +527,7 @@ _HASHABLE = (int, float, str, bool, tuple)
 def _batched(step: JacStep, array: object) -> Any:
     """The row applied to what has an axis of slots in front."""
     prim = step.prim
-    return prim.batch(prim, (array,), (True,), shape_of(array)[0], step.params)  # type: ignore[misc]
+    return prim.batch(prim, (array,), (True,), shape_of(array)[0], step.params)
 
 
 def _moved_vals(step: JacStep, term: Term, cols: Index) -> Any:

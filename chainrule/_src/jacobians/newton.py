@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyDType
+from chainrule._src.arrays.types import AnyArray, NumpyDType
 from chainrule._src.jacobians.factors import Factors
 
 Vector = np.ndarray[Any, NumpyDType]
@@ -99,7 +99,7 @@ def newton_minimum(
     )
 
 
-def _step(matrix: Any, g: Vector) -> Vector | None:
+def _step(matrix: AnyArray, g: Vector) -> Vector | None:
     """Newton's step, or None if the matrix is not positive definite."""
     try:
         np.linalg.cholesky(matrix)
@@ -108,7 +108,7 @@ def _step(matrix: Any, g: Vector) -> Vector | None:
     return -np.linalg.solve(matrix, g)
 
 
-def _is_indefinite(matrix: Any) -> bool:
+def _is_indefinite(matrix: AnyArray) -> bool:
     """Whether a symmetric matrix has a negative eigenvalue, beyond rounding."""
     values = np.linalg.eigvalsh(matrix) if matrix.size else np.zeros(1)
     return bool(values[0] < -np.sqrt(np.finfo(values.dtype).eps) * np.max(np.abs(values)))

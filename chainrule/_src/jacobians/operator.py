@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.api.array import unfaced
+from chainrule._src.api.array import Array, unfaced
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.tree import tree_unflatten
-from chainrule._src.arrays.types import AnyFunction, NumpyDType
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyDType
 from chainrule._src.jacobians.operands import matched, operand
 from chainrule._src.jacobians.trace import in_memory
 from chainrule._src.messages import errors
@@ -135,7 +135,7 @@ class JacobianOperator:
         m, n = self.matrix_shape
 
         def plain(product: Callable[[Any], Any], size: int) -> Callable[[Any], Any]:
-            def of_columns(v: Any) -> Any:
+            def of_columns(v: AnyArray) -> Any:
                 found = np.asarray(data_of(product(np.reshape(v, (size, -1)))))
                 return found[:, 0] if np.ndim(v) == 1 else found
 
@@ -204,7 +204,7 @@ def operators(function: AnyFunction, x: object, hstack: bool, create_graph: bool
         shapes = [tuple(np.shape(point)) for point in points]
         ends = np.cumsum([math.prod(shape) for shape in shapes])
 
-        def of_all(flat: Any) -> Any:
+        def of_all(flat: Array) -> Any:
             parts = [flat[end - math.prod(shape) : end].reshape(shape) for end, shape in zip(ends, shapes, strict=True)]
             return np.concatenate([y.reshape(-1) for y in call(parts)])
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.jacobians.terms import Index, Term
 
 #: terms of one block of a larger matrix: ``(terms, rows, first row, first column)``
@@ -141,7 +142,7 @@ def _slot_by_slot(groups: list[list[MatrixTerm]], pool: int, count: int, m: int,
     return SortedEntries(columns, sources, indptr, pool)
 
 
-def _transpose(x: Any, out: Any) -> None:
+def _transpose(x: NumpyArray, out: NumpyArray) -> None:
     if len(x) > _FEW:
         out[...] = x.T
         return
@@ -164,7 +165,7 @@ def _slots(group: list[MatrixTerm], count: int, kind: Any) -> tuple[Any, Index]:
     return columns, sources
 
 
-def _fill(part: MatrixTerm, columns: Any, sources: Any) -> None:
+def _fill(part: MatrixTerm, columns: NumpyArray, sources: NumpyArray) -> None:
     """Write the columns of a term's entries, and where their numbers are in the pool."""
     cols = part.term.cols
     columns = columns.reshape(cols.shape)
@@ -219,7 +220,7 @@ def _all_sorted(parts: list[MatrixTerm], pool: int, count: int, shape: tuple[int
     return SortedEntries(columns, sources, _starts_of(counts), pool)
 
 
-def _starts_of(counts: Any) -> Any:
+def _starts_of(counts: NumpyArray) -> Any:
     indptr = np.zeros(len(counts) + 1, counts.dtype)
     counts.cumsum(out=indptr[1:])
     return indptr

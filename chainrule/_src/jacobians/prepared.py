@@ -323,7 +323,7 @@ def _structured_maker(block: Structure, tensors: bool) -> Callable[[Any], Any]:
     rows = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
     cols = block.indices.astype(np.intp)[None]
 
-    def structured(data: Any) -> Any:
+    def structured(data: AnyArray) -> Any:
         term = Term(Variable(block.in_shape, data.dtype), cols, data[None], rows)
         return Jacobian([term], block.out_shape, block.in_shape, data.dtype, tensors=tensors, copy=False)
 

@@ -8,7 +8,7 @@ reverse mode, or oldest first, which is forward mode.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,7 +138,7 @@ def _of_sparse(sparse: Sparse, source: Variable, out_shape: tuple[int, ...]) -> 
     return factor
 
 
-def _of_matrix(whole: Any, source: Variable, out_shape: tuple[int, ...]) -> Factor:
+def _of_matrix(whole: AnyArray, source: Variable, out_shape: tuple[int, ...]) -> Factor:
     m, n = shape = tuple(whole.shape)
     return _of_blocks(
         Blocks(np.reshape(whole, (1, m, n)), np.arange(m)[None], np.arange(n)[None], shape), source, out_shape
@@ -202,7 +202,7 @@ def oldest_first(cuts: list[Variable], own: Any, outer: Any) -> Any:
     return _through(outer, known)
 
 
-def _through(factors: dict[Variable, Any], known: dict[Variable, dict[Variable, Any]]) -> dict[Variable, Any]:
+def _through(factors: dict[Variable, Any], known: Mapping[Variable, dict[Variable, object]]) -> dict[Variable, Any]:
     parts: dict[Variable, list[Any]] = {}
     for source, factor in factors.items():
         if source not in known:

@@ -80,7 +80,7 @@ class Jacobian:
         terms: Sequence[Term],
         out_shape: Shape,
         in_shape: Shape,
-        dtype: Any = None,
+        dtype: DTypeLike = None,
         symmetric: bool = False,
         tensors: bool = False,
         copy: bool = True,
@@ -456,7 +456,7 @@ class Jacobian:
 
     # -- showing it ---------------------------------------------------------------------------------------------------
 
-    def spy(self, ax: Any = None, **options: Any) -> Any:
+    def spy(self, ax: Any = None, **options: object) -> Any:
         """Draw where the entries are, with matplotlib.
 
         Args:

@@ -165,7 +165,7 @@ def transposed(term: Term, source: Variable, rows: Variable) -> Term:
     return Term(source, turned(places, lengths), vals)
 
 
-def _axes_of(cols: Any, rows: Variable) -> tuple[Shape, list[int]] | None:
+def _axes_of(cols: NumpyArray, rows: Variable) -> tuple[Shape, list[int]] | None:
     """How the axes of a term's entries are those of ``rows``, and others along which its columns do not vary.
 
     Returns:

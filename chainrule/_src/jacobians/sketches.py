@@ -180,7 +180,7 @@ def _is_short(params: Params) -> bool:
 
 def _constant_partial(step: JacStep, i: int) -> bool:
     """Whether an elementwise step multiplies by a number."""
-    cells = step.prim.declared[2]["d"]  # type: ignore[index]
+    cells = step.prim.declared[2]["d"]
     return not callable(cells.get(step.prim.operands[i], callable))
 
 
@@ -281,7 +281,7 @@ class ForwardSketches(_Sketches):
             if type(x) is Jac:
                 self.nnz += self._total_slots(self._parts(x.origin, x), size, bound) * size
 
-    def _parts(self, origin: object, x: Any) -> Parts:
+    def _parts(self, origin: object, x: object) -> Parts:
         if origin is None:
             return {}
         if type(origin) is tuple:

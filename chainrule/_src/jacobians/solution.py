@@ -164,7 +164,7 @@ class LinearSystem:
         self.transposed = transposed
         self.api = equation.api
 
-    def residual(self, v: object, b: object, x: Any, *operands: Any) -> Any:
+    def residual(self, v: object, b: object, x: Tensor, *operands: Tensor) -> Any:
         function = lambda x: self.equation.residual(x, *operands)  # noqa: E731
         if self.transposed:
             return vjp(function, x)[1](v)[0] - b
@@ -199,18 +199,18 @@ class Solution(Function):
     """
 
     @staticmethod
-    def forward(equation: Any, value: Any, captured: Any, *operands: Any) -> Any:
+    def forward(equation: object, value: Tensor, captured: Tensor | None, *operands: Tensor) -> Any:
         return value.clone()
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    def setup_context(ctx: Any, inputs: tuple[object, ...], output: Tensor) -> None:
         ctx.equation, _, captured, *operands = inputs
         ctx.captures = captured is not None
         ctx.save_for_backward(output, *operands)
         ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
+    def backward(ctx: Any, g: Tensor) -> Any:
         if g is None:
             return (None,) * (3 + len(ctx.saved_tensors[1:]))
         if not ctx.captures:
@@ -221,7 +221,7 @@ class Solution(Function):
             return _pulled(ctx, g)
 
     @staticmethod
-    def jvp(ctx: Any, equation: Any, value: Any, captured: Any, *tangents: Any) -> Any:
+    def jvp(ctx: Any, equation: object, value: object, captured: object, *tangents: Tensor | None) -> Any:
         x, *operands = ctx.saved_tensors
         at = [i for i, t in enumerate(tangents) if t is not None and operands[i]._raw.dtype.kind in "fc"]
         if not at:
@@ -231,7 +231,7 @@ class Solution(Function):
         return _solve(ctx.equation, -change, x, operands, transposed=False)
 
 
-def _pulled(ctx: Any, g: Any) -> tuple[Any, ...]:
+def _pulled(ctx: Any, g: Tensor) -> tuple[Any, ...]:
     """The gradients of all that a solution was made of, for one of the solution."""
     x, *operands = ctx.saved_tensors
     w = -_solve(ctx.equation, g, x, operands, transposed=True)
@@ -246,7 +246,7 @@ def _pulled(ctx: Any, g: Any) -> tuple[Any, ...]:
     return None, None, w if ctx.captures else None, *grads
 
 
-def _in_places(equation: Any, x: Any, operands: Sequence[object], at: list[int]) -> AnyFunction:
+def _in_places(equation: Any, x: Tensor, operands: Sequence[object], at: list[int]) -> AnyFunction:
     """The residual as a function of some of its operands."""
 
     def residual(*some: object) -> Any:
@@ -258,7 +258,7 @@ def _in_places(equation: Any, x: Any, operands: Sequence[object], at: list[int])
     return residual
 
 
-def _solve(equation: Any, b: Any, x: Any, operands: list[Any], transposed: bool) -> Any:
+def _solve(equation: Any, b: Tensor, x: Tensor, operands: list[Tensor], transposed: bool) -> Any:
     """v with A v = b (or Aᵀ v = b), for the Jacobian A of an equation at its solution x."""
 
     def compute(b: Tensor, x: Tensor, *operands: Tensor) -> ndarray:
@@ -303,7 +303,7 @@ def _x_of(found: object, api: str) -> Any:
 # -- what differentiation reaches a solution by ------------------------------------------------------------------------
 
 
-def attached(equation: Any, value: Tensor, operands: list[Any]) -> Any:
+def attached(equation: Any, value: Tensor, operands: list[Tensor]) -> Any:
     """A solution as a function of its operands, and of what the user's function uses beside them."""
     with_constants = equation.residual(value, *map(_constant, operands))
     beside = derivatives_of(with_constants)

@@ -172,7 +172,7 @@ class SparseSolve(Function):
         return x
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
+    def backward(ctx: Any, g: Tensor) -> Any:
         data, x = ctx.saved_tensors
         system = ctx.system
         turned, order = system.transposed()

@@ -25,7 +25,7 @@ ndarray = np.ndarray
 def _rule_of(prim: Primitive, i: int) -> tuple[Any, str]:
     """The rule for an elementwise row's operand, and what is given to it: "" to a partial, "t" to a JVP, "g" to a VJP."""
     name = prim.operands[i]
-    cells = prim.declared[2]  # type: ignore[index]
+    cells = prim.declared[2]
     for column, given in (("jvp", "t"), ("d", ""), ("vjp", "g")):
         if name in cells[column]:
             return cells[column][name], given
@@ -128,7 +128,7 @@ def push(step: JacStep, i: int, tangents: AnyArray) -> list[Any]:
     with open_level("jacobian", Batched, size, "same", True) as level:
         given: list[Any] = [None] * len(step.operands)
         given[i] = Batched(tangents, level)
-        found = step.prim.jvp(step.operands, given, step.out(), step.params)  # type: ignore[misc]
+        found = step.prim.jvp(step.operands, given, step.out(), step.params)
         several = isinstance(found, tuple)
         parts = found if several else (found,) * len(step.outs) if found is None else (found,)
         return [None if t is None else real_if(exit_level(t, level), o) for t, o in zip(parts, step.outs, strict=True)]

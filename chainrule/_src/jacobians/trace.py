@@ -18,7 +18,7 @@ from chainrule._src.jacobians.products import resolve
 from chainrule._src.jacobians.terms import Term, Variable, merged
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
-from chainrule._src.tape.levels import open_level, within
+from chainrule._src.tape.levels import Level, open_level, within
 from chainrule._src.tape.modes import recording
 from chainrule._src.tape.protocol import ArrayLike, plain
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
@@ -132,7 +132,7 @@ def _primal(leaf: TensorLike, create_graph: bool, api: str) -> Any:
     return leaf
 
 
-def _result(y: TensorLike, level: Any) -> Jac:
+def _result(y: TensorLike, level: Level) -> Jac:
     """A result as a value of the trace; one that does not depend on the arguments is a constant."""
     y = unfaced(y)
     data = y._raw if isinstance(y, Tensor) else y

@@ -11,7 +11,7 @@ import numpy as np
 from chainrule._src.api.array import unfaced
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import tree_leaves, tree_unflatten
-from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
 from chainrule._src.jacobians import assemble
 from chainrule._src.jacobians.checking import of_leaves
 from chainrule._src.jacobians.colouring import coloured, entries, pattern_of, term_of
@@ -167,10 +167,10 @@ def terms_by_colours(trace: JacobianTrace, function: AnyFunction, x: object, spa
     return [[[term_of(pattern, variable, values)]]]
 
 
-def _batch(product: Callable[[Any], Any], like: Any) -> Callable[[Any], Any]:
+def _batch(product: Callable[[Any], Any], like: AnyArray) -> Callable[[Any], Any]:
     """Products of several vectors at once; one by one, where a rule takes no batches."""
 
-    def products(vectors: Any) -> Any:
+    def products(vectors: NumpyArray) -> Any:
         given = wrap(vectors) if isinstance(like, Tensor) else vectors
         try:
             found = vmap(product)(given)
@@ -264,7 +264,7 @@ def _is_plain(x: object) -> bool:
     return count >= MANY and not STACK.levels and LOCAL.watch is None and LOCAL.recorder is None
 
 
-def _term_of_columns(found: Any, source: Variable, shape: tuple[int, ...]) -> Term:
+def _term_of_columns(found: AnyArray, source: Variable, shape: tuple[int, ...]) -> Term:
     """A dense Jacobian (*shape, *source) as a term: every element of the source is a slot."""
     found = unfaced(found)
     if isinstance(found, Tensor) and found._edge is None:

@@ -75,7 +75,7 @@ def rows() -> dict[str, tuple[str, str, str]]:
     found = {}
     for row in re.split(r"\n(?=[a-z_]+\()", re.sub(r"\n*# -- .*", "", TABLE).strip()):
         header, *lines = row.split("\n")
-        name, parameters, kind = re.fullmatch(r"(\w+)\((.*)\) -> (\w+)", header).groups()  # type: ignore[union-attr]
+        (name, parameters, kind), *_ = re.findall(r"^(\w+)\((.*)\) -> (\w+)$", header)
         text = " ".join(line.strip() for line in lines).replace(" | ", "\n")
         found[name] = (parameters, kind, text)
     return found

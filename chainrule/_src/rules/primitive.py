@@ -29,6 +29,7 @@ from chainrule._src.messages import errors
 from chainrule._src.rules.rule_text import partial_text, vjp_text
 
 Rule = AnyFunction
+_LATER: Any = None  # a column that is filled when the row is finished, or never
 
 
 def call(*operands: Any, **params: Any) -> dict[str, Any]:
@@ -192,11 +193,11 @@ class Primitive:
         self.save_from: tuple[int, ...] = ()
         self.needs_avals = False
         self.differentiable = True
-        self.declared: tuple[AnyFunction, AnyFunction, dict[str, Any]] | None = None
-        self.function: AnyFunction = None  # type: ignore[assignment]  # as users call it: filled by `op`
-        self.jvp: AnyFunction | None = None
-        self.batch: AnyFunction | None = None
-        self.pullback: AnyFunction | None = None
+        self.declared: tuple[AnyFunction, AnyFunction, Params] = _LATER
+        self.function: AnyFunction = _LATER  # as users call it: filled by `op`
+        self.jvp: AnyFunction = _LATER
+        self.batch: AnyFunction = _LATER
+        self.pullback: AnyFunction = _LATER
         names = {"x": "self", "y": "other", "out": "result"}
         names.update(aliases or {})
         self.aliases = names

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import is_recorded
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.messages.errors import GRADIENT, LINEAR
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.hooks import accumulated, pre_hooks, tensor_hooks
 from chainrule._src.tape.inplace import laid_as, refresh
 from chainrule._src.tape.locks import new_lock
 from chainrule._src.tape.modes import LOCAL, SPECIAL
-from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.node import Edge, Hooks, Leaf, Pending
 from chainrule._src.tape.tensor import Tensor, hold, kept_of, wrap, wrapped
 from chainrule._src.tape.versions import about_to_write, wrote
 
@@ -27,7 +27,7 @@ _ACCUMULATE = new_lock()
 _PASSES = 7  # backward passes whose places a leaf remembers, besides the latest
 
 
-def write_plain(arrived: dict[Any, Any], escaped: set[int]) -> bool:
+def write_plain(arrived: Pending, escaped: set[int]) -> bool:
     """Set ``.grad`` of all leaves to what arrived there, or add to it, if all are ordinary; whether it did."""
     if LOOPS is None or SPECIAL:
         return False
@@ -35,10 +35,10 @@ def write_plain(arrived: dict[Any, Any], escaped: set[int]) -> bool:
         return LOOPS.write_plain(arrived, LOCAL.sweep.freed, GRADIENT, escaped)
 
 
-def arrivals(this: Any, arrived: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, Any]]:
+def arrivals(this: Any, arrived: dict[Any, Any], accumulate: bool) -> list[tuple[Leaf, AnyArray]]:
     """What is to be added to the leaves' ``.grad``, after their hooks."""
     wanted, create_graph = this.wanted, this.create_graph
-    leaves: list[tuple[Leaf, Any]] = []
+    leaves: list[tuple[Leaf, AnyArray]] = []
     for leaf, g in arrived.items():
         if g is None:
             continue
@@ -58,9 +58,9 @@ def arrivals(this: Any, arrived: dict[Any, Any], accumulate: bool) -> list[tuple
 
 
 def write_grads(
-    leaves: list[tuple[Leaf, Any]],
-    retained: list[tuple[Tensor, Any]],
-    captured: dict[Any, Any],
+    leaves: list[tuple[Leaf, AnyArray]],
+    retained: list[tuple[Tensor, AnyArray]],
+    captured: dict[Edge, AnyArray],
     escaped: set[int],
     create_graph: bool,
 ) -> None:
@@ -71,8 +71,8 @@ def write_grads(
     fresh: list[Tensor] = []
     fresh_grads: list[Tensor] = []
     sums: list[NumpyArray] = []
-    addends: list[Any] = []
-    hooked: list[Any] = []
+    addends: list[NumpyArray] = []
+    hooked: list[tuple[Hooks, Tensor, AnyArray]] = []
     this = LOCAL.sweep.freed
     with _ACCUMULATE:
         for leaf, g in leaves:
@@ -82,7 +82,7 @@ def write_grads(
             ):  # where a transformation started; or it asks for no gradient any more
                 continue
             if leaf.hooks is not None:
-                hooked.append((leaf, tensor, g))
+                hooked.append((leaf.hooks, tensor, g))
             old = tensor._grad
             if old is None:
                 leaf.added = 1
@@ -115,8 +115,8 @@ def write_grads(
             deque(map(np.add, sums, addends, sums), 0)
         deque(map(setattr, owners, repeat("grad"), kept), 0)
         deque(map(setattr, fresh, repeat("_grad"), fresh_grads), 0)
-    for leaf, tensor, g in hooked:
-        accumulated(leaf, tensor, g, create_graph)
+    for hooks, tensor, g in hooked:
+        accumulated(hooks, tensor, g, create_graph)
 
 
 def _may_add_to(old: Tensor, leaf: Leaf) -> bool:
@@ -142,7 +142,7 @@ def _alone() -> int:
 _ALONE = _alone()
 
 
-def _raw(g: Any) -> Any:
+def _raw(g: AnyArray) -> AnyArray:
     return g._raw if isinstance(g, Tensor) else g
 
 

@@ -15,7 +15,7 @@ from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.foreign import Foreign
-from chainrule._src.tape.node import Freed, Leaf, Node, Output, new_node, next_seq
+from chainrule._src.tape.node import Edge, Freed, Leaf, Node, Output, new_node, next_seq
 from chainrule._src.tape.versions import owner, writes_of
 
 ndarray = np.ndarray
@@ -52,7 +52,7 @@ def copy_graph(root: Any, memo: Memo) -> Any:
     return memo[id(root)]
 
 
-def _behind(root: Any, memo: Memo) -> list[Any]:
+def _behind(root: Edge, memo: Memo) -> list[Edge]:
     """What is behind an edge and not copied yet, oldest first."""
     seen = {root}
     stack = [root]
@@ -64,7 +64,7 @@ def _behind(root: Any, memo: Memo) -> list[Any]:
     return sorted((edge for edge in seen if id(edge) not in memo), key=lambda edge: edge.seq)
 
 
-def _copied(edge: Any, memo: Memo) -> Any:
+def _copied(edge: Edge, memo: Memo) -> Any:
     if type(edge) is Leaf:
         return copy.deepcopy(edge.variable, memo)._edge
     if type(edge) is Output:
@@ -80,7 +80,7 @@ def _copied(edge: Any, memo: Memo) -> Any:
     return node
 
 
-def _saved(node: Node, value: Any, memo: Memo) -> Any:
+def _saved(node: Node, value: Any, memo: Memo) -> object:
     if type(value) in (tuple, list):
         return tuple(_saved(node, item, memo) for item in value)
     if type(value) is not ndarray:

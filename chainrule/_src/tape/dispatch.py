@@ -14,12 +14,12 @@ import numpy as np
 from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import AnyFunction, DTypeLike, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, Params
 from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.devices import on_one_device
 from chainrule._src.tape.eager import LOOPS, new_node
 from chainrule._src.tape.modes import LOCAL, SPECIAL
-from chainrule._src.tape.node import Node, Output, next_seq
+from chainrule._src.tape.node import Aval, Edge, Node, Output, Saved, next_seq
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.protocol import plain as plain_array
 from chainrule._src.tape.saved import pack
@@ -95,11 +95,11 @@ def bind(prim: Primitive, operands: Sequence[Any], params: Params) -> Any:
     return at_users_line(handler, prim, operands, params, top // 2)
 
 
-def _value(prim: Primitive, datas: Any, params: Params) -> Any:
+def _value(prim: Primitive, datas: Sequence[Any], params: Params) -> Any:
     return prim.value(*datas, **params)
 
 
-def record(prim: Primitive, operands: Any, params: Params, top: int) -> Any:
+def record(prim: Primitive, operands: Sequence[Any], params: Params, top: int) -> Any:
     """Compute on the data of the tensors of rank ``top`` and, where one requires grad, put a node on the tape."""
     datas = []
     edges = []
@@ -167,12 +167,12 @@ def record(prim: Primitive, operands: Any, params: Params, top: int) -> Any:
     return results if prim.kind != "function" else params["call"].recorded(node, datas, out, results)
 
 
-def _as_it_is(x: Tensor) -> Any:
+def _as_it_is(x: Tensor) -> AnyArray:
     """A tensor that is a constant to a transformation, as a rule is to find it when the tensor has been written to."""
     return x._raw if x._edge is None else wrap(x._raw, x._edge)
 
 
-def record_unary(prim: Primitive, x: Tensor, params: Params, out: Any = None) -> Tensor:
+def record_unary(prim: Primitive, x: Tensor, params: Params, out: AnyArray | None = None) -> Tensor:
     """``record`` for the commonest case: one tensor of an ordinary array. ``out`` is the value, if it is known."""
     if SPECIAL and LOCAL.recorder is not None:
         return bind(prim, (x,), params)
@@ -215,12 +215,12 @@ def _apply_thread_hooks(node: Node) -> None:
         LOCAL.watch.recorded(node)
 
 
-def _in_avals(prim: Primitive, datas: Any, out: Any) -> tuple[Any, ...] | None:
+def _in_avals(prim: Primitive, datas: Sequence[object], out: AnyArray) -> tuple[Aval, ...] | None:
     """Shape and dtype of each operand, where undoing broadcasting or promotion (or the row itself) will ask for it."""
     dtype = out.dtype
     shape = out.shape if prim.kind == "elementwise" else None
     needed = prim.needs_avals or dtype.kind == "c"
-    avals: list[Any] = []
+    avals: list[Aval] = []
     for i, x in enumerate(datas):
         x = getattr(x, "_raw", x)
         aval = getattr(x, "shape", ()), getattr(x, "dtype", dtype)
@@ -231,9 +231,9 @@ def _in_avals(prim: Primitive, datas: Any, out: Any) -> tuple[Any, ...] | None:
     return tuple(avals) if needed else None
 
 
-def _saved(prim: Primitive, datas: Any, edges: Any, out: Any) -> tuple[Any, ...]:
+def _saved(prim: Primitive, datas: Sequence[object], edges: Sequence[Edge | None], out: Any) -> Saved:
     """What the rules of the operands that require grad name; None for the rest."""
-    saved: list[Any] = []
+    saved: list[object] = []
     for name, users in zip(prim.saves, prim.save_users, strict=True):
         if users is not None and not prim.variadic:
             for i in users:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src import native
+from chainrule._src.arrays.types import Params
 from chainrule._src.messages.places import UNREAD, USER_FILES, Where, note_frame, user_line
 from chainrule._src.messages.words import Cut
 from chainrule._src.rules.primitive import Primitive
@@ -26,7 +27,7 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.view import View, viewed
 
 #: parameters of the operations that have none
-NO_PARAMS: dict[str, Any] = {}
+NO_PARAMS: Params = {}
 #: (ufunc, whether a number comes first) -> the operation that computes and records it; with a number first, on the others and the number
 RECORDED: dict[tuple[np.ufunc, bool], Any] = {}
 #: what ``ndarray.dot`` computes: ten times the axes of the first operand, and those of the second

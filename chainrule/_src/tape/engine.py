@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import is_recorded, unscalar
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import note_frame
 from chainrule._src.tape import regions
@@ -25,7 +26,7 @@ from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.foreign import zeros_beside
 from chainrule._src.tape.hooks import post_hooks, pre_hooks, tensor_hooks
 from chainrule._src.tape.modes import LOCAL, SPECIAL, switch
-from chainrule._src.tape.node import Freed, Leaf, Node, Output, leading_to
+from chainrule._src.tape.node import Cotangents, Edge, Edges, Freed, Leaf, Node, Output, Pending, leading_to
 from chainrule._src.tape.saved import check_saved, saved_tensors
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.ties import at_ties, met, tied
@@ -37,7 +38,7 @@ _by_seq = attrgetter("seq")
 _LARGE = 1000  # elements from which adding in place beats allocating a sum
 
 
-def reachable(roots: Iterable[Any], leaves: bool = True) -> list[Any]:
+def reachable(roots: Iterable[Edge], leaves: bool = True) -> list[Edge]:
     """All nodes and outputs (and leaves) that the roots depend on, oldest first."""
     left_out = None if leaves else Leaf
     seen = {root for root in roots if type(root) is not left_out}
@@ -51,7 +52,7 @@ def reachable(roots: Iterable[Any], leaves: bool = True) -> list[Any]:
     return found
 
 
-def reaches_outside(roots: list[Any], began: int, own: list[Any]) -> bool:
+def reaches_outside(roots: list[Edge], began: int, own: list[Edge]) -> bool:
     """Whether the roots depend on a leaf that was there before the time ``began``, and is none of one's ``own``."""
     found = None if LOOPS is None else LOOPS.reaches_outside(roots, began, own)
     if found is None:
@@ -80,35 +81,35 @@ class Sweep:
         "roots", "ties", "wanted",
     )  # fmt: skip
 
-    roots: Sequence[Any]
+    roots: Sequence[Edge]
     cotangents: Sequence[Any]
-    order: list[Any] | None
-    wanted: set[Any] | None
-    captured: dict[Any, Any]
-    retained: list[tuple[Tensor, Any]]
+    order: list[Edge] | None
+    wanted: set[Edge] | None
+    captured: dict[Edge, AnyArray]
+    retained: list[tuple[Tensor, AnyArray]]
     retain_graph: bool
     create_graph: bool
     ties: bool
     escaped: set[int]
-    notes: dict[Any, Any]
+    notes: dict[object, Any]
     freed: Freed
 
     @property
-    def useful(self) -> set[Any] | None:
+    def useful(self) -> set[Edge] | None:
         """The edges it is confined to, from which a wanted one can be reached; None: it goes everywhere."""
         if self.wanted is None:
             return None
         try:
             return self._useful
         except AttributeError:
-            self._useful: set[Any] = leading_to(self.nodes(), self.wanted)
+            self._useful: set[Edge] = leading_to(self.nodes(), self.wanted)
             return self._useful
 
     def nodes(self) -> list[Any]:
         """What it visits, oldest first, as far as that is of use."""
         return reachable(self.roots, leaves=False) if self.order is None else list(self.order)
 
-    def visit(self, node: Any, g: Any, edges: tuple[Any, ...] | None = None) -> tuple[tuple[Any, ...], Any] | None:
+    def visit(self, node: Node | Output, g: Any, edges: Edges | None = None) -> tuple[Edges, Any] | None:
         """Run the hooks and the rule of a node: its edges, and what arrives at each. None: nothing goes on from here.
 
         What arrives at an output is one cotangent, which goes to its place among the node's.
@@ -157,16 +158,16 @@ class Sweep:
 
 
 def sweep(
-    roots: Sequence[Any],
+    roots: Sequence[Edge],
     cotangents: Sequence[Any],
-    targets: Sequence[Any] | None = None,
+    targets: Sequence[Edge] | None = None,
     *,
     retain_graph: bool,
     create_graph: bool,
     accumulate: bool = True,
     retain_grads: bool = True,
     ties: bool = False,
-    order: list[Any] | None = None,
+    order: list[Edge] | None = None,
 ) -> list[Any]:
     """Run backward from ``roots``.
 
@@ -224,11 +225,11 @@ def sweep(
     return [] if targets is None else list(map(this.captured.get, targets))
 
 
-def _visit(this: Sweep) -> dict[Any, Any]:
+def _visit(this: Sweep) -> Pending:
     """Run the rules of the nodes, newest first; what arrived at the leaves, and at roots from which nothing that is wanted is reached."""
-    pending: dict[Any, Any] = {}
+    pending: Pending = {}
     order: list[Any] | None = None
-    owned: set[Any] = set()  # edges whose pending cotangent is a sum made here, so may be added to in place
+    owned: set[Edge] = set()  # edges whose pending cotangent is a sum made here, so may be added to in place
     if LOOPS is not None and not SPECIAL:
         found = LOOPS.sweep(
             list(this.roots), list(this.cotangents), this.order, this.wanted, this.captured, this.freed, bool(this.retain_graph),
@@ -242,7 +243,7 @@ def _visit(this: Sweep) -> dict[Any, Any]:
             order = [edge for edge in order if edge in useful]
         for root, g in zip(this.roots, this.cotangents, strict=True):
             _arrive(pending, owned, root, g)
-    alone: set[Any] = set()  # large nodes that are in no region
+    alone: set[Edge] = set()  # large nodes that are in no region
     while order:
         node = order.pop()
         g = pending.pop(node, None)
@@ -266,7 +267,7 @@ def _visit(this: Sweep) -> dict[Any, Any]:
     return pending
 
 
-def _arrive(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None:
+def _arrive(pending: Pending, owned: set[Edge], edge: Edge, g: AnyArray) -> None:
     """A cotangent arrives at an edge, where another may be waiting."""
     before = pending.get(edge)
     if before is None:
@@ -279,12 +280,12 @@ def _arrive(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None
             owned.add(edge)
 
 
-def _sum(x: Any, y: Any) -> Any:
+def _sum(x: AnyArray, y: AnyArray) -> AnyArray:
     total = at_users_line(add, x, y)
     return total if type(total) is ndarray else unscalar(total)
 
 
-def _fill_missing_cotangents(node: Node, parts: list[Any]) -> tuple[Any, ...]:
+def _fill_missing_cotangents(node: Node, parts: list[AnyArray | None]) -> Cotangents:
     """The cotangents of a node with several outputs; zeros for those nothing arrived at."""
     outputs = node.params["_outputs"]
     there = next((part for part in parts if part is not None), None)

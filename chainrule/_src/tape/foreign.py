@@ -27,10 +27,10 @@ from chainrule._src.tape.protocol import FOREIGN, ArrayLike, array_function, arr
 ndarray = np.ndarray
 
 #: NumPy function -> what computes it from other NumPy functions, for libraries that lack it
-FORMS: dict[Any, AnyFunction] = {}
+FORMS: dict[AnyFunction, AnyFunction] = {}
 
 #: a ufunc's reduction or accumulation, as the function that other libraries know it by
-_REDUCTIONS: dict[tuple[np.ufunc, str], Any] = {
+_REDUCTIONS: dict[tuple[np.ufunc, str], AnyFunction] = {
     (np.add, "reduce"): np.sum,
     (np.multiply, "reduce"): np.prod,
     (np.maximum, "reduce"): np.max,
@@ -43,7 +43,7 @@ _REDUCTIONS: dict[tuple[np.ufunc, str], Any] = {
 
 
 #: what no number is on the other side of: an ``initial`` that only counts where there is nothing to reduce
-_LEAST: dict[Any, float] = {np.maximum: -np.inf, np.minimum: np.inf}
+_LEAST: dict[np.ufunc, float] = {np.maximum: -np.inf, np.minimum: np.inf}
 
 
 class Foreign(ArrayLike):

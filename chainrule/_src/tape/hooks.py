@@ -10,15 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import LOCAL, grad_mode
-from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.node import Cotangents, Edge, Hooks
 from chainrule._src.tape.tensor import Tensor, wrapped
 
 ndarray = np.ndarray
 
 
-def tensor_hooks(edge: Any, g: Any, hooks: Any, retained: list[Any], create_graph: bool) -> Any:
+def tensor_hooks(
+    edge: Edge, g: AnyArray, hooks: Hooks, retained: list[tuple[Tensor, AnyArray]], create_graph: bool
+) -> AnyArray:
     """The hooks of the tensor(s) at an edge; then its gradient is kept, if it is retained, whatever came first."""
     if hooks.tensor:
         with grad_mode(create_graph):
@@ -35,7 +38,7 @@ def tensor_hooks(edge: Any, g: Any, hooks: Any, retained: list[Any], create_grap
     return g
 
 
-def pre_hooks(g: Any, hooks: Any, create_graph: bool) -> Any:
+def pre_hooks(g: Any, hooks: Hooks, create_graph: bool) -> Any:
     """The hooks before a node's rule: they see and may replace the cotangents of its outputs."""
     parts = g if type(g) is list else [g]
     given = tuple(None if p is None else wrapped(p) for p in parts)
@@ -47,7 +50,7 @@ def pre_hooks(g: Any, hooks: Any, create_graph: bool) -> Any:
     return bare if type(g) is list else bare[0]
 
 
-def post_hooks(grads: Any, g: Any, hooks: Any, create_graph: bool) -> Any:
+def post_hooks(grads: Cotangents, g: object, hooks: Hooks, create_graph: bool) -> Cotangents:
     """The hooks after a node's rule: they see what it was given and may replace what it computed."""
     given = tuple(None if r is None else wrapped(r) for r in grads)
     outs = tuple(None if p is None else wrapped(p) for p in (g if type(g) is tuple else (g,)))
@@ -59,7 +62,7 @@ def post_hooks(grads: Any, g: Any, hooks: Any, create_graph: bool) -> Any:
     return bare
 
 
-def _replacements(hook: Any, results: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+def _replacements(hook: AnyFunction, results: object, given: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
     if results is None:
         return given
     if not isinstance(results, tuple):
@@ -72,7 +75,7 @@ def _replacements(hook: Any, results: Any, given: tuple[Any, ...]) -> tuple[Any,
     return tuple(None if r is None else _replacement(hook, r, g) for r, g in zip(results, given, strict=True))
 
 
-def _replacement(hook: Any, result: Any, g: Any) -> Any:
+def _replacement(hook: AnyFunction, result: object, g: Any) -> Tensor:
     if not isinstance(result, Tensor):
         raise errors.hook_type("Variable", result)
     if result._raw.shape != tuple(g.shape):
@@ -82,11 +85,11 @@ def _replacement(hook: Any, result: Any, g: Any) -> Any:
     return result
 
 
-def _bare(g: Any, create_graph: bool) -> Any:
+def _bare(g: Tensor, create_graph: bool) -> AnyArray:
     return g if create_graph else g._raw
 
 
-def mark_escaped(*gradients: Any) -> None:
+def mark_escaped(*gradients: object) -> None:
     """Note that users have seen these gradients: they may have kept them, so no ``.grad`` may be the same memory."""
     sweep = LOCAL.sweep
     if sweep is not None:
@@ -95,12 +98,12 @@ def mark_escaped(*gradients: Any) -> None:
                 sweep.escaped.add(id(g if g.base is None else g.base))
 
 
-def accumulated(leaf: Leaf, tensor: Tensor, g: Any, create_graph: bool) -> None:
+def accumulated(hooks: Hooks, tensor: Tensor, g: AnyArray, create_graph: bool) -> None:
     """The hooks that run once a leaf's ``.grad`` is written."""
     with grad_mode(create_graph):
-        for hook in list(leaf.hooks.post_accumulate.values()):  # type: ignore[union-attr]
+        for hook in list(hooks.post_accumulate.values()):
             result = hook(tensor)
             if result is not None:
                 raise errors.hook_returned(hook) if isinstance(result, Tensor) else errors.hook_type("Variable", result)
-        for hook in list(leaf.hooks.post.values()):  # type: ignore[union-attr]
+        for hook in list(hooks.post.values()):
             _replacements(hook, hook((), (wrapped(g),)), ())

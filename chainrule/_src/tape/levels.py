@@ -13,7 +13,7 @@ import threading
 import weakref
 from typing import Any, TypeVar
 
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.messages import errors
 
 F = TypeVar("F", bound=AnyFunction)
@@ -31,10 +31,10 @@ class Level(int):
     interpreter: Any  # the class of its values
     recorder: Any  # of its operations, under compile
     lift_leaves: bool
-    lifted: tuple[tuple[Any, Any], ...] = ()
-    unmapped: tuple[Any, ...] = ()  # the tensors among the arguments that all examples share
+    lifted: tuple[tuple[weakref.ref[Any], AnyArray], ...] = ()
+    unmapped: tuple[object, ...] = ()  # the tensors among the arguments that all examples share
 
-    def constant(self, data: Any) -> Any:
+    def constant(self, data: object) -> Any:
         """A value of this level that stands for a lower one: all examples share it, or it has no tangent."""
         return self.interpreter.constant(data, self)
 
@@ -96,7 +96,7 @@ def within(function: F) -> F:
     """
 
     @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: object, **kwargs: object) -> Any:
         levels = STACK.levels
         try:
             return function(*args, **kwargs)

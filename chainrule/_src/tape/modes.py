@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from chainrule._src.arrays.types import AnyFunction, Params
+
 
 class Mode:
     """What a thread does with its operations. There is one record for each combination, in ``MODES``.
@@ -50,7 +52,7 @@ class _End:
 
     __slots__ = ("local", "state")
 
-    def __init__(self, local: Any, state: dict[str, Any]) -> None:
+    def __init__(self, local: type[_Local], state: Params) -> None:
         self.local = local
         self.state = state
 
@@ -70,7 +72,7 @@ class _End:
 class _Local(threading.local):
     mode = _USUAL
     traced = False  # inside grad or vjp that was called in inference mode: what is made there may be saved
-    saved_hooks: tuple[Any, ...] = ()  # see ``saved``
+    saved_hooks: tuple[tuple[AnyFunction, AnyFunction], ...] = ()  # see ``saved``
     saved_disabled: str | None = None
     watch: Any = None  # see ``watch``
     sweep: Any = None  # the backward pass that is running, see ``engine``

@@ -16,9 +16,9 @@ import weakref
 from collections.abc import Callable
 from sys import _getframe
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, final
 
-from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType, Params
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import USER_FILES, Where, note_frame
 from chainrule._src.tape.locks import new_lock
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 next_seq: Callable[[], int] = itertools.count(1).__next__
 
 
-class Freed(tuple[Any, ...]):
+class Freed(tuple[object, ...]):
     """What ``Node.saved`` becomes once a backward pass has used the saved values up. It knows where that was called."""
 
     code: CodeType | None
@@ -47,10 +47,10 @@ class Hooks:
     __slots__ = ("post", "post_accumulate", "pre", "retain", "tensor")
 
     def __init__(self) -> None:
-        self.tensor: dict[int, Any] = {}
-        self.pre: dict[int, Any] = {}
-        self.post: dict[int, Any] = {}
-        self.post_accumulate: dict[int, Any] = {}
+        self.tensor: dict[int, AnyFunction] = {}
+        self.pre: dict[int, AnyFunction] = {}
+        self.post: dict[int, AnyFunction] = {}
+        self.post_accumulate: dict[int, AnyFunction] = {}
         self.retain: weakref.ref[Tensor] | None = None
 
 
@@ -59,7 +59,7 @@ class RemovableHandle:
 
     __slots__ = ("hooks", "key")
 
-    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+    def __init__(self, hooks: dict[int, AnyFunction], hook: AnyFunction) -> None:
         if not callable(hook):
             raise errors.hook_not_callable(hook)
         self.hooks = hooks
@@ -88,7 +88,7 @@ _FIRST_HOOK = new_lock()
 ON_USE: list[Callable[[], object]] = []
 
 
-def hooks_of(edge: Any) -> Hooks:
+def hooks_of(edge: Edge) -> Hooks:
     if edge.hooks is None:
         for told in ON_USE:
             told()
@@ -113,12 +113,12 @@ class Node:
     )  # fmt: skip
 
     prim: Primitive
-    pullback: Callable[..., tuple[Any, ...]]
+    pullback: Pullback
     params: Params
-    saved: tuple[Any, ...]
-    edges: tuple[Any, ...]
+    saved: Saved
+    edges: Edges
     seq: int
-    in_avals: tuple[Any, ...] | None
+    in_avals: tuple[Aval, ...] | None
     hooks: Hooks | None
     outs: dict[int, weakref.ref[Output]]
     code: CodeType | None  # where the user's program called the operation, and which instruction it was at
@@ -132,7 +132,7 @@ class Node:
         return f"<{self.name()} object at {id(self):#x}>"
 
     @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+    def next_functions(self) -> tuple[tuple[Node | Leaf | None, int], ...]:
         """The graph, one step towards the leaves: a pair (function, which of its outputs) per operand."""
         number = self.prim.number_among(self)
         return tuple(_next_function(edge) for i, edge in enumerate(self.edges) if i != number)
@@ -148,20 +148,20 @@ class Node:
         return dict(self.prim.formula)
 
     @property
-    def metadata(self) -> dict[Any, Any]:
+    def metadata(self) -> dict[object, Any]:
         """A dictionary for the user's own notes about this node."""
         try:
             return self.meta
         except AttributeError:
             for told in ON_USE:
                 told()
-            self.meta: dict[Any, Any] = {}
+            self.meta: dict[object, Any] = {}
             return self.meta
 
     def _sequence_nr(self) -> int:
         return self.seq
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise errors.pickle_node(self)
 
     def register_hook(self, hook: AnyFunction) -> RemovableHandle:
@@ -176,10 +176,10 @@ class Node:
 def new_node(
     prim: Primitive,
     params: Params,
-    edges: tuple[Any, ...],
-    saved: tuple[Any, ...] = (),
-    in_avals: tuple[Any, ...] | None = None,
-    pullback: Callable[..., tuple[Any, ...]] | None = None,
+    edges: Edges,
+    saved: Saved = (),
+    in_avals: tuple[Aval, ...] | None = None,
+    pullback: Pullback | None = None,
     depth: int = 3,
 ) -> Node:
     """A node at the end of the tape. (The templates of ``api.functions``, for speed, fill theirs themselves.)
@@ -188,7 +188,7 @@ def new_node(
     """
     node = Node()
     node.prim = prim
-    node.pullback = prim.pullback if pullback is None else pullback  # type: ignore[assignment]
+    node.pullback = prim.pullback if pullback is None else pullback
     node.params = params
     node.edges = edges
     node.saved = saved
@@ -207,6 +207,7 @@ def new_node(
     return node
 
 
+@final
 class Output:
     """One output of a node that has several. Its cotangent is put in its slot of the node's cotangents.
 
@@ -240,6 +241,7 @@ def output_of(node: Node, index: int) -> Output:
     return Output(node, index, node.seq + 1) if output is None else output
 
 
+@final
 class Leaf:
     """Where the gradient of a leaf tensor is collected (``AccumulateGrad``).
 
@@ -252,7 +254,7 @@ class Leaf:
     code: CodeType | None  # where the user's program made the leaf
     lasti: int
 
-    edges: tuple[Any, ...] = ()
+    edges: Edges = ()
     make_tensor: Callable[[Any, Leaf | None], Tensor]
 
     def __init__(self, tensor: Tensor) -> None:
@@ -286,17 +288,33 @@ class Leaf:
         return f"<AccumulateGrad object at {id(self):#x}>"
 
     __reduce_ex__ = Node.__reduce_ex__
-    next_functions: tuple[Any, ...] = ()
+    next_functions: tuple[tuple[Node | Leaf | None, int], ...] = ()
     metadata = Node.metadata
     register_hook = Node.register_hook
     register_prehook = Node.register_prehook
 
 
-def _next_function(edge: Any) -> tuple[Any, int]:
+#: where a cotangent goes to
+Edge: TypeAlias = Node | Output | Leaf
+#: an edge for each operand; None for constants
+Edges: TypeAlias = tuple[Edge | None, ...]
+#: what a node keeps for its rule: arrays, tuples of them, and numbers
+Saved: TypeAlias = tuple[Any, ...]
+#: shape and dtype of an operand
+Aval: TypeAlias = tuple[tuple[int, ...], NumpyDType]
+#: what arrives at each operand; None where nothing does
+Cotangents: TypeAlias = tuple[Any, ...]
+#: ``(node, g, saved, edges) -> cotangents``; g is a tuple for a node with several outputs
+Pullback: TypeAlias = Callable[[Node, Any, Saved, Edges], Cotangents]
+#: what has arrived so far, at each edge; of a node with several outputs, a list of them
+Pending: TypeAlias = dict[Edge, Any]
+
+
+def _next_function(edge: Edge | None) -> tuple[Node | Leaf | None, int]:
     return (edge if type(edge) is Leaf else grad_fn_of(edge), getattr(edge, "index", 0))
 
 
-def grad_fn_of(edge: Any) -> Node | None:
+def grad_fn_of(edge: Edge | None) -> Node | None:
     """The node behind an edge, as users see it: None for constants and leaves."""
     if edge is None or type(edge) is Leaf:
         return None
@@ -315,7 +333,7 @@ def _class_named(name: str) -> type[Node]:
 Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
 
 
-def leading_to(order: list[Any], targets: set[Any]) -> set[Any]:
+def leading_to(order: list[Edge], targets: set[Edge]) -> set[Edge]:
     """The members of ``order`` (oldest first) from which a target can be reached, targets included."""
     useful = set(targets)
     for edge in order:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction, NumpyDType
+from chainrule._src.arrays.types import AnyFunction, NumpyDType, Params
 from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.kinds import discrete
 from chainrule._src.tape.dispatch import bind
@@ -22,7 +22,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 class Element(NamedTuple):
     """A source of an array: the number in a dictionary, or in a tuple in it (``at``), when the function is called."""
 
-    holder: dict[str, Any]
+    holder: Params
     name: str
     at: int | None
 
@@ -38,7 +38,7 @@ def beside(x: Tensor) -> NumpyDType:
     return np.zeros((), x._raw.dtype).real.dtype
 
 
-def number(holder: dict[str, Any], name: str, at: int | None = None) -> Any:
+def number(holder: Params, name: str, at: int | None = None) -> Any:
     """``holder[name]`` (``[at]``); while a function is recorded a tensor that stands for it, if it is a number.
 
     None: it is something else.
@@ -52,12 +52,12 @@ def number(holder: dict[str, Any], name: str, at: int | None = None) -> Any:
     return wrap(LOCAL.recorder.element(source, value))
 
 
-def part(holder: dict[str, Any], name: str, at: int) -> Any:
+def part(holder: Params, name: str, at: int) -> Any:
     """``holder[name][at]``, on which a recording relies, and on nothing else in it."""
     return holder[name][at]
 
 
-def nonzero(holder: dict[str, Any], name: str) -> bool:
+def nonzero(holder: Params, name: str) -> bool:
     """Whether ``holder[name]`` is not zero, on which a recording relies, and not on the number."""
     return bool(holder[name])
 

@@ -17,7 +17,7 @@ ndarray = np.ndarray
 PANDAS_PRIORITY = 5000
 
 #: (symbol, x, matrix of SciPy's) -> what the operator gives; ``ops.array`` says, which is above
-SPARSE_OPERATOR: Callable[[str, Any, Any], Any] = lambda symbol, x, A: NotImplemented  # noqa: E731
+SPARSE_OPERATOR: Callable[[str, object, object], object] = lambda symbol, x, A: NotImplemented  # noqa: E731
 
 
 #: operators that a list has not; it has ``*``, and comparisons

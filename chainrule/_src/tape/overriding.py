@@ -18,7 +18,7 @@ from chainrule._src.arrays.size import Size
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.tensor import InferenceTensor, Tensor, attach
+from chainrule._src.tape.tensor import InferenceTensor, Tensor, attach, refused
 
 #: types that have nothing to say
 PLAIN = frozenset({Tensor, InferenceTensor, np.ndarray, int, float, bool, complex, str, type(None), Size, dtype, slice})
@@ -35,12 +35,7 @@ class DisableTorchFunctionSubclass:
         LOCAL.overriding = self.before
 
 
-def refused(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """The ``__torch_function__`` of classes that do not want to be asked."""
-    return NotImplemented
-
-
-def says(x: Any) -> bool:
+def says(x: object) -> bool:
     """Whether functions ask x."""
     if type(x) in PLAIN or not LOCAL.overriding:
         return False
@@ -48,7 +43,7 @@ def says(x: Any) -> bool:
     return asked is not None and asked is not refused
 
 
-def overriding(args: Iterable[Any]) -> list[Any]:
+def overriding(args: Iterable[object]) -> list[Any]:
     """One argument of each type that is asked, in the order in which they are: subclasses before their bases."""
     found: list[Any] = []
     for x in args:
@@ -58,7 +53,7 @@ def overriding(args: Iterable[Any]) -> list[Any]:
     return found
 
 
-def operands(args: Iterable[Any]) -> Iterable[Any]:
+def operands(args: Iterable[Any]) -> Iterable[object]:
     """The arguments of a call, those in lists among them."""
     for x in args:
         if type(x) in (list, tuple):
@@ -67,7 +62,7 @@ def operands(args: Iterable[Any]) -> Iterable[Any]:
             yield x
 
 
-def hand_over(function: Any, asked: list[Any], args: Any, kwargs: Params) -> Any:
+def hand_over(function: AnyFunction, asked: list[Any], args: tuple[object, ...], kwargs: Params) -> Any:
     """What the first argument gives that does not answer NotImplemented.
 
     Raises:
@@ -84,7 +79,7 @@ def hand_over(function: Any, asked: list[Any], args: Any, kwargs: Params) -> Any
     )
 
 
-def operator_of(symbol: str, x: Any, other: Any) -> Any:
+def operator_of(symbol: str, x: object, other: object) -> Any:
     """What ``x * other`` gives (symbol "mul"; "rmul": ``other * x``) where one of them is asked; NotImplemented where none is."""
     if not says(x) and not says(other):
         return NotImplemented
@@ -100,11 +95,11 @@ _METHODS = {
 }  # fmt: skip
 
 
-def overridable(function: AnyFunction, public: Callable[[], Any]) -> AnyFunction:
+def overridable(function: AnyFunction, public: Callable[[], AnyFunction]) -> AnyFunction:
     """The function, which asks its operands first. ``public`` gives what they are told that was called."""
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         for x in args:
             if type(x) not in PLAIN:
                 break
@@ -124,7 +119,13 @@ def _as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     return out
 
 
-def _default(cls: type[Tensor], func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+def _default(
+    cls: type[Tensor],
+    func: AnyFunction,
+    types: Iterable[type],
+    args: tuple[object, ...] = (),
+    kwargs: Params | None = None,
+) -> Any:
     """Call the function on the tensors; what comes out is of the subclass."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented

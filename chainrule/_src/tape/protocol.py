@@ -31,16 +31,16 @@ EXCHANGED: dict[np.ufunc, AnyFunction] = {}
 #: (ufunc, method) -> what computes it: ``np.add.reduce`` and its kin.
 UFUNC_METHODS: dict[tuple[np.ufunc, str], AnyFunction] = {}
 #: NumPy function -> what computes it on array-likes, with NumPy's signature.
-FUNCTIONS: dict[Any, AnyFunction] = {}
+FUNCTIONS: dict[AnyFunction | str, AnyFunction] = {}
 #: module of NumPy or SciPy -> the modules that implement its rarer functions. They load when one is first called.
 LATER: dict[str, tuple[str, ...]] = {}
 
 
 #: functions of NumPy's whose operations and parameters depend on shapes, dtypes and static arguments alone, never on numbers
-BY_SHAPE: dict[Any, bool] = {}
+BY_SHAPE: dict[AnyFunction, bool] = {}
 
 
-def implements(*numpy_functions: Any, by_shape: bool = False) -> Callable[[AnyFunction], AnyFunction]:
+def implements(*numpy_functions: AnyFunction, by_shape: bool = False) -> Callable[[AnyFunction], AnyFunction]:
     """Decorate a function with NumPy's signature as the implementation of those NumPy functions; ``by_shape``: see ``BY_SHAPE``."""
 
     def register(function: AnyFunction) -> AnyFunction:

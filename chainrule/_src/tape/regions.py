@@ -11,15 +11,15 @@ A run that comes again and again is handed to a floor above (``COMPILE``), which
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from sys import maxsize
 from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyArray, NumpyDType
+from chainrule._src.arrays.types import AnyArray, NumpyArray, NumpyDType
 from chainrule._src.tape.modes import LOCAL, SPECIAL
-from chainrule._src.tape.node import Freed, Node, Output
+from chainrule._src.tape.node import Edge, Edges, Freed, Node, Output, Pending
 from chainrule._src.tape.versions import CLOCK
 from chainrule._src.tape.warned import at_users_line
 
@@ -36,7 +36,7 @@ BLOCK = 40_000
 COMPILE: Callable[[Region], Program | None] | None = None
 Program = Callable[[Arrays], Arrays | None]
 #: for each region's key how often it was met; from ``OFTEN`` times on its program, None if there can be none
-_PROGRAMS: dict[Any, Any] = {}
+_PROGRAMS: dict[tuple[object, ...], Any] = {}
 OFTEN, _MOST = 3, 256
 
 #: parameters of rows that read the same have the same value
@@ -59,20 +59,20 @@ class Region:
 
     __slots__ = ("_numbers", "_places", "_useful", "arrays", "arriving", "dtype", "key", "members", "shape")
 
-    def __init__(self, shape: tuple[int, ...], dtype: NumpyDType, useful: set[Any] | None) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: NumpyDType, useful: set[Edge] | None) -> None:
         self.shape, self.dtype = shape, dtype
         self.members: list[Node] = []
-        self.arriving: dict[Any, Any] = {}
+        self.arriving: dict[Edge, NumpyArray] = {}
         self.arrays: Arrays = []
-        self.key: list[Any] = []
+        self.key: list[object] = []
         self._useful = useful
         self._places: dict[int, int] = {}  # of arrays, by identity
-        self._numbers: dict[Any, Any] = {None: None}  # of edges
+        self._numbers: dict[Edge | None, int | None] = {None: None}  # of edges
 
     def leads_to(self, node: Node) -> bool:
         return node in self._numbers
 
-    def take(self, node: Node, g: Any) -> bool:
+    def take(self, node: Node, g: NumpyArray) -> bool:
         """Make a node a member, if it is elementwise. ``g`` is the cotangent that arrives from outside, if there is one."""
         prim, saved, params = node.prim, node.saved, node.params
         if (
@@ -86,7 +86,7 @@ class Region:
         ):
             return False
         places, known = self._places, len(self._places)
-        key: list[Any] = [prim, repr(params) if params else None]
+        key: list[object] = [prim, repr(params) if params else None]
         for value in saved if g is None else (g, *saved):
             if type(value) is ndarray:
                 place = places.get(id(value))
@@ -113,21 +113,21 @@ class Region:
             self.arriving[node] = g
         return True
 
-    def _fits(self, array: Any) -> bool:
+    def _fits(self, array: NumpyArray) -> bool:
         dtype = array.dtype
         return array.shape == self.shape and (dtype is self.dtype or dtype is _MASK) and array.flags.c_contiguous
 
-    def edges_of(self, node: Node) -> tuple[Any, ...]:
+    def edges_of(self, node: Node) -> Edges:
         """Where a member's cotangents are wanted: None where they are not."""
         useful, edges = self._useful, node.edges
         return edges if useful is None else tuple([edge if edge in useful else None for edge in edges])
 
-    def leaving(self) -> list[Any]:
+    def leaving(self) -> list[Edge]:
         """The edges that lead out of the run."""
-        members = {None, *self.members}
-        return [edge for edge in self._numbers if edge not in members]
+        members = set(self.members)
+        return [edge for edge in self._numbers if edge is not None and edge not in members]
 
-    def sweep(self, pending: dict[Any, Any]) -> dict[Any, Any] | None:
+    def sweep(self, pending: Pending) -> Pending | None:
         """The cotangents of the edges that leave, in arrays that nobody else has; None: it is not worth it.
 
         What is pending at these edges is part of the sums, which so have the order and the bits of a plain sweep.
@@ -145,7 +145,7 @@ class Region:
             grads = self._in_blocks(leaving)
         return dict(zip(leaving, grads, strict=True))
 
-    def _add_to(self, edge: Any, g: Any) -> bool:
+    def _add_to(self, edge: Edge, g: AnyArray) -> bool:
         """Have a pending cotangent added to; whether it can be."""
         if type(g) is not ndarray or g.shape != self.shape or g.dtype is not self.dtype:
             return False
@@ -166,7 +166,7 @@ class Region:
             known = _PROGRAMS[key] = known + 1 if known < OFTEN or COMPILE is None else COMPILE(self)
         return None if known is None or type(known) is int else known(self.arrays)
 
-    def _in_blocks(self, leaving: list[Any]) -> Arrays:
+    def _in_blocks(self, leaving: list[Edge]) -> Arrays:
         """By the rules, on one block of elements after the other."""
         size = math.prod(self.shape)
         results = [np.empty(self.shape, self.dtype) for _ in leaving]
@@ -178,11 +178,11 @@ class Region:
                 out.reshape(-1)[block] = part
         return results
 
-    def rules(self, arrays: list[Any], leaving: list[Any]) -> list[Any]:
+    def rules(self, arrays: Sequence[AnyArray], leaving: list[Edge]) -> list[Any]:
         """Run the members' rules with others in the place of the arrays: blocks of them, or what records."""
         places = self._places
-        waiting = {node: arrays[places[id(g)]] for node, g in self.arriving.items()}
-        sums: set[Any] = set()
+        waiting: Pending = {node: arrays[places[id(g)]] for node, g in self.arriving.items()}
+        sums: set[Edge] = set()
         for node in self.members:
             saved = tuple([arrays[places[id(value)]] if type(value) is ndarray else value for value in node.saved])
             edges = self.edges_of(node)
@@ -213,7 +213,7 @@ def may_start(size: int, order: list[Any]) -> bool:
 
 
 def find(
-    node: Node, g: Any, order: list[Any], pending: dict[Any, Any], wanted: set[Any] | None, useful: set[Any] | None
+    node: Node, g: NumpyArray, order: list[Any], pending: Pending, wanted: set[Edge] | None, useful: set[Edge] | None
 ) -> Region:
     """The run of elementwise nodes that starts with ``node`` and goes on at the end of ``order``.
 
@@ -242,12 +242,12 @@ def _fewest(size: int) -> int:
 
 def sweep_together(
     this: Any,
-    node: Any,
-    g: Any,
+    node: Node | Output,
+    g: NumpyArray,
     order: list[Any],
-    pending: dict[Any, Any],
-    owned: set[Any],
-    alone: set[Any],
+    pending: Pending,
+    owned: set[Edge],
+    alone: set[Edge],
 ) -> bool:
     """Run the elementwise nodes that start here together, if that pays; whether it did."""
     if (

@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import LOCAL, SPECIAL, set_special, switch
-from chainrule._src.tape.node import Node, output_of
+from chainrule._src.tape.node import Cotangents, Edge, Edges, Node, Saved, output_of
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.versions import CLOCK, writes_of
 
 ndarray = np.ndarray
-Hook = Callable[[Any], Any]
+Hook = Callable[[Any], object]
 
 
 class PackedValue:
@@ -27,12 +28,12 @@ class PackedValue:
 
     __slots__ = ("bare", "dtype", "handle", "shape", "time", "unpack")
 
-    def __init__(self, data: Any, pack: Hook, unpack: Hook) -> None:
+    def __init__(self, data: NumpyArray | ArrayLike | Tensor, pack: Hook, unpack: Hook) -> None:
         self.bare = not isinstance(data, Tensor)
         self.dtype = data.dtype
         self.shape = tuple(data.shape)
         self.unpack = unpack
-        given = wrap(data) if self.bare else data
+        given = data if isinstance(data, Tensor) else wrap(data)
         self.time = CLOCK.latest
         self.handle = _aside(pack, given)
         if CLOCK.latest > self.time and _written_since(given._raw, self.time):
@@ -50,12 +51,12 @@ class PackedValue:
         return value._raw if self.bare else value
 
 
-def _written_since(data: Any, time: int) -> bool:
+def _written_since(data: AnyArray, time: int) -> bool:
     written = writes_of(data)
     return written is not None and written.times[-1] > time
 
 
-class Packed(tuple[Any, ...]):
+class Packed(tuple[object, ...]):
     """What ``Node.saved`` is when hooks packed it."""
 
     __slots__ = ()
@@ -97,7 +98,7 @@ def enable(previous: str | None = None) -> None:
     LOCAL.saved_disabled = previous
 
 
-def _aside(hook: Hook, value: Any) -> Any:
+def _aside(hook: Hook, value: object) -> Any:
     """Run a hook: unrecorded, and what it does itself is not packed."""
     outer, hooks = LOCAL.mode, LOCAL.saved_hooks
     try:
@@ -113,7 +114,7 @@ def _aside(hook: Hook, value: Any) -> Any:
             del SPECIAL[: len(pushed)]
 
 
-def pack_one(data: Any) -> Any:
+def pack_one(data: object) -> object:
     """One value as the hooks want it kept; the value itself where there are none."""
     hooks = LOCAL.saved_hooks
     if hooks and isinstance(data, (np.ndarray, ArrayLike, Tensor)):
@@ -121,40 +122,40 @@ def pack_one(data: Any) -> Any:
     return data
 
 
-def unpack_one(kept: Any) -> Any:
+def unpack_one(kept: object) -> Any:
     """The value that ``pack_one`` was given."""
     return kept.get() if type(kept) is PackedValue else kept
 
 
-def pack(node: Any) -> None:
+def pack(node: Node) -> None:
     """Hand what the node saved to the hooks."""
     node.saved = Packed(tuple(map(pack_one, v)) if type(v) in (tuple, list) else pack_one(v) for v in node.saved)
     node.pullback = unpacked_pullback
 
 
-def unpack(saved: tuple[Any, ...]) -> tuple[Any, ...]:
+def unpack(saved: Saved) -> Saved:
     """The values a rule reads, from what a node keeps."""
     if type(saved) is not Packed:
         return saved
     return tuple(tuple(map(unpack_one, v)) if type(v) is tuple else unpack_one(v) for v in saved)
 
 
-def unpacked_pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-    grads: tuple[Any, ...] = node.prim.pullback(node, g, unpack(saved), edges)
+def unpacked_pullback(node: Node, g: Any, saved: Saved, edges: Edges) -> Cotangents:
+    grads: Cotangents = node.prim.pullback(node, g, unpack(saved), edges)
     return grads
 
 
 # -- what a rule is given ----------------------------------------------------------------------------------------------
 
 
-def saved_tensors(node: Node) -> tuple[Any, ...]:
+def saved_tensors(node: Node) -> Saved:
     """The saved values as tensors that know where they came from, for rules that are to be recorded."""
     prim = node.prim
     saved = unpack(node.saved)
     if len(prim.outputs) == 1 and not prim.variadic:
         edges = node.edges
         return tuple([_rewrap(value, node if at < 0 else edges[at]) for at, value in zip(prim.save_from, saved)])
-    tensors: list[Any] = []
+    tensors: list[object] = []
     for name, at, value in zip(prim.saves, prim.save_from, saved):
         if at >= 0:
             if prim.variadic:
@@ -168,7 +169,7 @@ def saved_tensors(node: Node) -> tuple[Any, ...]:
     return tuple(tensors)
 
 
-def _rewrap(value: Any, edge: Any) -> Any:
+def _rewrap(value: Any, edge: Edge | None) -> object:
     if type(value) is ndarray and value.dtype.kind == "f":
         return wrap(value, edge)
     if value is None or isinstance(value, (Tensor, int, float, complex)):

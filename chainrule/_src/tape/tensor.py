@@ -23,7 +23,7 @@ from chainrule._src.arrays.dtype import DTYPE_OF
 from chainrule._src.arrays.dtype import dtype as Dtype
 from chainrule._src.arrays.dtypes import default_dtype
 from chainrule._src.arrays.size import Size
-from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.copying import copy_graph, copy_memory
@@ -31,7 +31,7 @@ from chainrule._src.tape.foreign import Foreign, gpu_number
 from chainrule._src.tape.levels import STACK, lift_leaf
 from chainrule._src.tape.memory import share_memory
 from chainrule._src.tape.modes import LOCAL, SPECIAL, recording
-from chainrule._src.tape.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
+from chainrule._src.tape.node import Edge, Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
 from chainrule._src.tape.others import PANDAS_PRIORITY, leave_to_us, left_to_us, no_array
 from chainrule._src.tape.protocol import ArrayLike, array_function, array_ufunc, detached, plain
 from chainrule._src.tape.versions import apart, version_of
@@ -79,11 +79,12 @@ class Tensor(Methods):
 
     if TYPE_CHECKING:  # operators, which the floors above attach
         _base: Tensor | None
+        __torch_function__: AnyFunction
 
-        def _binary(self, other: Any) -> Tensor: ...
+        def _binary(self, other: object) -> Tensor: ...
         def _unary(self) -> Tensor: ...
-        def __getitem__(self, index: Any) -> Tensor: ...
-        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def __getitem__(self, index: object) -> Tensor: ...
+        def __setitem__(self, index: object, value: object) -> None: ...
 
         __add__ = __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = __mul__ = __rmul__ = __imul__ = _binary
         __truediv__ = __rtruediv__ = __itruediv__ = __floordiv__ = __rfloordiv__ = __ifloordiv__ = _binary
@@ -93,7 +94,7 @@ class Tensor(Methods):
         __eq__ = __ne__ = _binary  # type: ignore[assignment]
         __neg__ = __pos__ = __abs__ = __invert__ = _unary
 
-    def __new__(cls, data: Any = (), *sizes: int) -> Tensor:
+    def __new__(cls, data: object = (), *sizes: int) -> Tensor:
         """What the class makes when it is called. A subclass with a ``__new__`` of its own says itself."""
         if isinstance(data, Tensor):
             if sizes:
@@ -211,7 +212,7 @@ class Tensor(Methods):
         strides = tuple(s // self._raw.dtype.itemsize for s in self._raw.strides)
         return strides if dim is None else strides[dim]
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: object = None) -> bool:
         """Whether the elements lie in row order."""
         data = self._raw
         if type(data) is not ndarray:
@@ -509,7 +510,7 @@ class Tensor(Methods):
             )
         return bool(self._asked("bool()").item())
 
-    def _number(self, convert: Callable[[Any], Any], what: str) -> Any:
+    def _number(self, convert: Callable[[Any], complex], what: str) -> Any:
         if self.numel() != 1:
             raise ValueError(
                 f"only one element tensors can be converted to Python scalars; {what}() got shape "
@@ -547,7 +548,7 @@ class Tensor(Methods):
     def __reversed__(self) -> Tensor:
         return self.flip(0) if self._raw.shape else self
 
-    def __contains__(self, element: Any) -> bool:
+    def __contains__(self, element: TensorLike) -> bool:
         if not isinstance(element, (Tensor, int, float, complex, np.generic)):
             raise RuntimeError(
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
@@ -579,7 +580,8 @@ class Tensor(Methods):
         """What a printed tensor says of its history."""
         if type(self._edge) is Leaf:
             return ["requires_grad=True"]
-        return [] if self._edge is None else [f"grad_fn=<{grad_fn_of(self._edge).name()}>"]  # type: ignore[union-attr]
+        node = grad_fn_of(self._edge)
+        return [] if node is None else [f"grad_fn=<{node.name()}>"]
 
     def __format__(self, spec: str) -> str:
         if self._raw.shape or (type(self._raw) is not ndarray and not self._raw.readable):
@@ -625,7 +627,7 @@ class Tensor(Methods):
             out.__dict__[name] = copy.deepcopy(value, memo)
         return out
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
         if not self.is_leaf:
             raise errors.pickle_non_leaf(self)
         if self._edge is not None and self._edge.hooks is not None and self._edge.hooks.tensor:
@@ -666,9 +668,15 @@ def _lasting(tensor: Tensor) -> type[Tensor]:
     return Tensor if type(tensor) is InferenceTensor else type(tensor)
 
 
-def _alias(tensor: Tensor, data: Any) -> Tensor:
-    """A tensor without history around a tensor's data, of its class."""
-    out = _new(type(tensor))
+def refused(cls: object, func: object, types: object, args: object = (), kwargs: object = None) -> object:
+    """The ``__torch_function__`` of classes that do not want to be asked: results are plain tensors."""
+    return NotImplemented
+
+
+def _alias(tensor: Tensor, data: AnyArray) -> Tensor:
+    """A tensor without history around a tensor's data, of its class if that is asked about results."""
+    kind = type(tensor)
+    out = _new(Tensor if kind is not Tensor and kind.__torch_function__ is refused else kind)
     hold(out, data)
     out._edge = None
     out._cut = None
@@ -677,10 +685,10 @@ def _alias(tensor: Tensor, data: Any) -> Tensor:
 
 def _made(
     kind: type[Tensor] | None,
-    array: Any,
+    array: AnyArray,
     requires_grad: bool,
     grad: Tensor | None,
-    attributes: dict[str, Any] | None = None,
+    attributes: Params | None = None,
     parameter: bool | None = None,
 ) -> Tensor:
     """A leaf from its parts (what pickles call)."""
@@ -696,7 +704,7 @@ def _made(
     return tensor
 
 
-def wrap(data: Any, edge: Any = None) -> Tensor:
+def wrap(data: object, edge: Edge | None = None) -> Tensor:
     """A Tensor around an array (a NumPy scalar becomes a 0-d array) or another array-like."""
     tensor = _new(InferenceTensor if SPECIAL and LOCAL.mode.inference else Tensor)
     if type(data) is ndarray:
@@ -751,12 +759,12 @@ def _inside(tensor: Tensor, attribute: str = "") -> Any:
 Leaf.make_tensor = staticmethod(wrap)
 
 
-def wrapped(x: Any) -> Tensor:
+def wrapped(x: object) -> Tensor:
     """The tensor itself, or a tensor around raw data."""
     return x if isinstance(x, Tensor) else wrap(x)
 
 
-def attach(**methods: Any) -> None:
+def attach(**methods: object) -> None:
     """Give Tensor the methods that floors above define."""
     for name, function in methods.items():
         setattr(Tensor, name, function)

@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.eager import new_node
 from chainrule._src.tape.foreign import zeros_beside
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.node import Leaf, Node
+from chainrule._src.tape.node import Cotangents, Edge, Edges, Leaf, Node, Saved
 from chainrule._src.tape.saved import unpack
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 
@@ -28,27 +29,27 @@ def tie(result: Tensor) -> Tensor:
     return result
 
 
-def _tied_pullback(node: Node, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-    grads: tuple[Any, ...] = node.prim.pullback(node, g, unpack(saved), edges)  # type: ignore[misc]
+def _tied_pullback(node: Node, g: Any, saved: Saved, edges: Edges) -> Cotangents:
+    grads: Cotangents = node.prim.pullback(node, g, unpack(saved), edges)
     return tied(node, grads) if LOCAL.sweep is not None and LOCAL.sweep.ties else grads
 
 
-def tied(node: Node, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+def tied(node: Node, grads: Cotangents) -> Cotangents:
     """A node's recorded cotangents, tied to its operands."""
     return tuple([None if grad is None else _tied(wrapped(grad), node.edges) for grad in grads])
 
 
-def _tied(grad: Tensor, anchors: tuple[Any, ...]) -> Tensor:
+def _tied(grad: Tensor, anchors: Edges) -> Tensor:
     return wrap(grad._raw, new_node(_TIE, {}, (grad._edge, *anchors)))
 
 
-def _pull(node: Node, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+def _pull(node: Node, g: Any, saved: Saved, edges: Edges) -> Cotangents:
     if LOCAL.sweep is not None:
         LOCAL.sweep.notes.setdefault(_TIE, []).append(node)
     return (g, *(None,) * (len(edges) - 1))
 
 
-def met(notes: dict[Any, Any]) -> list[Node]:
+def met(notes: dict[object, list[Node]]) -> list[Node]:
     """The ties that a sweep has come to, from its notes."""
     return notes.get(_TIE, [])
 
@@ -56,7 +57,7 @@ def met(notes: dict[Any, Any]) -> list[Node]:
 ZERO: Any = object()  # a gradient of whatever shape, where only ties lead to
 
 
-def at_ties(this: Any, reached: list[Any], leaves: list[tuple[Leaf, Any]], accumulate: bool, known: bool) -> None:
+def at_ties(this: Any, reached: list[Edge], leaves: list[tuple[Leaf, AnyArray]], accumulate: bool, known: bool) -> None:
     """Zeros for what only ties led to: ``reached`` is what those that were met lead to."""
     captured = this.captured
     arrived = {leaf for leaf, _ in leaves}
@@ -73,7 +74,7 @@ def at_ties(this: Any, reached: list[Any], leaves: list[tuple[Leaf, Any]], accum
             captured[edge] = ZERO
 
 
-def _value(x: Any, *operands: Any) -> Any:
+def _value(x: AnyArray, *operands: AnyArray) -> AnyArray:
     return x
 
 

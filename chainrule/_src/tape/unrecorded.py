@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL, recording
+from chainrule._src.tape.node import Saved
 from chainrule._src.tape.tensor import InferenceTensor, Tensor, wrap
 from chainrule._src.tape.view import viewed
 
 
-def unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: dict[str, Any]) -> Any:
+def unrecorded(prim: Primitive, operands: Sequence[Any], out: Any, needs: bool, params: Params) -> Any:
     """Tensors without an edge, which remember where the path to a tensor that requires grad was cut."""
     cut = None
     if LOCAL.mode.silent:
@@ -36,14 +39,14 @@ def unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: di
     return tensor
 
 
-def check_inference(prim: Primitive, operands: Any, saved: tuple[Any, ...]) -> None:
+def check_inference(prim: Primitive, operands: Sequence[Any], saved: Saved) -> None:
     """Tensors of inference mode have no versions, so nothing would notice if a saved one was overwritten."""
     for x in operands:
         if type(x) is InferenceTensor and any(value is x._raw for value in saved):
             raise errors.inference_saved(prim.name)
 
 
-def check_has_derivative(prim: Primitive, out: Any) -> None:
+def check_has_derivative(prim: Primitive, out: AnyArray) -> None:
     """Raise for a result in whole units of time, which is cut off from what carries a derivative."""
     if out.dtype.kind in "mM":
         raise errors.time_in_derivative(prim.name, out.dtype)

@@ -16,19 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.messages.places import Where, is_internal
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.node import Node
 
+Registry = dict[str | tuple[str, type[Warning], int], int]  # of a module: what was warned of in it
 _umath: Any = importlib.import_module("numpy._core.umath") if hasattr(np, "_core") else None
 #: NumPy's context variable of how errors are treated; None before NumPy 2
 VARIABLE: Any = getattr(_umath, "_extobj_contextvar", None)
 _KINDS = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
 _twins: dict[
-    int, tuple[Any, Any]
+    int, tuple[object, object]
 ] = {}  # by the identity of how errors are treated: that, and how they are while we compute
-_registries: dict[str, dict[Any, Any]] = {}  # what was warned of in files whose module is not known
+_registries: dict[str, Registry] = {}  # what was warned of in files whose module is not known
 
 
 class Writer:
@@ -41,13 +42,13 @@ class Writer:
 
     __slots__ = ("modes", "treatment")
 
-    def __init__(self, modes: dict[str, Any], treatment: Any) -> None:
+    def __init__(self, modes: Params, treatment: object) -> None:
         self.modes, self.treatment = modes, treatment
 
-    def __call__(self, kind: str, flag: int) -> Any:
+    def __call__(self, kind: str, flag: int) -> object:
         return self.modes["call"](kind, flag)
 
-    def write(self, text: str) -> Any:
+    def write(self, text: str) -> object:
         text = text.removeprefix("Warning: ").rstrip()
         if self.modes[_KINDS[text.partition(" encountered")[0]]] == "log":
             return self.modes["call"].write(f"Warning: {text}\n")
@@ -55,7 +56,7 @@ class Writer:
         return None
 
 
-def twin_of(treatment: Any) -> Any:
+def twin_of(treatment: object) -> object:
     """How errors are treated while this package computes, where the user has them treated as said; None: the same."""
     known = _twins.get(id(treatment))
     if known is None or known[0] is not treatment:
@@ -66,7 +67,7 @@ def twin_of(treatment: Any) -> Any:
     return known[1]
 
 
-def _made(treatment: Any) -> Any:
+def _made(treatment: object) -> object:
     modes = _umath._get_extobj_dict()
     ours = {kind: "log" for kind in _KINDS.values() if modes[kind] == "warn"}
     return (
@@ -76,12 +77,12 @@ def _made(treatment: Any) -> Any:
     )
 
 
-def treatment(**how: Any) -> Any:
+def treatment(**how: object) -> object:
     """How errors are treated, as ``VARIABLE`` takes it, with the words of ``np.errstate``; None where there is no such variable."""
     return None if VARIABLE is None else _umath._make_extobj(**how)
 
 
-def given() -> Any:
+def given() -> object:
     """What stands for how the user has errors treated: another object in each block of ``np.errstate``."""
     if VARIABLE is None:
         return tuple(np.geterr().items())
@@ -101,7 +102,7 @@ def is_ours(prim: Primitive) -> bool:
     return prim.listed and prim.kind != "function"
 
 
-def at_users_line(function: AnyFunction, *args: Any) -> Any:
+def at_users_line(function: AnyFunction, *args: object) -> Any:
     """Call a function; what NumPy warns of in it names a line of the user's."""
     given = None if VARIABLE is None else VARIABLE.get()
     twin = None if VARIABLE is None else twin_of(given)
@@ -118,13 +119,13 @@ def located(function: AnyFunction) -> AnyFunction:
     """The function, whose warnings name lines of the user's."""
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         return at_users_line(functools.partial(function, **kwargs) if kwargs else function, *args)
 
     return call
 
 
-def _place(frame: FrameType | None) -> tuple[str, int, str, dict[Any, Any]]:
+def _place(frame: FrameType | None) -> tuple[str, int, str, Registry]:
     """File, line, module and registry of the innermost frame of the user's; of a node, if its rule is run before that is met."""
     while frame is not None and is_internal(frame.f_code.co_filename):
         node = frame.f_locals.get("node") if "node" in frame.f_code.co_varnames else None
@@ -137,7 +138,7 @@ def _place(frame: FrameType | None) -> tuple[str, int, str, dict[Any, Any]]:
     return (frame.f_code.co_filename, frame.f_lineno, *_registry(frame.f_code, frame))
 
 
-def _registry(code: CodeType, frame: FrameType | None) -> tuple[str, dict[Any, Any]]:
+def _registry(code: CodeType, frame: FrameType | None) -> tuple[str, Registry]:
     """The name of a code's module, and what was warned of in it."""
     names: dict[str, Any] | None = None
     while frame is not None and names is None:

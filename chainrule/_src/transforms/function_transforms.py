@@ -31,7 +31,7 @@ from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.inplace import reach_holders, rebase_history
 from chainrule._src.tape.levels import open_level
 from chainrule._src.tape.modes import recording
-from chainrule._src.tape.node import Leaf, output_of
+from chainrule._src.tape.node import Edge, Leaf, output_of
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, hold, wrap, wrapped
 from chainrule._src.transforms.function_rule import (
@@ -472,7 +472,7 @@ def _unrecorded(x: object) -> Any:
     return x._raw if isinstance(x, Tensor) and x._edge is None else x
 
 
-def _with_edge(value: AnyArray, edge: object) -> AnyArray:
+def _with_edge(value: AnyArray, edge: Edge | None) -> AnyArray:
     return wrap(value, edge) if edge is not None and getattr(value, "dtype", np.dtype(bool)).kind in "fc" else value
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import Params
 from chainrule._src.compiling.state.guards import IMMUTABLE
 
 
@@ -122,7 +123,7 @@ ITERATOR_MAKERS = (enumerate, zip, map, filter, reversed)
 _LOCKS = frozenset({"lock", "RLock"})
 
 
-def module_of_code(code: types.CodeType, names: dict[str, Any]) -> str:
+def module_of_code(code: types.CodeType, names: Params) -> str:
     """The module that code belongs to: what its globals say, but for examples in docstrings, which are their reader's."""
     module = names.get("__name__", "")
     return "" if code.co_filename.startswith("<doctest ") or not isinstance(module, str) else module

@@ -15,6 +15,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays import dtypes
+from chainrule._src.arrays.types import Params
 from chainrule._src.compiling.state.frames import Stack
 from chainrule._src.compiling.state.guards import (
     MISSING,
@@ -267,7 +268,7 @@ class Log:
                 now = attribute_or_missing(x, name)
             self.changed(x, name, functools.partial(put_attribute, name=name, value=now))
 
-    def changed_name(self, names: dict[str, Any], name: str) -> None:
+    def changed_name(self, names: Params, name: str) -> None:
         self.changed(names, name, functools.partial(put_item, key=name, value=names.get(name, MISSING)))
 
     def changed_cell(self, cell: CellType) -> None:

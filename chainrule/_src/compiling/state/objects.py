@@ -93,7 +93,7 @@ def flat(x: Any, depth: int = 3) -> Iterator[Any]:
             yield each
 
 
-def shown_by(x: Any) -> Any:
+def shown_by(x: object) -> Any:
     """The dictionary that a view, or a read-only proxy, shows; anything else is itself."""
     if isa(x, (*VIEWS, *ORDERED_VIEWS, MappingProxyType)):
         (x,) = gc.get_referents(x)
@@ -138,7 +138,7 @@ def context_value(x: contextvars.ContextVar[Any]) -> Any:
     return x.get(MISSING)
 
 
-def get_or_missing(x: Any, key: Any) -> Any:
+def get_or_missing(x: Any, key: object) -> Any:
     return x.get(key, MISSING)
 
 

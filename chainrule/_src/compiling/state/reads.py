@@ -93,7 +93,7 @@ class Reads(Log):
             self.guard(GuardKind.TYPE, cls, name, found)
         return found
 
-    def is_instance(self, x: Any, cls: Any) -> None:
+    def is_instance(self, x: object, cls: Any) -> None:
         """Whether something is of a class."""
         if isa(x, OURS):
             return
@@ -109,7 +109,7 @@ class Reads(Log):
             if isa(each, ABCMeta) and not is_library_class(each):
                 self.looked_up(each, functools.partial(has_subclass, kind), repr(kind))
 
-    def formats(self, operands: list[Any]) -> None:
+    def formats(self, operands: Sequence[object]) -> None:
         """Something is made a text of: numbers of NumPy's go by its setting, and do not say so."""
         if any(isa(x, np.generic) or isa(x, CONTAINERS) for x in operands):
             self.looked_up(np.get_printoptions, printing_of_arrays, "printing")
@@ -234,7 +234,7 @@ class Reads(Log):
             GuardKind.CHECK, x, functools.partial(attribute_or_missing, name=name), attribute_or_missing(x, name), name
         )
 
-    def operand(self, x: Any, arrays: list[Any], seen: set[int] | None = None) -> None:
+    def operand(self, x: object, arrays: list[object], seen: set[int] | None = None) -> None:
         """Something that an operator or function of Python's computes with: containers as a whole, plain arrays noted."""
         x = shown_by(x)
         self.special_methods(type(x))
@@ -253,7 +253,7 @@ class Reads(Log):
         elif isa(x, ndarray) or is_opaque(type(x)) or (type(x).__module__ != "builtins" and is_library_class(type(x))):
             self.handed(x, arrays, seen)
 
-    def handed(self, x: Any, arrays: list[Any], seen: set[int] | None = None) -> None:
+    def handed(self, x: Any, arrays: list[object], seen: set[int] | None = None) -> None:
         """Something that code is given which is not looked into."""
         x = shown_by(x)
         if type(x) is ndarray:
@@ -308,7 +308,7 @@ class Reads(Log):
                     "it writes memory, and reads it as an array that is none of its values: use one name for both"
                 )
 
-    def iterated(self, x: Any) -> None:
+    def iterated(self, x: object) -> None:
         """Something whose elements code goes through."""
         x = shown_by(x)
         self.special_methods(type(x))
@@ -321,7 +321,7 @@ class Reads(Log):
         elif not isa(x, (*CONSTANT, *OURS)) and is_library_class(type(x)) and type(x).__module__ != "builtins":
             self.handed(x, [])
 
-    def element(self, x: Any, key: Any) -> None:
+    def element(self, x: Any, key: object) -> None:
         """An element is read."""
         x = shown_by(x)
         if isa(x, dict):

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays import printing
+from chainrule._src.arrays.types import AnyFunction
 
 
-def printing_of_arrays(read: Any = np.get_printoptions) -> tuple[Any, ...]:
+def printing_of_arrays(read: AnyFunction = np.get_printoptions) -> tuple[Any, ...]:
     """How NumPy prints."""
     return tuple(read().items())
 
 
-def printing_of_tensors(options: Any = printing._options) -> tuple[Any, ...]:
+def printing_of_tensors(options: object = printing._options) -> tuple[Any, ...]:
     """How tensors print."""
     return tuple(vars(options).values())
 

@@ -89,8 +89,6 @@ class _Table(Copy):
             and same_value(self.own, other.own)
         )
 
-    __hash__ = None  # type: ignore[assignment]
-
 
 def _labels(x: object) -> Any:
     return [list(axis) for axis in getattr(x, "axes", ())]

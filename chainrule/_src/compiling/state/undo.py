@@ -20,7 +20,7 @@ def put_list(x: list[float], values: list[float]) -> None:
     x.extend(values)
 
 
-def put_dict(x: dict[Any, Any], values: list[Any]) -> None:
+def put_dict(x: dict[object, object], values: list[tuple[object, object]]) -> None:
     dict.clear(x)
     for key, value in values:
         dict.__setitem__(x, key, value)
@@ -31,7 +31,7 @@ def put_set(x: set[Any], values: Any) -> None:
     x.update(values)
 
 
-def put_item(x: dict[Any, Any], key: object, value: object) -> None:
+def put_item(x: dict[object, object], key: object, value: object) -> None:
     if value is MISSING:
         x.pop(key, None)
     else:

@@ -55,7 +55,7 @@ class StateWatch(Calls):
         #: the number and the code of a frame that shows a warning, loads a module, or is a step: the frame would keep its operands
         self._aside: tuple[int, types.CodeType] | None = None
 
-    def call(self, function: AnyFunction, args: Any, kwargs: Any) -> Any:
+    def call(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Any:
         """Call a function, and see what it does."""
         self.given = {id(x) for x in containers_in((*args, kwargs))}
         return frames.watched(

@@ -12,6 +12,8 @@ from typing import Any
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.messages.places import PACKAGE, calling_frame, warn
 from chainrule._src.messages.reading import syntax
+from chainrule._src.rules.primitive import Primitive
+from chainrule._src.tape.node import Node
 
 
 class CallStack(tuple[Any, ...]):
@@ -54,16 +56,16 @@ def _remedy(prim: object) -> str:
     return f" What helps: {text}." if text else ""
 
 
-def nan_born(prim: Any, index: object, values: dict[str, float], stack: CallStack) -> str:
+def nan_born(prim: Primitive, index: object, values: dict[str, float], stack: CallStack) -> str:
     with_ = f", with {_values(values)}" if values else ", from operands without nan"
     return f"The first nan was born in {prim.name} at index {index}{with_} ({stack.innermost}).{_remedy(prim)}"
 
 
-def nan_came_in(prim: Any, stack: CallStack) -> str:
+def nan_came_in(prim: Primitive, stack: CallStack) -> str:
     return f"A nan was in the data already when it came to {prim.name} ({stack.innermost})."
 
 
-def warn_detected(node: Any) -> None:
+def warn_detected(node: Node) -> None:
     """Show the lines that made a node whose rule failed, and those of the node whose rule made that."""
     stack = node.metadata.get("traceback_")
     text = f"Error detected in {node.name()}. "
@@ -83,10 +85,10 @@ def warn_detected(node: Any) -> None:
 
 
 def nan_gradient(
-    node: Any,
+    node: Node,
     i: int,
     index: tuple[int, ...],
-    values: dict[str, Any],
+    values: dict[str, float],
     upstream: float,
     arrived: bool,
     born: str | None,
@@ -130,14 +132,14 @@ def nan_gradient(
     return RuntimeError("\n".join(lines))
 
 
-def infinity_born(node: Any, index: object, values: dict[str, float]) -> str:
+def infinity_born(node: Node, index: object, values: dict[str, float]) -> str:
     stack = node.metadata.get("traceback_")
     with_ = f", with {_values(values)}" if values else ""
     where = f" ({stack.innermost})" if stack else ""
     return f"That inf is the gradient of {node.prim.name} at index {index}{with_}{where}.{_remedy(node.prim)}"
 
 
-def _names(node: Any) -> dict[str, str]:
+def _names(node: Node) -> dict[str, str]:
     """The user's names of a node's operands and result, by the row's names of them."""
     known = Names()
     operands = getattr(node.prim, "operands", ())
@@ -146,7 +148,7 @@ def _names(node: Any) -> dict[str, str]:
     return {operand: name for operand, name in found.items() if name}
 
 
-def _call(prim: Any, names: dict[str, str], operand: str, x: str) -> str:
+def _call(prim: Primitive, names: dict[str, str], operand: str, x: str) -> str:
     return f"{prim.name}({', '.join(x if name == operand else names.get(name, name) for name in prim.operands)})"
 
 
@@ -166,7 +168,12 @@ def _renamed(formula: str, names: dict[str, str]) -> str:
 
 
 def nan_tangent(
-    prim: Any, index: object, values: dict[str, Any], moved: dict[str, float], stack: CallStack, born: str | None
+    prim: Primitive,
+    index: object,
+    values: dict[str, float],
+    moved: dict[str, float],
+    stack: CallStack,
+    born: str | None,
 ) -> RuntimeError:
     where = f" ({stack.innermost})" if stack else ""
     lines = [f"Function '{prim.name}' returned nan values in its tangent, in forward mode, at index {index}{where}."]

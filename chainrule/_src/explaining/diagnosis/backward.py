@@ -25,8 +25,9 @@ from chainrule._src.explaining.diagnosis.tape import (
 from chainrule._src.messages.places import line_name, user_line, warn, writer
 from chainrule._src.messages.reading import called, expression, out_of_place, receiver, receiver_of_attribute
 from chainrule._src.messages.words import shape_of, tensor_type, torch_size
-from chainrule._src.tape.node import Freed
+from chainrule._src.tape.node import Freed, Node
 from chainrule._src.tape.tensor import Tensor
+from chainrule._src.tape.versions import Written
 
 # -- starting a backward pass -------------------------------------------------------------------------------------------
 
@@ -189,7 +190,7 @@ def _earlier_pass(node: Any) -> tuple[str, bool]:
     return f" by {where.quoted}", False
 
 
-def saved_was_written(node: Any, name: str, array: AnyArray, written: Any) -> RuntimeError:
+def saved_was_written(node: Node, name: str, array: AnyArray, written: Written) -> RuntimeError:
     prim = node.prim
     if "traceback_" in node.metadata:  # in anomaly mode
         warn_detected(node)
@@ -198,7 +199,7 @@ def saved_was_written(node: Any, name: str, array: AnyArray, written: Any) -> Ru
     return RuntimeError(f"{what}\n{_overwriter(node, array, written)}")
 
 
-def was_overwritten(what: str, array: AnyArray, written: Any, seq: int) -> str:
+def was_overwritten(what: str, array: AnyArray, written: Written, seq: int) -> str:
     """PyTorch's words for a saved value that was written to."""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -207,7 +208,7 @@ def was_overwritten(what: str, array: AnyArray, written: Any, seq: int) -> str:
     )
 
 
-def _overwriter(node: object, array: AnyArray, written: Any) -> str:
+def _overwriter(node: object, array: AnyArray, written: Written) -> str:
     op, where = written.last
     holder = Names().find(array)
     name = "" if holder is None else holder.name
@@ -237,7 +238,7 @@ def warn_non_leaf_grad(tensor: Any) -> None:
     warn(text)
 
 
-def _rebound(tensor: Any, x: str) -> str:
+def _rebound(tensor: AnyArray, x: str) -> str:
     """What to say where ``x = x.to(...)`` gave the name of a leaf to what was computed from it."""
     found = rebound(tensor, x, Names())
     if found is None:
@@ -249,7 +250,7 @@ def _rebound(tensor: Any, x: str) -> str:
     return f"{x} was rebound by `{found.line.text}` ({found.line}){leaf}. {advice}"
 
 
-def function_saved_was_written(node: Any, index: int, array: AnyArray, written: Any) -> RuntimeError:
+def function_saved_was_written(node: Node, index: int, array: AnyArray, written: Written) -> RuntimeError:
     return RuntimeError(
         f"{was_overwritten(f'saved_tensors[{index}] of {node.name()}', array, written, node.seq)}\n"
         f"{op_at(node)} saved it for backward, and then {writer(*written.last)} overwrote it. Write the change out "

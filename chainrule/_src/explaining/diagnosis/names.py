@@ -53,7 +53,7 @@ class Names:
             for name, value in pairs:
                 self._enter(inside(name, value), scope)
 
-    def _enter(self, pairs: list[tuple[str, Any]], scope: Scope) -> None:
+    def _enter(self, pairs: list[tuple[str, object]], scope: Scope) -> None:
         for name, value in pairs:
             if isinstance(value, Tensor):
                 self._tensor(NamedArray(name, value, scope))

@@ -11,7 +11,7 @@ from chainrule._src.explaining.diagnosis.source import SourceLine, appended, lin
 from chainrule._src.messages.places import bracketed
 from chainrule._src.messages.reading import expression, names_in
 from chainrule._src.messages.words import shape_of
-from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.node import Leaf, Node
 from chainrule._src.tape.tensor import Tensor
 
 _NEAR = 2000  # as many nodes of a graph are looked at for a message
@@ -98,7 +98,7 @@ def rebound(tensor: Any, name: str, names: Names) -> Rebound | None:
     return None
 
 
-def _unnamed(edge: Any, names: Names) -> Iterator[Leaf]:
+def _unnamed(edge: Node, names: Names) -> Iterator[Leaf]:
     """The leaves behind an edge that no variable holds, with no named value between."""
     seen, stack = set(), list(edge.edges)
     while stack:
