@@ -159,16 +159,3 @@ def test_an_integer_is_named_as_it_is():
 def test_jacobian_of_a_function_alone_is_a_function():
     of = cr.jacobian(lambda x: x**2, layout="csr")
     np.testing.assert_array_equal(of(np.arange(3.0)).toarray(), np.diag([0.0, 2, 4]))
-
-
-@pytest.mark.parametrize(
-    ("function", "said"),
-    [
-        (lambda x: float(np.sum(x**2)), "Leave float() out: np.sum(x ** 2) itself keeps it. "),
-        (lambda x: np.float64(x[0]) ** 2, "Leave np.float64() out: x[0] itself keeps it. "),
-    ],
-)
-def test_a_conversion_that_is_not_needed_is_named(function, said):
-    with pytest.raises((TypeError, RuntimeError)) as caught:
-        cr.grad(function)(np.arange(3.0))
-    assert said in str(caught.value)

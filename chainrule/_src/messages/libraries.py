@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import re
 import sys
 from typing import Any
 
 from chainrule._src.messages.places import PACKAGE, calling_frame, user_frame
-from chainrule._src.messages.reading import expression, running
+from chainrule._src.messages.reading import running
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
 #: What has another name here. (What has the same is found by it.)
@@ -77,17 +76,7 @@ def taken_by_library(tensor: Any) -> tuple[str, str] | None:
 def instead_of_number(array: Any) -> str:
     """What to write for the user's call of a library's function that makes a number of an array; '' if that is not known."""
     taken = taken_by_library(array)
-    return without_conversion() if taken is None else taken[1].partition(_CUT)[0]
-
-
-def without_conversion() -> str:
-    """What to write for ``float(x)`` where that is the user's own call; '' where it is not."""
-    call = expression()
-    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
-        return ""
-    conversion, x = ast.unparse(call.func), ast.unparse(call.args[0])
-    known = re.fullmatch(r"float|complex|(np|numpy)\.(float|complex)\d+", conversion) and len(x) <= 50
-    return f"Leave {conversion}() out: {x} itself keeps it. " if known else ""
+    return "" if taken is None else taken[1].partition(_CUT)[0]
 
 
 def instead_of_arrays(tensor: Any, x: str, detach: bool = True) -> str:

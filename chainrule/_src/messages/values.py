@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.messages.libraries import instead_of_arrays, taken_by_library, without_conversion
+from chainrule._src.messages.libraries import instead_of_arrays, taken_by_library
 from chainrule._src.messages.names import name_of
 from chainrule._src.messages.places import PACKAGE, bracketed, calling_frame, program_line, user_frame, user_line, warn
 from chainrule._src.messages.reading import STORES, argument, expression, out_of_place, running, with_arrays
@@ -81,7 +81,7 @@ def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True)
         x, instead = taken
         return RuntimeError(text + instead.replace(f"{x}.detach().numpy()", f"np.asarray({x}.detach())"))
     return RuntimeError(
-        f"{text}{without_conversion()}Functions of numpy and scipy.special keep it. To put values together: np.stack([...]), "
+        f"{text}Functions of numpy and scipy.special keep it. To put values together: np.stack([...]), "
         "np.concatenate([...]) or np.array([...], like=x), or write them into out = np.zeros_like(x). "
         "For a function without a rule: chainrule.primitive. For plain values, without a derivative: np.asarray(x.detach())."
     )
