@@ -468,6 +468,65 @@ def test_marks_inside_transformations(x: Any) -> None:
 
 
 @differs(old_style)
+class Asks(Function):
+    """Looks whether its input requires grad, as old programs do."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        if inputs[0].requires_grad:
+            ctx.save_for_backward(inputs[0])
+        else:
+            ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * g * x
+
+
+class OldAsks(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        y = x * x
+        if not x.requires_grad:
+            ctx.mark_non_differentiable(y)
+        return y
+
+    backward = Asks.backward
+
+
+@pytest.mark.parametrize("custom", [Asks, OldAsks])
+def test_inputs_say_that_they_require_grad_inside_transformations(custom: Any) -> None:
+    if not OURS and custom is OldAsks:
+        pytest.skip(old_style)
+    x = torch.tensor([1.0, 2.0, 3.0])
+    X = torch.stack([x, 2 * x])
+
+    def loss(v: Any) -> Any:
+        return custom.apply(v).sum()
+
+    assert func.grad(loss)(x).tolist() == [2, 4, 6]
+    assert func.vmap(func.grad(loss))(X).tolist() == [[2, 4, 6], [4, 8, 12]]
+    assert func.grad(lambda v: func.vmap(loss)(v).sum())(X).tolist() == [[2, 4, 6], [4, 8, 12]]
+    assert func.vmap(loss)(X.requires_grad_()).requires_grad
+    assert func.grad(lambda v: func.grad(loss)(v).sum())(x).tolist() == [2, 2, 2]
+    if OURS:
+        assert func.jvp(loss, (x,), (x,))[1].item() == 28
+        compiled = torch.compile(loss)
+        for _ in range(2):
+            w = x.detach().requires_grad_()
+            compiled(w).backward()
+            assert w.grad.tolist() == [2, 4, 6]
+        assert not compiled(x).requires_grad
+
+
 def test_mark_dirty_inside_transformations(x: Any) -> None:
     class Double(Function):
         @staticmethod

@@ -104,6 +104,13 @@ def apply(cls: Any, args: tuple[Any, ...]) -> Any:
     return tuple(results) if ran.several else results[0]
 
 
+def _carries(x: object) -> bool:
+    """Whether a derivative is being taken of an operand, in either mode."""
+    if isinstance(x, Tensor):
+        return x.requires_grad or _carries(x._raw)
+    return isinstance(x, ArrayLike) and x.moving
+
+
 def _write(ran: Ran, args: tuple[Any, ...], results: list[Any]) -> None:
     """Give the arguments that forward wrote into the values and histories of the outputs that they became."""
     name = ran.ctx._forward_cls.__name__
@@ -126,19 +133,29 @@ class FunctionCall:
 
     Attributes:
         at: which arguments are tensors, the operands.
+        needs: of which operands derivatives are taken, in either mode, at this rank or at one above.
         ran: what forward did, once it ran.
     """
 
     ran: Ran
 
-    def __init__(self, cls: Any, args: tuple[object, ...], at: tuple[int, ...], lifts: tuple[Lift, ...] = ()) -> None:
+    def __init__(
+        self,
+        cls: Any,
+        args: tuple[object, ...],
+        at: tuple[int, ...],
+        lifts: tuple[Lift, ...] = (),
+        needs: tuple[bool, ...] | None = None,
+    ) -> None:
         self.cls = cls
         self.args = args
         self.at = at
         self.lifts = lifts
+        self.needs = (False,) * len(at) if needs is None else needs
 
     def bind(self, operands: list[AnyArray]) -> Any:
         """The outputs that are tensors, as those of a row."""
+        self.needs = tuple([needed or _carries(x) for needed, x in zip(self.needs, operands, strict=True)])
         return bind(row_of(self.cls, 0), operands, {"call": self})
 
     # -- between a rank and what the user's methods see ----------------------------------------------------------------
@@ -182,9 +199,8 @@ class FunctionCall:
 
     def forward(self, operands: Any) -> Any:
         """Run forward on data without history."""
-        args = self.shown_arguments(operands)
         ctx = self._new_context()
-        with self._explaining("forward"):
+        with self._explaining("forward"), self._asking(operands) as args:
             output = run_forward(self.cls, ctx, args)
         self.ran = Ran(ctx, args, output)
         return _one([_data(self.unlifted(o)) for o in self.ran.outputs if isinstance(o, Tensor)])
@@ -224,20 +240,38 @@ class FunctionCall:
 
     def _new_context(self) -> Any:
         ctx = new(self.cls._backward_cls)
-        ctx.needs_input_grad = tuple(isinstance(x, Tensor) and x.requires_grad for x in self.args)
+        needs = dict(zip(self.at, self.needs, strict=True))
+        ctx.needs_input_grad = tuple([needs.get(i, False) for i in range(len(self.args))])
         return ctx
+
+    @contextmanager
+    def _asking(self, operands: Any) -> Iterator[tuple[Any, ...]]:
+        """All arguments as forward sees them; while it looks, they say that they require grad where they do above."""
+        args = list(self.shown_arguments(operands))
+        asking = []
+        for i, needed in zip(self.at, self.needs, strict=True):
+            if needed and args[i]._edge is None:
+                args[i] = tensor = wrap(args[i]._raw)
+                tensor._edge = Leaf(tensor)
+                asking.append(tensor)
+        try:
+            yield tuple(args)
+        finally:
+            for tensor in asking:
+                tensor._edge = None
 
     def context(self, operands: Any, values: Any) -> Any:
         """A ctx whose tensors are those of this rank."""
         ran = self.ran
-        inputs, outputs = self.shown_arguments(operands), self.shown_outputs(values)
+        outputs = self.shown_outputs(values)
         ctx = self._new_context()
         if self.cls.setup_context is not SETUP_CONTEXT:
-            with no_grad():
+            with no_grad(), self._asking(operands) as inputs:
                 self.cls.setup_context(ctx, inputs, outputs if ran.several else outputs[0])
             return ctx
         if ran.ctx is None:
             raise errors.function_needs_setup(self.cls.__name__)
+        inputs = self.shown_arguments(operands)
         pairs = (*zip(ran.outputs, outputs, strict=True), *zip(ran.inputs, inputs, strict=True))
         here = {id(theirs): ours for theirs, ours in pairs if isinstance(theirs, Tensor)}
 
@@ -257,7 +291,7 @@ class FunctionCall:
             old = lift.level
             fresh = stack.enter_context(open_level(old.name, old.interpreter, size=old.size, randomness=old.randomness))
             lifts.append(Lift(fresh, lift.batched, lift.size, (*lift.former, old)))
-        call = FunctionCall(self.cls, self.args, self.at, tuple(lifts))
+        call = FunctionCall(self.cls, self.args, self.at, tuple(lifts), self.needs)
         call.ran = self.ran
         return call
 
@@ -278,7 +312,8 @@ class FunctionCall:
         ran = self.ran
         if ran.ctx is None and self.cls.setup_context is not SETUP_CONTEXT:  # a vmap static method marked nothing
             ctx, outputs = self._new_context(), self.shown_outputs(values)
-            self.cls.setup_context(ctx, self.shown_arguments(operands), outputs if ran.several else outputs[0])
+            with self._asking(operands) as inputs:
+                self.cls.setup_context(ctx, inputs, outputs if ran.several else outputs[0])
             ran.mark(ctx, outputs)
         node.prim = row_of(self.cls, len(values))
         node.params = {"ctx": ran.ctx, "call": self, "below": operands, "values": values}
@@ -325,7 +360,8 @@ class FunctionCall:
         """The class's ``vmap``, or the function of the payloads, with the axis hidden again below."""
         if defines(self.cls, "vmap"):
             return self._by_vmap(payloads, batched, size, level)
-        below = FunctionCall(self.cls, self.args, self.at, (Lift(level, tuple(batched), size), *self.lifts))
+        lifts = (Lift(level, tuple(batched), size), *self.lifts)
+        below = FunctionCall(self.cls, self.args, self.at, lifts, self.needs)
         out = below.bind(payloads)
         self.ran = below.ran
         return out
