@@ -260,7 +260,7 @@ def clamp_min(input: Any, min: Any, *, out: Tensor | None = ...) -> Tensor:
 def clip(input: Any, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes."""
 def clone(input: Any, *, memory_format: Any = ...) -> Tensor:
-    """A copy; gradients flow through it."""
+    """A copy, which lies in memory as the tensor does, or (``contiguous_format``) in row order; gradients flow through it."""
 def column_stack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
     """Vectors as columns of a matrix, matrices side by side."""
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:

@@ -174,7 +174,7 @@ def _shrink(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) ->
     inplace.set_numbers(weight, numbers)  # tangents stay as they are
 
 
-@op(sample="tensor([0, 2])")
+@op(also={"input": "tensor"}, sample="tensor([0, 2])")
 @takes_tensors
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Integers as rows of zeros with a 1, of shape (*tensor.shape, num_classes); by default all up to the largest."""

@@ -45,6 +45,7 @@ UNARY = (
 )
 BINARY = "add sub mul div pow maximum minimum atan2 hypot fmod remainder logaddexp xlogy"
 NUMBERS = ["2", "0.5", "-1.0", "0", "1e39", "3", "-0.0", "1", "float('nan')", "10**400", "True", "np.float64(1.5)"]
+NUMBERS += ["np.float32(0.1)", "np.float64(1e39)", "np.int64(3)", "np.float16(0.1)"]
 SIGNS = ["+", "-", "*", "/", "+", "*", "-", "**"]
 MOVES = [
     "{a}.sum()", "{a}.mean()", "{a}.sum(-1)", "{a}.sum(0, keepdim=True)", "{a}.mean(0)", "{a}.reshape(-1)", "{a}.transpose(-1, 0)",

@@ -127,6 +127,11 @@ CASES = {
         "x = torch.ones(3, 4)\nresult = [y.indices.is_contiguous() for y in (x.topk(2), x.kthvalue(2))]",
         [True, True],
     ),
+    "a clone in row order": (
+        "x = torch.ones(4, 3).t()\n"
+        "result = [x.clone(memory_format=f).stride() for f in (torch.contiguous_format, torch.preserve_format)]",
+        [(4, 1), (1, 3)],
+    ),
     "einsum of a diagonal of none": ("torch.einsum('ii->i', torch.ones(1, 3))", RuntimeError),
     "meshgrid of a matrix": ("torch.meshgrid(torch.ones(1, 3), torch.ones(2), indexing='ij')", RuntimeError),
     "cartesian_prod of a matrix": ("torch.cartesian_prod(torch.ones(1, 3), torch.ones(2))", RuntimeError),

@@ -83,7 +83,7 @@ def test_operations_call_no_python():
         lambda: F.softplus(x), lambda: F.leaky_relu(x, 0.1), lambda: F.logsigmoid(x), lambda: x.softmax(-1), lambda: x.log_softmax(1),
         lambda: x.sum(0), lambda: x.mean(-1, keepdim=True), lambda: cr.stack([x, z]), lambda: cr.cat([x, z, x], dim=1),
         lambda: x[0], lambda: x[1:, None], lambda: x[..., -1], lambda: x[::2, 1], lambda: x[places], lambda: x[:, places],
-        lambda: x[[0, 2]],
+        lambda: x[[0, 2]], lambda: x * np.float64(2), lambda: np.float32(2) - x, lambda: np.multiply(x, np.float64(2)),
     ]  # fmt: skip
     mask, places = x > 0.6, cr.tensor([0, 3])
     for call in everything:

@@ -123,3 +123,19 @@ def test_other_names(name):
 
 def test_the_method_split():
     assert flat(SQUARE.split(split_size=2, dim=1)) == flat(torch.split(SQUARE, split_size_or_sections=2, dim=1))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m, v: torch.det(input=m), lambda m, v: torch.inverse(input=m), lambda m, v: torch.linalg.pinv(input=m),
+        lambda m, v: torch.linalg.norm(input=m, ord=1), lambda m, v: torch.linalg.lstsq(input=m, b=v[:, None])[0],
+        lambda m, v: torch.linalg.tensorsolve(input=m, other=v), lambda m, v: torch.triangular_solve(input=m, A=m)[0],
+        lambda m, v: torch.cholesky_solve(input=v[:, None], input2=m), lambda m, v: m.cholesky_solve(input2=m),
+        lambda m, v: v.clone().copy_(other=v), lambda m, v: v.view(dtype=torch.int32),
+        lambda m, v: torch.nn.functional.one_hot(input=v.long()),
+    ],
+)  # fmt: skip
+def test_names_that_pytorch_takes_beside_its_documents(call):
+    m, v = torch.tensor([[2.0, 0.0], [1.0, 4.0]]), torch.tensor([1.0, 2.0])
+    assert call(m, v).isfinite().all()

@@ -172,6 +172,8 @@ def _other_names(function: AnyFunction, also: dict[str, str]) -> dict[str, str]:
     """The other names of a function's arguments: those that are said, and NumPy's beside ``dim``."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
+    if own[:1] == ("A",):  # of linear algebra; PyTorch's documents say A, and its functions take input
+        also = {"input": "A"} | also
     if "dim" not in own or "axis" in own:
         return also
     return also | {theirs: ours for theirs, ours in _NUMPY_NAMES.items() if ours in own and theirs not in own}

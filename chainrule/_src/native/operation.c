@@ -8,6 +8,8 @@
 #define NO_IMPORT_UFUNC
 #include "eager.h"
 
+#include <numpy/arrayscalars.h>
+
 #include <stddef.h>
 #include <structmember.h> /* the names of Python 3.11 */
 
@@ -519,21 +521,32 @@ static PyObject *remembered(Operation *self, PyObject *const *args, Py_ssize_t n
 
 static PyObject *call_here(Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode);
 
+/* An operand of PyTorch's face, where NumPy's scalars are Python's numbers. */
+static PyObject *weak(PyObject *x) {
+    if (PyArray_IsScalar(x, Double)) return PyFloat_FromDouble(PyArrayScalar_VAL(x, Double));
+    if (PyArray_IsScalar(x, Float)) return PyFloat_FromDouble((double)PyArrayScalar_VAL(x, Float));
+    return Py_NewRef(x);
+}
+
 /* (self, ufunc, "__call__", operands ...), by the operation that the table has for the ufunc */
 static PyObject *by_protocol(Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode) {
-    PyObject *key, *operation, *operands[2], *result = NULL;
+    PyObject *key, *operation, *operands[2], *number, *result = NULL;
     int first;
     if (nargs < 4 || nargs > 5 || Py_TYPE(args[1]) != &PyUFunc_Type || !PyUnicode_Check(args[2]) || PyUnicode_CompareWithASCIIString(args[2], "__call__") != 0) return NULL;
-    first = nargs == 5 && is_number(args[3]);
+    number = Py_TYPE(args[0]) == core.tensor ? weak(args[3]) : Py_NewRef(args[3]);
+    if (number == NULL) return NULL;
+    first = nargs == 5 && is_number(number);
     key = PyTuple_Pack(2, args[1], first ? Py_True : Py_False);
     operation = key == NULL ? NULL : PyDict_GetItemWithError(self->table, key);
     Py_XDECREF(key);
-    if (operation == NULL || !is_operation(operation)) return NULL;
-    Py_INCREF(operation);
-    operands[0] = args[first ? 4 : 3];
-    operands[1] = nargs == 5 ? args[first ? 3 : 4] : NULL;
-    if (((Operation *)operation)->form == ELEMENTWISE || ((Operation *)operation)->form == RANKED) result = call_here((Operation *)operation, operands, nargs - 3, mode);
-    Py_DECREF(operation);
+    operands[0] = first ? args[4] : number;
+    operands[1] = first ? number : nargs == 5 ? args[4] : NULL;
+    if (operation != NULL && is_operation(operation) && (((Operation *)operation)->form == ELEMENTWISE || ((Operation *)operation)->form == RANKED)) {
+        Py_INCREF(operation);
+        result = call_here((Operation *)operation, operands, nargs - 3, mode);
+        Py_DECREF(operation);
+    }
+    Py_DECREF(number);
     return result;
 }
 
@@ -640,13 +653,22 @@ static PyObject *by_index(const Operation *self, PyObject *x, PyObject *index, i
 
 /* The ordinary case of a call without keywords; NULL without an error where it is another. */
 static PyObject *call_here(Operation *self, PyObject *const *args, Py_ssize_t nargs, int mode) {
-    PyObject *opened[MOST_ELEMENTWISE], *result, *params = core.no_params;
+    PyObject *opened[MOST_ELEMENTWISE], *result, *params = core.no_params, *both[2];
     int k;
     if (self->form == INDEX) return nargs == 2 ? by_index(self, args[0], args[1], mode) : NULL;
     if (self->form == PROTOCOL) return by_protocol(self, args, nargs, mode);
     if (nargs != self->nin) return NULL;
     if (self->form == IN_PLACE) return in_place(self, args, self->direct, mode);
     if (self->form == ASSIGNED) return assign(self->label, args[0], self->assigned == NULL ? args[1] : self->assigned, self->direct, mode);
+    if (self->nin == 2 && !self->arrays && !self->swapped && self->form == ELEMENTWISE && PyArray_IsScalar(args[1], Floating)) {
+        Row *row = row_of(self->prim);
+        both[0] = args[0];
+        both[1] = row == NULL || !row->records ? NULL : weak(args[1]);
+        if (both[1] == NULL) return NULL;
+        result = elementwise(self, both, params, mode, here);
+        Py_DECREF(both[1]);
+        return result;
+    }
     if (!self->arrays && !self->swapped) return self->form == RANKED ? ranked(self, args, mode, here) : elementwise(self, args, params, mode, here);
     if (!open_arrays(self, args, opened)) return NULL;
     result = self->form == RANKED ? ranked(self, opened, mode, here) : elementwise(self, opened, params, mode, here);

@@ -203,18 +203,18 @@ def zero_(self: Tensor) -> Tensor:
 
 
 @op("Tensor.copy_")
-def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Copy another tensor's elements (broadcast, and cast) into this one; gradients flow to the source."""
-    if _plain(self, src):
+    if _plain(self, other):
         inplace.check_writable(self, "copy_")
-        source = src._raw if isinstance(src, Tensor) else as_array(src)
+        source = other._raw if isinstance(other, Tensor) else as_array(other)
         try:
             np.copyto(self._raw, source, casting="unsafe")
         except ValueError:
             raise errors.in_place_shape("copy_", self.shape, source.shape) from None
         wrote(self._raw, "copy_", errors.user_line())
         return self
-    return _copy_recorded(self, src)
+    return _copy_recorded(self, other)
 
 
 @op("Tensor.fill_diagonal_")

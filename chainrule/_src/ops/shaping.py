@@ -11,6 +11,7 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import dtypes
 from chainrule._src.arrays.any_array import close_strides, is_array, room
+from chainrule._src.arrays.device import contiguous_format
 from chainrule._src.arrays.size import Size
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
@@ -102,7 +103,7 @@ def _viewable(array: Any, target: tuple[int, ...]) -> bool:
     return True
 
 
-@op("Tensor.view", sample="rand(2, 3), (6,)", remembered=True)
+@op("Tensor.view", also={"dtype": "size"}, sample="rand(2, 3), (6,)", remembered=True)
 def view(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     """As :func:`reshape`, but never a copy.
 
@@ -110,9 +111,10 @@ def view(input: Any, *sizes: Any, size: Any = None) -> Tensor:
         RuntimeError: memory does not allow a view in that shape.
     """
     x = tensor_of("view", input)
+    sizes = sizes if size is None else (size,)
     if len(sizes) == 1 and isinstance(sizes[0], (np.dtype, type)):
         return wrap(x._array().view(dtypes.as_dtype(sizes[0])))
-    target = _filled("view", x._raw.shape, _ints("view", sizes if size is None else (size,)))
+    target = _filled("view", x._raw.shape, _ints("view", sizes))
     if is_array(x._raw) and not _viewable(memory_of(x._raw), target):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
@@ -350,8 +352,11 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
 
 @op(method=True, remembered=True)
 def clone(input: Any, *, memory_format: Any = None) -> Tensor:
-    """A copy; gradients flow through it."""
-    return rows.clone(tensor_of("clone", input))
+    """A copy, which lies in memory as the tensor does, or (``contiguous_format``) in row order; gradients flow through it."""
+    x = tensor_of("clone", input)
+    if memory_format is not contiguous_format or layout(x).flags.c_contiguous:
+        return rows.clone(x)
+    return contiguous(x)
 
 
 def apart(result: Tensor, input: Tensor) -> Tensor:

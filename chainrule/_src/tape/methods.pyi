@@ -218,7 +218,7 @@ class Methods:
     def clip_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes."""
     def clone(self, *, memory_format: Any = ...) -> Tensor:
-        """A copy; gradients flow through it."""
+        """A copy, which lies in memory as the tensor does, or (``contiguous_format``) in row order; gradients flow through it."""
     def compute(self) -> Tensor:
         """The tensor with its numbers in memory: computed, if they are lazy. ``cr.compute(x, y)`` computes several in one pass."""
     def conj(self) -> Tensor:
@@ -229,7 +229,7 @@ class Methods:
         """The complex conjugate (the tensor itself, for real dtypes)."""
     def contiguous(self, memory_format: Any = ...) -> Tensor:
         """The tensor itself if its memory is in row order, else a copy that is."""
-    def copy_(self, src: Any, non_blocking: builtins.bool = ...) -> Tensor:
+    def copy_(self, other: Any, non_blocking: builtins.bool = ...) -> Tensor:
         """Copy another tensor's elements (broadcast, and cast) into this one; gradients flow to the source."""
     def copysign(self, other: Any, *, out: Any = ...) -> Any:
         """The magnitude of x with the sign of y."""

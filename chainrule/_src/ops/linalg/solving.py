@@ -156,7 +156,7 @@ def _mirrored(A: Any) -> Any:
     return ew.add(A, ew.sub(ew.add(ew.add(below, shaping.adjoint(below)), middle), plain))
 
 
-@op()
+@op(also={"b": "B"})
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
     """The X of least norm that minimizes ‖A @ X − B‖.
 
@@ -211,7 +211,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     return inv(flat).reshape(*rest, *first)
 
 
-@op(out=True, sample="rand(2, 3, 6), rand(2, 3)")
+@op(out=True, also={"other": "B"}, sample="rand(2, 3, 6), rand(2, 3)")
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     """The X with tensordot(A, X, X.ndim) = B."""
     A, B = tensor_like("tensorsolve", A), tensor_like("tensorsolve", B, 1)
@@ -394,7 +394,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     return products.matmul(half, shaping.adjoint(half)) if upper else products.matmul(shaping.adjoint(half), half)
 
 
-@op("cholesky_solve", method=True, out=True, sample="rand(3, 2), eye(3)")
+@op("cholesky_solve", method=True, out=True, also={"input": "B", "input2": "L"}, sample="rand(3, 2), eye(3)")
 @takes_tensors
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The solution X of A @ X = B, where L is the Cholesky factor of A."""
@@ -414,7 +414,7 @@ def top_lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     return lu_solve(LU_data, LU_pivots, b)
 
 
-@op("triangular_solve", method=True, out=True)
+@op("triangular_solve", method=True, out=True, also={"input": "b"})
 @takes_tensors
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
