@@ -22,7 +22,6 @@ demo: $(V)/.has-examples
 # worksteal: the ways that wait for each test take three milliseconds more for it, and most tests take fewer
 test: $(V)/.has-test
 	@sh tools/browser.sh
-	@echo "collecting some 28,000 tests in two processes: the first dots come after half a minute"
 	$(V)/bin/python -m pytest -q -n 2 --dist worksteal tests $(ARGS)
 
 # every benchmark, or those in BENCHMARKS, and the tables of README.md and docs/ made from what they found; half an hour

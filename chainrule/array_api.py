@@ -28,7 +28,7 @@ import numpy as np
 from chainrule._src.api.array import Array, array_of, holds, is_plain
 from chainrule._src.api.declare import OPERATIONS
 from chainrule._src.arrays import gpu
-from chainrule._src.arrays.device import check_device
+from chainrule._src.arrays.device import DeviceLike, check_device
 from chainrule._src.arrays.dtype import dtype as Dtype
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.types import AnyFunction, DTypeLike, NumpyDType, TensorLike
@@ -131,7 +131,7 @@ def _extension(module: ModuleType) -> ModuleType:
 # -- making arrays -----------------------------------------------------------------------------------------------------
 
 
-def asarray(obj: object, /, *, dtype: DTypeLike = None, device: object = None, copy: bool | None = None) -> Array:
+def asarray(obj: object, /, *, dtype: DTypeLike = None, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """An Array of numbers, nested sequences, an array or a tensor.
 
     Args:
@@ -167,7 +167,7 @@ def _as_array(x: object, dtype: DTypeLike, copy: bool | None) -> Array:
     return array_of(wrap(array))
 
 
-def from_dlpack(x: object, /, *, device: object = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: object, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """An Array that shares the memory of another library's array. See :func:`chainrule.from_dlpack`."""
     return array_of(dlpack.from_dlpack(x, device=device, copy=copy))
 
@@ -218,7 +218,7 @@ class __array_namespace_info__:
         """All devices."""
         return ["cpu", *[f"cuda:{number}" for number in range(gpu.count())]]
 
-    def default_dtypes(self, *, device: object = None) -> Any:
+    def default_dtypes(self, *, device: DeviceLike = None) -> Any:
         """The dtypes that numbers get where none is said, by kind."""
         check_device(device)
         return self._numpy.default_dtypes()
@@ -247,7 +247,7 @@ def _dtype_of(x: Any) -> NumpyDType:
 
 def _frequencies(function: AnyFunction) -> Callable[..., Array]:
     @functools.wraps(function)
-    def call(n: int, /, *, d: float = 1.0, dtype: DTypeLike = None, device: object = None) -> Array:
+    def call(n: int, /, *, d: float = 1.0, dtype: DTypeLike = None, device: DeviceLike = None) -> Array:
         return asarray(function(n, d), dtype=dtype, device=device)
 
     del call.__wrapped__

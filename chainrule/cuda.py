@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule._src.arrays import gpu
+from chainrule._src.arrays.device import DeviceLike, gpu_of
 from chainrule._src.arrays.device import device as Device
-from chainrule._src.arrays.device import gpu_of
 from chainrule._src.messages import errors
 
 
@@ -39,7 +39,7 @@ def init() -> None:
     _number(None)
 
 
-def _number(device: object) -> int:
+def _number(device: DeviceLike) -> int:
     """The number of a GPU that a user names: a number, a device, or None for the current one."""
     if isinstance(device, int):
         device = Device("cuda", device)
@@ -54,44 +54,44 @@ def current_device() -> int:
     return _number(None)
 
 
-def set_device(device: object) -> None:
+def set_device(device: DeviceLike) -> None:
     """Have new tensors on "cuda" on another GPU."""
     gpu.device(_number(device)).use()
 
 
-def get_device_name(device: object = None) -> str:
+def get_device_name(device: DeviceLike = None) -> str:
     """What the maker calls a GPU."""
     return str(_properties(device)["name"].decode())
 
 
-def _properties(device: object) -> Any:
+def _properties(device: DeviceLike) -> Any:
     number = _number(device)
     return gpu.library().cuda.runtime.getDeviceProperties(number)
 
 
-def get_device_capability(device: object = None) -> tuple[int, int]:
+def get_device_capability(device: DeviceLike = None) -> tuple[int, int]:
     """The major and minor number of what a GPU can do."""
     properties = _properties(device)
     return int(properties["major"]), int(properties["minor"])
 
 
-def mem_get_info(device: object = None) -> tuple[int, int]:
+def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
     """The free bytes and all bytes of a GPU."""
     free, total = gpu.device(_number(device)).mem_info
     return int(free), int(total)
 
 
-def memory_allocated(device: object = None) -> int:
+def memory_allocated(device: DeviceLike = None) -> int:
     """How many bytes of a GPU's memory arrays have, of CuPy's pool; 0 without a GPU."""
     return _pooled("used_bytes", device)
 
 
-def memory_reserved(device: object = None) -> int:
+def memory_reserved(device: DeviceLike = None) -> int:
     """How many bytes of a GPU's memory CuPy's pool has, used or kept; 0 without a GPU."""
     return _pooled("total_bytes", device)
 
 
-def _pooled(method: str, device: object) -> int:
+def _pooled(method: str, device: DeviceLike) -> int:
     if not gpu.count():
         return 0
     with gpu.device(_number(device)):
@@ -105,7 +105,7 @@ def empty_cache() -> None:
         gpu.library().get_default_pinned_memory_pool().free_all_blocks()
 
 
-def synchronize(device: object = None) -> None:
+def synchronize(device: DeviceLike = None) -> None:
     """Wait until a GPU has computed what it was asked to.
 
     Raises:

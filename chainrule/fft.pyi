@@ -1,12 +1,14 @@
 """Made by tools/stubs.py from the declarations."""
 
 from typing import Any
+from chainrule._src.arrays.device import DeviceLike
+from chainrule._src.arrays.types import DTypeLike
 from chainrule._src.tape.tensor import Tensor
 def fft(input: Tensor, n: int | None = ..., dim: int = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """The Fourier transform along an axis: out[k] = Σⱼ input[j]·exp(−2πi·jk/n)."""
 def fft2(input: Tensor, s: Any | None = ..., dim: Any = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """:func:`fftn` over two axes, the last two by default."""
-def fftfreq(n: int, d: float = ..., *, dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: bool = ...) -> Tensor:
+def fftfreq(n: int, d: float = ..., *, dtype: DTypeLike = ..., layout: object = ..., device: DeviceLike = ..., requires_grad: bool = ...) -> Tensor:
     """The frequencies of :func:`fft` over n points that are ``d`` apart: 0, 1, ..., −2, −1, over n·d."""
 def fftn(input: Tensor, s: Any | None = ..., dim: Any | None = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """The Fourier transform over several axes: :func:`fft` along each of them."""
@@ -42,7 +44,7 @@ def rfft(input: Tensor, n: int | None = ..., dim: int = ..., norm: str | None = 
     """The Fourier transform of real numbers along an axis: the first n // 2 + 1 frequencies."""
 def rfft2(input: Tensor, s: Any | None = ..., dim: Any = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """:func:`rfftn` over two axes, the last two by default."""
-def rfftfreq(n: int, d: float = ..., *, dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: bool = ...) -> Tensor:
+def rfftfreq(n: int, d: float = ..., *, dtype: DTypeLike = ..., layout: object = ..., device: DeviceLike = ..., requires_grad: bool = ...) -> Tensor:
     """The frequencies of :func:`rfft` over n points that are ``d`` apart: 0, 1, ..., n // 2, over n·d."""
 def rfftn(input: Tensor, s: Any | None = ..., dim: Any | None = ..., norm: str | None = ..., *, out: Any = ...) -> Tensor:
     """:func:`rfft` along the last of several axes, then :func:`fft` along the others; with the arguments of ``fftn``."""

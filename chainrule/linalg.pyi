@@ -1,6 +1,8 @@
 """Made by tools/stubs.py from the declarations."""
 
 from typing import Any
+from chainrule._src.arrays.types import DTypeLike
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages.kinds import LinAlgError as LinAlgError
 from chainrule._src.tape.tensor import Tensor
 from collections.abc import Sequence
@@ -48,11 +50,11 @@ def matrix_norm(A: Tensor, ord: Any = ..., dim: Any = ..., keepdim: bool = ..., 
     """The norm of the matrices in two axes: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
 def matrix_power(A: Tensor, n: int, *, out: Tensor | None = ...) -> Tensor:
     """The n-th power of square matrices; of the inverse, for negative n."""
-def matrix_rank(A: Tensor, tol: Any = ..., hermitian: bool = ..., *, atol: Any = ..., rtol: Any = ..., out: Tensor | None = ...) -> Tensor:
+def matrix_rank(A: Tensor, tol: Any = ..., hermitian: bool = ..., *, atol: Any = ..., rtol: TensorLike | None = ..., out: Tensor | None = ...) -> Tensor:
     """How many singular values are over max(atol, rtol·largest); an integer, so no gradient."""
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications."""
-def norm(A: Tensor, ord: Any = ..., dim: Any = ..., keepdim: bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+def norm(A: Tensor, ord: Any = ..., dim: Any = ..., keepdim: bool = ..., *, dtype: DTypeLike = ..., out: Tensor | None = ...) -> Tensor:
     """A vector norm (``dim`` an int, or a 1-D tensor) or a matrix norm (two dims, or a 2-D tensor)."""
 def pinv(A: Tensor, *, atol: Any = ..., rtol: Any = ..., hermitian: bool = ..., out: Tensor | None = ...) -> Tensor:
     """The Moore–Penrose pseudoinverse, of shape (..., n, m) for A of shape (..., m, n)."""

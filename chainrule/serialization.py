@@ -22,7 +22,7 @@ import numpy as np
 
 from chainrule._src.api.making import make_tensor
 from chainrule._src.arrays import safetensors
-from chainrule._src.arrays.device import gpu_of
+from chainrule._src.arrays.device import DeviceLike, gpu_of
 from chainrule._src.arrays.safetensors import Arrays, BadFile
 from chainrule._src.arrays.tree import tree_map
 from chainrule._src.arrays.types import NumpyArray, TensorLike
@@ -64,7 +64,7 @@ def save(obj: object, f: Any, *, format: str | None = None) -> None:
         _replace(os.path.realpath(os.fspath(f)), lambda file: write(file, arrays, metadata))
 
 
-def load(f: Any, map_location: object = None, *, weights_only: bool = True, format: str | None = None) -> Any:
+def load(f: Any, map_location: DeviceLike = None, *, weights_only: bool = True, format: str | None = None) -> Any:
     """What was saved in a file by ``save``, ``numpy.savez`` or any writer of safetensors. Never runs code.
 
     Files that other programs wrote come back as a dictionary from names to tensors.

@@ -1,6 +1,8 @@
 """Made by tools/stubs.py from the declarations."""
 
 from typing import Any
+from chainrule._src.arrays.types import DTypeLike
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.tape.tensor import Tensor
 def airy_ai(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """``scipy.special.airy_ai`` on tensors; SciPy computes it."""
@@ -12,13 +14,13 @@ def bessel_y0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """``scipy.special.y0`` on tensors; SciPy computes it."""
 def bessel_y1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """``scipy.special.y1`` on tensors; SciPy computes it."""
-def chebyshev_polynomial_t(input: Any, n: Any, *, out: Tensor | None = ...) -> Tensor:
+def chebyshev_polynomial_t(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Chebyshev polynomial of the first kind, T of degree n, at x; 0 for negative degrees, which may differ from element to element."""
-def chebyshev_polynomial_u(input: Any, n: Any, *, out: Tensor | None = ...) -> Tensor:
+def chebyshev_polynomial_u(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Chebyshev polynomial of the second kind, U of degree n, at x; 0 for negative degrees, which may differ from element to element."""
-def chebyshev_polynomial_v(input: Any, n: Any, *, out: Tensor | None = ...) -> Tensor:
+def chebyshev_polynomial_v(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Chebyshev polynomial of the third kind, V of degree n, at x; 0 for negative degrees, which may differ from element to element."""
-def chebyshev_polynomial_w(input: Any, n: Any, *, out: Tensor | None = ...) -> Tensor:
+def chebyshev_polynomial_w(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Chebyshev polynomial of the fourth kind, W of degree n, at x; 0 for negative degrees, which may differ from element to element."""
 def digamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Γ'(x) / Γ(x), the derivative of log Γ."""
@@ -44,9 +46,9 @@ def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tens
     """``scipy.special.gammaincc`` on tensors; SciPy computes it."""
 def gammaln(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """log |Γ(x)|; infinite at 0 and the negative integers."""
-def hermite_polynomial_h(input: Any, n: Any, *, out: Tensor | None = ...) -> Tensor:
+def hermite_polynomial_h(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Hermite polynomial of the physicists, H of degree n, at x; 0 for negative degrees, which may differ from element to element."""
-def hermite_polynomial_he(input: Any, n: Any, *, out: Tensor | None = ...) -> Tensor:
+def hermite_polynomial_he(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Hermite polynomial of the probabilists, He of degree n, at x; 0 for negative degrees, which may differ from element to element."""
 def i0(input: Any, *, out: Any = ...) -> Any:
     """The modified Bessel function I₀(x)."""
@@ -56,17 +58,17 @@ def i1(input: Any, *, out: Any = ...) -> Any:
     """The modified Bessel function I₁(x)."""
 def i1e(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """exp(−|x|)·I₁(x)."""
-def laguerre_polynomial_l(input: Any, n: Any, *, out: Tensor | None = ...) -> Tensor:
+def laguerre_polynomial_l(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Laguerre polynomial L of degree n, at x; 0 for negative degrees, which may differ from element to element."""
-def legendre_polynomial_p(input: Any, n: Any, *, out: Tensor | None = ...) -> Tensor:
+def legendre_polynomial_p(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Legendre polynomial P of degree n, at x; 0 for negative degrees, which may differ from element to element."""
 def log1p(input: Any, *, out: Any = ...) -> Any:
     """log(1 + x), accurate near 0."""
 def log_ndtr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The logarithm of the normal distribution function, finite far in the lower tail."""
-def log_softmax(input: Any, dim: int | None = ..., dtype: Any = ...) -> Tensor:
+def log_softmax(input: TensorLike, dim: int | None = ..., dtype: DTypeLike = ...) -> Tensor:
     """The logarithm of the softmax along ``dim``, without overflow."""
-def logit(input: Any, eps: float | None = ..., *, out: Tensor | None = ...) -> Tensor:
+def logit(input: TensorLike, eps: float | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
 def logsumexp(input: Any, dim: Any, keepdim: bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """log Σ exp(x) over ``dim``, without overflow."""
@@ -88,23 +90,23 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The derivative of order n of :func:`digamma`."""
 def psi(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Γ'(x) / Γ(x), the derivative of log Γ."""
-def round(input: Any, *, decimals: int = ..., out: Tensor | None = ...) -> Tensor:
+def round(input: TensorLike, *, decimals: int = ..., out: Tensor | None = ...) -> Tensor:
     """The nearest integer, ties to even; or to that many decimals."""
 def scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """``scipy.special.k0e`` on tensors; SciPy computes it."""
 def scaled_modified_bessel_k1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """``scipy.special.k1e`` on tensors; SciPy computes it."""
-def shifted_chebyshev_polynomial_t(input: Any, n: Any, *, out: Tensor | None = ...) -> Tensor:
+def shifted_chebyshev_polynomial_t(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Chebyshev polynomial of the first kind, T of degree n, at 2x − 1; 0 for negative degrees, which may differ from element to element."""
-def shifted_chebyshev_polynomial_u(input: Any, n: Any, *, out: Tensor | None = ...) -> Tensor:
+def shifted_chebyshev_polynomial_u(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Chebyshev polynomial of the second kind, U of degree n, at 2x − 1; 0 for negative degrees, which may differ from element to element."""
-def shifted_chebyshev_polynomial_v(input: Any, n: Any, *, out: Tensor | None = ...) -> Tensor:
+def shifted_chebyshev_polynomial_v(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Chebyshev polynomial of the third kind, V of degree n, at 2x − 1; 0 for negative degrees, which may differ from element to element."""
-def shifted_chebyshev_polynomial_w(input: Any, n: Any, *, out: Tensor | None = ...) -> Tensor:
+def shifted_chebyshev_polynomial_w(input: TensorLike, n: Any, *, out: Tensor | None = ...) -> Tensor:
     """The Chebyshev polynomial of the fourth kind, W of degree n, at 2x − 1; 0 for negative degrees, which may differ from element to element."""
 def sinc(input: Any, *, out: Any = ...) -> Any:
     """sin(πx) / (πx), and 1 at 0."""
-def softmax(input: Any, dim: int | None = ..., dtype: Any = ...) -> Tensor:
+def softmax(input: TensorLike, dim: int | None = ..., dtype: DTypeLike = ...) -> Tensor:
     """exp(x) / Σ exp(x) along ``dim``: positive, and 1 in sum."""
 def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """sin(x) / x; 0 at ±inf."""

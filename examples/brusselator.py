@@ -60,7 +60,7 @@ def solve(size: int = 32) -> SimpleNamespace:
 
 
 def draw(found: SimpleNamespace) -> Any:
-    figure, axes = plt.subplots(1, 4, figsize=(10, 3.2), layout="constrained", width_ratios=(3, 3, 4, 3))
+    figure, axes = plt.subplots(1, 4, figsize=(10, 2.9), layout="constrained", width_ratios=(3, 3, 4, 3))
     y, t = found.path.y, found.path.t
     for axis, name in zip(axes, y, strict=False):
         shown = axis.imshow(y[name][..., 0], origin="lower", cmap=plt.rcParams["image.cmap"])
@@ -69,8 +69,8 @@ def draw(found: SimpleNamespace) -> Any:
         low, middle, high = (function(y[name], axis=(0, 1)) for function in (np.min, np.mean, np.max))
         (line,) = axes[2].semilogx(t[1:], middle[1:], label=f"mean of {name}")
         axes[2].fill_between(t[1:], low[1:], high[1:], color=line.get_color(), alpha=0.25, lw=0)
-    axes[2].set(title="From least to greatest", xlabel="t")
-    axes[2].legend()
+    axes[2].set(title="From least to greatest", xlabel="t", ylim=(0, 5))
+    axes[2].legend(loc="upper right")
     axes[3].spy(found.jacobian, markersize=0.3, color="C0")
     axes[3].set(title="The Jacobian's entries", xticks=[], yticks=[])
     return figure

@@ -106,7 +106,7 @@ def draw(found: SimpleNamespace) -> Any:
     right.set(
         title="Log likelihood, down 0.5, 2 and 4.5", xlabel="infections by one in a day", ylabel="recoveries in a day"
     )
-    right.legend(loc="lower right", markerscale=3)
+    right.legend(loc="upper left", fontsize="small", markerscale=3)
     return figure
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -15,6 +17,28 @@ def pytest_configure() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # Two processes whose BLAS has two threads each wait for one another: half of the time of tests with matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+_COLLECTED = threading.Event()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """Other processes collect in silence, for longer than somebody who waits believes that something is going on."""
+
+    def tick() -> None:
+        begin = time.monotonic()
+        while not _COLLECTED.wait(10):
+            print(f"collecting tests, {time.monotonic() - begin:.0f} s", file=sys.__stderr__, flush=True)
+
+    threading.Thread(target=tick, daemon=True).start()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(ids: list[str]) -> None:
+    if not _COLLECTED.is_set():
+        _COLLECTED.set()
+        print(f"{len(ids):,} tests", file=sys.__stderr__, flush=True)
 
 
 def pytest_collection_finish() -> None:

@@ -21,6 +21,9 @@ def test_stubs_are_up_to_date(path: Path, text: str) -> None:
 
 def test_a_stub_shows_signatures_as_users_call_the_functions() -> None:
     text = stubs.stubs()[stubs.ROOT / "chainrule" / "__init__.pyi"]
-    assert "def cumsum(input: Any, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:" in text
+    assert (
+        "def cumsum(input: TensorLike, dim: builtins.int, *, dtype: DTypeLike = ..., out: Tensor | None = ...) -> Tensor:"
+        in text
+    )
     assert "from chainrule._src.tape.tensor import Tensor as Tensor" in text
     assert "def erf(" in text

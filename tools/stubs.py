@@ -27,8 +27,11 @@ CLASSES = (
 )
 _WORD = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.\w+)*")
 _EVERYWHERE = {"Any", "None", "True", "False"}
-_TYPES = importlib.import_module("chainrule._src.arrays.types")
-_ALIASES = {name: getattr(_TYPES, name) for name in _TYPES.__annotations__}
+_ALIASES = {
+    name: (module, getattr(importlib.import_module(module), name))
+    for module in ("chainrule._src.arrays.types", "chainrule._src.arrays.device")
+    for name in importlib.import_module(module).__annotations__
+}
 
 
 def _is_function(value: Any) -> bool:
@@ -89,11 +92,15 @@ class Stub:
                 return dotted
             self.imports.add("import builtins")
             return f"builtins.{dotted}"
-        if first in _ALIASES and value is _ALIASES[first]:
-            self.imports.add(f"from {_TYPES.__name__} import {first}")
+        if first in _ALIASES and value is _ALIASES[first][1]:
+            self.imports.add(f"from {_ALIASES[first][0]} import {first}")
             return dotted
         home, name = home_of(value), getattr(value, "__qualname__", None)
-        if name != first or home in ("", "types", "builtins") or home.startswith("typing"):
+        if (
+            name != first
+            or home in ("", "types", "builtins")
+            or (not isinstance(value, type) and home.startswith("typing"))
+        ):
             return "Any"  # an alias, a type variable
         if first in self.own:
             return dotted

@@ -115,7 +115,7 @@ def _all_count(index: Any, classes: int, ignore_index: int) -> AnyArray:
 
 
 def _index_and_coef(
-    index: Any, classes: int, weight: AnyArray | None, ignore_index: int, mode: str, dtype: Any
+    index: Any, classes: int, weight: AnyArray | None, ignore_index: int, mode: str, dtype: DTypeLike
 ) -> tuple[Any, Any]:
     inside = index.size == 0 or (index.min() >= 0 and index.max() < classes)
     keep = index != ignore_index
@@ -149,7 +149,7 @@ def _from_picks(
 def nll_loss(
     input: Tensor,
     target: Tensor,
-    weight: object = None,
+    weight: Tensor | None = None,
     size_average: object = None,
     ignore_index: int = -100,
     reduce: object = None,
@@ -264,7 +264,7 @@ def _soft_cross_entropy(x: Any, target: Any, weight: Any, mode: str, label_smoot
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
-    weight: object = None,
+    weight: Tensor | None = None,
     size_average: object = None,
     reduce: object = None,
     reduction: str = "mean",
@@ -290,7 +290,7 @@ def binary_cross_entropy(
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
-    weight: object = None,
+    weight: Tensor | None = None,
     size_average: object = None,
     reduce: object = None,
     reduction: str = "mean",

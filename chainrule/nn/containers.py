@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.types import TensorLike
 from chainrule._src.tape.tensor import Tensor
 from chainrule.nn.module import Module
@@ -20,7 +21,9 @@ class DataParallel(Module):
         device_ids, output_device, dim: accepted.
     """
 
-    def __init__(self, module: Module, device_ids: object = None, output_device: object = None, dim: int = 0) -> None:
+    def __init__(
+        self, module: Module, device_ids: object = None, output_device: DeviceLike = None, dim: int = 0
+    ) -> None:
         super().__init__()
         self.module = module
 
@@ -330,12 +333,12 @@ class ParameterDict(_Parameters):
         """A dictionary of these names."""
         return type(self)(dict.fromkeys(keys, default))
 
-    def __or__(self, other: Mapping[str, Any]) -> ParameterDict:
+    def __or__(self, other: Mapping[str, object]) -> ParameterDict:
         return type(self)({**self, **other})
 
-    def __ror__(self, other: Mapping[str, Any]) -> ParameterDict:
+    def __ror__(self, other: Mapping[str, object]) -> ParameterDict:
         return type(self)({**other, **self})
 
-    def __ior__(self, other: Mapping[str, Any]) -> ParameterDict:
+    def __ior__(self, other: Mapping[str, object]) -> ParameterDict:
         self.update(other)
         return self

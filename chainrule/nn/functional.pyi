@@ -2,6 +2,7 @@
 
 from typing import Any
 from chainrule._src.arrays.types import DTypeLike
+from chainrule._src.arrays.types import Shape
 from chainrule._src.arrays.types import TensorLike
 from chainrule._src.tape.tensor import Tensor
 from collections.abc import Callable
@@ -31,9 +32,9 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     """Every channel (axis 1) minus its mean, over its standard deviation; then times weight plus bias."""
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
-def binary_cross_entropy(input: Tensor, target: Tensor, weight: object = ..., size_average: object = ..., reduce: object = ..., reduction: str = ...) -> Tensor:
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: object = ..., reduce: object = ..., reduction: str = ...) -> Tensor:
     """The mean of −y·log(x) − (1 − y)·log(1 − x), for probabilities x; logarithms are limited to −100 from below."""
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: object = ..., size_average: object = ..., reduce: object = ..., reduction: str = ..., pos_weight: Tensor | None = ...) -> Tensor:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: object = ..., reduce: object = ..., reduction: str = ..., pos_weight: Tensor | None = ...) -> Tensor:
     """The binary cross entropy of sigmoid(input), without overflow. ``pos_weight`` multiplies the positive part."""
 def celu(input: Tensor, alpha: float = ..., inplace: bool = ...) -> Tensor:
     """x where it is positive, else alpha·(exp(x/alpha) − 1)."""
@@ -73,7 +74,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = ..., m
     """The sum, mean or maximum of the rows of ``weight`` (n, width) that each bag of indices names."""
 def feature_alpha_dropout(input: Tensor, p: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor:
     """As :func:`alpha_dropout`, for whole channels (axis 1)."""
-def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
+def fold(input: Tensor, output_size: Shape, kernel_size: Shape, dilation: Shape = ..., padding: Shape = ..., stride: Shape = ...) -> Tensor:
     """The transpose of :func:`unfold`: columns (n, channels·kernel, blocks), each added where its block was."""
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: TensorLike, full: bool = ..., eps: float = ..., reduction: str = ...) -> Tensor:
     """The mean of (log(var) + (input − target)²/var) / 2, where var is at least ``eps``; ``full`` adds log(2π)/2."""
@@ -105,7 +106,7 @@ def interpolate(input: Tensor, size: object = ..., scale_factor: object = ..., m
     """The input at another resolution."""
 def kl_div(input: Tensor, target: Tensor, size_average: object = ..., reduce: object = ..., reduction: str = ..., log_target: bool = ...) -> Tensor:
     """The Kullback–Leibler divergence target·(log(target) − input), for log-probabilities ``input``."""
-def l1_loss(input: Tensor, target: Tensor, size_average: object = ..., reduce: bool | None = ..., reduction: str = ..., weight: object = ...) -> Tensor:
+def l1_loss(input: Tensor, target: Tensor, size_average: object = ..., reduce: bool | None = ..., reduction: str = ..., weight: Tensor | None = ...) -> Tensor:
     """The mean of |input − target|."""
 def layer_norm(input: Tensor, normalized_shape: object, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: float = ...) -> Tensor:
     """(x − mean) / √(variance + eps) over the last axes, of ``normalized_shape``; then times weight plus bias."""
@@ -127,21 +128,21 @@ def lp_pool3d(input: Tensor, norm_type: float, kernel_size: object, stride: obje
     """As :func:`lp_pool1d`, over the last three axes."""
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = ..., size_average: object = ..., reduce: object = ..., reduction: str = ...) -> Tensor:
     """The mean of max(0, −target·(input1 − input2) + margin): the target 1 ranks input1 higher, −1 input2."""
-def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
+def max_pool1d(input: Tensor, kernel_size: Any, stride: Any | None = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
     """The largest element of every window along the last axis. The first of several gets the gradient."""
-def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
+def max_pool2d(input: Tensor, kernel_size: Any, stride: Any | None = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
     """As :func:`max_pool1d`, over the last two axes."""
-def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
+def max_pool3d(input: Tensor, kernel_size: Any, stride: Any | None = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any:
     """As :func:`max_pool1d`, over the last three axes."""
-def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., output_size: Any = ...) -> Tensor:
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., output_size: Any[int] | None = ...) -> Tensor:
     """What :func:`max_pool1d` kept, back in its places, among zeros."""
-def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., output_size: Any = ...) -> Tensor:
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., output_size: Any[int] | None = ...) -> Tensor:
     """As :func:`max_unpool1d`, over the last two axes."""
-def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., output_size: Any = ...) -> Tensor:
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: object, stride: object = ..., padding: object = ..., output_size: Any[int] | None = ...) -> Tensor:
     """As :func:`max_unpool1d`, over the last three axes."""
 def mish(input: Tensor, inplace: bool = ...) -> Tensor:
     """x·tanh(softplus(x))."""
-def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = ..., reduce: object = ..., reduction: str = ..., weight: object = ...) -> Tensor:
+def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = ..., reduce: object = ..., reduction: str = ..., weight: Tensor | None = ...) -> Tensor:
     """The mean square of input − target."""
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = ..., margin: float = ..., weight: Tensor | None = ..., size_average: object = ..., reduce: object = ..., reduction: str = ...) -> Tensor:
     """The mean over the other classes of max(0, margin − input[target] + input)ᵖ."""
@@ -149,13 +150,13 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: object =
     """The mean over the classes of max(0, 1 − (input[y] − input)), summed over all labels y, for all non-labels."""
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: object = ..., reduce: object = ..., reduction: str = ...) -> Tensor:
     """The binary cross entropy of sigmoid(input), as a mean over the classes in the last axis."""
-def nll_loss(input: Tensor, target: Tensor, weight: object = ..., size_average: object = ..., ignore_index: int = ..., reduce: object = ..., reduction: str = ...) -> Tensor:
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: object = ..., ignore_index: int = ..., reduce: object = ..., reduction: str = ...) -> Tensor:
     """The negative log-likelihood −input[target], for log-probabilities (n, classes, d...) and classes (n, d...)."""
 def normalize(input: Tensor, p: float = ..., dim: int = ..., eps: float = ..., out: object = ...) -> Tensor:
     """Vectors along ``dim`` over their p-norm (at least ``eps``)."""
 def one_hot(tensor: Tensor, num_classes: int = ...) -> Tensor:
     """Integers as rows of zeros with a 1, of shape (*tensor.shape, num_classes); by default all up to the largest."""
-def pad(input: Any, pad: Any, mode: str = ..., value: Any = ...) -> Tensor:
+def pad(input: TensorLike, pad: Any, mode: str = ..., value: TensorLike | None = ...) -> Tensor:
     """Padding around the last axes: ``(left, right)`` of the last one, then of the one before, and so on."""
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = ..., eps: float = ..., keepdim: bool = ...) -> Tensor:
     """The p-norm of x1 − x2 + eps along the last axis."""
@@ -209,7 +210,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     """The mean of max(0, d(anchor, positive) − d(anchor, negative) + margin), with d the p-norm of the difference."""
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = ..., margin: float = ..., swap: bool = ..., reduction: str = ...) -> Tensor:
     """As :func:`triplet_margin_loss`, with any distance; by default the 2-norm of the difference."""
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor:
+def unfold(input: Tensor, kernel_size: Shape, dilation: Shape = ..., padding: Shape = ..., stride: Shape = ...) -> Tensor:
     """The blocks of images (n, channels, height, width) as columns: (n, channels·kernel, blocks)."""
 def upsample(input: Tensor, size: object = ..., scale_factor: object = ..., mode: str = ..., align_corners: bool | None = ...) -> Tensor:
     """As :func:`interpolate`, which replaces it."""

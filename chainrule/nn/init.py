@@ -144,7 +144,7 @@ def _old(name: str) -> Any:
     function = globals()[f"{name}_"]
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         warn(f"nn.init.{name} is now deprecated in favor of nn.init.{name}_", FutureWarning)
         return function(*args, **kwargs)
 

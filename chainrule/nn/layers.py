@@ -198,11 +198,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 # -- normalization ---------------------------------------------------------------------------------------------------
 
 
-def _standardized(x: AnyArray, axes: tuple[int, ...], eps: float, name: str) -> Any:
+def _standardized(x: Tensor, axes: tuple[int, ...], eps: float, name: str) -> Tensor:
     return bind(rows.standardize, (x,), {"axis": axes, "eps": eps, "name": name})
 
 
-def _affine(x: AnyArray, weight: AnyArray | None, bias: AnyArray | None) -> Any:
+def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     x = x if weight is None else x * weight
     return x if bias is None else x + bias
 

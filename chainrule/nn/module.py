@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from chainrule._src.api.grad_mode import no_grad
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.device import DeviceLike
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.tape.node import RemovableHandle
 from chainrule._src.tape.tensor import Tensor
 from chainrule.nn.parameter import Parameter
@@ -124,7 +125,7 @@ class Module:
             compiled.name = type(self).__name__  # for messages
         self.__dict__["_compiled_call"] = compiled
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Params:
         return {name: value for name, value in self.__dict__.items() if name != "_compiled_call"}
 
     def register_forward_hook(self, hook: AnyFunction) -> RemovableHandle:
@@ -325,7 +326,7 @@ class Module:
     def _get_name(self) -> str:
         return self.__class__.__name__
 
-    def apply(self, fn: Callable[[Module], Any]) -> Module:
+    def apply(self, fn: Callable[[Module], object]) -> Module:
         """Call ``fn`` with every module below, and last with this one: to initialize parameters, say."""
         for child in self.children():
             child.apply(fn)
@@ -447,7 +448,7 @@ class Module:
         """Parameters and buffers on the CPU."""
         return self.to("cpu")
 
-    def cuda(self, device: Any = None) -> Module:
+    def cuda(self, device: DeviceLike = None) -> Module:
         """Parameters and buffers on a GPU: the current one, or that of a number.
 
         Raises:

@@ -6,18 +6,21 @@ import numpy as np
 
 from chainrule._src.api.making import make_tensor
 from chainrule._src.arrays.types import TensorLike
-from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.tape.tensor import Tensor, refused, wrap
 
 
 class _Marked(type):
     """``isinstance`` asks for the mark: a parameter is an ordinary tensor, so that operations on it are fast."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, Tensor) and instance._parameter is True
+        marked = cls is Parameter and isinstance(instance, Tensor) and instance._parameter is True
+        return marked or super().__instancecheck__(instance)
 
 
 class Parameter(Tensor, metaclass=_Marked):
     """A leaf that shares the data's memory and that modules take for one of their parameters.
+
+    A subclass makes parameters of its own type; what is computed from them is an ordinary tensor.
 
     Args:
         data: a tensor, or what makes one.
@@ -30,6 +33,7 @@ class Parameter(Tensor, metaclass=_Marked):
     """
 
     __slots__ = ()
+    __torch_function__ = refused
 
     def __new__(cls, data: TensorLike | None = None, requires_grad: bool = True) -> Tensor:  # type: ignore[misc]
         if data is None:
@@ -38,5 +42,7 @@ class Parameter(Tensor, metaclass=_Marked):
             tensor = wrap(data._raw)
         else:
             tensor = make_tensor(data, None, False, False)
+        if cls is not Parameter:
+            tensor.__class__ = cls
         tensor._parameter = True
         return tensor.requires_grad_(requires_grad)

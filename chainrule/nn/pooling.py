@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.declare import op, op_each_axes
 from chainrule._src.arrays.any_array import is_array, lies_within
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, Shape
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import gathering, joining, products, reductions, shaping
@@ -39,7 +40,15 @@ class _Windows:
     """Kernel, stride, padding and dilation along each axis, checked, and how many windows that makes."""
 
     def __init__(
-        self, function: str, x: AnyArray, axes: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
+        self,
+        function: str,
+        x: AnyArray,
+        axes: int,
+        kernel: object,
+        stride: object,
+        padding: object,
+        dilation: object,
+        ceil: bool,
     ) -> None:
         self.kernel = each_axis(function, "kernel_size", kernel, axes)
         empty = stride is None or (isinstance(stride, (tuple, list)) and not stride)
@@ -103,7 +112,7 @@ def _largest(x: Tensor, places: tuple[AnyArray, ...], return_indices: bool) -> T
     "nn.functional.max_pool{}d max_pool{}d", ("rand(1, 2, 6), 2", "rand(1, 2, 4, 4), 2", "rand(1, 1, 4, 4, 4), 2")
 )
 def max_pool(
-    axes: int, input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    axes: int, input: Tensor, kernel_size: Shape, stride: Shape | None = None, padding: Shape = 0, dilation: Shape = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """The largest element of every window along the last axis. The first of several gets the gradient.
@@ -337,7 +346,7 @@ def lp_pool(
 )
 def max_unpool(
     axes: int, input: Tensor, indices: Tensor, kernel_size: object, stride: object = None, padding: object = 0,
-    output_size: Any = None,
+    output_size: Sequence[int] | None = None,
 ) -> Tensor:  # fmt: skip
     """What :func:`max_pool1d` kept, back in its places, among zeros."""
     function = f"max_unpool{axes}d"

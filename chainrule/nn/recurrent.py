@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from chainrule._src.arrays.types import DTypeLike
+from chainrule._src.arrays.device import DeviceLike
+from chainrule._src.arrays.types import DTypeLike, Params
 from chainrule._src.ops import creation, joining
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.tape.tensor import Tensor
@@ -64,7 +65,7 @@ class _Recurrent(Module):
     hidden_size: int
     mode: str
 
-    def _weights(self, suffix: str, inputs: int, bias: bool, factory: dict[str, Any]) -> None:
+    def _weights(self, suffix: str, inputs: int, bias: bool, factory: Params) -> None:
         rows = _CELLS[self.mode][0] * self.hidden_size
         shapes = {
             "weight_ih": (rows, inputs),
@@ -125,7 +126,7 @@ class RNNBase(_Recurrent):
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: DeviceLike = None,
         dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -249,7 +250,7 @@ class RNNCellBase(_Recurrent):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: object = None, dtype: DTypeLike = None
+        self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike = None, dtype: DTypeLike = None
     ) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
@@ -277,7 +278,7 @@ class RNNCell(RNNCellBase):
     """One step of an :class:`RNN`: tanh(W x + b + U h + c), or relu."""
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: object = None,
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: DeviceLike = None,
         dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         self.__dict__.update(nonlinearity=nonlinearity, mode=_kind_of(nonlinearity))

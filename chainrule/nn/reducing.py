@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chainrule._src.arrays import promotion
@@ -30,11 +28,11 @@ def mode_of(reduction: str, size_average: object = None, reduce: object = None) 
     return reduction
 
 
-def reduced(loss: Any, mode: str) -> Tensor:
+def reduced(loss: Tensor, mode: str) -> Tensor:
     return loss if mode == "none" else reductions.mean(loss) if mode == "mean" else reductions.sum(loss)
 
 
-def times_weights(loss: Any, weight: Any, input: Any) -> Any:
+def times_weights(loss: Tensor, weight: Tensor | None, input: Tensor) -> Tensor:
     """The loss of every element, times its weight if there are weights."""
     if weight is None:
         return loss
@@ -43,7 +41,7 @@ def times_weights(loss: Any, weight: Any, input: Any) -> Any:
     return loss * weight
 
 
-def weighted(loss: TensorLike, weight: object, input: TensorLike, mode: str) -> Tensor:
+def weighted(loss: Tensor, weight: Tensor | None, input: Tensor, mode: str) -> Tensor:
     """The weighted loss; its mean is over the weights."""
     loss = times_weights(loss, weight, input)
     if weight is not None and mode == "mean":
@@ -51,7 +49,7 @@ def weighted(loss: TensorLike, weight: object, input: TensorLike, mode: str) -> 
     return reduced(loss, mode)
 
 
-def stretched(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+def stretched(name: str, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Both operands in the shape that they broadcast to."""
     try:
         shape = np.broadcast_shapes(tuple(x.shape), tuple(y.shape))
@@ -60,7 +58,7 @@ def stretched(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     return shaping.broadcast_to(x, shape), shaping.broadcast_to(y, shape)
 
 
-def pair(name: str, input: TensorLike, target: object, accepts: str = "f") -> tuple[Any, Any]:
+def pair(name: str, input: TensorLike, target: TensorLike, accepts: str = "f") -> tuple[Tensor, Tensor]:
     """Both operands in one dtype and shape, with PyTorch's warning where the shapes differed."""
     if not hasattr(target, "dtype"):
         raise errors.target_type(name, target)
@@ -71,7 +69,7 @@ def pair(name: str, input: TensorLike, target: object, accepts: str = "f") -> tu
     return alike(name, x, y, accepts)
 
 
-def alike(name: str, x: Any, y: Any, accepts: str) -> tuple[Any, Any]:
+def alike(name: str, x: Tensor, y: Tensor, accepts: str) -> tuple[Tensor, Tensor]:
     """Both operands in one dtype, whose kind the function takes."""
     if x.dtype != y.dtype:
         dtype = promotion.result_dtype(x.__numpy_dtype__, not x.ndim, y.__numpy_dtype__, not y.ndim)
@@ -79,7 +77,7 @@ def alike(name: str, x: Any, y: Any, accepts: str) -> tuple[Any, Any]:
     return tensor_of(name, x, accepts), y
 
 
-def at_least(x: Any, low: float) -> Any:
+def at_least(x: Tensor, low: float) -> Tensor:
     """The elements, limited from below; the gradient passes as if they were not."""
     plain = x.detach()
     if is_array(plain._raw) and (plain._raw >= low).all():

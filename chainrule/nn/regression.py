@@ -34,7 +34,7 @@ def mse_loss(
     size_average: bool | None = None,
     reduce: object = None,
     reduction: str = "mean",
-    weight: object = None,
+    weight: Tensor | None = None,
 ) -> Tensor:
     """The mean square of input − target.
 
@@ -81,7 +81,7 @@ def l1_loss(
     size_average: object = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-    weight: object = None,
+    weight: Tensor | None = None,
 ) -> Tensor:
     """The mean of |input − target|."""
     x, y = pair("l1_loss", input, target, "fc")

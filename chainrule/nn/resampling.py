@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import joining, shaping
 from chainrule._src.ops.arguments import beside, tensor_of
@@ -28,14 +28,14 @@ _MODES = ("nearest", "nearest-exact", "area", *_AXES)
 # -- weights ---------------------------------------------------------------------------------------------------------
 
 
-def _triangle(x: AnyArray) -> Any:
+def _triangle(x: AnyArray) -> AnyArray:
     return np.maximum(1 - np.abs(x), 0)
 
 
-def _cubic(a: float) -> Callable[[Any], Any]:
+def _cubic(a: float) -> Callable[[AnyArray], AnyArray]:
     """The cubic convolution kernel of Keys (1981)."""
 
-    def kernel(x: AnyArray) -> Any:
+    def kernel(x: AnyArray) -> AnyArray:
         x = np.abs(x)
         near = ((a + 2) * x - (a + 3)) * x * x + 1
         far = a * (((x - 5) * x + 8) * x - 4)
@@ -51,7 +51,7 @@ def _step(old: int, new: int, align: bool, scale: float | None) -> float:
     return 1 / scale if scale else old / new
 
 
-def _interpolation(old: int, new: int, align: bool, scale: float | None, cubic: bool) -> Any:
+def _interpolation(old: int, new: int, align: bool, scale: float | None, cubic: bool) -> NumpyArray:
     """The matrix (new, old) of linear or cubic interpolation; the elements at the ends are repeated."""
     step = _step(old, new, align, scale)
     at = np.arange(new) * step if align else (np.arange(new) + 0.5) * step - 0.5
@@ -65,7 +65,7 @@ def _interpolation(old: int, new: int, align: bool, scale: float | None, cubic: 
     return matrix
 
 
-def _smoothed(old: int, new: int, align: bool, scale: float | None, cubic: bool) -> Any:
+def _smoothed(old: int, new: int, align: bool, scale: float | None, cubic: bool) -> NumpyArray:
     """The same with a kernel that is as wide as the step, so that nothing in between is left out."""
     step = _step(old, new, align, scale)
     wide = max(step, 1.0)
@@ -79,7 +79,7 @@ def _smoothed(old: int, new: int, align: bool, scale: float | None, cubic: bool)
     return weights / weights.sum(1, keepdims=True)
 
 
-def _nearest(old: int, new: int, scale: float | None, exact: bool) -> Any:
+def _nearest(old: int, new: int, scale: float | None, exact: bool) -> NumpyArray:
     """Which old element each new one is; in single precision, as PyTorch computes it."""
     step = np.float32(1 / scale) if scale else np.float32(old) / np.float32(new)
     at = (np.arange(new, dtype=np.float32) + np.float32(0.5 if exact else 0)) * step
@@ -176,7 +176,7 @@ def interpolate(
     return x if x is not input else shaping.clone(x)
 
 
-def _along(x: AnyArray, axis: int, new: int, scale: float | None, mode: str, align: bool, antialias: bool) -> Any:
+def _along(x: Tensor, axis: int, new: int, scale: float | None, mode: str, align: bool, antialias: bool) -> Tensor:
     old = x.shape[axis]
     if mode.startswith("nearest"):
         return joining.index_select(x, axis, beside(x, _nearest(old, new, scale, mode == "nearest-exact")))

@@ -56,7 +56,7 @@ def _kept(at: Tensor, size: int, mode: str, align: bool) -> Tensor:
     return _limited(at, 0, size - 1)
 
 
-def _read(flat: Any, places: list[Tensor], spatial: tuple[int, ...]) -> Any:
+def _read(flat: Tensor, places: list[Tensor], spatial: tuple[int, ...]) -> Tensor:
     """The elements at integer positions, zeros outside: (n, channels, …) from (n, channels, elements)."""
     inside: Any = None
     index: Any = None
@@ -72,14 +72,14 @@ def _read(flat: Any, places: list[Tensor], spatial: tuple[int, ...]) -> Any:
     return gathering.gather(flat, -1, chosen).reshape(n, channels, *shape) * cast(inside.unsqueeze(1), flat.dtype)
 
 
-def _cubic_weights(t: AnyArray) -> list[Any]:
+def _cubic_weights(t: Tensor) -> list[Tensor]:
     """Weights of the four elements around a place ``t`` after the second of them (Keys, 1981, a = −3/4)."""
     a = -0.75
 
-    def near(x: AnyArray) -> Any:
+    def near(x: Tensor) -> Tensor:
         return (x * (a + 2) - (a + 3)) * x * x + 1
 
-    def far(x: AnyArray) -> Any:
+    def far(x: Tensor) -> Tensor:
         return (((x - 5) * x + 8) * x - 4) * a
 
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
@@ -148,7 +148,7 @@ def grid_sample(
     return total
 
 
-def _cubic_sample(flat: object, places: list[Any], spatial: tuple[int, ...], padding: str, align: bool) -> Any:
+def _cubic_sample(flat: Tensor, places: list[Tensor], spatial: tuple[int, ...], padding: str, align: bool) -> Tensor:
     first = [ew.floor(at.detach()) for at in places]
     rows, columns = (_cubic_weights(at - low) for at, low in zip(places, first, strict=True))
     total: Any = None

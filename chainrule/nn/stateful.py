@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from chainrule._src.api.grad_mode import no_grad
-from chainrule._src.arrays.types import DTypeLike
+from chainrule._src.arrays.device import DeviceLike
+from chainrule._src.arrays.types import DTypeLike, Params, Shape
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation
 from chainrule._src.tape.tensor import Tensor
@@ -43,7 +45,7 @@ class Linear(Module):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: DTypeLike = None
+        self, in_features: int, out_features: int, bias: bool = True, device: DeviceLike = None, dtype: DTypeLike = None
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
@@ -71,8 +73,8 @@ class _Convolution(Module):
     transposed = False
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-        groups: int, bias: bool, padding_mode: str, output_padding: Any, factory: dict[str, Any],
+        self, in_channels: int, out_channels: int, kernel_size: Shape, stride: Shape, padding: Shape | str, dilation: Shape,
+        groups: int, bias: bool, padding_mode: str, output_padding: Shape, factory: Params,
     ) -> None:  # fmt: skip
         super().__init__()
         if padding_mode != "zeros":
@@ -111,8 +113,8 @@ class _Convolution(Module):
 
 class _Conv(_Convolution):
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: object, stride: object = 1, padding: object = 0,
-        dilation: object = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: object = None,
+        self, in_channels: int, out_channels: int, kernel_size: Shape, stride: Shape = 1, padding: Shape | str = 0,
+        dilation: Shape = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: DeviceLike = None,
         dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         factory = {"device": device, "dtype": dtype}
@@ -130,9 +132,9 @@ class _ConvTranspose(_Convolution):
     transposed = True
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
-        device: object = None, dtype: DTypeLike = None,
+        self, in_channels: int, out_channels: int, kernel_size: Shape, stride: Shape = 1, padding: Shape | str = 0,
+        output_padding: Shape = 0, groups: int = 1, bias: bool = True, dilation: Shape = 1, padding_mode: str = "zeros",
+        device: DeviceLike = None, dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         factory = {"device": device, "dtype": dtype}
         super().__init__(
@@ -151,7 +153,7 @@ class _Norm(Module):
     """A layer that normalizes, then multiplies by ``weight`` and adds ``bias``."""
 
     def _scale_and_shift(
-        self, shape: int | tuple[int, ...], affine: bool, bias: bool, device: object, dtype: DTypeLike
+        self, shape: int | tuple[int, ...], affine: bool, bias: bool, device: DeviceLike, dtype: DTypeLike
     ) -> None:
         ones = Parameter(creation.ones(shape, device=device, dtype=dtype)) if affine else None
         self.register_parameter("weight", ones)
@@ -167,7 +169,7 @@ class _BatchNorm(_Norm):
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, device: object = None, dtype: DTypeLike = None, *, bias: bool = True,
+        track_running_stats: bool = True, device: DeviceLike = None, dtype: DTypeLike = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
@@ -201,8 +203,8 @@ class LayerNorm(_Norm):
     """Mean 0 and variance 1 over the last axes, of lengths ``normalized_shape``; then scaled and shifted."""
 
     def __init__(
-        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
-        device: Any = None, dtype: Any = None,
+        self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+        device: DeviceLike = None, dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
@@ -230,7 +232,7 @@ class RMSNorm(_Norm):
     """
 
     def __init__(
-        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: object = None,
+        self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True, device: DeviceLike = None,
         dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -257,7 +259,7 @@ class GroupNorm(_Norm):
     """Mean 0 and variance 1 over groups of channels; then each channel scaled and shifted."""
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: object = None,
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: DeviceLike = None,
         dtype: DTypeLike = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -287,7 +289,7 @@ class Embedding(Module):
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
-        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, device: Any = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, device: DeviceLike = None,
         dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -349,7 +351,7 @@ class EmbeddingBag(Embedding):
     def __init__(
         self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
         scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
-        include_last_offset: bool = False, padding_idx: int | None = None, device: object = None, dtype: DTypeLike = None,
+        include_last_offset: bool = False, padding_idx: int | None = None, device: DeviceLike = None, dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         super().__init__(
             num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, device, dtype
@@ -378,7 +380,7 @@ class PReLU(Module):
     """x where it is positive, and a learned slope times x elsewhere."""
 
     def __init__(
-        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: DTypeLike = None
+        self, num_parameters: int = 1, init: float = 0.25, device: DeviceLike = None, dtype: DTypeLike = None
     ) -> None:
         super().__init__()
         self.num_parameters = num_parameters

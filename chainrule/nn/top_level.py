@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from chainrule._src.arrays.types import Shape
 from chainrule._src.tape.tensor import Tensor
 from chainrule.nn import classification, layers, margins, regression
 from chainrule.nn import functional as F
@@ -45,7 +46,7 @@ def instance_norm(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: object = None, pos_weight: Tensor | None = None, reduction: object = 0
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: object = 0
 ) -> Tensor:
     """As :func:`nn.functional.binary_cross_entropy_with_logits`."""
     return classification.binary_cross_entropy_with_logits(
@@ -92,7 +93,7 @@ def triplet_margin_loss(
     return margins.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_name_of(reduction))
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(input: Tensor, output_size: Shape) -> tuple[Tensor, Tensor]:
     """As :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
     return F.adaptive_max_pool1d(input, output_size, return_indices=True)
 

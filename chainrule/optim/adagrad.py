@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from chainrule._src.arrays.types import Params
 from chainrule._src.ops import creation
 from chainrule._src.tape.numbers import numbers
 from chainrule._src.tape.tensor import Tensor
@@ -39,7 +39,7 @@ class Adagrad(Optimizer):
         for p in self._params():
             self._begin(p, self.state[p])
 
-    def _begin(self, p: Tensor, state: dict[str, Any]) -> None:
+    def _begin(self, p: Tensor, state: Params) -> None:
         start = self.defaults["initial_accumulator_value"]
         state["step"] = creation.tensor(0.0)
         state["sum"] = creation.full_like(p, complex(start, start) if p.is_complex() else start)

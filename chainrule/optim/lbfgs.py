@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from chainrule._src.api.grad_mode import enable_grad, no_grad
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.ops import creation, joining
 from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import Closure, Optimizer, as_real, check_options
@@ -140,7 +141,7 @@ class LBFGS(Optimizer):
         params = self.param_groups[0]["params"]
         start = [p.clone() for p in params]
 
-        def trial(t: object) -> _Trial:
+        def trial(t: TensorLike) -> _Trial:
             self._move(t, direction)
             loss, grad = _number(compute()), self._flat_grad()
             for p, at_start in zip(params, start):
@@ -155,7 +156,7 @@ class LBFGS(Optimizer):
         grads = [creation.zeros_like(p) if p.grad is None else p.grad for p in params]
         return joining.cat([as_real(grad).reshape(-1) for grad in grads])
 
-    def _move(self, t: object, direction: Tensor) -> None:
+    def _move(self, t: TensorLike, direction: Tensor) -> None:
         """Add ``t`` times the direction to the parameters."""
         at = 0
         for p in self.param_groups[0]["params"]:
@@ -219,7 +220,7 @@ class _LineSearch:
             ends[low] = new
         return ends[low]
 
-    def _try(self, t: object) -> _Trial:
+    def _try(self, t: TensorLike) -> _Trial:
         self.evaluations += 1
         return self.trial(t)
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from chainrule._src.arrays.types import Params
 from chainrule._src.messages import errors
 from chainrule._src.tape.tensor import Tensor
 from chainrule.optim.optimizer import Group, Optimizer
@@ -108,11 +109,11 @@ class LRScheduler:
             _set_lr(group, lr)
         self._last_lr = self._lrs()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Params:
         """Everything but the optimizer and functions."""
         return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Params) -> None:
         """Go on where another schedule was."""
         self.__dict__.update(state_dict)
 
@@ -472,11 +473,11 @@ class _Schedules(LRScheduler):
             else:
                 scheduler.last_epoch -= 1
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Params:
         """The states of the schedules, and this one's own."""
         return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Params) -> None:
         """Go on where another one of such schedules was."""
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(state)

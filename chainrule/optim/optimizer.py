@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from chainrule._src.api.grad_mode import enable_grad, no_grad
+from chainrule._src.arrays.types import Params, TensorLike
 from chainrule._src.ops import creation
 from chainrule._src.ops.memory import view_as_real
 from chainrule._src.table import arithmetic
@@ -46,7 +47,7 @@ class Optimizer:
     tensor([ 0.5000, -2.5000], requires_grad=True)
     """
 
-    def __init__(self, params: Iterable[Any], defaults: Group | None = None, **options: Any) -> None:
+    def __init__(self, params: Iterable[Any], defaults: Group | None = None, **options: object) -> None:
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got Tensor: write [w]"
@@ -105,7 +106,7 @@ class Optimizer:
                         self.update(p, -p.grad if group.get("maximize") else p.grad, group, self.state[p])
         return loss
 
-    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: Params) -> None:
         """Change one parameter in place, by its gradient and the options of its group; ``state`` is kept between steps."""
         raise NotImplementedError(f"{type(self).__name__} says neither how it does a step nor an update")
 
@@ -115,13 +116,13 @@ class Optimizer:
             for p in group["params"]:
                 p.grad = None if set_to_none or p.grad is None else p.grad.detach().zero_()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Params:
         """Options and states, with a number for each parameter; ``chainrule.save`` takes it."""
         number = {id(p): i for i, p in enumerate(self._params())}
         groups = [{**group, "params": [number[id(p)] for p in group["params"]]} for group in self.param_groups]
         return {"state": {number[id(p)]: state for p, state in self.state.items()}, "param_groups": groups}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Params) -> None:
         """Go on where the optimizer of a ``state_dict`` was, with as many parameters in the same order."""
         saved = copy.deepcopy(state_dict)
         old, new = ([len(group["params"]) for group in groups] for groups in (saved["param_groups"], self.param_groups))
@@ -173,7 +174,7 @@ def penalized(grad: Tensor, p: Tensor, group: Group) -> Tensor:
     return grad.add(p, alpha=group["weight_decay"]) if group["weight_decay"] else grad
 
 
-def move(mean: Tensor, grad: Tensor, beta: Any) -> Tensor:
+def move(mean: Tensor, grad: Tensor, beta: TensorLike) -> Tensor:
     """Keep so much of a mean, and take the rest from a gradient."""
     if isinstance(beta, Tensor):
         return mean.copy_(bind(arithmetic.lerp, (mean, grad, cast(1 - beta, beside(mean))), {}))

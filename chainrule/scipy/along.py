@@ -27,7 +27,7 @@ def recorded(function: Function, *args: object, **options: object) -> Any:
 
 
 def linear_along(
-    module: str, name: str, x: Any, axis: int, *args: Any, before: tuple[object, ...] = (), **options: object
+    module: str, name: str, x: Any, axis: int, *args: object, before: tuple[object, ...] = (), **options: object
 ) -> Any:
     """``name(*before, x, *args, axis=axis, **options)`` of a module of SciPy's, for a function that is linear in x along the axis.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.tree import leaves_like, tree_unflatten
+from chainrule._src.arrays.types import AnyFunction, TensorLike
 from chainrule._src.transforms.arguments import array_like
 from chainrule.scipy.vectors import Packing, Vector, output_value
 
@@ -46,7 +47,7 @@ def _is_pair_for_all(bounds: object, packing: Packing) -> bool:
     return pair and packing.spec.kind is not None and not issubclass(packing.spec.kind, (tuple, list))
 
 
-def two_sides(bounds: Any, packing: Packing, kind: Any) -> tuple[Vector, Vector]:
+def two_sides(bounds: Any, packing: Packing, kind: AnyFunction) -> tuple[Vector, Vector]:
     """The bounds of ``least_squares``: (low, high), each a number for all or with an array or number for each of x0's.
 
     What has x0's structure and is no such pair is read as :func:`element_bounds` does.
@@ -72,7 +73,7 @@ def _at_leaves(bounds: object, packing: Packing) -> list[Any]:
         raise ValueError(f"the bounds do not have the structure of {packing.what}: {error}") from None
 
 
-def _pair(at: object, shape: tuple[int, ...], what: str) -> tuple[Any, Any]:
+def _pair(at: object, shape: tuple[int, ...], what: str) -> tuple[TensorLike | None, TensorLike | None]:
     """(low, high) for an array from a pair, or from a pair for each element."""
     if at is None:
         return None, None

@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule._src.api.array import unfaced
 from chainrule._src.arrays.tree import is_container
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.tape.tensor import Tensor
 from chainrule.scipy.derivatives import HessianOf, JacobianOf
 from chainrule.scipy.vectors import (
@@ -80,7 +80,7 @@ def _constraint(given: Any, what: str, packing: Packing, optimize: Any, sparse: 
     )
 
 
-def _hessian(given: Any, flat: Any, what: str, compiled: bool, sparse: bool, optimize: Any) -> Any:
+def _hessian(given: Any, flat: AnyFunction, what: str, compiled: bool, sparse: bool, optimize: Any) -> Any:
     """The Hessian of the constraints' sum weighted by v, where the method uses it and SciPy's default would stand."""
     if type(given) is not optimize.BFGS or not sparse:
         return given
@@ -88,7 +88,7 @@ def _hessian(given: Any, flat: Any, what: str, compiled: bool, sparse: bool, opt
     return lambda x, v: weighted(x, np.array(v))
 
 
-def _old_style(given: dict[str, Any], what: str, packing: Packing, compiled: bool) -> dict[str, Any]:
+def _old_style(given: Params, what: str, packing: Packing, compiled: bool) -> Params:
     """A dictionary with "type", "fun" and perhaps "jac" and "args", for functions of the vector."""
     args = tuple(given.get("args", ()))
     flat = flat_function(given["fun"], packing, args, f"{what}['fun']")
@@ -97,7 +97,7 @@ def _old_style(given: dict[str, Any], what: str, packing: Packing, compiled: boo
     return given | {"fun": lambda x: plain_vector(flat(np.array(x)), what), "jac": jacobian, "args": ()}
 
 
-def _new_style(given: dict[str, Any], optimize: Any) -> Any:
+def _new_style(given: Params, optimize: Any) -> Any:
     """What a dictionary says as a ``NonlinearConstraint``."""
     args = tuple(given.get("args", ()))
     own = given.get("jac")

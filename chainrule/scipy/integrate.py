@@ -184,7 +184,7 @@ def _check(total: object, value: object, epsabs: float, epsrel: float) -> None:
 # -- of samples --------------------------------------------------------------------------------------------------------
 
 
-def _linear(name: str, y: Any, axis: int, *args: Any, **options: Any) -> Any:
+def _linear(name: str, y: Any, axis: int, *args: object, **options: object) -> Any:
     """A rule of SciPy's, which is linear in y, by what it makes of unit vectors."""
     rule = getattr(scipy_module("scipy.integrate", f"integrate.{name}"), name)
     if not _is_differentiated(y):

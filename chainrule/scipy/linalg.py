@@ -22,7 +22,7 @@ import numpy as np
 from chainrule import linalg
 from chainrule._src.api.array import Array, array_of, as_tensors
 from chainrule._src.arrays.shapes import dtype_of
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.ops import matrices
 from chainrule._src.table import matrix_functions as rows
 from chainrule._src.tape.protocol import ArrayLike
@@ -133,7 +133,7 @@ def _stacked(found: Any, stack: tuple[int, ...]) -> Any:
 # -- functions of matrices ---------------------------------------------------------------------------------------------
 
 
-def _of_matrix(name: str, what: str) -> Callable[[Any], Any]:
+def _of_matrix(name: str, what: str) -> Callable[[AnyArray], AnyArray]:
     @_over_stacks(2)
     def function(A: object) -> Any:
         return applied(rows.matrix_function, (A,), name=name, options=())
@@ -250,7 +250,7 @@ def _tensor(x: object) -> Any:
     )
 
 
-def _faced(tensor: Any, *given: Any) -> Any:
+def _faced(tensor: Any, *given: object) -> Any:
     """A result in the face of what it was computed from."""
     return tensor if any(isinstance(x, (Tensor, ArrayLike)) for x in given) else array_of(tensor)
 
@@ -381,7 +381,7 @@ def solve_sylvester(a: object, b: object, q: object) -> Any:
 
 @_else_scipys
 @_over_stacks(2, 2, 2, 2)
-def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, **options: Any) -> Any:
+def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, **options: object) -> Any:
     """X with ``aᴴ X + X a - X b r⁻¹ bᴴ X + q = 0``: the cost of a linear-quadratic regulator, whose gain is ``r⁻¹ bᴴ X``.
 
     Shapes: a and q (n, n), b (n, m), r (m, m). Derivatives by q and r are by their Hermitian parts.
@@ -399,7 +399,7 @@ def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, **options: Any) -> Any:
 
 @_else_scipys
 @_over_stacks(2, 2, 2, 2)
-def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, **options: Any) -> Any:
+def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, **options: object) -> Any:
     """X with ``aᴴ X a - X - aᴴ X b (r + bᴴ X b)⁻¹ bᴴ X a + q = 0``, of a system in steps of time.
 
     Shapes: a and q (n, n), b (n, m), r (m, m). Derivatives are by the Hermitian parts of q and r, in n² unknowns.
@@ -407,7 +407,7 @@ def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, **options: Any) -> Any:
     return _riccati("solve_discrete_are", (a, b, q, r), True, options)
 
 
-def _riccati(name: str, operands: tuple[Any, ...], discrete: bool, options: dict[str, Any]) -> Any:
+def _riccati(name: str, operands: tuple[Any, ...], discrete: bool, options: Params) -> Any:
     given = [key for key, value in options.items() if value is not None and key != "balanced"]
     if given:
         raise NotImplementedError(

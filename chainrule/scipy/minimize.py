@@ -156,7 +156,7 @@ def _how_far(found: object, *_: object) -> tuple[float, str]:
     return 1, f"fun={found[0] if isinstance(found, tuple) else found:.6g}"
 
 
-def _both(fun: AnyFunction, packing: Packing, args: tuple[object, ...]) -> dict[str, Any]:
+def _both(fun: AnyFunction, packing: Packing, args: tuple[object, ...]) -> Params:
     """``jac=True``: fun returns its value and its gradient."""
 
     def value_and_gradient(x: Vector) -> tuple[float, Vector]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
 from chainrule.scipy.minimize import like_start
 from chainrule.scipy.progress import progress_bar
@@ -79,7 +79,7 @@ def root(
     flat = flat_function(fun, packing, args, what)
     value = maybe_compiled(flat, compile)
 
-    def equations(x: object) -> Any:
+    def equations(x: object) -> AnyArray:
         found = plain_vector(value(np.array(x)), what)
         if found.size != packing.size:
             raise ValueError(
@@ -111,7 +111,7 @@ def _how_far(found: object, *_: object) -> tuple[float, str]:
     return 1, f"largest={largest:.3g}"
 
 
-def _both(found: Any, what: str) -> tuple[Any, Any]:
+def _both(found: tuple[AnyArray, ...], what: str) -> tuple[AnyArray, AnyArray]:
     """Value and matrix of a function that returns both."""
     value, matrix = found
     return plain_vector(value, what), plain_matrix(matrix)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.tree import tree_flatten, tree_map
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.transforms.arguments import array_like
 from chainrule._src.transforms.jacrev import jacfwd
 from chainrule.scipy.derivatives import maybe_compiled, scipy_module
@@ -84,13 +84,13 @@ def solve_bvp(
     def with_parameters(p: tuple[object, ...]) -> tuple[Any, ...]:
         return tuple(parameters.unpack(part) for part in p) if parameters is not None else ()
 
-    def flat_fun(x: Any, y: Any, *p: Any) -> Any:
+    def flat_fun(x: AnyArray, y: AnyArray, *p: object) -> Any:
         return flat_output(fun(x, packing.unpack(y), *with_parameters(p)), f, y.shape[1])
 
-    def flat_bc(a: object, b: object, *p: object) -> Any:
+    def flat_bc(a: AnyArray, b: AnyArray, *p: object) -> Any:
         return flat_output(bc(packing.unpack(a), packing.unpack(b), *with_parameters(p)), g)
 
-    def by_state(x: object, y: object, *p: object) -> Any:
+    def by_state(x: AnyArray, y: AnyArray, *p: object) -> Any:
         # The equation holds point by point, so a change that is the same at all points shows each point's Jacobian.
         return jacfwd(lambda change: flat_fun(x, y + change[:, None], *p))(np.zeros(packing.size))
 
@@ -105,7 +105,7 @@ def solve_bvp(
         at_points = [plain_value(part, f).transpose(0, 2, 1) for part in found]
         return at_points[0] if p == () else tuple(at_points)
 
-    def end_jacobians(*ends: ndarray) -> Any:
+    def end_jacobians(*ends: ndarray) -> tuple[AnyArray, ...]:
         return tuple(plain_value(part, g) for part in jacobian_of_ends(*ends))
 
     found = integrate.solve_bvp(

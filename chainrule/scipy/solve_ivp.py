@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
 from chainrule.scipy.progress import progress_bar
 from chainrule.scipy.vectors import (
@@ -88,7 +88,7 @@ def solve_ivp(
     if vectorized and not packing.is_vector:
         raise ValueError("solve_ivp(): vectorized=True is for a state that is one vector, and y0 is none")
 
-    def flat(x: Any, t: Any) -> Any:
+    def flat(x: AnyArray, t: TensorLike) -> Any:
         return flat_output(fun(t, packing.unpack(x), *args), what, *x.shape[1:])
 
     if "jac" not in options and name in (*SPARSE, "LSODA"):
@@ -160,7 +160,7 @@ def _in_bands(matrix: Any, lower: int, upper: int, padding: int) -> ndarray:
     return packed
 
 
-def _events(events: Any, packing: Packing, args: tuple[Any, ...]) -> Any:
+def _events(events: Any, packing: Packing, args: tuple[Any, ...]) -> list[AnyFunction] | None:
     """The user's events as functions of the vector."""
     if events is None:
         return None
@@ -168,7 +168,7 @@ def _events(events: Any, packing: Packing, args: tuple[Any, ...]) -> Any:
     return [_event(event, packing, args) for event in several]
 
 
-def _event(event: Any, packing: Packing, args: tuple[Any, ...]) -> Callable[..., float]:
+def _event(event: AnyFunction, packing: Packing, args: tuple[Any, ...]) -> Callable[..., float]:
     def of_vector(t: float, x: Vector) -> float:
         return float(plain_value(event(t, packing.unpack(x), *args), f"{function_name(event)}()"))
 

@@ -159,7 +159,7 @@ def plain_value(x: object, what: str) -> ndarray:
     raise TypeError(f"{what} is a {type(x).__name__}: expected arrays, tensors or numbers, or containers of them")
 
 
-def _with_face(part: TensorLike, leaf: AnyArray) -> Any:
+def _with_face(part: TensorLike, leaf: AnyArray) -> AnyArray:
     """A part of the vector as the user gave that leaf: a tensor or an array."""
     if type(part) is Array:
         return faced(part._tensor, leaf)
@@ -224,13 +224,13 @@ def plain_matrix(matrix: object) -> Any:
 def flat_function(fun: Function, packing: Packing, args: tuple[object, ...], what: str) -> Function:
     """A function of the tree as a function from vector to vector, which can be differentiated."""
 
-    def flat(x: Any) -> Any:
+    def flat(x: AnyArray) -> Any:
         return flat_output(fun(packing.unpack(x), *args), what)
 
     return flat
 
 
-def arguments(args: object) -> tuple[Any, ...]:
+def arguments(args: object) -> tuple[TensorLike, ...]:
     """SciPy's ``args``: a tuple, or the one argument."""
     return args if type(args) is tuple else (args,)
 

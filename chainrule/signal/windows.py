@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays import dtypes
-from chainrule._src.arrays.device import check_device
+from chainrule._src.arrays.device import DeviceLike, check_device
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, IntoArray
 from chainrule._src.tape.tensor import Tensor, wrap
 
@@ -29,7 +29,7 @@ def _window(formula: AnyFunction) -> Callable[..., Tensor]:
     """The user's function for a formula of the points k = 0 … M − 1, the number of steps, and keywords of its own."""
     name = formula.__name__
 
-    def call(M: int, *, sym: bool = True, dtype: DTypeLike = None, layout: object = None, device: object = None,
+    def call(M: int, *, sym: bool = True, dtype: DTypeLike = None, layout: object = None, device: DeviceLike = None,
              requires_grad: bool = False, **parameters: object) -> Tensor:  # fmt: skip
         dtype = dtypes.default_dtype() if dtype is None else dtypes.as_dtype(dtype)
         if layout is not None and str(layout).rpartition(".")[2] != "strided":

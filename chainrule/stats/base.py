@@ -17,7 +17,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.shapes import dtype_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, Params, Seed, Shape, TensorLike
 from chainrule._src.ops.incomplete import log_of_share
 from chainrule._src.ops.random import Generator, _drawn
 from chainrule._src.ops.scipy_special import NAMES
@@ -36,7 +36,7 @@ DEFAULTS = {"loc": 0, "scale": 1}
 # -- random numbers ----------------------------------------------------------------------------------------------------
 
 
-def draw(name: str, parameters: Any, size: Any, random_state: Any, *others: Any) -> AnyArray | None:
+def draw(name: str, parameters: Any, size: Any, random_state: Seed, *others: Any) -> AnyArray | None:
     """Numbers that SciPy draws from one of its distributions, of the size that parameters (and others) ask for.
 
     Raises:
@@ -145,7 +145,7 @@ class RandomVariable(Named):
 
     # Arguments
 
-    def _bound(self, method: str, args: Any, kwds: dict[str, Any], also: tuple[str, ...] = ()) -> dict[str, Any]:
+    def _bound(self, method: str, args: tuple[IntoArray, ...], kwds: Params, also: tuple[str, ...] = ()) -> Params:
         """Arguments by their names, with SciPy's defaults."""
         names = (*self.shapes, *self._located, *also)
         signature = f"{self.name}{'.' * bool(method)}{method}({', '.join(names)})"
@@ -163,22 +163,26 @@ class RandomVariable(Named):
             raise TypeError(f"{signature} needs {' and '.join(missing)}")
         return DEFAULTS | bound
 
-    def _parameters(self, method: str, x: Any, args: Any, kwds: dict[str, Any]) -> tuple[Any, list[Any], Any, Any]:
+    def _parameters(
+        self, method: str, x: IntoArray, args: tuple[IntoArray, ...], kwds: Params
+    ) -> tuple[AnyArray, list[AnyArray], AnyArray, AnyArray]:
         """x, the shapes, loc and scale as arrays; x is nan where a parameter is invalid."""
         bound = self._bound(method, args, kwds)
-        x, loc, scale, *shapes = operands(
+        point, loc, scale, *shapes = operands(
             f"{self.name}.{method}", [x, bound["loc"], bound["scale"], *(bound[name] for name in self.shapes)]
         )
         valid = self._valid(*shapes) & (scale > 0)
         if not certain(valid):
-            x, scale = np.where(valid, x, nan), np.where(valid, scale, nan)
+            point, scale = np.where(valid, point, nan), np.where(valid, scale, nan)
             shapes = [np.where(valid, shape, nan) for shape in shapes]
-        return x, shapes, loc, scale
+        return point, shapes, loc, scale
 
-    def _at(self, method: str, x: Any, args: Any, kwds: dict[str, Any]) -> tuple[Any, list[Any], Any, Any, Any]:
+    def _at(
+        self, method: str, x: IntoArray, args: tuple[IntoArray, ...], kwds: Params
+    ) -> tuple[Any, list[Any], Any, Any, Any]:
         """A point of the standard form, made one inside where x is not; shapes, scale; where x is below, and above."""
-        x, shapes, loc, scale = self._parameters(method, x, args, kwds)
-        y = self._standard(method, x, loc, scale)
+        point, shapes, loc, scale = self._parameters(method, x, args, kwds)
+        y = self._standard(method, point, loc, scale)
         low, high = self._ends(*shapes)
         inside = ((y >= low) if self.closed else (y > low)) & (y <= high) & np.isfinite(y)
         if certain(inside):
@@ -226,12 +230,12 @@ class RandomVariable(Named):
         _, shapes, _, scale = self._parameters("var", 0.0, args, kwds)
         return finished(np.square(scale) * self._var(*shapes))
 
-    def std(self, *args: Any, **kwds: Any) -> TensorLike:
+    def std(self, *args: IntoArray, **kwds: IntoArray) -> TensorLike:
         """The standard deviation."""
         return np.sqrt(self.var(*args, **kwds))
 
 
-def _all(*conditions: Any) -> AnyArray | bool:
+def _all(*conditions: IntoArray) -> AnyArray | bool:
     """Whether all conditions hold, element by element."""
     out: Any = np.True_
     for condition in conditions:
@@ -279,7 +283,7 @@ class Continuous(RandomVariable):
             out = inverse(choose(~share & ~np.isnan(q), 0.5, q), *shapes) * scale + loc
         return finished(choose(~share, nan, out))
 
-    def median(self, *args: Any, **kwds: Any) -> Any:
+    def median(self, *args: IntoArray, **kwds: IntoArray) -> Any:
         """The median."""
         return self.ppf(0.5, *args, **kwds)
 
@@ -288,7 +292,7 @@ class Continuous(RandomVariable):
         _, shapes, _, scale = self._parameters("entropy", 0.0, args, kwds)
         return finished(self._entropy(*shapes) + np.log(scale))
 
-    def rvs(self, *args: Any, random_state: Any = None, **kwds: Any) -> Any:
+    def rvs(self, *args: Any, random_state: Seed = None, **kwds: Any) -> Any:
         """Random numbers, which are SciPy's for a ``random_state``, and have derivatives by all parameters.
 
         ``size`` is the shape of the result; without it, that of the parameters. ``random_state`` is a seed, a generator of
@@ -329,7 +333,7 @@ class Discrete(RandomVariable):
         out = _with_ends(self._logpmf(y, *shapes), below, -inf, above, -inf)
         return finished(choose(~whole & ~np.isnan(y), -inf, out))
 
-    def pmf(self, k: IntoArray, *args: Any, **kwds: Any) -> Any:
+    def pmf(self, k: IntoArray, *args: Any, **kwds: Any) -> AnyArray:
         """The probability of k."""
         return np.exp(self.logpmf(k, *args, **kwds))
 
@@ -341,12 +345,12 @@ class Discrete(RandomVariable):
         """The least k of which the sf is at most q. There are no derivatives."""
         return self._step("isf", q, args, kwds)
 
-    def _step(self, method: str, q: Any, args: Any, kwds: dict[str, Any]) -> Any:
+    def _step(self, method: str, q: TensorLike, args: tuple[IntoArray, ...], kwds: Params) -> Any:
         bound = self._bound(method, args, kwds)
         given = operands(f"{self.name}.{method}", [q, *(bound[name] for name in (*self.shapes, "loc"))])
         return finished(sc.steps(*np.broadcast_arrays(*given), name=self.name, method=method))
 
-    def rvs(self, *args: Any, random_state: Any = None, **kwds: Any) -> Any:
+    def rvs(self, *args: Any, random_state: Seed = None, **kwds: Any) -> Any:
         """Random whole numbers, SciPy's for a ``random_state``. There are no derivatives."""
         bound = self._bound("rvs", args, kwds, ("size",))
         size = bound.pop("size", None)
@@ -362,14 +366,14 @@ class Discrete(RandomVariable):
 class Frozen:
     """A distribution whose parameters are fixed: its methods without them."""
 
-    def __init__(self, dist: Any, args: Any, kwds: dict[str, Any]) -> None:
+    def __init__(self, dist: Any, args: tuple[IntoArray, ...], kwds: Params) -> None:
         self.dist, self.args, self.kwds = dist, args, kwds
 
     def __repr__(self) -> str:
         given = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwds.items())]
         return f"chainrule.stats.{self.dist.name}({', '.join(given)})"
 
-    def rvs(self, size: Any = None, random_state: Any = None) -> Any:
+    def rvs(self, size: Shape | None = None, random_state: Seed = None) -> AnyArray:
         """Random numbers, of the parameters' shape or of ``size``."""
         given = {} if size is None else {"size": size}
         return self.dist.rvs(*self.args, **self.kwds, **given, random_state=random_state)
@@ -379,7 +383,7 @@ class Frozen:
             raise AttributeError(name)
         method = getattr(self.dist, name)
 
-        def call(*args: Any, **kwds: Any) -> Any:
+        def call(*args: IntoArray, **kwds: IntoArray) -> AnyArray:
             if name not in _OF_POINTS:
                 return method(*self.args, *args, **self.kwds, **kwds)
             first = next((key for key in ("x", "k", "q") if key in kwds), None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule.stats.base import Discrete, sc
 from chainrule.stats.operands import choose, operands
 from chainrule.stats.rows import log1mexp
@@ -65,7 +65,7 @@ def _with_share(method: Any) -> Any:
     return call
 
 
-def _share(p: Any) -> AnyArray | bool:
+def _share(p: AnyArray) -> AnyArray | bool:
     return (p >= 0) & (p <= 1)
 
 
@@ -110,7 +110,7 @@ class binom(Discrete):
         ways = sc.gammaln(n + 1) - sc.gammaln(k + 1) - sc.gammaln(n - k + 1)
         return ways + sc.xlogy(k, p) + sc.xlog1py(n - k, -p)
 
-    def _at_most(self, function: Any, at_n: float, k: AnyArray, n: AnyArray, p: AnyArray) -> Any:
+    def _at_most(self, function: AnyFunction, at_n: float, k: AnyArray, n: AnyArray, p: AnyArray) -> Any:
         """A function of the incomplete beta function's arguments, which has a value of its own for k = n."""
         rest = np.floor(n) - k
         return choose(rest <= 0, at_n, function(k + 1, choose(rest <= 0, 1, rest), p))

@@ -50,7 +50,7 @@ class beta(Continuous):
     _var = lambda self, a, b: a * b / (np.square(a + b) * (a + b + 1))
 
 
-def _finite(end: Any) -> Any:
+def _finite(end: AnyArray) -> Any:
     """An end of an interval, and 0 for an infinite one, where the density that it is multiplied with is 0."""
     return choose(np.isinf(end), 0, end)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, IntoArray, Seed
 from chainrule._src.ops.incomplete import log_student_density
 from chainrule.stats.base import Continuous, inf, sc
 from chainrule.stats.operands import choose
@@ -168,6 +168,6 @@ class vonmises(Continuous):
     )
     _mean = lambda self, kappa: 0 * kappa
 
-    def rvs(self, *args: Any, random_state: Any = None, **kwds: Any) -> Any:
+    def rvs(self, *args: IntoArray, random_state: Seed = None, **kwds: IntoArray) -> AnyArray:
         """Random angles between −π and π, which are SciPy's for a ``random_state``, with a derivative by loc."""
         return np.mod(super().rvs(*args, random_state=random_state, **kwds) + math.pi, 2 * math.pi) - math.pi

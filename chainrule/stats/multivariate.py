@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray, IntoArray, TensorLike
+from chainrule._src.arrays.types import AnyArray, IntoArray, Seed, TensorLike
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL
 from chainrule.stats.base import Frozen, Named, inf, random_state_of, sc
@@ -69,7 +69,7 @@ def _to_draw_with(name: str, *parameters: Any) -> list[Any]:
     return values
 
 
-def _generator(random_state: Any) -> Any:
+def _generator(random_state: Seed) -> Any:
     """What SciPy draws with: NumPy's global generator, one of a seed, or the one that is given."""
     if random_state is None:
         return np.random.mtrand._rand
@@ -116,7 +116,7 @@ def _symmetric(name: str, matrix: Any) -> AnyArray:
     return 0.5 * (matrix + turned)
 
 
-def _factor(name: str, matrix: Any) -> AnyArray | None:
+def _factor(name: str, matrix: AnyArray) -> AnyArray | None:
     """The lower triangular factor of a positive definite matrix."""
     try:
         return np.linalg.cholesky(matrix)
@@ -135,7 +135,7 @@ def _squared_distance(factor: Any, x: Any) -> AnyArray:
     return np.reshape(np.sum(np.square(np.linalg.solve(factor, columns)), axis=0), x.shape[:-1])
 
 
-def _singular(name: str, matrix: Any) -> tuple[Any, Any, int]:
+def _singular(name: str, matrix: AnyArray) -> tuple[Any, Any, int]:
     """A root of the pseudoinverse, the log pseudodeterminant and the rank, by SciPy's criterion of what is 0."""
     known = values_of(matrix)
     if known is None or getattr(matrix, "requires_grad", False):
@@ -248,7 +248,7 @@ class dirichlet(ContinuousMultivariate):
         weights = drawn if plain(alpha) else sc.gamma_sample(alpha, drawn)
         return weights / np.sum(weights, axis=-1, keepdims=True)
 
-    def entropy(self, alpha: Any) -> Any:
+    def entropy(self, alpha: AnyArray) -> Any:
         """The differential entropy, in nats."""
         (alpha,) = operands("dirichlet.entropy", [alpha])
         self._check(alpha)
@@ -262,7 +262,7 @@ class dirichlet(ContinuousMultivariate):
         self._check(alpha)
         return alpha / np.sum(alpha)
 
-    def var(self, alpha: Any) -> Any:
+    def var(self, alpha: AnyArray) -> AnyArray:
         """The variance of each share."""
         (alpha,) = operands("dirichlet.var", [alpha])
         self._check(alpha)
@@ -347,6 +347,6 @@ class wishart(ContinuousMultivariate):
         return finished(0.5 * (df - dim - 1) * log_determinant - 0.5 * trace - normaliser)
 
 
-def _log_multigamma(a: Any, dim: int) -> Any:
+def _log_multigamma(a: AnyArray, dim: int) -> Any:
     """The logarithm of the multivariate gamma function (DLMF 35.3.4)."""
     return 0.25 * dim * (dim - 1) * math.log(math.pi) + sum(sc.gammaln(a - 0.5 * j) for j in range(dim))

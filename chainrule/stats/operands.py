@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, as_tensors
 from chainrule._src.arrays.shapes import dtype_of
-from chainrule._src.arrays.types import AnyArray, TensorLike
+from chainrule._src.arrays.types import AnyArray, DTypeLike, IntoArray, TensorLike
 from chainrule._src.ops.incomplete import as_dtype
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import ArrayLike, check_kinds
@@ -41,13 +41,13 @@ def array_like(x: Any) -> AnyArray | None:
     return np.asarray(found) if found is x else Array(x)
 
 
-def _as_float(x: Any, dtype: Any) -> TensorLike:
+def _as_float(x: Any, dtype: DTypeLike) -> TensorLike:
     if type(x) in (int, float):
         return np.asarray(x, dtype)[()]
     return x if dtype_of(x).kind == "f" else as_dtype(x, dtype)
 
 
-def values_of(x: Any) -> Any:
+def values_of(x: AnyArray) -> Any:
     """The plain array of the values, whatever derivative they carry; None where there is not one, or a program is recorded."""
     if isinstance(x, (Array, Tensor)):
         x = as_tensors(x)._raw
@@ -74,6 +74,6 @@ def finished(x: Any) -> TensorLike:
     return x[()] if type(x) is np.ndarray else x
 
 
-def plain(*values: Any) -> bool:
+def plain(*values: IntoArray) -> bool:
     """Whether all are arrays that carry no derivative."""
     return all(isinstance(x, (np.ndarray, np.generic)) for x in values)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Seed
 from chainrule._src.ops.incomplete import log_student_density
 from chainrule.stats.base import Continuous, inf, sc
 from chainrule.stats.line import t
@@ -199,7 +199,7 @@ class halft(Continuous):
     _ppf = lambda self, q, df: self._between(q, 1 - q, df)
     _isf = lambda self, q, df: self._between(1 - q, q, df)
 
-    def rvs(self, *args: Any, random_state: Any = None, **kwds: Any) -> Any:
+    def rvs(self, *args: Any, random_state: Seed = None, **kwds: Any) -> Any:
         """Random numbers, which are the distances of ``t.rvs`` from loc, and have derivatives by all parameters."""
         bound = self._bound("rvs", args, kwds, ("size",))
         loc, scale, df = operands("halft.rvs", [bound[name] for name in ("loc", "scale", "df")])
@@ -251,7 +251,7 @@ class f(Continuous):
         ratio = dfn / dfd
         return sc.xlogy(n - 1, x) + n * np.log(ratio) - (n + d) * np.log1p(ratio * x) - sc.betaln(n, d)
 
-    def _side(self, near: Any, far: Any, x: AnyArray, dfn: Any, dfd: Any) -> Any:
+    def _side(self, near: AnyFunction, far: AnyFunction, x: AnyArray, dfn: AnyArray, dfd: AnyArray) -> Any:
         """A function of the smaller of the two shares that dfn·x and dfd have of their sum: of a share next to 1 the rest is lost."""
         total = dfd + dfn * x
         low = dfn * x <= dfd

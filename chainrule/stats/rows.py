@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import takes_arrays
-from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, TensorLike
 from chainrule._src.ops import incomplete
 from chainrule._src.ops.incomplete import (
     beta_logit_by_a,
@@ -44,12 +44,12 @@ def in_scipy_stats(name: str, method: str) -> AnyFunction:
     return getattr(getattr(importlib.import_module("scipy.stats"), name), method)
 
 
-def _of_scipy(name: str, method: str) -> Any:
+def _of_scipy(name: str, method: str) -> AnyFunction:
     """A function of one of SciPy's distributions, in the dtype of its operands."""
     return lambda *operands: np.asarray(in_scipy_stats(name, method)(*operands), np.result_type(*operands))
 
 
-def log1mexp(x: Any) -> AnyArray:
+def log1mexp(x: AnyArray) -> AnyArray:
     """log(1 − exp(x)) for x ≤ 0, by the more accurate of two formulas (Mächler 2012, "Accurately computing log(1 − exp(−|a|))")."""
     near = x > -0.6931471805599453
     close, far = np.where(near, x, -1), np.where(near, -1, x)
@@ -70,11 +70,11 @@ def logistic_cdf(x: Any) -> None:
 # -- logarithms of distribution functions ------------------------------------------------------------------------------
 
 
-def _log_gamma_density(a: Any, x: Any) -> TensorLike:
+def _log_gamma_density(a: TensorLike, x: AnyArray) -> TensorLike:
     return xlogy(a - 1, x) - x - gammaln(a)
 
 
-def _log_beta_density(a: Any, b: Any, x: Any) -> AnyArray:
+def _log_beta_density(a: AnyArray, b: AnyArray, x: AnyArray) -> AnyArray:
     return xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)
 
 
@@ -152,11 +152,11 @@ def halft_cdf(df: Any, x: Any) -> None:
 # -- the skew-normal distribution --------------------------------------------------------------------------------------
 
 
-def _skew_density(x: Any, a: Any) -> Any:
+def _skew_density(x: AnyArray, a: TensorLike) -> AnyArray:
     return np.exp(-0.5 * np.square(x)) * (2 / NAMES["root2pi"]) * ndtr(a * x)
 
 
-def _skew_by_a(x: Any, a: Any) -> Any:
+def _skew_by_a(x: TensorLike, a: AnyArray) -> AnyArray:
     """Twice the derivative of Owen's function T."""
     square = 1 + np.square(a)
     return -np.exp(-0.5 * np.square(x) * square) / (np.pi * square)
@@ -172,7 +172,7 @@ def skewnorm_cdf(x: Any, a: Any) -> None:
     """The distribution function of the skew-normal distribution, which SciPy takes from Boost."""
 
 
-def _log_skew_density(x: Any, a: Any) -> Any:
+def _log_skew_density(x: AnyArray, a: TensorLike) -> AnyArray:
     return math.log(2) - math.log(NAMES["root2pi"]) - 0.5 * np.square(x) + log_ndtr(a * x)
 
 
@@ -195,14 +195,14 @@ def log_skewnorm_sf(x: Any, a: Any) -> None:
     value=_of_scipy("skewnorm", "ppf"),
     **_OPTIONS,
 )
-def skewnorm_ppf(q: Any, a: Any) -> None:
+def skewnorm_ppf(q: AnyArray, a: Any) -> None:
     """The quantile function of the skew-normal distribution, which SciPy takes from Boost."""
 
 
 # -- the von Mises distribution ----------------------------------------------------------------------------------------
 
 
-def log_vonmises_density(x: Any, kappa: Any) -> Any:
+def log_vonmises_density(x: AnyArray, kappa: TensorLike) -> AnyArray:
     """The logarithm of the density of the von Mises distribution."""
     return kappa * cosm1(x) - math.log(2 * math.pi) - np.log(i0e(kappa))
 
@@ -236,14 +236,14 @@ def log_vonmises_sf(x: Any, kappa: Any) -> None:
     value=_of_scipy("vonmises", "ppf"),
     **_OPTIONS,
 )
-def vonmises_ppf(q: Any, kappa: Any) -> None:
+def vonmises_ppf(q: AnyArray, kappa: Any) -> None:
     """The quantile function of the von Mises distribution, which SciPy computes."""
 
 
 # -- the truncated normal distribution ---------------------------------------------------------------------------------
 
 
-def log_normal_mass(a: Any, b: Any) -> AnyArray:
+def log_normal_mass(a: AnyArray, b: AnyArray) -> AnyArray:
     """The logarithm of the normal probability between a and b, for a < b."""
     right = a > 0
     a, b = np.where(right, -b, a), np.where(right, -a, b)  # the same on the left, where the smaller tail is
@@ -253,7 +253,7 @@ def log_normal_mass(a: Any, b: Any) -> AnyArray:
     return np.where(left, in_tail, np.log1p(-ndtr(np.where(left, -1, a)) - ndtr(-np.where(left, 1, b))))
 
 
-def log_truncnorm_density(x: Any, a: Any, b: Any) -> TensorLike:
+def log_truncnorm_density(x: AnyArray, a: AnyArray, b: AnyArray) -> TensorLike:
     """The logarithm of the density at x of the normal distribution between a and b."""
     return -0.5 * np.square(x) - math.log(NAMES["root2pi"]) - log_normal_mass(a, b)
 
@@ -287,12 +287,12 @@ def truncnorm_logcdf(x: Any, a: Any, b: Any) -> None:
     """The logarithm of the distribution function of the normal distribution between a and b."""
 
 
-def _truncnorm_by_a(x: Any, a: Any, b: Any) -> Any:
+def _truncnorm_by_a(x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
     """The derivative by a of a quantile x."""
     return np.exp(0.5 * (x - a) * (x + a)) * functions["truncnorm_cdf"](-x, -b, -a)
 
 
-def _truncnorm_by_b(x: Any, a: Any, b: Any) -> Any:
+def _truncnorm_by_b(x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
     """The derivative by b of a quantile x."""
     return np.exp(0.5 * (x - b) * (x + b)) * functions["truncnorm_cdf"](x, a, b)
 
@@ -306,7 +306,7 @@ def _truncnorm_by_b(x: Any, a: Any, b: Any) -> Any:
     value=_of_scipy("truncnorm", "ppf"),
     **_BETWEEN,
 )
-def truncnorm_ppf(q: Any, a: Any, b: Any) -> None:
+def truncnorm_ppf(q: AnyArray, a: Any, b: Any) -> None:
     """The quantile function of the normal distribution between a and b."""
 
 
@@ -319,7 +319,7 @@ def _drawn(*operands: Any) -> AnyArray | None:
 
 
 @elementwise(d={"a": lambda a, out: gamma_quantile_by_a(a, out)}, value=_drawn, **_OPTIONS)
-def gamma_sample(a: Any, drawn: Any) -> None:
+def gamma_sample(a: Any, drawn: AnyArray) -> None:
     """Numbers drawn from the gamma distribution."""
 
 
@@ -331,17 +331,17 @@ def gamma_sample(a: Any, drawn: Any) -> None:
     value=_drawn,
     **_OPTIONS,
 )
-def beta_logit_sample(a: Any, b: Any, drawn: Any) -> None:
+def beta_logit_sample(a: Any, b: Any, drawn: AnyArray) -> None:
     """log(x / (1 − x)) of numbers drawn from the beta distribution."""
 
 
 @elementwise(d={"df": lambda df, out: -stdtr_by_df(df, out) / student_density(df, out)}, value=_drawn, **_OPTIONS)
-def t_sample(df: Any, drawn: Any) -> None:
+def t_sample(df: Any, drawn: AnyArray) -> None:
     """Numbers drawn from Student's t distribution."""
 
 
 @elementwise(d={"a": lambda a, out: -_skew_by_a(out, a) / _skew_density(out, a)}, value=_drawn, **_OPTIONS)
-def skewnorm_sample(a: Any, drawn: Any) -> None:
+def skewnorm_sample(a: Any, drawn: AnyArray) -> None:
     """Numbers drawn from the skew-normal distribution."""
 
 
@@ -350,7 +350,7 @@ def skewnorm_sample(a: Any, drawn: Any) -> None:
     value=_drawn,
     **_OPTIONS,
 )
-def truncnorm_sample(a: Any, b: Any, drawn: Any) -> None:
+def truncnorm_sample(a: Any, b: Any, drawn: AnyArray) -> None:
     """Numbers drawn from the normal distribution between a and b."""
 
 
@@ -364,7 +364,7 @@ def _steps(*operands: Any, name: str, method: str) -> AnyArray:
 @discrete(
     value=_steps, samples=[call(np.array([0.3, 0.8]), np.array([2.0, 5.5]), name="poisson", method="ppf")], listed=False
 )
-def steps(*operands: Any, name: Any, method: Any) -> Any:
+def steps(*operands: IntoArray, name: str, method: str) -> Any:
     """A function of a discrete distribution of SciPy's that is constant between its steps."""
 
 

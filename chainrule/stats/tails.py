@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.ops.incomplete import log_of_share
 from chainrule._src.ops.scipy_special import NAMES
 
@@ -22,13 +22,15 @@ _NODES, _WEIGHTS = 0.5 * (_NODES + 1), 0.5 * _WEIGHTS
 _FALL = 40.0  # exp(-40) of what is left is not seen
 
 
-def log_mass(fall: Callable[[Any], Any], width: Any) -> Any:
+def log_mass(fall: Callable[[AnyArray], AnyArray], width: AnyArray) -> AnyArray:
     """The logarithm of the integral of exp(−fall(u)) for u from 0 to a width; nodes are along the last axis."""
     u = width[..., None] * _NODES
     return np.log(width * np.sum(_WEIGHTS * np.exp(-fall(u)), -1))
 
 
-def _by_tails(share: Any, rest: Any, small: float, tail: AnyFunction, other: AnyFunction, *operands: Any) -> Any:
+def _by_tails(
+    share: AnyArray, rest: AnyArray, small: float, tail: AnyFunction, other: AnyFunction, *operands: Any
+) -> AnyArray:
     """log of a share: ``tail`` where it is small, and where the rest is, by ``other``'s logarithm of that."""
     with np.errstate(all="ignore"):
         out = np.array(log_of_share(share, rest))
@@ -41,14 +43,14 @@ def _by_tails(share: Any, rest: Any, small: float, tail: AnyFunction, other: Any
     return out
 
 
-def _log1mexp_small(x: Any) -> Any:
+def _log1mexp_small(x: AnyArray) -> AnyArray:
     return np.log1p(-np.exp(x))
 
 
 # -- the skew-normal distribution --------------------------------------------------------------------------------------
 
 
-def _skew_tail(x: Any, a: Any) -> Any:
+def _skew_tail(x: AnyArray, a: AnyArray) -> AnyArray:
     """The logarithm of the probability of more than x, which is small; nan where the density has not begun to fall."""
     at = a * x
     log_density = np.log(2) - np.log(NAMES["root2pi"]) - 0.5 * np.square(x) + log_ndtr(at)
@@ -58,16 +60,16 @@ def _skew_tail(x: Any, a: Any) -> Any:
     width = 2 * _FALL / (slope + np.sqrt(np.square(slope) + 2 * _FALL * bend))
     x, a, at = x[..., None], a[..., None], at[..., None]
 
-    def fall(u: Any) -> Any:
+    def fall(u: AnyArray) -> AnyArray:
         return u * (x + 0.5 * u) + log_ndtr(at) - log_ndtr(at + a * u)
 
     return np.where((slope > 0) & ((a[..., 0] >= 0) | (at[..., 0] < 1)), log_density + log_mass(fall, width), np.nan)
 
 
-def log_skewnorm_sf(x: Any, a: Any, cdf: Callable[[Any, Any], Any]) -> Any:
+def log_skewnorm_sf(x: Any, a: Any, cdf: Callable[[Any, Any], Any]) -> AnyArray:
     """The logarithm of the probability of more than x, given the distribution function."""
 
-    def other(x: Any, a: Any) -> Any:
+    def other(x: AnyArray, a: AnyArray) -> AnyArray:
         return _skew_tail(-x, -a)
 
     return _by_tails(cdf(-x, -a), cdf(x, a), 0.01, _skew_tail, other, x, a)
@@ -76,22 +78,22 @@ def log_skewnorm_sf(x: Any, a: Any, cdf: Callable[[Any, Any], Any]) -> Any:
 # -- the von Mises distribution ----------------------------------------------------------------------------------------
 
 
-def _vonmises_tail(x: Any, kappa: Any) -> Any:
+def _vonmises_tail(x: AnyArray, kappa: AnyArray) -> AnyArray:
     """The logarithm of the probability between x and π, which is small; nan if x is not in the right half."""
     log_density = kappa * cosm1(x) - np.log(2 * np.pi * i0e(kappa))
     sine, cosine = np.sin(x), np.cos(x)
     width = np.arccos(np.maximum(cosine - _FALL / kappa, -1)) - x
 
-    def fall(u: Any) -> Any:
+    def fall(u: AnyArray) -> AnyArray:
         return -kappa[..., None] * (cosine[..., None] * cosm1(u) - sine[..., None] * np.sin(u))
 
     return np.where((x >= 0) & (x < np.pi), log_density + log_mass(fall, width), np.nan)
 
 
-def log_vonmises_sf(x: Any, kappa: Any, cdf: Callable[[Any, Any], Any]) -> Any:
+def log_vonmises_sf(x: Any, kappa: Any, cdf: Callable[[Any, Any], Any]) -> AnyArray:
     """The logarithm of the probability of more than x, given the distribution function."""
 
-    def other(x: Any, kappa: Any) -> Any:
+    def other(x: AnyArray, kappa: AnyArray) -> AnyArray:
         return _vonmises_tail(-x, kappa)
 
     lower = cdf(x, kappa)

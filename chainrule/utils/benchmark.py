@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from chainrule._src.arrays.types import Params
+
 __all__ = ["Measurement", "Timer"]
 
 
@@ -61,7 +63,7 @@ class Timer:
 
     def __init__(
         self, stmt: str | Callable[[], Any] = "pass", setup: str | Callable[[], Any] = "pass", *,
-        timer: Callable[[], float] = timeit.default_timer, globals: dict[str, Any] | None = None,
+        timer: Callable[[], float] = timeit.default_timer, globals: Params | None = None,
         label: str | None = None, sub_label: str | None = None, description: str | None = None, num_threads: int = 1,
     ) -> None:  # fmt: skip
         self.title = ": ".join(part for part in (label or str(stmt), sub_label, description) if part)

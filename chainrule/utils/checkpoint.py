@@ -87,7 +87,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
 
 def checkpoint(
     function: AnyFunction,
-    *args: Any,
+    *args: object,
     use_reentrant: bool | None = None,
     context_fn: Callable[[], Contexts] = noop_context_fn,
     determinism_check: str = "default",

@@ -10,6 +10,7 @@ from typing import Any
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.types import Params
 from chainrule._src.messages import errors
+from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape import saved
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL
@@ -191,7 +192,7 @@ class _Log(Watch):
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
 
-    def forward(self, prim: Any, datas: object, params: Params) -> Any:
+    def forward(self, prim: Primitive, datas: object, params: Params) -> Any:
         where = errors.user_line()
         self.lines.append(f"{prim.name} at {where}" if where else prim.name)
         return super().forward(prim, datas, params)

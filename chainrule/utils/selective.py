@@ -18,6 +18,7 @@ import numpy as np
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
 from chainrule._src.messages import errors
+from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.versions import CLOCK, writes_of
 
@@ -101,7 +102,7 @@ class _Select(_Counting):
         super().__init__(kept)
         self.policy = policy
 
-    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
+    def forward(self, prim: Primitive, datas: Any, params: Params) -> Any:
         self.number += 1
         result = super().forward(prim, datas, params)
         context = SelectiveCheckpointContext(is_recompute=False, op_output=result)
@@ -163,7 +164,7 @@ class Budget(_Counting):
     def contexts(self) -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
         return self, _Recalls(self.kept)
 
-    def forward(self, prim: Any, datas: object, params: Params) -> Any:
+    def forward(self, prim: Primitive, datas: object, params: Params) -> Any:
         self.number += 1
         start = perf_counter()
         result = super().forward(prim, datas, params)

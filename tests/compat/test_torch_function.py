@@ -7,10 +7,10 @@ import pytest
 from behaviour import ORACLE, torch
 
 if ORACLE:
-    from torch._C import DisableTorchFunctionSubclass
+    from torch._C import DisableTorchFunctionSubclass, _disabled_torch_function_impl
     from torch.overrides import handle_torch_function, has_torch_function, is_tensor_like, wrap_torch_function
 else:
-    from chainrule.compat.torch._C import DisableTorchFunctionSubclass
+    from chainrule.compat.torch._C import DisableTorchFunctionSubclass, _disabled_torch_function_impl
     from chainrule.compat.torch.overrides import (
         handle_torch_function,
         has_torch_function,
@@ -206,3 +206,42 @@ def test_functions_of_the_users_own_ask():
     with pytest.raises(TypeError, match=r"no implementation found for|Multiple dispatch failed for"):
         total(d)
     assert is_tensor_like(d) and is_tensor_like(torch.ones(2)) and not is_tensor_like([1])
+
+
+class Silent(torch.Tensor):
+    """A subclass that is not asked."""
+
+    __torch_function__ = _disabled_torch_function_impl
+
+
+class Rate(torch.nn.Parameter):
+    def __new__(cls, data, unit="s"):
+        self = super().__new__(cls, data)
+        self.unit = unit
+        return self
+
+
+class Point(Silent, torch.nn.Parameter):
+    def __new__(cls, data):
+        return torch.Tensor._make_subclass(cls, data, True)
+
+
+@pytest.mark.parametrize("make", [lambda x: Rate(x, unit="m"), Point])
+def test_a_subclass_of_parameter_is_its_own_type(make):
+    w, plain = make(torch.ones(2)), torch.nn.Parameter(torch.ones(2))
+    kind = type(w)
+    assert kind in (Rate, Point) and isinstance(w, torch.nn.Parameter) and getattr(w, "unit", "m") == "m"
+    assert not isinstance(plain, kind) and not isinstance(torch.ones(2), torch.nn.Parameter)
+    for x in (w * 2, w[0], torch.stack([w, plain]), w.detach(), w.data):
+        assert type(x) is torch.Tensor and not isinstance(x, torch.nn.Parameter)
+    model = torch.nn.Linear(2, 2, bias=False)
+    model.own = w
+    assert [type(p) for _, p in model.named_parameters() if p is w] == [kind]
+    (w * torch.tensor([1.0, 2.0])).sum().backward()
+    torch.optim.SGD(model.parameters(), lr=0.5).step()
+    assert w.tolist() == [0.5, 0.0] and type(w.grad) is torch.Tensor
+
+
+def test_what_is_made_of_a_subclass_that_is_not_asked():
+    x = torch.ones(2).as_subclass(Silent)
+    assert [type(y) for y in (x.detach(), x.data, x.exp(), x.cpu())] == [torch.Tensor] * 3 + [Silent]

@@ -114,6 +114,18 @@ import pytest
         ("cr.stop_gradient", AttributeError, "module 'chainrule' has no attribute", "x.detach()"),
         ("M.to_sparse()", AttributeError, "'Tensor' object has no attribute 'to_sparse'", "sparse.csr_array((M[i, j]"),
         # kinds of arguments
+        (
+            "x.grad = cr.ones(3)",
+            RuntimeError,
+            "attempting to assign a gradient of size '[3]' to a tensor of size",
+            "'[2]'",
+        ),
+        (
+            "x.grad = x.detach().double()",
+            RuntimeError,
+            "attempting to assign a gradient with dtype",
+            "to(tensor.dtype)",
+        ),
         ("x + [1, 2]", TypeError, "unsupported operand type(s) for +: 'Tensor' and 'list'", "tensor(...)"),
         ("(1, 2) - x", TypeError, "unsupported operand type(s) for -: 'tuple' and 'Tensor'", "tensor(...)"),
         ("x @ [1, 2]", TypeError, "unsupported operand type(s) for @: 'Tensor' and 'list'", "tensor(...)"),

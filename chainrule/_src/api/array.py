@@ -21,7 +21,16 @@ import numpy as np
 
 from chainrule._src.arrays import printing
 from chainrule._src.arrays.libraries import is_container, is_foreign
-from chainrule._src.arrays.types import AnyFunction, NumpyDType, Params
+from chainrule._src.arrays.types import (
+    AnyArray,
+    AnyFunction,
+    Casting,
+    Index,
+    IntoArray,
+    NumpyDType,
+    Params,
+    TensorLike,
+)
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import PACKAGE
 from chainrule._src.tape.foreign import Foreign
@@ -112,7 +121,7 @@ class Array(ArrayMethods):
         dtype: NumpyDType
         size: int
 
-        def __getitem__(self, index: Any) -> Any: ...
+        def __getitem__(self, index: Index) -> Any: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
     def __init__(self, data: Any, dtype: Any = None, *, requires_grad: bool = False) -> None:
@@ -157,7 +166,7 @@ class Array(ArrayMethods):
     def grad(self, value: Any) -> None:
         self._tensor.grad = None if value is None else Array(value)._tensor
 
-    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+    def register_hook(self, hook: Callable[[AnyArray], AnyArray]) -> Any:
         """Call ``hook(grad)`` with an Array when the gradient is known; what it returns, if anything, replaces it."""
 
         def call(g: Tensor) -> Tensor | None:
@@ -176,7 +185,7 @@ class Array(ArrayMethods):
 
     # -- NumPy's protocols ----------------------------------------------------------------------------------------
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
         if SPECIAL and LOCAL.recorder is not None:
             if ufunc is np.power and out is None and type(inputs[0]) is ndarray and is_operator(_getframe(1), "pow"):
                 found = recorded_operator(operator.pow, True, *inputs)
@@ -194,13 +203,13 @@ class Array(ArrayMethods):
                 return fast(*inputs)
         return apply_ufunc(ufunc, method, inputs, out, kwargs)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self, function: AnyFunction, types: Any, args: Any, kwargs: Params) -> Any:
         check_kinds(types)
         if any(map(is_container, types)):
             return NotImplemented
         return apply(function, *args, **kwargs)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
+    def __array__(self, dtype: NumpyDType | None = None, copy: bool | None = None) -> ndarray:
         if left_to_us():
             return no_array()
         kept = LOCAL.recorder is not None and LOCAL.recorder.plain  # what compile records, it has to see
@@ -305,7 +314,7 @@ class Array(ArrayMethods):
             )
         return bool(self._tensor._asked("the truth of an array").item())
 
-    def __contains__(self, x: Any) -> bool:
+    def __contains__(self, x: TensorLike) -> bool:
         return bool(np.any(self == x))
 
     def __len__(self) -> int:
@@ -387,7 +396,7 @@ def plain_or_stacked(x: Any) -> Any:
     return x
 
 
-def faced(tensor: Tensor, given: Any) -> Any:
+def faced(tensor: Tensor, given: TensorLike) -> AnyArray:
     """An argument as a function is handed it: with PyTorch's face for a tensor, with NumPy's for an array or a number."""
     return tensor if isinstance(given, (Tensor, ArrayLike)) else array_of(tensor)
 
@@ -439,7 +448,7 @@ def _shared(x: Any) -> Any:
         return x
 
     @functools.wraps(x)
-    def method(*args: Any, **kwargs: Any) -> Any:
+    def method(*args: object, **kwargs: object) -> Any:
         return as_arrays(x(*as_tensors(args), **as_tensors(kwargs)))
 
     return method
@@ -458,7 +467,7 @@ def as_arrays(x: Any) -> Any:
     return [as_arrays(part) for part in x] if type(x) is list else x
 
 
-def _shows_array(view: Any) -> bool:
+def _shows_array(view: Tensor) -> bool:
     """Whether a view is, in plain code that is recorded, one of an array without axes."""
     return LOCAL.recorder is not None and LOCAL.recorder.is_array(view._view.base._raw)
 
@@ -529,7 +538,7 @@ def _plain_copies(x: Any) -> Any:
     return {key: _plain_copies(value) for key, value in x.items()} if kind is dict else x
 
 
-def _is_same(x: Any, y: Any) -> bool:
+def _is_same(x: AnyArray, y: IntoArray) -> bool:
     """Whether two Arrays are the same elements of the same memory."""
     if x is y or type(x) is not Array or type(y) is not Array:
         return x is y
@@ -537,7 +546,7 @@ def _is_same(x: Any, y: Any) -> bool:
     return all([about[0][key] == about[1][key] for key in ("data", "strides", "shape", "typestr")])
 
 
-def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any, out: Any = None) -> Any:
+def recorded_as_numpy(function: AnyFunction, method: str, args: Any, kwargs: Params, out: Any = None) -> Any:
     """Have NumPy's own function recorded, where arrays of a compiled function carry no derivative. None: have ours.
 
     Such arrays stand for what are plain arrays when the function is not compiled.
@@ -578,7 +587,7 @@ def _recorded_into(function: Any, method: str, args: Any, kwargs: Any, out: Any)
     return out[0] if type(out) is tuple and len(out) == 1 else out
 
 
-def recorded_setitem(x: Array, index: Any, value: Any) -> bool:
+def recorded_setitem(x: Array, index: Index, value: Any) -> bool:
     """Have ``x[index] = value`` recorded as it is, where NumPy looks at numbers: at positions, or at what an integer is made of."""
     recorder, raw = LOCAL.recorder, x._tensor._raw
     if not recorder.plain:
@@ -639,7 +648,7 @@ def is_operator(frame: Any, name: str) -> bool:
     return code.co_code[frame.f_lasti] == opmap["BINARY_OP"] or name in code.co_names
 
 
-def with_strong_floats(ufunc: np.ufunc, operands: Any) -> Any:
+def with_strong_floats(ufunc: np.ufunc, operands: tuple[TensorLike, ...]) -> Any:
     """Operands of a ufunc where a derivative is taken, with Python's floats as arrays of the dtype that they take."""
     recorder = LOCAL.recorder
     if not recorder.weak:
@@ -651,7 +660,9 @@ def with_strong_floats(ufunc: np.ufunc, operands: Any) -> Any:
     )
 
 
-def recorded_in_place(operation: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Array, y: Any) -> bool:
+def recorded_in_place(
+    operation: Callable[[AnyArray, AnyArray], AnyArray], ufunc: np.ufunc, x: Array, y: TensorLike
+) -> bool:
     """Have ``x op= y`` recorded as it is, where NumPy may round otherwise if the result lies where an operand does."""
     raw = x._tensor._raw
     raw = _recorded((x, y)) if LOCAL.recorder.plain and (raw.shape or LOCAL.recorder.is_array(raw)) else None
@@ -694,7 +705,7 @@ def _recorded(x: Any) -> Any:
     return None
 
 
-def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any) -> Any:
+def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Params) -> Any:
     """A ufunc of Arrays. NumPy's scalars are as strong as arrays."""
     operands, mixed = _opened(inputs)
     if method == "__call__":
@@ -758,7 +769,7 @@ def _opened(args: Any) -> tuple[list[Any], bool]:
     return operands, mixed
 
 
-def write_out(name: str, out: Any, result: Any, casting: Any = "same_kind") -> Any:
+def write_out(name: str, out: Any, result: IntoArray, casting: Casting = "same_kind") -> Any:
     """NumPy's ``out=``."""
     targets = out if isinstance(out, tuple) else (out,)
     results = result if isinstance(result, tuple) else (result,)
@@ -780,14 +791,14 @@ def is_objects(x: Any) -> bool:
     return type(x) is ndarray and x.dtype == _OBJECT
 
 
-def _write_stacked(function: AnyFunction, target: ndarray, *args: Any, **kwargs: Any) -> None:
+def _write_stacked(function: AnyFunction, target: ndarray, *args: object, **kwargs: object) -> None:
     """Let a function write into an array of objects that are Arrays."""
     stacked = Array(target)
     function(stacked, *args, **kwargs)
     _write_objects(target, stacked)
 
 
-def _write_objects(target: ndarray, value: Any) -> None:
+def _write_objects(target: ndarray, value: AnyArray) -> None:
     """Write the elements of an Array into an array of objects."""
     shape = np.broadcast_shapes(target.shape, np.shape(value))
     if shape != target.shape:

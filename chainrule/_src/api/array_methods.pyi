@@ -1,6 +1,12 @@
 """Made by tools/stubs.py from the declarations."""
 
 from typing import Any
+from chainrule._src.api.array import Array
+from chainrule._src.arrays.device import DeviceLike
+from chainrule._src.arrays.types import Casting
+from chainrule._src.arrays.types import DTypeLike
+from chainrule._src.arrays.types import IntoArray
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.native._loops import Operation as _Operation
 
 class ArrayMethods:
@@ -77,17 +83,17 @@ class ArrayMethods:
         """As ``numpy.ndarray.argpartition``; recorded. See :func:`numpy.argpartition`."""
     def argsort(self, axis: Any = ..., kind: Any = ..., order: Any = ..., *, stable: Any = ...) -> Any:
         """As ``numpy.ndarray.argsort``; recorded. See :func:`numpy.argsort`."""
-    def astype(self, dtype: Any, order: str = ..., casting: Any = ..., subok: bool = ..., copy: bool = ...) -> Any:
+    def astype(self, dtype: DTypeLike, order: str = ..., casting: Casting = ..., subok: bool = ..., copy: bool = ...) -> Any:
         """The array in another dtype; recorded where that is a floating or complex one."""
     @property
     def base(self) -> Any: ...
-    def byteswap(self, *args: Any, **kwargs: Any) -> Any:
+    def byteswap(self, *args: object, **kwargs: object) -> Any:
         """As ``numpy.ndarray.byteswap``, of an array that carries no derivative."""
     def choose(self, choices: Any, out: Any = ..., mode: Any = ...) -> Any:
         """As ``numpy.ndarray.choose``; recorded. See :func:`numpy.choose`."""
     def clip(self, a_min: Any = ..., a_max: Any = ..., out: Any = ..., *, min: Any = ..., max: Any = ..., **kwargs: Any) -> Any:
         """As ``numpy.ndarray.clip``; recorded. See :func:`numpy.clip`."""
-    def compress(self, condition: Any, axis: Any = ..., out: Any = ...) -> Any:
+    def compress(self, condition: IntoArray, axis: int | None = ..., out: Any = ...) -> Array:
         """The slices along an axis for which a condition holds."""
     def compute(self) -> Any:
         """The tensor with its numbers in memory: computed, if they are lazy. ``cr.compute(x, y)`` computes several in one pass."""
@@ -95,7 +101,7 @@ class ArrayMethods:
         """The complex conjugate."""
     def conjugate(self) -> Any:
         """The complex conjugate."""
-    def copy(self, order: str = ...) -> Any:
+    def copy(self, order: str | None = ...) -> Array:
         """A copy; recorded."""
     def cumprod(self, axis: Any = ..., dtype: Any = ..., out: Any = ...) -> Any:
         """As ``numpy.ndarray.cumprod``; recorded. See :func:`numpy.cumprod`."""
@@ -108,11 +114,11 @@ class ArrayMethods:
     dot: _Operation
     @property
     def dtype(self) -> Any: ...
-    def dump(self, *args: Any, **kwargs: Any) -> Any:
+    def dump(self, *args: object, **kwargs: object) -> Any:
         """As ``numpy.ndarray.dump``, of an array that carries no derivative."""
-    def dumps(self, *args: Any, **kwargs: Any) -> Any:
+    def dumps(self, *args: object, **kwargs: object) -> Any:
         """As ``numpy.ndarray.dumps``, of an array that carries no derivative."""
-    def fill(self, value: Any) -> None:
+    def fill(self, value: TensorLike) -> None:
         """Write a number everywhere."""
     @property
     def flags(self) -> Any: ...
@@ -120,11 +126,11 @@ class ArrayMethods:
     def flat(self) -> Any: ...
     def flatten(self, order: str = ...) -> Any:
         """A copy with one axis; recorded."""
-    def getfield(self, *args: Any, **kwargs: Any) -> Any:
+    def getfield(self, *args: object, **kwargs: object) -> Any:
         """As ``numpy.ndarray.getfield``, of an array that carries no derivative."""
     @property
     def imag(self) -> Any: ...
-    def item(self, *args: Any) -> Any:
+    def item(self, *args: object) -> Any:
         """An element as a Python number."""
     @property
     def itemsize(self) -> Any: ...
@@ -142,13 +148,13 @@ class ArrayMethods:
     def ndim(self) -> Any: ...
     def nonzero(self) -> Any:
         """As ``numpy.ndarray.nonzero``; recorded. See :func:`numpy.nonzero`."""
-    def partition(self, kth: Any, axis: Any = ..., kind: str = ..., order: Any = ...) -> None:
+    def partition(self, kth: IntoArray, axis: int = ..., kind: str = ..., order: str | None = ...) -> None:
         """Put the element of each given rank in its place, in place."""
     def persist(self) -> Any:
         """The tensor with its chunks computed and kept where they are, on the workers of a cluster; itself, if it isn't lazy."""
     def prod(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., initial: Any = ..., where: Any = ...) -> Any:
         """As ``numpy.ndarray.prod``; recorded. See :func:`numpy.prod`."""
-    def put(self, indices: Any, values: Any, mode: str = ...) -> None:
+    def put(self, indices: IntoArray, values: IntoArray, mode: str = ...) -> None:
         """Write values at places of the flattened array."""
     def ravel(self, order: Any = ...) -> Any:
         """As ``numpy.ndarray.ravel``; recorded. See :func:`numpy.ravel`."""
@@ -158,21 +164,21 @@ class ArrayMethods:
         """As ``numpy.ndarray.repeat``; recorded. See :func:`numpy.repeat`."""
     def reshape(self, *shape: Any, order: str = ..., copy: bool | None = ...) -> Any:
         """The same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
-    def resize(self, *args: Any, **kwargs: Any) -> Any:
+    def resize(self, *args: object, **kwargs: object) -> Any:
         """Not there: raises, and says what to use."""
     def round(self, decimals: Any = ..., out: Any = ...) -> Any:
         """As ``numpy.ndarray.round``; recorded. See :func:`numpy.round`."""
     def searchsorted(self, v: Any, side: Any = ..., sorter: Any = ...) -> Any:
         """As ``numpy.ndarray.searchsorted``; recorded. See :func:`numpy.searchsorted`."""
-    def setfield(self, *args: Any, **kwargs: Any) -> Any:
+    def setfield(self, *args: object, **kwargs: object) -> Any:
         """Not there: raises, and says what to use."""
-    def setflags(self, *args: Any, **kwargs: Any) -> Any:
+    def setflags(self, *args: object, **kwargs: object) -> Any:
         """Not there: raises, and says what to use."""
     @property
     def shape(self) -> Any: ...
     @property
     def size(self) -> Any: ...
-    def sort(self, axis: Any = ..., kind: Any = ..., order: Any = ..., *, stable: Any = ...) -> None:
+    def sort(self, axis: int = ..., kind: object = ..., order: str | None = ..., *, stable: object = ...) -> None:
         """Sort in place."""
     def squeeze(self, axis: Any = ...) -> Any:
         """As ``numpy.ndarray.squeeze``; recorded. See :func:`numpy.squeeze`."""
@@ -186,19 +192,19 @@ class ArrayMethods:
         """As ``numpy.ndarray.swapaxes``; recorded. See :func:`numpy.swapaxes`."""
     def take(self, indices: Any, axis: Any = ..., out: Any = ..., mode: Any = ...) -> Any:
         """As ``numpy.ndarray.take``; recorded. See :func:`numpy.take`."""
-    def to_device(self, device: Any, /, *, stream: Any = ...) -> Any:
+    def to_device(self, device: DeviceLike, /, *, stream: object = ...) -> Any:
         """The array on a device (itself, if it is there); recorded."""
-    def tobytes(self, *args: Any, **kwargs: Any) -> Any:
+    def tobytes(self, *args: object, **kwargs: object) -> Any:
         """As ``numpy.ndarray.tobytes``, of an array that carries no derivative."""
-    def tofile(self, *args: Any, **kwargs: Any) -> Any:
+    def tofile(self, *args: object, **kwargs: object) -> Any:
         """As ``numpy.ndarray.tofile``, of an array that carries no derivative."""
-    def tolist(self) -> Any:
+    def tolist(self) -> list[complex]:
         """The elements as nested lists of Python numbers."""
     def trace(self, offset: Any = ..., axis1: Any = ..., axis2: Any = ..., dtype: Any = ..., out: Any = ...) -> Any:
         """As ``numpy.ndarray.trace``; recorded. See :func:`numpy.trace`."""
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: object) -> Any:
         """The axes reversed, or in the order given: ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
     def var(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., ddof: Any = ..., keepdims: Any = ..., *, where: Any = ..., mean: Any = ..., correction: Any = ...) -> Any:
         """As ``numpy.ndarray.var``; recorded. See :func:`numpy.var`."""
-    def view(self, dtype: Any = ..., type: Any = ...) -> Any:
+    def view(self, dtype: DTypeLike = ..., type: Any = ...) -> Any:
         """The same memory. Under another dtype it would be other numbers, which have no derivative."""

@@ -185,7 +185,7 @@ def _with_keywords(function: AnyFunction, also: dict[str, str], out: bool) -> An
         return function
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         if not kwargs:
             return function(*args)
         for name in also.keys() & kwargs.keys():
@@ -235,7 +235,7 @@ class _WithOut(inspect.Signature):
         return self.whole.__reduce__()
 
 
-def store_results(name: str, result: Any, out: Any) -> Any:
+def store_results(name: str, result: Tensor, out: Any) -> Any:
     """Write one result, or several, into the tensors that the caller gave."""
     if not isinstance(result, tuple):
         return store_out(out, result)

@@ -88,13 +88,13 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Tensor]:
     return prim.function
 
 
-def nary(prim: Primitive, **forms: Any) -> Callable[..., Tensor]:
+def nary(prim: Primitive, **forms: object) -> Callable[..., Tensor]:
     """The user's function for an elementwise primitive of three operands or with parameters.
 
     ``forms`` are as ``operation`` has them; without them, parameters are left to Python.
     """
 
-    def call(*operands: Any, out: Any = None, **params: Any) -> Any:
+    def call(*operands: Any, out: Any = None, **params: Any) -> Tensor:
         return store_out(out, general(prim, operands, params))
 
     _named(call, prim)

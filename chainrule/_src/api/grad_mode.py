@@ -55,7 +55,7 @@ class ModeContext:
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
-            def stepped(*args: Any, **kwargs: Any) -> Any:
+            def stepped(*args: object, **kwargs: object) -> Any:
                 # The mode holds while the generator's own code runs, not while its consumer's does.
                 steps = function(*args, **kwargs)
                 send, value = steps.send, None
@@ -80,7 +80,7 @@ class ModeContext:
             return stepped  # type: ignore[return-value]
 
         @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def wrapped(*args: object, **kwargs: object) -> Any:
             with self.clone():
                 return function(*args, **kwargs)
 
@@ -164,7 +164,7 @@ class inference_mode(ModeContext):
     mode: bool
     previous: Mode
 
-    def __new__(cls, mode: Any = True) -> Any:
+    def __new__(cls, mode: bool = True) -> Any:
         self = super().__new__(cls)
         if callable(mode):
             self.mode = True

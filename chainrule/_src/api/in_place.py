@@ -28,7 +28,7 @@ def in_place(op: str, function: AnyFunction) -> AnyFunction:
     """The method ``x.op(...)`` that writes ``function(x, ...)`` into ``x``."""
     ufunc = DIRECT.get(op)
 
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         check_writable(self, op)
         data = self._raw
         if type(data) is not ndarray:
@@ -50,7 +50,7 @@ def in_place(op: str, function: AnyFunction) -> AnyFunction:
 def becomes_view(op: str, function: AnyFunction) -> AnyFunction:
     """The method ``x.op(...)`` after which ``x`` is the view ``function(x, ...)``."""
 
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         return reshaped(self, lambda x: function(x, *args, **kwargs), op)
 
     return _form_of(function, op, method)

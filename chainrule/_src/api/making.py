@@ -13,7 +13,7 @@ from chainrule._src.arrays import promotion
 from chainrule._src.arrays.dtype import DTYPE_OF
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype, get_default_complex_dtype, native
 from chainrule._src.arrays.libraries import is_container, is_foreign
-from chainrule._src.arrays.types import NumpyArray, NumpyDType
+from chainrule._src.arrays.types import DTypeLike, NumpyArray, NumpyDType
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.protocol import plain
@@ -22,7 +22,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 ndarray = np.ndarray
 
 
-def make_tensor(data: Any, dtype: Any, requires_grad: bool, copy_data: bool) -> Tensor:
+def make_tensor(data: Any, dtype: DTypeLike, requires_grad: bool, copy_data: bool) -> Tensor:
     """The work behind ``tensor`` and ``as_tensor``: NumPy data keeps its dtype, Python floats get the default one."""
     if type(data) is not ndarray:
         data = _inner(data)
@@ -52,7 +52,7 @@ def _inner(data: Any) -> Any:
     return data._raw.payload if isinstance(data, Tensor) and type(data._raw) is Foreign else data
 
 
-def to_array(data: Any, dtype: Any = None, copy_data: bool = True) -> NumpyArray:
+def to_array(data: Any, dtype: DTypeLike = None, copy_data: bool = True) -> NumpyArray:
     """Numbers, nested sequences and arrays as an ndarray of a dtype that tensors can have."""
     target = None if dtype is None else as_dtype(dtype)
     data = as_tensors(data)
@@ -147,5 +147,5 @@ def _collect(data: Any, found: set[Any]) -> None:
             )
 
 
-def _has_array(x: Any) -> bool:
+def _has_array(x: object) -> bool:
     return hasattr(x, "__array__") or hasattr(x, "__array_interface__") or hasattr(x, "__array_struct__")

@@ -19,7 +19,7 @@ from chainrule._src.tape.warned import located
 ndarray = np.ndarray
 
 
-def operation(call: AnyFunction, prim: Primitive, **forms: Any) -> Any:
+def operation(call: AnyFunction, prim: Primitive, **forms: object) -> Any:
     """The function of a row of three operands or fewer, whose ordinary case is done in C where that is possible.
 
     A number may come first where the value is a ufunc, which knows that it is weak; a function may make an array of it that is not.
@@ -146,7 +146,7 @@ def _step(tensors: list[Any], result: Any, several: bool) -> tuple[Any, ...] | N
     return (prim, node.params, _layout(datas[0], result._raw)) if prim.view and not several else (prim, node.params)
 
 
-def _layout(x: Any, view: Any) -> Any:
+def _layout(x: Any, view: Any) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
     """Where a view's elements lie in an array's memory; None if it is not a view like others."""
     if type(view) is not ndarray or x.strides != np.empty(x.shape, x.dtype).strides:
         return None

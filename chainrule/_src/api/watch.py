@@ -10,6 +10,7 @@ from typing import Any
 
 from chainrule._src.arrays.types import Params
 from chainrule._src.tape.modes import LOCAL, leave_watched, set_watched
+from chainrule._src.tape.node import Node
 
 
 class Watch:
@@ -34,7 +35,7 @@ class Watch:
             return self.inner.forward(prim, datas, params)
         return prim.value(*datas, **params)
 
-    def recorded(self, node: Any) -> None:
+    def recorded(self, node: Node) -> None:
         """A node was put on the tape."""
         if self.inner is not None:
             self.inner.recorded(node)

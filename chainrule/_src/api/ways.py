@@ -15,7 +15,7 @@ import numpy as np
 from chainrule._src.api.array import Array
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.any_array import unscalar
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.modes import SPECIAL
 from chainrule._src.tape.node import Node
@@ -46,7 +46,7 @@ class _Steps(Watch):
         self.calls.append((prim, tuple(datas), params, out))
         return out
 
-    def recorded(self, node: Any) -> None:
+    def recorded(self, node: Node) -> None:
         self.nodes.append(node)
         super().recorded(node)
 
@@ -67,8 +67,8 @@ def learn(
     call: AnyFunction,
     args: tuple[Any, ...],
     names: tuple[str, ...] | None,
-    operands: tuple[Any, ...],
-    result: Any,
+    operands: tuple[AnyArray, ...],
+    result: Array,
 ) -> tuple[Any, ...] | None:
     """The way of a call, as ``native/ways.c`` has it; None if there is none that leaves the same.
 
@@ -95,7 +95,7 @@ def learn(
     return way if found is not None and _same(tensor, found, operands) else None
 
 
-def _way(steps: _Steps, operands: tuple[Any, ...], end: Tensor) -> tuple[Any, ...] | None:
+def _way(steps: _Steps, operands: tuple[AnyArray, ...], end: Tensor) -> tuple[Any, ...] | None:
     """What was noted, with the numbers of values in the place of arrays."""
     if not steps.calls or len(steps.nodes) != len(steps.calls) or end._edge is not steps.nodes[-1]:
         return None
@@ -122,7 +122,7 @@ def _is_static(x: Any) -> bool:
     return isinstance(x, _STATIC)
 
 
-def _same(x: Tensor, y: Tensor, operands: tuple[Any, ...]) -> bool:
+def _same(x: Tensor, y: Tensor, operands: tuple[AnyArray, ...]) -> bool:
     """Whether two tensors are the same, and all that was left on the tape from the operands to them."""
     if x._cut is not y._cut or not _alike(x._raw, y._raw):
         return False

@@ -2,7 +2,7 @@
 
 import threading
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 from chainrule._src.arrays import gpu
 
@@ -42,14 +42,14 @@ use device 'cpu', or leave the device out; a GPU of NVIDIA's needs CuPy (pip ins
     type: str
     index: int | None
 
-    def __init__(self, type: "str | device", index: int | None = None) -> None:
+    def __init__(self, type: "str | int | device", index: int | None = None) -> None:
         if isinstance(type, device):
             index = type.index if index is None else index
             type = type.type
         if isinstance(type, int) and not isinstance(type, bool):
             if not gpu.count():
                 raise _unavailable(str(type))
-            type, index = "cuda", type
+            index, type = type, "cuda"
         if not isinstance(type, str):
             raise TypeError(
                 "device() received an invalid combination of arguments: expected a string "
@@ -106,6 +106,10 @@ use device 'cpu', or leave the device out; a GPU of NVIDIA's needs CuPy (pip ins
         _DEFAULTS.within.pop()
 
 
+#: where an array lies; None for the computer's memory, or for where the rest is
+DeviceLike: TypeAlias = device | str | int | None
+
+
 class _Defaults(threading.local):
     """Where a thread's new tensors are: on the innermost device that was asked for."""
 
@@ -123,13 +127,13 @@ def default_device() -> device:
     return within[-1] if within else device("cpu")
 
 
-def set_default(where: Any) -> None:
+def set_default(where: DeviceLike) -> None:
     """Have this thread's new tensors on a device (None: on the CPU)."""
     check_device(where)
     _DEFAULTS.chosen = [] if where is None else [where if isinstance(where, device) else device(where)]
 
 
-def gpu_of(where: Any) -> int | None:
+def gpu_of(where: DeviceLike) -> int | None:
     """The number of the GPU that ``where`` names (None: the default device); None for the CPU.
 
     Raises:
@@ -153,7 +157,7 @@ def gpu_of(where: Any) -> int | None:
     return named.index
 
 
-def check_device(where: Any) -> None:
+def check_device(where: DeviceLike) -> None:
     """Raise for a device that is not to be had (None, the default, is)."""
     if where is not None:
         gpu_of(where)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, SupportsIndex, TypeAlias
+from types import EllipsisType
+from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -85,10 +86,24 @@ TensorLike: TypeAlias = AnyArray | complex
 IntoArray: TypeAlias = TensorLike | Sequence[Any]
 #: one axis, several, or (None) all
 Dims: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None
+#: one axis, or (None) all elements in one row
+Axis: TypeAlias = SupportsIndex | None
+#: what stands in brackets behind an array, for one axis or several
+IndexItem: TypeAlias = SupportsIndex | slice | EllipsisType | AnyArray | Sequence[object] | None
+#: what stands in brackets behind an array
+Index: TypeAlias = IndexItem | tuple[IndexItem, ...]
 #: lengths of axes, one by one or together
 Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 #: an element type, as Python or a library says it; None for the one that follows from the rest
 DTypeLike: TypeAlias = NumpyDType | HasDType | type[Any] | str | None
+#: which casts NumPy may do
+Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
+#: what random numbers begin with
+Seed: TypeAlias = int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None
+#: what a node keeps for its pullback: arrays, and what else its row names
+Saved: TypeAlias = tuple[Any, ...]
+#: for each operand its cotangent; None where none is asked for
+Cotangents: TypeAlias = tuple[Any, ...]
 #: parameters of a row, or keyword arguments, by name
 Params: TypeAlias = dict[str, Any]
 #: an object of JSON's, by its keys

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.watch import Watch
-from chainrule._src.arrays.types import Params
+from chainrule._src.arrays.types import Params, Saved
 from chainrule._src.messages.errors import PACKAGE, user_frame
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.node import Freed, Node, Saved
+from chainrule._src.tape.node import Freed, Node
 from chainrule._src.tape.tensor import Tensor
 
 

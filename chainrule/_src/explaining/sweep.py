@@ -9,9 +9,9 @@ import numpy as np
 
 from chainrule._src.api.grad_mode import no_grad
 from chainrule._src.api.watch import Watch
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import NumpyArray, Saved
 from chainrule._src.tape import engine
-from chainrule._src.tape.node import Edge, Edges, Leaf, Node, Saved
+from chainrule._src.tape.node import Edge, Edges, Leaf, Node
 from chainrule._src.tape.saved import Packed, unpack
 
 ndarray = np.ndarray

@@ -104,8 +104,6 @@ _METHODS = {
     "to_sparse_csr": _SPARSE,
     "to_sparse_csc": _SPARSE,
     "to_sparse_coo": _SPARSE,
-    "to_mkldnn": "an array has one layout: leave it out",
-    "register_backward_hook": "it is {x}.register_hook(hook)",
 }
 
 

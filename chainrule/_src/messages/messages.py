@@ -116,9 +116,11 @@ non_leaf_flag() -> RuntimeError
     you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph
     that doesn't require differentiation use var_no_grad = var.detach().
 assigned_grad_shape(tensor, grad) -> RuntimeError
-    assigned grad has data of a different size: the gradient has shape {grad:shape}, the tensor {tensor:shape}
+    attempting to assign a gradient of size '{grad:sizes}' to a tensor of size '{tensor:sizes}'. Please ensure that the
+    gradient and the tensor are the same size
 assigned_grad_dtype(tensor, grad) -> RuntimeError
-    assigned grad has data of a different type: the gradient is {grad.dtype}, the tensor {tensor.dtype}
+    attempting to assign a gradient with dtype '{grad.dtype}' to a tensor with grad_dtype '{tensor.dtype}': the
+    gradient must have its tensor's dtype, gradient.to(tensor.dtype)
 deepcopy_non_leaf(tensor) -> RuntimeError
     Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment, inside
     transformations. This one is the output of {tensor.grad_fn:node}: use t.clone() to stay in the graph.

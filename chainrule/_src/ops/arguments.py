@@ -44,7 +44,7 @@ def takes_tensors(function: F) -> F:
     """Say which argument should have been a tensor, where a function fails because it is none. (It is called as it is.)"""
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         try:
             return function(*args, **kwargs)
         except (AttributeError, KeyError, TypeError):
@@ -94,7 +94,7 @@ def summed(x: Any, dtype: DTypeLike = None) -> Tensor:
     return cast(x, dtypes.int64) if x.dtype.kind in "iub" else x
 
 
-def number_in(value: Any, dtype: Any) -> Any:
+def number_in(value: Any, dtype: Any) -> NumpyArray:
     """A number as a 0-d array of a dtype; below zero, unsigned integers count from their other end.
 
     Raises:
@@ -124,7 +124,7 @@ def creates(function: F) -> F:
     follows = function.__code__.co_varnames[:1] in (("self",), ("input",))
 
     @functools.wraps(function)
-    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def call(*args: object, out: Any = None, **kwargs: Any) -> Any:
         place = kwargs.pop("device", None) if kwargs else None
         if kwargs:
             for name in ("layout", "pin_memory", "memory_format"):
@@ -167,6 +167,6 @@ def numbers_of(x: Tensor) -> NumpyArray | None:
     return x._raw.read() if type(x._raw) is Foreign and x.is_cuda else None
 
 
-def new_array(function: str, gpu: int | None, *args: Any) -> Any:
+def new_array(function: str, gpu: int | None, *args: object) -> Any:
     """What a function of NumPy's that makes arrays gives, in the memory of a GPU of this number, or (None) of the computer."""
     return getattr(np, function)(*args) if gpu is None else gpus.made(function, gpu, *args)

@@ -33,9 +33,19 @@ from chainrule._src.api.array import (
 from chainrule._src.api.operations import at_index, by_protocol, by_ranks, instead
 from chainrule._src.api.ways import by_way, functions_by_way
 from chainrule._src.arrays.any_array import copy_alike
+from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.libraries import is_foreign
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction
+from chainrule._src.arrays.types import (
+    AnyArray,
+    AnyFunction,
+    Casting,
+    DTypeLike,
+    Index,
+    IntoArray,
+    NumpyDType,
+    TensorLike,
+)
 from chainrule._src.messages import errors
 from chainrule._src.ops import methods as _methods  # noqa: F401 -- what is made of these here has to be there
 from chainrule._src.ops import numpy_face as _face  # noqa: F401
@@ -77,7 +87,7 @@ others.SPARSE_OPERATOR = _beside_sparse
 
 
 def _fast_unary(ufunc: np.ufunc, function: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
-    def call(x: Any) -> Any:
+    def call(x: Array) -> Array:
         tensor = x._tensor
         dtype = tensor._raw.dtype
         if dtype is float64 or dtype is float32:
@@ -124,7 +134,7 @@ def _fast_binary(ufunc: np.ufunc, function: Callable[..., Tensor], saves: bool) 
     return call
 
 
-def _alike(x: Any, dtype: Any, saves: bool) -> Any:
+def _alike(x: Any, dtype: NumpyDType, saves: bool) -> Any:
     """An operand for the tensor's function: a weak number, or an array of the dtype as a constant; else None."""
     kind = type(x)
     if kind is float or kind is int:
@@ -168,7 +178,7 @@ def in_c() -> None:
             BY_UFUNC[ufunc, True] = instead(exchanged or function, compute, arrays=True, swapped=exchanged is None)
 
 
-def _exchanged(compute: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+def _exchanged(compute: Callable[[AnyArray, AnyArray], AnyArray], x: Any, y: Any) -> Any:
     return compute(y, x)
 
 
@@ -201,8 +211,8 @@ FAST[np.matmul] = BY_UFUNC[np.matmul, False] = instead(
 )
 
 
-def _fast_comparison(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    def call(x: AnyArray, y: AnyArray) -> Any:
+def _fast_comparison(ufunc: np.ufunc) -> Callable[[AnyArray, AnyArray], AnyArray]:
+    def call(x: AnyArray, y: AnyArray) -> Array:
         left = x._tensor._raw if type(x) is Array else x
         right = y._tensor._raw if type(y) is Array else y
         if type(left) in _PLAIN and type(right) in _PLAIN:
@@ -263,7 +273,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
             return getattr(other, f"__{symbol}__")(self._tensor)
         return beside("r" + symbol, reflected, self, other)
 
-    def in_place(self: Array, other: Any) -> Any:
+    def in_place(self: Array, other: IntoArray) -> Array:
         is_recorded = SPECIAL and LOCAL.recorder is not None and (type(other) is Array or _is_known(other))
         if is_recorded and recorded_in_place(assign, ufunc, self, _arranged(other)):
             return self
@@ -283,7 +293,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
         setattr(Array, f"__{name}__", method)
 
 
-def _is_known(other: Any) -> bool:
+def _is_known(other: object) -> bool:
     return isinstance(other, _KNOWN) or is_foreign(type(other))
 
 
@@ -312,7 +322,7 @@ for _symbol, _compare in _COMPARISONS.items():
     _operator(_compare, _symbol)
 
 
-def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
+def _divmod(x: Array, y: TensorLike) -> tuple[Array, Array]:
     return x // y, x % y
 
 
@@ -341,7 +351,7 @@ for _name, _special in {
 # -- indexing --------------------------------------------------------------------------------------------------------
 
 
-def _read_index(index: Any) -> tuple[Any, ...]:
+def _read_index(index: Index) -> tuple[Any, ...]:
     """NumPy's index as a tuple of ints, slices, None, Ellipsis, and arrays (tensors, inside a transformation)."""
     return tuple([_read_item(item) for item in (index if type(index) is tuple else (index,))])
 
@@ -470,7 +480,7 @@ def _value_for(tensor: Tensor, value: Any) -> Tensor:
     return cast(value, raw.dtype)
 
 
-def _stretched(value: Tensor, shape: Any, tensor: Tensor) -> Tensor:
+def _stretched(value: Tensor, shape: tuple[int, ...], tensor: Tensor) -> Tensor:
     """A value in the shape of the region it is written into; leading axes of length 1 go."""
     have = shape_of(value._raw)
     extra = len(have) - len(shape)
@@ -588,7 +598,7 @@ class _Flat:
     def __iter__(self) -> Iterator[Any]:
         return iter(apply(np.ravel, self.array))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Index) -> Any:
         return apply(np.copy, apply(np.ravel, self.array)[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -600,17 +610,17 @@ class _Flat:
 
 
 def _property(read: Callable[[Array], Any], name: str, write: Callable[[Array, Any], None] | None = None) -> property:
-    def refuse(self: Array, value: Any) -> None:
+    def refuse(self: Array, value: tuple[int, ...]) -> None:
         raise errors.array_setter(name)
 
     return property(read, write or refuse)
 
 
-def _write_real(self: Array, value: Any) -> None:
+def _write_real(self: Array, value: Array) -> None:
     self[...] = value if self.dtype.kind != "c" else value + 1j * np.imag(self)
 
 
-def _write_imag(self: Array, value: Any) -> None:
+def _write_imag(self: Array, value: Array) -> None:
     if self.dtype.kind != "c":
         raise TypeError("array does not have imaginary part to set")
     self[...] = np.real(self) + 1j * value
@@ -646,7 +656,7 @@ for _name, (_read, _write) in _ATTRIBUTES.items():
     setattr(Array, _name, _property(_read, _name, _write))
 
 
-def _of_scalar(x: Array, result: Any, out: Any = None) -> Any:
+def _of_scalar(x: Array, result: Any, out: object = None) -> Any:
     """What a method gives, which for a scalar of NumPy's is one again if it has no dimension, and was not written to ``out``."""
     recorder = LOCAL.recorder
     if recorder is not None and type(result) is Array and out is None and recorder.is_scalar(x._tensor._raw):
@@ -654,10 +664,10 @@ def _of_scalar(x: Array, result: Any, out: Any = None) -> Any:
     return result
 
 
-def _method(name: str, function: Any) -> AnyFunction:
+def _method(name: str, function: AnyFunction) -> AnyFunction:
     """A method that is NumPy's function with the array in front."""
 
-    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Array, *args: object, **kwargs: object) -> Any:
         return _of_scalar(self, apply(function, self, *args, **kwargs), kwargs.get("out"))
 
     method.__name__ = name
@@ -681,12 +691,12 @@ def reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None
     return _of_scalar(self, apply(np.reshape, self, shape[0] if len(shape) == 1 else shape, **options))
 
 
-def transpose(self: Array, *axes: Any) -> Any:
+def transpose(self: Array, *axes: object) -> Any:
     """The axes reversed, or in the order given: ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
     return apply(np.transpose, self, (axes[0] if len(axes) == 1 else axes) or None)
 
 
-def copy(self: Array, order: str = "C") -> Any:
+def copy(self: Array, order: str | None = "C") -> Array:
     """A copy; recorded."""
     return _of_scalar(self, apply(np.copy, self, order=order or "C"))
 
@@ -697,7 +707,7 @@ def flatten(self: Array, order: str = "C") -> Any:
 
 
 def astype(
-    self: Array, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+    self: Array, dtype: DTypeLike, order: str = "K", casting: Casting = "unsafe", subok: bool = True, copy: bool = True
 ) -> Any:
     """The array in another dtype; recorded where that is a floating or complex one."""
     target = np.dtype(dtype)
@@ -716,7 +726,7 @@ def astype(
     return _of_scalar(self, found if lies_in(found._tensor, order) else array_of(wrapped(laid(found._tensor, order))))
 
 
-def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> Any:
+def compress(self: Array, condition: IntoArray, axis: int | None = None, out: Any = None) -> Array:
     """The slices along an axis for which a condition holds."""
     return apply(np.compress, condition, self, axis, out=out)
 
@@ -726,27 +736,27 @@ def conj(self: Array) -> Any:
     return np.conjugate(self) if self.dtype.kind == "c" else self
 
 
-def fill(self: Array, value: Any) -> None:
+def fill(self: Array, value: TensorLike) -> None:
     """Write a number everywhere."""
     self[...] = value
 
 
-def put(self: Array, indices: Any, values: Any, mode: str = "raise") -> None:
+def put(self: Array, indices: IntoArray, values: IntoArray, mode: str = "raise") -> None:
     """Write values at places of the flattened array."""
     apply(np.put, self, indices, values, mode)
 
 
-def sort(self: Array, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+def sort(self: Array, axis: int = -1, kind: object = None, order: str | None = None, *, stable: object = None) -> None:
     """Sort in place."""
     self[...] = apply(np.sort, self, axis)
 
 
-def partition(self: Array, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> None:
+def partition(self: Array, kth: IntoArray, axis: int = -1, kind: str = "introselect", order: str | None = None) -> None:
     """Put the element of each given rank in its place, in place."""
     self[...] = apply(np.partition, self, kth, axis)
 
 
-def view(self: Array, dtype: Any = None, type: Any = None) -> Any:
+def view(self: Array, dtype: DTypeLike = None, type: Any = None) -> Any:
     """The same memory. Under another dtype it would be other numbers, which have no derivative."""
     if type is not None or (dtype is not None and (isinstance(dtype, builtin_type) or np.dtype(dtype) != self.dtype)):
         if isinstance(dtype, builtin_type) and not issubclass(dtype, ndarray) and np.dtype(dtype) == self.dtype:
@@ -762,7 +772,7 @@ def view(self: Array, dtype: Any = None, type: Any = None) -> Any:
 builtin_type = type
 
 
-def to_device(self: Array, device: Any, /, *, stream: Any = None) -> Any:
+def to_device(self: Array, device: DeviceLike, /, *, stream: object = None) -> Any:
     """The array on a device (itself, if it is there); recorded."""
     if stream is not None:
         raise ValueError(f"arrays are moved in the current stream alone, got stream={stream!r}")
@@ -777,14 +787,14 @@ def _plain(self: Array, what: str) -> ndarray:
     return self._tensor._concrete(what)
 
 
-def item(self: Array, *args: Any) -> Any:
+def item(self: Array, *args: object) -> Any:
     """An element as a Python number."""
     if carries(self):
         raise errors.array_to_number("x.item()", "")
     return self._tensor._asked("item() of an array").item(*args)
 
 
-def tolist(self: Array) -> Any:
+def tolist(self: Array) -> list[complex]:
     """The elements as nested lists of Python numbers."""
     if carries(self):
         raise errors.array_to_number("x.tolist()", "")
@@ -792,7 +802,7 @@ def tolist(self: Array) -> Any:
 
 
 def _bytes_method(name: str) -> AnyFunction:
-    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Array, *args: object, **kwargs: object) -> Any:
         return getattr(_plain(self, f"{name}()"), name)(*args, **kwargs)
 
     method.__name__ = name
@@ -801,7 +811,7 @@ def _bytes_method(name: str) -> AnyFunction:
 
 
 def _refused(name: str, fix: str) -> AnyFunction:
-    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Array, *args: object, **kwargs: object) -> Any:
         raise NotImplementedError(f"x.{name}() is not there for an array that derivatives may be taken of: {fix}")
 
     method.__name__ = name

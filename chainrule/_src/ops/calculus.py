@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
@@ -27,7 +28,7 @@ from chainrule._src.tape.ties import tie
 
 
 @op("trapezoid trapz")
-def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+def trapezoid(y: Any, x: TensorLike | None = None, *, dx: TensorLike | None = None, dim: int = -1) -> Tensor:
     """The integral along ``dim`` by the trapezoidal rule.
 
     Args:
@@ -42,7 +43,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor
 
 
 @op()
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+def cumulative_trapezoid(y: Any, x: TensorLike | None = None, *, dx: TensorLike | None = None, dim: int = -1) -> Tensor:
     """The running integral along ``dim`` by the trapezoidal rule, of n − 1 entries."""
     return cumsum(_areas("cumulative_trapezoid", y, x, dx, dim), dim)
 
@@ -75,7 +76,7 @@ def _areas(name: str, y: Any, x: Any, dx: Any, dim: int) -> Tensor:
 
 
 @op()
-def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+def gradient(input: TensorLike, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The slopes of a sampled function along each of ``dim`` (all axes by default): second-order differences.
 
     Args:
@@ -117,7 +118,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
 
 
 @op(method=True, out=True)
-def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
+def cross(input: TensorLike, other: TensorLike, dim: int | None = None) -> Tensor:
     """The vector product along ``dim`` (the first axis of length 3, by default)."""
     a, b = tensor_of("cross", input), tensor_of("cross", other)
     if a.ndim != b.ndim:
@@ -144,7 +145,7 @@ def cross_along(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
 
 
 @op()
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Tensor:
+def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0, compute_mode: object = None) -> Tensor:
     """The p-norm distance of every row of one matrix to every row of another; leading axes broadcast.
 
     Args:
@@ -174,7 +175,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Tensor:
 
 
 @op(method=True, in_place=True, out=True, sample="rand(2, 3), 2, 0, 1.0")
-def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
+def renorm(input: TensorLike, p: float, dim: int, maxnorm: float) -> Tensor:
     """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
     x = tensor_of("renorm", input, "fc")
     if p <= 0:

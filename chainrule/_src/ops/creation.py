@@ -9,10 +9,10 @@ import numpy as np
 from chainrule._src.api.array import Array
 from chainrule._src.api.declare import op
 from chainrule._src.api.making import make_tensor
-from chainrule._src.arrays.device import gpu_of
+from chainrule._src.arrays.device import DeviceLike, gpu_of
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype, get_default_complex_dtype
 from chainrule._src.arrays.size import Size
-from chainrule._src.arrays.types import AnyArray, NumpyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, Shape, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import creates, new_array, number_in, placed, tensor_of
 from chainrule._src.ops.shaping import _ints
@@ -44,7 +44,7 @@ def tensor(
 
 
 @op(arrays=False)
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any, dtype: DTypeLike = None, device: DeviceLike = None) -> Tensor:
     """A tensor that shares the data's memory where it can; a tensor is returned as it is (with its graph)."""
     if type(data) is Array:
         data = data._tensor
@@ -55,7 +55,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return _to(out, device, data)
 
 
-def _to(made: Tensor, device: Any, data: Any, requires_grad: bool = False) -> Tensor:
+def _to(made: Tensor, device: DeviceLike, data: object, requires_grad: bool = False) -> Tensor:
     """The tensor on a device; by default where its data are, and numbers on the default device."""
     if device is not None or not (hasattr(data, "shape") or hasattr(data, "__dlpack__")):
         made = placed(made, gpu_of(device))
@@ -91,7 +91,9 @@ def from_numpy(array: Any) -> Tensor:
 
 
 @op(arrays=False)
-def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+def frombuffer(
+    buffer: Any, *, dtype: DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
     """A vector that shares the memory of an object with a buffer (of bytes, a copy: they cannot be written to)."""
     array = np.frombuffer(buffer, as_dtype(dtype), count, offset)
     return _made(array if array.flags.writeable else array.copy(), requires_grad)
@@ -99,19 +101,19 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 
 @op(arrays=False)
 @creates
-def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def scalar_tensor(s: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """A 0-d tensor of the default dtype."""
     return tensor(s, dtype=dtype or default_dtype(), requires_grad=requires_grad)
 
 
-def _made(array: Any, requires_grad: bool) -> Tensor:
+def _made(array: AnyArray, requires_grad: bool) -> Tensor:
     out = wrap(array)
     if requires_grad:
         out.requires_grad = requires_grad
     return out
 
 
-def _float_or(dtype: Any) -> Any:
+def _float_or(dtype: DTypeLike) -> NumpyDType:
     return default_dtype() if dtype is None else as_dtype(dtype)
 
 
@@ -123,7 +125,7 @@ def _sizes(name: str, size: Any) -> tuple[int, ...]:
     return shape
 
 
-def _declared(function: Any, name: str, doc: str, names: str = "", arrays: bool = True) -> Any:
+def _declared(function: AnyFunction, name: str, doc: str, names: str = "", arrays: bool = True) -> Any:
     """One of several functions that differ in what NumPy makes for them."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -132,7 +134,7 @@ def _declared(function: Any, name: str, doc: str, names: str = "", arrays: bool 
 
 def _of_size(name: str, doc: str) -> Any:
     def function(
-        *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None
+        *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: object = None
     ) -> Tensor:
         return _made(new_array(name, device, _sizes(name, size), _float_or(dtype)), requires_grad)
 
@@ -159,7 +161,12 @@ def _like(name: str, what: str) -> Any:
     ones = name == "ones_like"
 
     def like(
-        input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+        input: Tensor,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        memory_format: object = None,
     ) -> Tensor:
         x = tensor_of(name, input)
         shape, kind = tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype)
@@ -209,7 +216,7 @@ def arange(
     end: Any = None,
     step: Any = 1,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike = None,
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -241,7 +248,13 @@ def arange(
 @op(arrays=False)
 @creates
 def linspace(
-    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: TensorLike,
+    end: TensorLike,
+    steps: int,
+    *,
+    dtype: DTypeLike = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, evenly apart."""
     return _spaced(np.linspace, start, end, steps, dtype, requires_grad)
@@ -250,13 +263,13 @@ def linspace(
 @op(arrays=False)
 @creates
 def logspace(
-    start: Any,
-    end: Any,
+    start: TensorLike,
+    end: TensorLike,
     steps: int,
     base: float = 10.0,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DTypeLike = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """``steps`` numbers from base**start to base**end, evenly apart in the exponent."""
@@ -270,7 +283,9 @@ def _whole_steps(start: int, end: int, steps: int) -> NumpyArray:
     return np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)) if steps > 1 else start + step * i
 
 
-def _spaced(function: Any, start: Any, end: Any, steps: int, dtype: Any, requires_grad: bool, **options: Any) -> Tensor:
+def _spaced(
+    function: Any, start: Any, end: Any, steps: int, dtype: DTypeLike, requires_grad: bool, **options: Any
+) -> Tensor:
     if not isinstance(steps, (int, np.integer)):
         raise TypeError(f"{function.__name__}(): argument 'steps' must be int, not {type(steps).__name__}")
     if steps < 0:
@@ -288,27 +303,27 @@ def _spaced(function: Any, start: Any, end: Any, steps: int, dtype: Any, require
 
 @op(arrays=False)
 @creates
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike = None, device: DeviceLike = None) -> Tensor:
     """Row and column indices of the lower triangle."""
     return wrap(np.stack(np.tril_indices(row, offset, col)).astype(np.int64 if dtype is None else as_dtype(dtype)))
 
 
 @op(arrays=False)
 @creates
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike = None, device: DeviceLike = None) -> Tensor:
     """Row and column indices of the upper triangle."""
     return wrap(np.stack(np.triu_indices(row, offset, col)).astype(np.int64 if dtype is None else as_dtype(dtype)))
 
 
 @op(arrays=False)
-def Variable(data: Any, requires_grad: bool = False, volatile: Any = None) -> Tensor:
+def Variable(data: Any, requires_grad: bool = False, volatile: object = None) -> Tensor:
     """PyTorch's old name for a tensor that may require grad: the same memory, as a leaf."""
     if not isinstance(data, Tensor):
         raise errors.variable_data(data)
     return _made(data._raw, requires_grad)
 
 
-def _typed(name: str, dtype: Any) -> Any:
+def _typed(name: str, dtype: DTypeLike) -> Any:
     def make(*args: Any) -> Tensor:
         if not args:
             return wrap(np.empty(0, dtype))
@@ -332,14 +347,14 @@ BoolTensor = _typed("BoolTensor", np.bool_)
 @op("Tensor.new_tensor")
 @creates
 def new_tensor(
-    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    self: Tensor, data: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of this one's dtype from data."""
     return make_tensor(data, self.dtype if dtype is None else dtype, requires_grad, True)
 
 
 @op("Tensor.new")
-def new(self: Tensor, *args: Any) -> Tensor:
+def new(self: Tensor, *args: object) -> Tensor:
     """PyTorch's old name for :func:`new_empty` of a size, or :func:`new_tensor` of data."""
     if len(args) == 1 and not isinstance(args[0], (int, Size)):
         return new_tensor(self, args[0])
@@ -347,7 +362,9 @@ def new(self: Tensor, *args: Any) -> Tensor:
 
 
 def _new_of_size(name: str, what: str) -> Any:
-    def method(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    def method(
+        self: Tensor, *size: Any, dtype: DTypeLike = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
         kind = np.dtype(self.dtype if dtype is None else as_dtype(dtype))
         return _made(new_array(name.removeprefix("new_"), device, _sizes(name, size), kind), requires_grad)
 
@@ -362,7 +379,13 @@ new_empty = _new_of_size("new_empty", "Memory")
 @op("Tensor.new_full")
 @creates
 def new_full(
-    self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    self: Tensor,
+    size: Shape,
+    fill_value: Any,
+    *,
+    dtype: DTypeLike = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """One value in a shape, of this tensor's dtype."""
     return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)

@@ -15,7 +15,7 @@ from chainrule._src.api.operands import around, operand
 from chainrule._src.api.operations import instead
 from chainrule._src.arrays import dtypes, promotion
 from chainrule._src.arrays.shapes import dtype_of
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import warn
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
@@ -31,7 +31,7 @@ add_, sub_ = binary(arithmetic.add), binary(arithmetic.sub)
 _SCALED = ("alpha", mul_)  # the number by which add and sub multiply their second operand first
 
 
-def _scaled(other: Any, alpha: Any, input: Any) -> Any:
+def _scaled(other: TensorLike, alpha: TensorLike, input: TensorLike) -> Any:
     if alpha == 1:
         return other
     found = mul(other, alpha) if isinstance(other, Tensor) else other * alpha
@@ -39,7 +39,9 @@ def _scaled(other: Any, alpha: Any, input: Any) -> Any:
     return ne(found, 0) if both and type(alpha) is int else found
 
 
-def _factor_first(name: str, keyword: str, given: Any, factor: Any, *operands: Any) -> tuple[Any, ...]:
+def _factor_first(
+    name: str, keyword: str, given: TensorLike, factor: TensorLike, *operands: TensorLike
+) -> tuple[TensorLike, ...]:
     """The arguments of an old program, which has the factor before what it multiplies: ``x.add_(-lr, grad)``."""
     expected = 1 if keyword == "alpha" else 2
     fits = len(operands) == expected and all(isinstance(x, Tensor) for x in operands)
@@ -54,7 +56,7 @@ def _factor_first(name: str, keyword: str, given: Any, factor: Any, *operands: A
 
 
 @op(method=True, in_place=True, out=True, ordinary=add_, factor=_SCALED)
-def add(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
+def add(input: TensorLike, other: TensorLike, *old: Any, alpha: TensorLike = 1) -> Tensor:
     """input + alpha·other.
 
     >>> import chainrule as cr
@@ -67,7 +69,7 @@ def add(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
 
 
 @op("sub subtract", method=True, in_place=True, out=True, ordinary=sub_, factor=_SCALED)
-def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
+def sub(input: TensorLike, other: TensorLike, *old: Any, alpha: TensorLike = 1) -> Tensor:
     """input − alpha·other."""
     if old:
         alpha, other = _factor_first("sub", "alpha", alpha, other, *old)
@@ -111,7 +113,7 @@ def _divides(row: Primitive) -> Callable[..., Tensor]:
     """The user's function for a division that keeps integers, where a divisor of 0 has no answer."""
     function = binary(row)
 
-    def call(input: Any, other: Any) -> Tensor:
+    def call(input: TensorLike, other: TensorLike) -> Tensor:
         if _whole(input) and _whole(other) and np.any(np.equal(getattr(other, "_raw", other), 0)):
             raise errors.zero_division(row.name)
         return function(input, other)
@@ -121,7 +123,7 @@ def _divides(row: Primitive) -> Callable[..., Tensor]:
     return call
 
 
-def _whole(x: AnyArray) -> bool:
+def _whole(x: object) -> bool:
     return x.dtype.kind in "biu" if hasattr(x, "dtype") else isinstance(x, int)
 
 
@@ -139,7 +141,7 @@ def abs(input: Any) -> Tensor:
 
 
 @op("div divide", method=True, in_place=True, out=True, ordinary=true_divide)
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None) -> Tensor:
     """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
     if rounding_mode is None:
         return true_divide(input, other)
@@ -151,7 +153,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
 
 @op(method=True, in_place=True, out=True, ordinary=_pow_of_floats)
-def pow(input: Any, exponent: Any) -> Tensor:
+def pow(input: TensorLike, exponent: TensorLike) -> Tensor:
     """input to the power exponent."""
     whole = isinstance(input, Tensor) and input.dtype.kind in "iu"
     if whole and isinstance(exponent, int) and exponent < 0:
@@ -163,12 +165,12 @@ def pow(input: Any, exponent: Any) -> Tensor:
     return _pow(input, exponent)
 
 
-def whole_numbers(x: Any) -> bool:
+def whole_numbers(x: object) -> bool:
     """Whether a tensor, or a number, is of integers."""
     return x.dtype.kind in "iu" if isinstance(x, Tensor) else type(x) is int
 
 
-def _whole_power(x: AnyArray, exponent: Tensor) -> Tensor:
+def _whole_power(x: TensorLike, exponent: Tensor) -> Tensor:
     """A power of integers: what is less than 1 is cut to 0, so that of negative powers only those of ±1 are left."""
     if type(exponent._raw) is not np.ndarray or not (exponent._raw < 0).any():
         return _pow(x, exponent)
@@ -181,7 +183,7 @@ def _whole_power(x: AnyArray, exponent: Tensor) -> Tensor:
 
 
 @op()
-def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def rsub(input: TensorLike, other: TensorLike, *, alpha: TensorLike = 1) -> Tensor:
     """other − alpha·input."""
     return rsub_(_scaled(input, alpha, other), other)
 
@@ -199,7 +201,7 @@ def logaddexp(input: Any, other: Any) -> Tensor:
 
 
 @op(method=True, in_place=True, out=True)
-def heaviside(input: Any, values: Any) -> Tensor:
+def heaviside(input: TensorLike, values: TensorLike) -> Tensor:
     """0 where input is negative, ``values`` where it is 0, else 1."""
     if getattr(input, "dtype", None) != getattr(values, "dtype", None):
         raise RuntimeError(
@@ -210,10 +212,10 @@ def heaviside(input: Any, values: Any) -> Tensor:
 
 
 @op(method=True, in_place=True, out=True)
-def float_power(input: Any, exponent: Any) -> Tensor:
+def float_power(input: TensorLike, exponent: TensorLike) -> Tensor:
     """input to the power exponent, in float64 (or complex128)."""
 
-    def wide(x: AnyArray) -> Any:
+    def wide(x: TensorLike) -> TensorLike:
         if not isinstance(x, Tensor):
             return x
         return cast(x, np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64))
@@ -222,7 +224,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 
 
 @op("round special.round", method=True, in_place=True, out=True, remembered=True)
-def round(input: Any, *, decimals: int = 0) -> Tensor:
+def round(input: TensorLike, *, decimals: int = 0) -> Tensor:
     """The nearest integer, ties to even; or to that many decimals."""
     if getattr(getattr(input, "dtype", None), "kind", "") in "iu":
         return arithmetic.positive(input)
@@ -233,7 +235,7 @@ def round(input: Any, *, decimals: int = 0) -> Tensor:
 
 
 @op(method=True, in_place=True, out=True)
-def frac(input: Any) -> Tensor:
+def frac(input: TensorLike) -> Tensor:
     """The fractional part: input − trunc(input)."""
     return sub(input, trunc(input))
 
@@ -261,7 +263,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         raise errors.not_broadcastable("where", condition, x, y) from None
 
 
-def same_dtype(name: str, *operands: Any) -> list[Any]:
+def same_dtype(name: str, *operands: object) -> list[AnyArray]:
     """The operands of a function, cast to the dtype that PyTorch would compute it in."""
     checked = [operand(name, i, x) for i, x in enumerate(operands)]
     target = promotion.joint_dtype(*[_plain(x) for x in checked])
@@ -270,13 +272,13 @@ def same_dtype(name: str, *operands: Any) -> list[Any]:
     return [cast(x, target) if hasattr(x, "dtype") else np.asarray(x, target) for x in numbers]
 
 
-def _plain(x: AnyArray) -> Any:
+def _plain(x: AnyArray) -> TensorLike:
     """An array of the operand's dtype and rank, for promotion only."""
     return np.empty((0,) * x.ndim, x.dtype) if hasattr(x, "dtype") else x
 
 
 @op("clamp clip", method=True, in_place=True, out=True, remembered=True)
-def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
+def clamp(input: TensorLike, min: Any = None, max: Any = None) -> Tensor:
     """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes.
 
     Raises:
@@ -308,25 +310,25 @@ def _as_number(bound: Any) -> Any:
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
-def clamp_min(input: Any, min: Any) -> Tensor:
+def clamp_min(input: TensorLike, min: TensorLike) -> Tensor:
     """The elements, at least ``min``."""
     return clamp(input, min=min)
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
-def clamp_max(input: Any, max: Any) -> Tensor:
+def clamp_max(input: TensorLike, max: TensorLike) -> Tensor:
     """The elements, at most ``max``."""
     return clamp(input, max=max)
 
 
 @op(method=True, in_place=True, out=True, ordinary=_lerp)
-def lerp(input: Any, end: Any, weight: Any) -> Tensor:
+def lerp(input: TensorLike, end: TensorLike, weight: TensorLike) -> Tensor:
     """input + weight·(end − input)."""
     return _lerp(input, end, weight)
 
 
 @op(method=True, in_place=True, out=True, ordinary=_addcmul)
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Tensor:
+def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *old: Any, value: TensorLike = 1) -> Tensor:
     """input + value·tensor1·tensor2."""
     if old:
         value, tensor1, tensor2 = _factor_first("addcmul", "value", value, tensor1, tensor2, *old)
@@ -334,14 +336,14 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -
 
 
 @op(method=True, in_place=True, out=True, ordinary=_addcdiv)
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Tensor:
+def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *old: Any, value: TensorLike = 1) -> Tensor:
     """input + value·tensor1/tensor2."""
     if old:
         value, tensor1, tensor2 = _factor_first("addcdiv", "value", value, tensor1, tensor2, *old)
     return general(arithmetic.addcdiv, (input, tensor1, tensor2), {"value": _number("addcdiv", value)})
 
 
-def _number(name: str, value: Any) -> Any:
+def _number(name: str, value: TensorLike) -> Any:
     """A factor, which PyTorch takes as a number or as a tensor of one, without a derivative."""
     if not isinstance(value, Tensor):
         return value
@@ -351,20 +353,22 @@ def _number(name: str, value: Any) -> Any:
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
-def nan_to_num(input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+def nan_to_num(
+    input: TensorLike, nan: TensorLike = 0.0, posinf: TensorLike | None = None, neginf: TensorLike | None = None
+) -> Tensor:
     """nan replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (the largest finite numbers by default)."""
     params = {"nan": 0.0 if nan is None else nan, "posinf": posinf, "neginf": neginf}
     return general(comparison.nan_to_num, (input,), params)
 
 
 @op("logit special.logit", method=True, in_place=True, out=True, remembered=True)
-def logit(input: Any, eps: float | None = None) -> Tensor:
+def logit(input: TensorLike, eps: float | None = None) -> Tensor:
     """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
     return _logit(input, eps=eps)
 
 
 @op(method=True)
-def positive(input: Any) -> Tensor:
+def positive(input: TensorLike) -> Tensor:
     """The tensor itself (``+x``)."""
     if getattr(input, "dtype", None) == np.bool_:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported: convert it with .to(dtype) first.")
@@ -372,7 +376,7 @@ def positive(input: Any) -> Tensor:
 
 
 @op(method=True, in_place=True, out=True, ordinary=_sign)
-def sign(input: Any) -> Tensor:
+def sign(input: TensorLike) -> Tensor:
     """−1, 0 or 1; of booleans themselves."""
     if getattr(input, "dtype", None) == np.bool_:
         return tensor_of("sign", input).clone()
@@ -380,7 +384,7 @@ def sign(input: Any) -> Tensor:
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
-def sgn(input: Any) -> Tensor:
+def sgn(input: TensorLike) -> Tensor:
     """The sign; of a complex number its direction z/|z| (0 at 0)."""
     x = tensor_of("sgn", input)
     if x.dtype.kind != "c":
@@ -391,7 +395,7 @@ def sgn(input: Any) -> Tensor:
 
 
 @op()
-def real(input: Tensor) -> Tensor:
+def real(input: TensorLike) -> Tensor:
     """The real part (the tensor itself, for real dtypes)."""
     x = tensor_of("real", input)
     return arithmetic.real(x) if x.dtype.kind == "c" else x
@@ -411,14 +415,14 @@ def imag(input: Tensor) -> Tensor:
 
 
 @op(method=True, in_place=True, out=True)
-def conj_physical(input: Any) -> Tensor:
+def conj_physical(input: TensorLike) -> Tensor:
     """The complex conjugate (the tensor itself, for real dtypes)."""
     x = tensor_of("conj_physical", input)
     return general(arithmetic.conj_physical, (x,), {}) if x.dtype.kind == "c" else x
 
 
 @op(method=True)
-def conj(input: Tensor) -> Tensor:
+def conj(input: TensorLike) -> Tensor:
     """The complex conjugate (the tensor itself, for real dtypes)."""
     return conj_physical(tensor_of("conj", input))
 
@@ -468,7 +472,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape and bool(eq(input, other).all())
 
 
-def _as_fabs(x: Any) -> Any:
+def _as_fabs(x: Tensor) -> Tensor:
     """The operand of ``np.fabs`` in the dtype of its result: integers become floats.
 
     Raises:

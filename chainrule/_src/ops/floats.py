@@ -8,6 +8,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import beside, tensor_of
 from chainrule._src.table import exponential
@@ -16,18 +17,18 @@ from chainrule._src.tape.tensor import Tensor
 
 
 @op(method=True, out=True)
-def isposinf(input: Any) -> Tensor:
+def isposinf(input: TensorLike) -> Tensor:
     """Whether an element is +∞."""
     return _infinite("isposinf", input, np.inf)
 
 
 @op(method=True, out=True)
-def isneginf(input: Any) -> Tensor:
+def isneginf(input: TensorLike) -> Tensor:
     """Whether an element is −∞."""
     return _infinite("isneginf", input, -np.inf)
 
 
-def _infinite(name: str, input: Any, infinity: float) -> Tensor:
+def _infinite(name: str, input: TensorLike, infinity: float) -> Tensor:
     x = tensor_of(name, input)
     if x.dtype.kind == "c":
         raise RuntimeError(f"{name} does not support complex inputs: ask it of .real or .imag")
@@ -35,14 +36,14 @@ def _infinite(name: str, input: Any, infinity: float) -> Tensor:
 
 
 @op(method=True)
-def isreal(input: Any) -> Tensor:
+def isreal(input: TensorLike) -> Tensor:
     """Whether an element has no imaginary part."""
     x = tensor_of("isreal", input)
     return ew.eq(ew.imag(x), 0) if x.dtype.kind == "c" else beside(x, np.ones(tuple(x.shape), np.bool_))
 
 
 @op(method=True, in_place=True, out=True)
-def ldexp(input: Any, other: Any) -> Tensor:
+def ldexp(input: TensorLike, other: TensorLike) -> Tensor:
     """input · 2**other."""
     if not isinstance(other, Tensor) or other.dtype.kind not in "iu":
         return ew.mul(input, ew.pow(2.0, other) if isinstance(other, Tensor) else 2.0**other)
@@ -54,7 +55,7 @@ def ldexp(input: Any, other: Any) -> Tensor:
 
 
 @op(method=True)
-def frexp(input: Any) -> Any:
+def frexp(input: TensorLike) -> Any:
     """Mantissas in ±[0.5, 1) and exponents (int32): input = mantissa · 2**exponent. Gradients flow to mantissas."""
     x = tensor_of("frexp", input)
     if x.dtype.kind != "f":

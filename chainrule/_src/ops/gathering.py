@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, Index, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
@@ -21,7 +21,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 ndarray = np.ndarray
 
 
-def _same_rank(name: str, x: AnyArray, index: Any) -> Any:
+def _same_rank(name: str, x: AnyArray, index: AnyArray) -> Tensor:
     index = _integers(name, index)
     if x.ndim != index.ndim and not (x.ndim <= 1 and index.ndim <= 1):
         raise RuntimeError(
@@ -31,7 +31,7 @@ def _same_rank(name: str, x: AnyArray, index: Any) -> Any:
     return index
 
 
-def _bounds(name: str, index: Any, n: int, d: int, error: type[Exception] = RuntimeError) -> None:
+def _bounds(name: str, index: AnyArray, n: int, d: int, error: type[Exception] = RuntimeError) -> None:
     if holds_of(index, rows.Outside(n, 0)):  # type: ignore[arg-type]  # mypy does not see the __call__ of a NamedTuple
         data = memory_of(index)
         bad = int(data.max()) if int(data.max()) >= n else int(data.min())
@@ -98,7 +98,7 @@ def take(input: Tensor, index: Any) -> Tensor:
     return bind(rows.take, (shaping.reshape(x, -1), where), {"axis": -1})
 
 
-def _integers(name: str, index: Any) -> Any:
+def _integers(name: str, index: Index) -> Tensor:
     index = index if isinstance(index, Tensor) else wrap(as_array(index))
     if index._raw.dtype.kind not in "iu":
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, but got {index.dtype}")
@@ -106,7 +106,7 @@ def _integers(name: str, index: Any) -> Any:
 
 
 @op(method=True, in_place=True)
-def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
+def masked_fill(input: Tensor, mask: TensorLike, value: TensorLike) -> Tensor:
     """A copy with a value (a number or 0-d tensor) where the mask is True."""
     if getattr(mask, "dtype", None) != np.bool_:
         raise RuntimeError(

@@ -27,6 +27,7 @@ import numpy as np
 from scipy import special
 
 from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyDType, TensorLike
 from chainrule._src.tape.protocol import detached
 
 _UFUNCS = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).items() if isinstance(f, np.ufunc)}
@@ -50,12 +51,12 @@ class Tail(NamedTuple):
         slope: the derivative of the probability by a, over the same.
     """
 
-    lower: Any
-    share: Any
-    slope: Any
+    lower: AnyArray
+    share: AnyArray
+    slope: AnyArray
 
 
-def _integrals(scale: Any, log_weight: Any, shift: Any, level: Any) -> tuple[Any, Any]:
+def _integrals(scale: AnyArray, log_weight: AnyFunction, shift: AnyFunction, level: AnyArray) -> tuple[Any, Any]:
     """∫ exp(log_weight(s)) ds over s > 0, and the same of (shift(s) + level) times it. (They do not depend on the scale.)"""
     scale, level = np.expand_dims(scale, -1), np.expand_dims(level, -1)
     s = _POINTS * scale
@@ -63,7 +64,7 @@ def _integrals(scale: Any, log_weight: Any, shift: Any, level: Any) -> tuple[Any
     return np.sum(weight, axis=-1), np.sum(weight * (shift(s) + level), axis=-1)
 
 
-def gamma_tail(a: Any, x: Any) -> Tail:
+def gamma_tail(a: AnyArray, x: AnyArray) -> Tail:
     """The smaller side of the gamma distribution of shape a at x > 0."""
     log, up = np.log(x), a + 1
     lower = log <= psi(up)
@@ -80,13 +81,13 @@ def gamma_tail(a: Any, x: Any) -> Tail:
     )
 
 
-def _gamma_scale(a: Any, x: Any, lower: Any) -> Any:
+def _gamma_scale(a: AnyArray, x: AnyArray, lower: AnyArray) -> AnyArray:
     """About how fast the integrand falls: its slope and the root of its curvature at 0, inverted."""
     peak = np.maximum(a - 1, 0)
     return 1 / np.where(lower, a + 1 - np.where(lower, x, 0) + np.sqrt(x), x - np.where(lower, 0, peak) + np.sqrt(peak))
 
 
-def beta_tail(a: Any, b: Any, x: Any, y: Any) -> Tail:
+def beta_tail(a: AnyArray, b: TensorLike, x: AnyArray, y: AnyArray) -> Tail:
     """The smaller side of the beta distribution at x, where y = 1 − x is given beside it for its digits."""
     log = np.where(x > 0.5, np.log1p(-np.where(x > 0.5, y, 0)), np.log(x))
     level_below = log + _psi_difference(a + 1, b)
@@ -99,7 +100,7 @@ def beta_tail(a: Any, b: Any, x: Any, y: Any) -> Tail:
     odds = z / rest
     here_, there_, odds_, low = (np.expand_dims(v, -1) for v in (here, there, odds, lower))
 
-    def log_rest(s: Any) -> Any:
+    def log_rest(s: AnyArray) -> AnyArray:
         return np.log1p(-odds_ * np.expm1(-s))
 
     share, slope = _integrals(
@@ -112,7 +113,7 @@ def beta_tail(a: Any, b: Any, x: Any, y: Any) -> Tail:
     return Tail(lower, (1 + step * share) / here, (first + step * slope) / here)
 
 
-def _psi_difference(a: Any, b: Any) -> Any:
+def _psi_difference(a: AnyArray, b: TensorLike) -> AnyArray:
     """ψ(a + b) − ψ(a), also where a is large and b is not."""
     large = a > 16
     far, near = np.where(large, a, 16), np.where(large, 1, a)
@@ -120,13 +121,13 @@ def _psi_difference(a: Any, b: Any) -> Any:
     return np.where(large, apart, psi(near + b) - psi(near))
 
 
-def _psi_less_log(z: Any) -> Any:
+def _psi_less_log(z: AnyArray) -> AnyArray:
     """ψ(z) − log z for z ≥ 16, to all digits of ψ (DLMF 5.11.2)."""
     w = 1 / np.square(z)
     return -0.5 / z - w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w * (1 / 240 - w / 132))))
 
 
-def _beta_scale(here: Any, there: Any, z: Any, rest: Any) -> Any:
+def _beta_scale(here: AnyArray, there: AnyArray, z: AnyArray, rest: AnyArray) -> AnyArray:
     """As that of the gamma distribution."""
     peak = np.maximum(there - 1, 0)
     return 1 / (np.abs(here + 1 - peak * z / rest) + np.sqrt(peak * z) / rest)
@@ -135,14 +136,14 @@ def _beta_scale(here: Any, there: Any, z: Any, rest: Any) -> Any:
 # -- by the shape parameters -------------------------------------------------------------------------------------------
 
 
-def _at_all_points(function: Any) -> Any:
+def _at_all_points(function: AnyFunction) -> Any:
     """A function of shapes and points inside the support as one of all points: it is 0 at the ends.
 
     It computes in float64, and plain arrays in blocks, since an element takes fifty.
     """
 
     @functools.wraps(function)
-    def call(*operands: Any) -> Any:
+    def call(*operands: Any) -> AnyArray:
         wide, dtype = _widened(operands)
         out = _in_blocks(inside, wide) if all(type(x) is np.ndarray for x in wide) else inside(*wide)
         return as_dtype(out, dtype)
@@ -160,14 +161,14 @@ def _at_all_points(function: Any) -> Any:
     return call
 
 
-def _widened(operands: Any) -> tuple[list[Any], Any]:
+def _widened(operands: tuple[TensorLike, ...]) -> tuple[list[AnyArray], NumpyDType]:
     """Operands in float64, and the dtype that they were to be computed in."""
     dtype = np.result_type(*[dtype_of(x) if hasattr(x, "dtype") else 0.0 for x in operands])
     arrays = [x if hasattr(x, "dtype") and not isinstance(x, np.generic) else np.asarray(x) for x in operands]
     return [as_dtype(x, np.float64) for x in arrays], dtype
 
 
-def as_dtype(x: Any, dtype: Any) -> Any:
+def as_dtype(x: Any, dtype: Any) -> AnyArray:
     """An array-like in another dtype."""
     if dtype_of(x) == dtype:
         return x
@@ -188,35 +189,35 @@ def _in_blocks(function: Any, operands: Any) -> Any:
 
 
 @_at_all_points
-def gammainc_by_a(a: Any, x: Any) -> Any:
+def gammainc_by_a(a: AnyArray, x: AnyArray) -> AnyArray:
     """∂P(a, x)/∂a."""
     tail = gamma_tail(a, x)
     return np.where(tail.lower, gammainc(a, x), -gammaincc(a, x)) * tail.slope / tail.share
 
 
 @_at_all_points
-def gamma_quantile_by_a(a: Any, x: Any) -> Any:
+def gamma_quantile_by_a(a: AnyArray, x: AnyArray) -> AnyArray:
     """∂x/∂a of a quantile of the gamma distribution."""
     tail = gamma_tail(a, x)
     return np.where(tail.lower, -x, x) * tail.slope
 
 
 @_at_all_points
-def betainc_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+def betainc_by_a(a: AnyArray, b: AnyArray, x: AnyArray, y: AnyArray) -> AnyArray:
     """∂I_x(a, b)/∂a, at y = 1 − x. (By b: that of −I_y(b, a).)"""
     tail = beta_tail(a, b, x, y)
     return np.where(tail.lower, betainc(a, b, x), -betainc(b, a, y)) * tail.slope / tail.share
 
 
 @_at_all_points
-def beta_quantile_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+def beta_quantile_by_a(a: AnyArray, b: AnyArray, x: AnyArray, y: AnyArray) -> AnyArray:
     """∂x/∂a of a quantile x = 1 − y of the beta distribution. (By b: −∂y/∂b.)"""
     tail = beta_tail(a, b, x, y)
     return np.where(tail.lower, -x, x) * y * tail.slope
 
 
 @_at_all_points
-def log_gammainc_by_a(a: Any, x: Any) -> Any:
+def log_gammainc_by_a(a: AnyArray, x: AnyArray) -> AnyArray:
     """∂ log P(a, x)/∂a."""
     tail = gamma_tail(a, x)
     below = np.where(tail.lower, 1, gammainc(a, x))
@@ -224,7 +225,7 @@ def log_gammainc_by_a(a: Any, x: Any) -> Any:
 
 
 @_at_all_points
-def log_gammaincc_by_a(a: Any, x: Any) -> Any:
+def log_gammaincc_by_a(a: AnyArray, x: AnyArray) -> AnyArray:
     """∂ log Q(a, x)/∂a."""
     tail = gamma_tail(a, x)
     above = np.where(tail.lower, gammaincc(a, x), 1)
@@ -232,7 +233,7 @@ def log_gammaincc_by_a(a: Any, x: Any) -> Any:
 
 
 @_at_all_points
-def log_betainc_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+def log_betainc_by_a(a: AnyArray, b: AnyArray, x: AnyArray, y: AnyArray) -> AnyArray:
     """∂ log I_x(a, b)/∂a, at y = 1 − x."""
     tail = beta_tail(a, b, x, y)
     below = np.where(tail.lower, 1, betainc(a, b, x))
@@ -240,7 +241,7 @@ def log_betainc_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
 
 
 @_at_all_points
-def log_betaincc_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+def log_betaincc_by_a(a: AnyArray, b: AnyArray, x: AnyArray, y: AnyArray) -> AnyArray:
     """∂ log I_y(b, a)/∂a, at y = 1 − x."""
     tail = beta_tail(a, b, x, y)
     above = np.where(tail.lower, betainc(b, a, y), 1)
@@ -248,25 +249,25 @@ def log_betaincc_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
 
 
 @_at_all_points
-def beta_logit_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+def beta_logit_by_a(a: AnyArray, b: AnyArray, x: AnyArray, y: AnyArray) -> AnyArray:
     """∂/∂a of log(x / y), where x = 1 − y is a quantile of the beta distribution. (By b: −∂/∂b of log(y / x).)"""
     tail = beta_tail(a, b, x, y)
     return np.where(tail.lower, -1, 1) * tail.slope
 
 
-def log_student_density(df: Any, x: Any) -> Any:
+def log_student_density(df: TensorLike, x: AnyArray) -> AnyArray:
     """The logarithm of the density of Student's t distribution."""
     (df, x), dtype = _widened((df, x))
     out = -betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(np.square(x) / df)
     return as_dtype(out, dtype)
 
 
-def student_density(df: Any, x: Any) -> Any:
+def student_density(df: TensorLike, x: AnyArray) -> AnyArray:
     """The density of Student's t distribution."""
     return np.exp(log_student_density(df, x))
 
 
-def stdtr_by_df(df: Any, x: Any) -> Any:
+def stdtr_by_df(df: AnyArray, x: TensorLike) -> AnyArray:
     """∂F/∂ν of Student's t distribution: F = I_z(ν/2, 1/2) / 2 with z = ν / (ν + x²) for x < 0 (DLMF 8.17)."""
     (df, x), dtype = _widened((df, x))
     near = np.abs(x) < 1e-7  # this is so flat there that it is a line to all digits
@@ -285,32 +286,32 @@ PARTIALS = (gammainc_by_a, gamma_quantile_by_a, betainc_by_a, beta_quantile_by_a
 # -- logarithms --------------------------------------------------------------------------------------------------------
 
 
-def log_gammainc(a: Any, x: Any) -> Any:
+def log_gammainc(a: AnyArray, x: AnyArray) -> AnyArray:
     """log P(a, x), also where P is too small for a double."""
     return _log_share(gammainc(a, x), gammaincc(a, x), _log_gamma_tail, a, x)
 
 
-def log_gammaincc(a: Any, x: Any) -> Any:
+def log_gammaincc(a: AnyArray, x: AnyArray) -> AnyArray:
     """log Q(a, x), also where Q is too small for a double."""
     return _log_share(gammaincc(a, x), gammainc(a, x), _log_gamma_tail, a, x)
 
 
-def log_betainc(a: Any, b: Any, x: Any) -> Any:
+def log_betainc(a: AnyArray, b: AnyArray, x: AnyArray) -> AnyArray:
     """log I_x(a, b), also where that is too small for a double."""
     return _log_share(betainc(a, b, x), betainc(b, a, 1 - x), _log_beta_tail, a, b, x)
 
 
-def log_betaincc(a: Any, b: Any, x: Any) -> Any:
+def log_betaincc(a: AnyArray, b: AnyArray, x: AnyArray) -> AnyArray:
     """log(1 − I_x(a, b)), also where that is too small for a double."""
     return _log_share(betainc(b, a, 1 - x), betainc(a, b, x), _log_beta_tail, a, b, x)
 
 
-def log_stdtr(df: Any, x: Any) -> Any:
+def log_stdtr(df: AnyArray, x: AnyArray) -> AnyArray:
     """The logarithm of Student's distribution function, also where that is too small for a double."""
     return _log_share(stdtr(df, x), stdtr(df, -x), _log_student_tail, df, x)
 
 
-def log_stdtr_by_df(df: Any, x: Any, out: Any) -> Any:
+def log_stdtr_by_df(df: AnyArray, x: AnyArray, out: AnyArray) -> AnyArray:
     """∂/∂ν of ``out``, the logarithm of Student's distribution function at x."""
     (df, x, out), dtype = _widened((df, x, out))
     far = x < -1
@@ -322,14 +323,14 @@ def log_stdtr_by_df(df: Any, x: Any, out: Any) -> Any:
     return as_dtype(found, dtype)
 
 
-def log_of_share(share: Any, rest: Any) -> Any:
+def log_of_share(share: AnyArray, rest: AnyArray) -> AnyArray:
     """log of a probability, of which 1 − rest is a more accurate form where it is close to 1."""
     small = share < 0.5
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(small, np.log(np.where(small, share, 1)), np.log1p(-np.where(small, 0, rest)))
 
 
-def _log_share(share: Any, rest: Any, tail: Any, *operands: Any) -> Any:
+def _log_share(share: AnyArray, rest: AnyArray, tail: AnyFunction, *operands: AnyArray) -> AnyArray:
     """``log_of_share``, and ``tail`` where the share underflows."""
     out, tiny = log_of_share(share, rest), share < 1e-280
     if not isinstance(share, (np.ndarray, np.generic)):  # another library's array, which is not written into
@@ -343,15 +344,15 @@ def _log_share(share: Any, rest: Any, tail: Any, *operands: Any) -> Any:
     return out.astype(share.dtype)
 
 
-def _log_gamma_tail(a: Any, x: Any) -> Any:
+def _log_gamma_tail(a: AnyArray, x: AnyArray) -> AnyArray:
     return a * np.log(x) - x - gammaln(a) + np.log(gamma_tail(a, x).share)
 
 
-def _log_beta_tail(a: Any, b: Any, x: Any) -> Any:
+def _log_beta_tail(a: AnyArray, b: AnyArray, x: AnyArray) -> AnyArray:
     return a * np.log(x) + b * np.log1p(-x) - betaln(a, b) + np.log(beta_tail(a, b, x, 1 - x).share)
 
 
-def _log_student_tail(df: Any, x: Any) -> Any:
+def _log_student_tail(df: AnyArray, x: AnyArray) -> AnyArray:
     a, total = 0.5 * df, df + np.square(x)
     z, rest = df / total, np.square(x) / total
     return a * np.log(z) + 0.5 * np.log(rest) - betaln(a, 0.5) + np.log(0.5 * beta_tail(a, 0.5, z, rest).share)

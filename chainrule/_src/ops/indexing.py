@@ -10,7 +10,7 @@ from chainrule._src.api.array import Array, as_tensors
 from chainrule._src.api.making import to_array
 from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.arrays.libraries import is_foreign
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, Index, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.shaping import apart
 from chainrule._src.table import indexing as rows
@@ -73,7 +73,7 @@ def read_index(index: Any) -> tuple[Any, ...]:
     return tuple(items)
 
 
-def _stands_for_tuple(index: Any) -> bool:
+def _stands_for_tuple(index: Index) -> bool:
     """As in PyTorch, a short list of sequences is read as a tuple: ``x[[[0, 1], [2, 3]]]`` is ``x[[0, 1], [2, 3]]``."""
     return (
         type(index) is list
@@ -96,7 +96,7 @@ def _plain_slice(item: slice) -> slice:
     return slice(*parts)
 
 
-def _tensor_item(item: Tensor) -> Any:
+def _tensor_item(item: Tensor) -> TensorLike:
     if item._raw.dtype.kind not in "iub":
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors; got {item.dtype}")
     if LOCAL.recorder is not None:
@@ -212,7 +212,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         raise _failed(error, self) from None
 
 
-def setitem(self: Tensor, index: Any, value: Any) -> None:
+def setitem(self: Tensor, index: Any, value: TensorLike) -> None:
     """``tensor[index] = value``, recorded: gradients flow to the value, and to what was not overwritten."""
     items = read_index(index)
     _check_axes(items, self)
@@ -275,14 +275,14 @@ def _outside(tensor: Tensor) -> bool:
     return base is None or base._edge is None
 
 
-def _leading_ones(value: Any, data: Any, items: Any) -> Any:
+def _leading_ones(value: AnyArray, data: AnyArray, items: Any) -> AnyArray:
     ndim = len(data[items].shape)
     while value.ndim > ndim and value.shape[0] == 1:
         value = value[0]
     return value
 
 
-def _value_shape(error: Exception, x: Tensor, items: Any, value: Tensor) -> RuntimeError:
+def _value_shape(error: Exception, x: Tensor, items: tuple[object, ...], value: Tensor) -> RuntimeError:
     shape = list(getitem(x.detach(), items).shape)
     return RuntimeError(
         f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "

@@ -13,7 +13,7 @@ from chainrule._src.api.operands import operand
 from chainrule._src.arrays import promotion
 from chainrule._src.arrays.any_array import is_array, lies_within
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, NumpyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, IntoArray, NumpyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import placed, takes_tensors, tensor_of
 from chainrule._src.ops.shaping import _ints, apart, expand, reshape, transpose, unsqueeze
@@ -29,7 +29,7 @@ ndarray = np.ndarray
 
 
 @op("Tensor.repeat")
-def repeat(input: Any, *times: Any, repeats: Any = None) -> Tensor:
+def repeat(input: TensorLike, *times: Any, repeats: Any = None) -> Tensor:
     """Copies of the tensor side by side along every axis (``np.tile``)."""
     x = tensor_of("repeat", input)
     times = _ints("repeat", times if repeats is None else (repeats,))
@@ -49,7 +49,7 @@ def repeat(input: Any, *times: Any, repeats: Any = None) -> Tensor:
 
 @op(method=True, sample="rand(3), (2, 2)")
 @takes_tensors
-def tile(input: Tensor, *times: Any, dims: Any = None) -> Tensor:
+def tile(input: Tensor, *times: Any, dims: Dims = None) -> Tensor:
     """As :func:`repeat`, with missing repeats counted as 1."""
     times = _ints("tile", times if dims is None else (dims,))
     return repeat(input, *(1,) * (input.ndim - len(times)), *times)
@@ -57,7 +57,7 @@ def tile(input: Tensor, *times: Any, dims: Any = None) -> Tensor:
 
 @op(method=True, sample="rand(2, 3), 2")
 def repeat_interleave(
-    input: Any = None, repeats: Any = None, dim: int | None = None, *, output_size: Any = None
+    input: TensorLike | None = None, repeats: Any = None, dim: int | None = None, *, output_size: Any = None
 ) -> Tensor:
     """Every element (or entry along ``dim``) repeated in place.
 
@@ -91,7 +91,7 @@ def repeat_interleave(
     return index_select(x, d, placed(wrap(index), gpu_number(x)))
 
 
-def _places_of_repeats(repeats: Any, output_size: Any) -> Tensor:
+def _places_of_repeats(repeats: Any, output_size: object) -> Tensor:
     """0 … n - 1, each as often as its number says."""
     if not isinstance(repeats, Tensor):
         kind = type(repeats).__name__
@@ -109,12 +109,12 @@ def _places_of_repeats(repeats: Any, output_size: Any) -> Tensor:
     return placed(wrap(index.astype(counts.dtype)), gpu_number(repeats))
 
 
-def _check_repeats(counts: Any) -> None:
+def _check_repeats(counts: AnyArray) -> None:
     if counts.dtype.kind not in "iu" or (counts < 0).any():
         raise RuntimeError("repeats must be non-negative integers (int32 or int64)")
 
 
-def repeated(n: int, counts: Any) -> NumpyArray:
+def repeated(n: int, counts: IntoArray) -> NumpyArray:
     """0 … n − 1, each as often as it counts.
 
     Raises:
@@ -132,7 +132,7 @@ def repeated(n: int, counts: Any) -> NumpyArray:
 
 
 @op(method=True, remembered=True)
-def flip(input: Any, *axes: Any, dims: Any = None) -> Tensor:
+def flip(input: TensorLike, *axes: Any, dims: Any = None) -> Tensor:
     """The order along axes reversed (a copy)."""
     x = tensor_of("flip", input)
     order = [errors.check_dim("flip", d, x.ndim) for d in _ints("flip", axes if dims is None else (dims,))]
@@ -142,7 +142,7 @@ def flip(input: Any, *axes: Any, dims: Any = None) -> Tensor:
 
 
 @op(method=True, remembered=True)
-def fliplr(input: Any) -> Tensor:
+def fliplr(input: TensorLike) -> Tensor:
     """Columns in reverse order."""
     if tensor_of("fliplr", input).ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
@@ -150,7 +150,7 @@ def fliplr(input: Any) -> Tensor:
 
 
 @op(method=True, remembered=True)
-def flipud(input: Any) -> Tensor:
+def flipud(input: TensorLike) -> Tensor:
     """Rows in reverse order."""
     if not tensor_of("flipud", input).ndim:
         raise RuntimeError("Input must be >= 1-d.")
@@ -158,7 +158,7 @@ def flipud(input: Any) -> Tensor:
 
 
 @op(method=True)
-def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+def rot90(input: TensorLike, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """Rotated by k quarter turns in the plane of two axes (a copy)."""
     x = tensor_of("rot90", input)
     if len(dims) != 2:
@@ -204,7 +204,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     return bind(rows.roll, (x,), {"shift": shift, "axis": axes})
 
 
-def _list(function: str, tensors: Any) -> list[Any]:
+def _list(function: str, tensors: Any) -> list[Tensor]:
     if isinstance(tensors, (Tensor, ndarray)):
         raise TypeError(
             f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}: "
@@ -237,7 +237,7 @@ def _list(function: str, tensors: Any) -> list[Any]:
 
 
 @op("cat concat concatenate", out=True, remembered=True)
-def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Tensor:
+def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors one after another along ``dim``.
 
     Raises:
@@ -271,7 +271,7 @@ concat = concatenate = cat
 
 
 @op(out=True, remembered=True)
-def stack(tensors: Any, dim: int = 0, *, axis: Any = None) -> Tensor:
+def stack(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors of one shape, side by side along a new axis.
 
     >>> import chainrule as cr
@@ -327,19 +327,19 @@ def column_stack(tensors: Any) -> Tensor:
 
 
 @op()
-def atleast_1d(*tensors: Any) -> Any:
+def atleast_1d(*tensors: TensorLike) -> Tensor:
     """Numbers become vectors of length 1."""
     return _each(tensors, lambda x: x if x.ndim else reshape(x, 1))
 
 
 @op()
-def atleast_2d(*tensors: Any) -> Any:
+def atleast_2d(*tensors: TensorLike) -> Any:
     """Vectors become matrices of one row."""
     return _each(tensors, lambda x: x if x.ndim > 1 else unsqueeze(x, 0) if x.ndim else reshape(x, 1, 1))
 
 
 @op()
-def atleast_3d(*tensors: Any) -> Any:
+def atleast_3d(*tensors: TensorLike) -> Tensor:
     """At least three axes."""
 
     def widen(x: AnyArray) -> Any:
@@ -350,7 +350,7 @@ def atleast_3d(*tensors: Any) -> Any:
     return _each(tensors, widen)
 
 
-def _each(tensors: Any, function: Any) -> Any:
+def _each(tensors: Any, function: AnyFunction) -> Any:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         return tuple(function(tensor_of("atleast", x)) for x in tensors[0])
     done = tuple(function(tensor_of("atleast", x)) for x in tensors)
@@ -358,7 +358,7 @@ def _each(tensors: Any, function: Any) -> Any:
 
 
 @op("nn.functional.pad")
-def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
+def pad(input: TensorLike, pad: Any, mode: str = "constant", value: TensorLike | None = None) -> Tensor:
     """Padding around the last axes: ``(left, right)`` of the last one, then of the one before, and so on.
 
     Args:
@@ -410,7 +410,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
 
 
 @op(sample="rand(2, 3), (1, 1)")
-def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Tensor:
+def constant_pad_nd(input: TensorLike, pad: Any, value: TensorLike = 0) -> Tensor:
     """As ``pad`` with a constant."""
     return pad_(input, pad, value=value)
 
@@ -419,7 +419,7 @@ pad_ = pad
 
 
 @op(method=True, out=True)
-def index_select(input: Any, dim: int, index: Any) -> Tensor:
+def index_select(input: TensorLike, dim: int, index: TensorLike) -> Tensor:
     """Entries at indices along ``dim`` (a copy; indices may repeat)."""
     x = tensor_of("index_select", input)
     where: Any = index if isinstance(index, (Tensor, ndarray, ArrayLike)) else np.asarray(index)

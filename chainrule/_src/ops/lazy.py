@@ -23,7 +23,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 
 
 @op("compute")
-def compute(*trees: Any) -> tuple[Any, ...]:
+def compute(*trees: object) -> tuple[Any, ...]:
     """Arrays, tensors and containers of them with their numbers in memory: what is lazy is computed, all in one pass.
 
     As ``dask.compute``, which takes them, too; but what is done to a block of the data, between reading it and adding up, is
@@ -93,10 +93,10 @@ def _lazy(x: Any) -> Any:
     return payload if hasattr(payload, "__dask_graph__") else None
 
 
-def _rebuilt(x: Any, finish: AnyFunction) -> AnyFunction:
+def _rebuilt(x: object, finish: AnyFunction) -> AnyFunction:
     """What puts a result of Dask's in the face of x."""
 
-    def rebuild(results: Any, *args: Any, **kwargs: Any) -> Any:
+    def rebuild(results: Any, *args: object, **kwargs: object) -> Any:
         found = finish(results, *args, **kwargs)
         tensor = wrap(Foreign(found) if hasattr(found, "__dask_graph__") else found)
         return array_of(tensor) if isinstance(x, Array) else tensor

@@ -5,13 +5,12 @@ from __future__ import annotations
 import builtins
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays.dtypes import default_dtype
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
 from chainrule._src.ops.elementwise import same_dtype
@@ -25,18 +24,18 @@ from chainrule._src.tape.tensor import Tensor, wrap
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
-def tril(input: Any, diagonal: int = 0) -> Tensor:
+def tril(input: TensorLike, diagonal: int = 0) -> Tensor:
     """The lower triangle of matrices, up to a diagonal; zeros elsewhere."""
     return bind(rows.tril, (_matrix("tril", input),), {"k": diagonal})
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
-def triu(input: Any, diagonal: int = 0) -> Tensor:
+def triu(input: TensorLike, diagonal: int = 0) -> Tensor:
     """The upper triangle of matrices, from a diagonal; zeros elsewhere."""
     return bind(rows.triu, (_matrix("triu", input),), {"k": diagonal})
 
 
-def _matrix(name: str, x: AnyArray) -> Any:
+def _matrix(name: str, x: TensorLike) -> Tensor:
     x = tensor_of(name, x)
     if x.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
@@ -44,7 +43,7 @@ def _matrix(name: str, x: AnyArray) -> Any:
 
 
 @op(method=True, remembered=True)
-def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+def diag_embed(input: TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last axis put on the diagonal of a new pair of axes; zeros elsewhere."""
     x = tensor_of("diag_embed", input)
     n = x.ndim + 1
@@ -56,7 +55,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 @op(method=True, out=True)
-def diag(input: Any, diagonal: int = 0) -> Tensor:
+def diag(input: TensorLike, diagonal: int = 0) -> Tensor:
     """A matrix with that diagonal, of a vector; a copy of the diagonal, of a matrix."""
     x = tensor_of("diag", input)
     if x.ndim == 1:
@@ -67,7 +66,7 @@ def diag(input: Any, diagonal: int = 0) -> Tensor:
 
 
 @op(method=True)
-def diagflat(input: Any, offset: int = 0) -> Tensor:
+def diagflat(input: TensorLike, offset: int = 0) -> Tensor:
     """A matrix with the flattened elements on a diagonal."""
     return diag_embed(reshape(input, -1), offset)
 
@@ -150,7 +149,9 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 @op(method=True, out=True)
-def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff(
+    input: TensorLike, n: int = 1, dim: int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None
+) -> Tensor:
     """Differences of neighbours along ``dim``, n times."""
     x = tensor_of("diff", input)
     if n < 0:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.declare import OPERATIONS, op
 from chainrule._src.arrays.any_array import is_array
-from chainrule._src.arrays.types import Params
+from chainrule._src.arrays.types import Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import shaping, splitting
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
@@ -34,7 +35,7 @@ def storage_offset_of(self: Tensor) -> int:
 
 
 @op(method=True, in_place="view", sample="rand(4, 4), (2, 2), (4, 1)")
-def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided(input: TensorLike, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view with a size and strides (in elements) of the caller's; elements may show several times.
 
     Args:
@@ -75,7 +76,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     return bind(rows.as_strided, (x,), params)
 
 
-def _own_stride(x: Any) -> tuple[int, ...] | None:
+def _own_stride(x: Tensor) -> tuple[int, ...] | None:
     """The strides in elements of a tensor, or of one example inside vmap, that is not contiguous."""
     array = memory_of(x._raw)
     if not array.size:
@@ -84,7 +85,7 @@ def _own_stride(x: Any) -> tuple[int, ...] | None:
     return None if one.flags.c_contiguous else tuple(step // one.itemsize for step in one.strides)
 
 
-def _reaches(x: Any, params: Params) -> bool:
+def _reaches(x: Tensor, params: Params) -> bool:
     """Whether all elements that a strided view shows are the tensor's own."""
     sizes, strides, offset, own = params["size"], params["stride"], params["offset"], params["x_stride"]
     last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
@@ -95,7 +96,9 @@ def _reaches(x: Any, params: Params) -> bool:
 
 @op(method=True, sample="rand(4, 4), rand(2, 2), (2, 2), (4, 1)")
 @takes_tensors
-def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
     """A copy in which what :func:`as_strided` shows is ``src``."""
     part = as_strided(input.detach(), size, stride, storage_offset)
     if tuple(src.shape) != tuple(part.shape):
@@ -110,7 +113,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
 
 
 @op(sample="rand(2) * 1j")
-def view_as_real(input: Any) -> Tensor:
+def view_as_real(input: TensorLike) -> Tensor:
     """Complex numbers as pairs (real part, imaginary part) along a new last axis: a view.
 
     >>> import chainrule as cr
@@ -124,7 +127,7 @@ def view_as_real(input: Any) -> Tensor:
 
 
 @op(sample="rand(3, 2)")
-def view_as_complex(input: Any) -> Tensor:
+def view_as_complex(input: TensorLike) -> Tensor:
     """Pairs (real part, imaginary part) along the last axis as complex numbers: a view.
 
     Raises:
@@ -165,10 +168,10 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 
 def _copying(name: str, view: Any, sample: str = "") -> Any:
-    def one(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def one(input: TensorLike, *args: object, **kwargs: object) -> Tensor:
         return moves.clone(view(tensor_of(call.__name__, input), *args, **kwargs))
 
-    def several(input: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    def several(input: TensorLike, *args: object, **kwargs: object) -> tuple[Tensor, ...]:
         return tuple(moves.clone(part) for part in view(tensor_of(call.__name__, input), *args, **kwargs))
 
     call: Any = several if name in ("split", "split_with_sizes", "unbind") else one
@@ -180,7 +183,7 @@ def _copying(name: str, view: Any, sample: str = "") -> Any:
     return op(method=name == "narrow", out=True, sample=sample)(call)
 
 
-def _slice(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     x = tensor_of("slice", input)
     return x[(slice(None),) * errors.check_dim("slice", dim, x.ndim) + (slice(start, end, step),)]
 

@@ -11,10 +11,11 @@ from chainrule._src.api.declare import op
 from chainrule._src.api.functions import binary
 from chainrule._src.api.in_place import in_place, reshaped
 from chainrule._src.api.operations import assigning, at_index, by_protocol, by_ranks, instead, remembering
-from chainrule._src.arrays.device import gpu_of, strided
+from chainrule._src.arrays.device import DeviceLike, gpu_of, strided
 from chainrule._src.arrays.dtype import Dtype
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype
 from chainrule._src.arrays.libraries import is_foreign
+from chainrule._src.arrays.types import AnyFunction, DTypeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation, indexing, products, scattering, shaping
 from chainrule._src.ops import elementwise as ew
@@ -39,14 +40,14 @@ _OPERANDS = (Tensor, int, float, complex, ndarray, np.generic)
 # -- operators -------------------------------------------------------------------------------------------------------
 
 
-def _is_operand(x: Any) -> bool:
+def _is_operand(x: object) -> bool:
     return isinstance(x, _OPERANDS) or is_foreign(type(x))
 
 
-def _operator(function: Any, symbol: str) -> Any:
+def _operator(function: AnyFunction, symbol: str) -> Any:
     """A binary operator: Python tries the other operand's side when this one is not an array or number."""
 
-    def method(self: Any, other: Any) -> Any:
+    def method(self: Tensor, other: TensorLike) -> Any:
         found = operator_of(symbol, self, other)
         if found is not NotImplemented:
             return found
@@ -58,11 +59,11 @@ def _operator(function: Any, symbol: str) -> Any:
     return method
 
 
-def _reflected(function: Any, symbol: str) -> Any:
-    def exchanged(self: Any, other: Any) -> Any:
+def _reflected(function: AnyFunction, symbol: str) -> Any:
+    def exchanged(self: Any, other: TensorLike) -> Any:
         return function(other, self)
 
-    def method(self: Any, other: Any) -> Any:
+    def method(self: Tensor, other: TensorLike) -> Any:
         found = operator_of("r" + symbol, self, other) if says(self) else NotImplemented
         if found is not NotImplemented:
             return found
@@ -71,12 +72,12 @@ def _reflected(function: Any, symbol: str) -> Any:
     return method
 
 
-def _divided_into(other: Any, self: Tensor) -> Tensor:
+def _divided_into(other: TensorLike, self: Tensor) -> Tensor:
     return ew.mul(ew.reciprocal(self), other)  # what PyTorch computes, and records
 
 
 def _assigned(name: str) -> Any:
-    def method(self: Any, other: Any) -> Any:
+    def method(self: Tensor, other: TensorLike) -> Any:
         if not _is_operand(other) and not hasattr(other, "level"):
             return NotImplemented
         return getattr(self, name)(other)
@@ -146,7 +147,7 @@ def _imag(self: Tensor) -> Tensor:
     return ew.imag(self) if self._raw.dtype.kind == "c" else wrap(np.broadcast_to(np.zeros((), self.dtype), self.shape))
 
 
-def _fill(part: Tensor, value: Any) -> None:
+def _fill(part: Tensor, value: TensorLike) -> None:
     """Write to a part of a tensor."""
     part[...] = value
 
@@ -185,7 +186,7 @@ _fill_recorded, _copy_recorded = in_place("fill_", scattering.fill), in_place("c
 
 
 @op("Tensor.fill_")
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(self: Tensor, value: TensorLike) -> Tensor:
     """Fill with a number, in place."""
     at_once = type(self._raw) is ndarray and not isinstance(value, Tensor) and LOCAL.recorder is None
     if at_once and not inplace.on_tape(self):
@@ -218,7 +219,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
 
 
 @op("Tensor.fill_diagonal_")
-def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+def fill_diagonal_(self: Tensor, fill_value: TensorLike, wrap: bool = False) -> Tensor:
     """Fill the main diagonal, in place: where all indices are equal; with ``wrap``, a tall matrix's again below it.
 
     Raises:
@@ -242,7 +243,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 
 @op("Tensor.resize_")
-def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+def resize_(self: Tensor, *size: Any, memory_format: object = None) -> Tensor:
     """Another shape for the same elements, in place.
 
     Raises:
@@ -255,7 +256,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
 
 
 @op("Tensor.resize_as_")
-def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: object = None) -> Tensor:
     """As :func:`resize_`, with the shape of another tensor."""
     return resize_(self, tuple(tensor_of("resize_as_", the_template).shape))
 
@@ -286,12 +287,12 @@ _DEVICES = ("cpu", "cuda", "mps", "meta")
 @op("Tensor.to")
 def to(
     self: Tensor,
-    *args: Any,
-    dtype: Any = None,
+    *args: object,
+    dtype: DTypeLike = None,
     device: Any = None,
     non_blocking: bool = False,
     copy: bool = False,
-    memory_format: Any = None,
+    memory_format: object = None,
 ) -> Tensor:
     """The tensor in another dtype, on another device, or like another tensor in both (itself, if it is so already): recorded.
 
@@ -318,8 +319,8 @@ def to(
     return shaping.clone(self) if copy and out is self else out
 
 
-def _to_dtype(name: str, dtype: Any) -> Any:
-    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+def _to_dtype(name: str, dtype: DTypeLike) -> Any:
+    def method(self: Tensor, memory_format: object = None) -> Tensor:
         return cast(self, np.dtype(dtype))
 
     method.__name__ = name
@@ -345,7 +346,7 @@ attach(
 
 
 @op("Tensor.type")
-def type_(self: Tensor, dtype: Any = None) -> Any:
+def type_(self: Tensor, dtype: DTypeLike = None) -> Any:
     """The name of the tensor's type, or the tensor in another dtype."""
     if dtype is None:
         return "torch." + errors.tensor_type(self.dtype)
@@ -372,13 +373,13 @@ def _invert(self: Tensor) -> Tensor:
 
 
 @op("Tensor.cpu")
-def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+def cpu(self: Tensor, memory_format: object = None) -> Tensor:
     """The tensor on the CPU: itself, if it is there."""
     return placed(self, None)
 
 
 @op("Tensor.cuda")
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+def cuda(self: Tensor, device: DeviceLike = None, non_blocking: bool = False, memory_format: object = None) -> Tensor:
     """The tensor on a GPU, by default on the current one: itself, if it is there.
 
     Raises:

@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import is_array, is_recorded
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, NumpyDType
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, DTypeLike, IntoArray, NumpyDType, TensorLike
 from chainrule._src.ops.numpy_layout import laid_as
 from chainrule._src.ops.numpy_lists import arranged
 from chainrule._src.ops.numpy_reductions import checked_axes, sliced, without_nan
@@ -25,7 +25,7 @@ ndarray = np.ndarray
 _FLOAT = np.dtype(np.float64)
 
 
-def arraylike(x: Any) -> Any:
+def arraylike(x: IntoArray) -> Any:
     """Numbers and lists as an array; what has a dtype stays as it is."""
     return x if isinstance(x, (Tensor, ArrayLike, ndarray)) else arranged(x)
 
@@ -60,19 +60,19 @@ def weak(x: Any) -> Any:
     return x if type(x) in (int, float, complex) else x.dtype
 
 
-def safely(x: Any, dtype: NumpyDType) -> Any:
+def safely(x: AnyArray, dtype: NumpyDType) -> AnyArray:
     """In a dtype that holds all its values: NumPy's error for complex numbers where real ones are needed."""
     if not np.can_cast(x.dtype, dtype, "safe"):
         raise TypeError(f"Cannot cast array data from {np.dtype(x.dtype)!r} to {dtype!r} according to the rule 'safe'")
     return cast(x, dtype)
 
 
-def boxed(x: Any) -> Any:
+def boxed(x: AnyArray) -> Any:
     """A result that no rule made, as a tensor; what flows through a rule stays what it is."""
     return wrap(x) if isinstance(x, (ndarray, np.generic)) else x
 
 
-def take(x: Any, index: Any, axis: int = -1) -> Any:
+def take(x: Any, index: Any, axis: int = -1) -> AnyArray:
     return bind(indexing.take, (x, arraylike(index)), {"axis": axis})
 
 
@@ -80,7 +80,7 @@ def take(x: Any, index: Any, axis: int = -1) -> Any:
 
 
 @implements(np.gradient)
-def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def _gradient(f: Any, *varargs: Any, axis: Dims = None, edge_order: int = 1) -> Any:
     f = inexact(f)
     ndim = len(shape_of(f))
     axes = checked_axes(tuple(axis) if isinstance(axis, list) else axis, ndim)
@@ -91,7 +91,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
     return slopes[0] if len(axes) == 1 else slopes
 
 
-def _spacings(given: tuple[Any, ...], lengths: list[int]) -> list[Any]:
+def _spacings(given: tuple[Any, ...], lengths: list[int]) -> list[TensorLike]:
     """One spacing for each axis: a number, or the distances between its neighbours."""
     if not given:
         return [1.0] * len(lengths)
@@ -102,7 +102,7 @@ def _spacings(given: tuple[Any, ...], lengths: list[int]) -> list[Any]:
     return [_distances(h, n) for h, n in zip(given, lengths, strict=True)]
 
 
-def _distances(h: Any, n: int) -> Any:
+def _distances(h: IntoArray, n: int) -> Any:
     if not np.ndim(h):
         return h
     if np.ndim(h) != 1:
@@ -126,7 +126,7 @@ def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
     return cast(np.moveaxis(np.concatenate([first, inside, last], axis=-1), -1, axis), f.dtype)
 
 
-def _even(g: AnyArray, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
+def _even(g: AnyArray, h: TensorLike, edge_order: int) -> tuple[AnyArray, AnyArray, AnyArray]:
     inside = (g[..., 2:] - g[..., :-2]) / (2.0 * h)
     if edge_order == 1:
         return inside, (g[..., 1:2] - g[..., :1]) / h, (g[..., -1:] - g[..., -2:-1]) / h
@@ -135,7 +135,7 @@ def _even(g: AnyArray, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
     return inside, first, last
 
 
-def _uneven(g: AnyArray, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
+def _uneven(g: AnyArray, h: AnyArray, edge_order: int) -> tuple[AnyArray, AnyArray, AnyArray]:
     """The derivative of the parabola through three neighbours that are p and q apart."""
     p, q = h[:-1], h[1:]
     inside = -q / (p * (p + q)) * g[..., :-2] + (q - p) / (p * q) * g[..., 1:-1] + p / (q * (p + q)) * g[..., 2:]
@@ -155,7 +155,7 @@ def _uneven(g: AnyArray, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
 
 
 @implements(np.ediff1d)
-def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def _ediff1d(ary: AnyArray, to_end: TensorLike | None = None, to_begin: IntoArray | None = None) -> AnyArray:
     flat = np.reshape(arraylike(ary), (-1,))
     parts: list[Any] = [flat[1:] - flat[:-1]]
     for name, extra in (("to_begin", to_begin), ("to_end", to_end)):
@@ -170,7 +170,7 @@ def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @implements(np.unwrap)
-def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
+def _unwrap(p: AnyArray, discont: float | None = None, axis: int = -1, *, period: TensorLike = 2 * np.pi) -> AnyArray:
     p = arraylike(p)
     kind = np.result_type(p.dtype, weak(period))
     if kind.kind in "iub":
@@ -187,7 +187,7 @@ def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np
     return laid_as(np.concatenate([cast(part, kind) for part in (sliced(p, 0, 1, axis), rest)], axis=axis), p)
 
 
-def _turns_of_integers(p: Any, axis: int, period: Any) -> Any:
+def _turns_of_integers(p: AnyArray, axis: int, period: Any) -> AnyArray:
     step = np.diff(p, axis=axis)
     half, odd = period // 2, period % 2
     away = np.remainder(step + half, period) - half
@@ -197,10 +197,16 @@ def _turns_of_integers(p: Any, axis: int, period: Any) -> Any:
 # -- running totals --------------------------------------------------------------------------------------------------
 
 
-def _cumulative(name: str, function: Any, neutral: int) -> Any:
+def _cumulative(name: str, function: AnyFunction, neutral: int) -> Any:
     def run(
-        x: AnyArray, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-    ) -> Any:
+        x: AnyArray,
+        /,
+        *,
+        axis: int | None = None,
+        dtype: DTypeLike = None,
+        out: object = None,
+        include_initial: bool = False,
+    ) -> AnyArray:
         x = np.atleast_1d(arraylike(x))
         ndim = len(shape_of(x))
         if axis is None and ndim > 1:
@@ -223,12 +229,12 @@ if hasattr(np, "cumulative_sum"):  # NumPy 2.1 has them
 
 
 @implements(np.nancumsum)
-def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def _nancumsum(a: AnyArray, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> AnyArray:
     return np.cumsum(without_nan(a, 0), axis=axis, dtype=dtype)
 
 
 @implements(np.nancumprod)
-def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def _nancumprod(a: AnyArray, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> AnyArray:
     return np.cumprod(without_nan(a, 1), axis=axis, dtype=dtype)
 
 
@@ -236,7 +242,7 @@ def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) ->
 
 
 @implements(np.interp)
-def _interp(x: AnyArray, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+def _interp(x: AnyArray, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> AnyArray:
     x, xp, fp = safely(arraylike(x), _FLOAT), safely(arraylike(xp), _FLOAT), inexact(fp)
     fp = cast(fp, np.dtype(np.complex128) if fp.dtype.kind == "c" else _FLOAT)
     if len(shape_of(xp)) != 1 or len(shape_of(fp)) != 1:
@@ -253,7 +259,7 @@ def _interp(x: AnyArray, xp: Any, fp: Any, left: Any = None, right: Any = None, 
     return np.where(x < xp[0], fp[0] if left is None else left, value)
 
 
-def _wound(x: AnyArray, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
+def _wound(x: AnyArray, xp: AnyArray, fp: AnyArray, period: TensorLike) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Everything in one period, with one more sample at either end."""
     if not isinstance(period, (Tensor, ArrayLike)) and period == 0:
         raise ValueError("period must be a non-zero value")
@@ -265,7 +271,7 @@ def _wound(x: AnyArray, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     return x, xp, np.concatenate([fp[-1:], fp, fp[:1]])
 
 
-def _chord(x: AnyArray, xp: Any, fp: Any) -> Any:
+def _chord(x: AnyArray, xp: AnyArray, fp: AnyArray) -> AnyArray:
     """On the straight line through the samples on both sides."""
     place = np.clip(_place(x, xp), 0, shape_of(xp)[0] - 2)
     low, high, start, end = take(xp, place), take(xp, place + 1), take(fp, place), take(fp, place + 1)
@@ -274,7 +280,7 @@ def _chord(x: AnyArray, xp: Any, fp: Any) -> Any:
     return np.where((width == 0) & (x == high), end, value)
 
 
-def _place(x: AnyArray, xp: Any) -> Any:
+def _place(x: AnyArray, xp: AnyArray) -> AnyArray:
     """The index of the last sample that is not above x."""
     numbers, samples = known(x), known(xp)
     if numbers is None or samples is None:

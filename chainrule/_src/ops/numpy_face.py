@@ -9,8 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import (
+    AnyArray,
+    AnyFunction,
+    Casting,
+    Dims,
+    DTypeLike,
+    IntoArray,
+    NumpyDType,
+    Shape,
+    TensorLike,
+)
 from chainrule._src.messages import errors
 from chainrule._src.ops import einsum, products
 from chainrule._src.ops.numpy_layout import copied, laid, layout_of, settled_order
@@ -32,35 +43,39 @@ ndarray = np.ndarray
 
 
 @implements(np.shape)
-def _shape(a: Any) -> tuple[int, ...]:
+def _shape(a: AnyArray) -> tuple[int, ...]:
     return tuple(shape_of(a))
 
 
 @implements(np.ndim)
-def _ndim(a: Any) -> int:
+def _ndim(a: AnyArray) -> int:
     return len(shape_of(a))
 
 
 @implements(np.size)
-def _size(a: Any, axis: Any = None) -> int:
+def _size(a: AnyArray, axis: int | None = None) -> int:
     shape = shape_of(a)
     return int(np.prod(shape, dtype=int)) if axis is None else shape[axis]
 
 
 @implements(np.zeros_like)
-def _zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+def _zeros_like(
+    a: AnyArray, dtype: DTypeLike = None, order: str = "K", subok: bool = True, shape: tuple[int, ...] | None = None
+) -> AnyArray:
     return _alike(np.zeros_like, a, dtype, order, shape)
 
 
 @implements(np.ones_like)
-def _ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+def _ones_like(
+    a: AnyArray, dtype: DTypeLike = None, order: str = "K", subok: bool = True, shape: tuple[int, ...] | None = None
+) -> AnyArray:
     return _alike(np.ones_like, a, dtype, order, shape)
 
 
 @implements(np.full_like)
 def _full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
-) -> Any:
+) -> AnyArray:
     if isinstance(fill_value, (Tensor, ArrayLike)):
         shape, dtype = shape_of(a) if shape is None else shape, np.dtype(dtype or dtype_of(a))
         return np.copy(np.astype(np.broadcast_to(fill_value, shape), dtype))
@@ -68,7 +83,9 @@ def _full_like(
 
 
 @implements(np.empty_like)
-def _empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+def _empty_like(
+    prototype: AnyArray, dtype: DTypeLike = None, order: str = "K", subok: bool = True, shape: Shape | None = None
+) -> AnyArray:
     return _zeros_like(prototype, dtype, order, shape=shape)
 
 
@@ -96,21 +113,21 @@ def _isrealobj(x: AnyArray) -> bool:
 
 
 @implements(np.result_type)
-def _result_type(*arrays_and_dtypes: Any) -> Any:
+def _result_type(*arrays_and_dtypes: Any) -> NumpyDType:
     return np.result_type(*[dtype_of(a) if isinstance(a, (Tensor, ArrayLike)) else a for a in arrays_and_dtypes])
 
 
 @implements(np.can_cast)
-def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+def _can_cast(from_: Any, to: Any, casting: Casting = "safe") -> bool:
     return np.can_cast(dtype_of(from_) if isinstance(from_, (Tensor, ArrayLike)) else from_, to, casting)
 
 
 @implements(np.may_share_memory, np.shares_memory)
-def _shares(a: Any, b: Any, max_work: Any = None) -> bool:
+def _shares(a: AnyArray, b: AnyArray, max_work: object = None) -> bool:
     return bool(np.may_share_memory(memory_of(a), memory_of(b)))
 
 
-def _astype(x: AnyArray, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+def _astype(x: AnyArray, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike = None) -> AnyArray:
     return x if x.dtype == np.dtype(dtype) and not copy else rows.cast(x, dtype=np.dtype(dtype))
 
 
@@ -119,7 +136,7 @@ if hasattr(np, "astype"):
 
 
 @implements(np.copy, by_shape=True)
-def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+def _copy(a: AnyArray, order: str | None = "K", subok: bool = False) -> AnyArray:
     return copied(a, order or "K")
 
 
@@ -127,14 +144,16 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 
 
 @implements(np.array, np.asarray, np.asanyarray)
-def _array(object: Any, dtype: Any = None, *, copy: Any = None, order: str = "K", ndmin: int = 0) -> Any:
+def _array(
+    object: IntoArray, dtype: DTypeLike = None, *, copy: object = None, order: str | None = "K", ndmin: int = 0
+) -> AnyArray:
     array: Any = wrapped(arranged(object))
     array = rows.clone(array) if copy else array
     array = laid(array if dtype is None else np.astype(array, np.dtype(dtype)), order or "K")
     return np.reshape(array, (1,) * max(0, ndmin - len(shape_of(array))) + tuple(shape_of(array)))
 
 
-def _made(function: Any) -> Any:
+def _made(function: AnyFunction) -> Any:
     return lambda *args, **options: wrap(function(*args, **options))
 
 
@@ -164,7 +183,7 @@ def _shown(a: Any) -> Any:
 
 
 @implements(np.where, by_shape=True)
-def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+def _where(condition: TensorLike, x: IntoArray | None = None, y: TensorLike | None = None) -> Any:
     if x is None and y is None:
         return wrapped(condition).nonzero(as_tuple=True)
     if x is None or y is None:
@@ -173,7 +192,15 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 @implements(np.clip, by_shape=True)
-def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
+def _clip(
+    a: AnyArray,
+    a_min: IntoArray | None = None,
+    a_max: IntoArray | None = None,
+    out: object = None,
+    *,
+    min: TensorLike | None = None,
+    max: TensorLike | None = None,
+) -> AnyArray:
     low, high = operands(a_min if min is None else min, a_max if max is None else max)
     if (low is None) != (high is None):
         return comparison.clamp_max(a, high) if low is None else comparison.clamp_min(a, low)
@@ -183,12 +210,12 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min:
 
 
 @implements(np.real)
-def _real(val: Any) -> Any:
+def _real(val: AnyArray) -> AnyArray:
     return arithmetic.real(val) if val.dtype.kind == "c" else val
 
 
 @implements(np.imag)
-def _imag(val: Any) -> Any:
+def _imag(val: AnyArray) -> AnyArray:
     if val.dtype.kind == "c":
         return arithmetic.imag(val)
     zeros = np.where(np.zeros(val.shape, bool), val, val.dtype.type(0))
@@ -198,21 +225,23 @@ def _imag(val: Any) -> Any:
 
 
 @implements(np.angle)
-def _angle(z: Any, deg: bool = False) -> Any:
+def _angle(z: AnyArray, deg: bool = False) -> AnyArray:
     dtype = np.result_type(dtype_of(z), np.int64) if dtype_of(z).kind == "b" else dtype_of(z)
     out = arithmetic.angle(z if dtype.kind in "fc" else in_dtype(z, np.arctan2.resolve_dtypes((dtype, dtype, None))[2]))
     return out * (180 / np.pi) if deg else out
 
 
 @implements(np.round, np.around)
-def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
+def _round(a: AnyArray, decimals: int = 0, out: object = None) -> AnyArray:
     if a.dtype.kind in "iu":
         return rows.clone(a) if decimals >= 0 else in_dtype(_round(in_dtype(a, np.float64), decimals), a.dtype)
     return comparison.round(a * 10.0**decimals) / 10.0**decimals if decimals else comparison.round(a)
 
 
 @implements(np.nan_to_num)
-def _nan_to_num(x: AnyArray, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def _nan_to_num(
+    x: AnyArray, copy: bool = True, nan: TensorLike = 0.0, posinf: Any = None, neginf: Any = None
+) -> AnyArray:
     if not copy:
         raise errors.numpy_keyword("nan_to_num", "copy=False")
     if isinstance(nan, (Tensor, ArrayLike)):
@@ -220,7 +249,7 @@ def _nan_to_num(x: AnyArray, copy: bool = True, nan: Any = 0.0, posinf: Any = No
     return comparison.nan_to_num(copied(x, "K") if 0 in strides_of(x) else x, nan=nan, posinf=posinf, neginf=neginf)
 
 
-def _sign(x: AnyArray) -> Any:
+def _sign(x: AnyArray) -> AnyArray:
     """For complex z the point z/|z|, and no step function."""
     if x.dtype.kind != "c":
         return comparison.sign(x)
@@ -233,7 +262,7 @@ if np.sign(2j) == 1j:  # before NumPy 2.0 the sign of the real part
     UFUNCS[np.sign] = _sign
 
 
-def _modf(x: AnyArray) -> tuple[Any, Any]:
+def _modf(x: AnyArray) -> tuple[AnyArray, AnyArray]:
     x = in_dtype(x, np.modf.resolve_dtypes((dtype_of(x), None, None))[1])
     whole = comparison.trunc(x)
     if holds_of(x, _is_no_infinity):
@@ -242,7 +271,7 @@ def _modf(x: AnyArray) -> tuple[Any, Any]:
     return np.where(infinite, 0, x - np.where(infinite, 0, whole)), whole
 
 
-def _is_no_infinity(x: Any) -> Any:
+def _is_no_infinity(x: AnyArray) -> AnyArray:
     return np.asarray(not np.isinf(x).any())
 
 
@@ -250,24 +279,24 @@ UFUNCS[np.modf] = _modf
 
 
 @implements(np.sinc)
-def _sinc(x: AnyArray) -> Any:
+def _sinc(x: AnyArray) -> AnyArray:
     return trigonometric.sinc(wide(x))
 
 
 @implements(np.i0)
-def _i0(x: AnyArray) -> Any:
+def _i0(x: AnyArray) -> AnyArray:
     if x.dtype.kind == "c":
         raise TypeError("i0 not supported for complex values")
     return special.i0(wide(x))
 
 
 @implements(np.fix)
-def _fix(x: AnyArray, out: Any = None) -> Any:
+def _fix(x: AnyArray, out: object = None) -> AnyArray:
     return comparison.trunc(x)
 
 
 @implements(np.isclose)
-def _isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+def _isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> AnyArray:
     a, b = operands(a, b)
     b = in_dtype(b, np.float64) if getattr(b, "dtype", np.dtype(float)).kind == "b" else b
     near = (abs(a - b) <= atol + rtol * abs(b)) | (a == b)
@@ -275,12 +304,12 @@ def _isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 
 @implements(np.allclose)
-def _allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def _allclose(a: IntoArray, b: IntoArray, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     return bool(np.all(_isclose(a, b, rtol, atol, equal_nan)))
 
 
 @implements(np.array_equal)
-def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+def _array_equal(a1: IntoArray, a2: IntoArray, equal_nan: bool = False) -> bool:
     a1, a2 = arranged(a1), arranged(a2)
     if shape_of(a1) != shape_of(a2):
         return False
@@ -292,7 +321,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 
 
 @implements(np.dot, by_shape=True)
-def _dot(a: Any, b: Any, out: Any = None) -> Any:
+def _dot(a: Any, b: Any, out: object = None) -> Any:
     a, b = operands(a, b)
     if not shape_of(a) or not shape_of(b):
         return a * b
@@ -301,7 +330,7 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
     return sum_of_products(lambda a, b: products.tensordot(a, b, ([-1], [-2])), a, b)
 
 
-def _matmul(x: AnyArray, y: AnyArray) -> Any:
+def _matmul(x: AnyArray, y: AnyArray) -> AnyArray:
     if isinstance(x, (list, tuple)) or isinstance(y, (list, tuple)):
         x, y = operands(x, y)
     product = products.numpy_matmul(x, y)
@@ -316,7 +345,7 @@ UFUNCS[np.matmul] = _matmul
 
 
 @implements(np.inner, by_shape=True)
-def _inner(a: Any, b: Any) -> Any:
+def _inner(a: Any, b: Any) -> AnyArray:
     a, b = operands(a, b)
     if shape_of(a) and shape_of(b) and shape_of(a)[-1] != shape_of(b)[-1]:
         raise ValueError(
@@ -326,23 +355,23 @@ def _inner(a: Any, b: Any) -> Any:
 
 
 @implements(np.outer, by_shape=True)
-def _outer_product(a: Any, b: Any, out: Any = None) -> Any:
+def _outer_product(a: Any, b: Any, out: object = None) -> AnyArray:
     a, b = operands(a, b)
     return np.multiply(np.reshape(a, (-1, 1)), np.reshape(b, (1, -1)))
 
 
-def _conj(x: Any) -> Any:
+def _conj(x: AnyArray) -> AnyArray:
     """The conjugate, in x's dtype: ``np.conjugate`` makes small integers of booleans."""
     return x if dtype_of(x).kind == "b" else np.conjugate(x)
 
 
 @implements(np.vdot, by_shape=True)
-def _vdot(a: Any, b: Any) -> Any:
+def _vdot(a: AnyArray, b: IntoArray) -> AnyArray:
     return np.dot(_conj(np.reshape(a, (-1,))), np.reshape(b, (-1,)))
 
 
 @implements(np.tensordot, by_shape=True)
-def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+def _tensordot(a: Any, b: Any, axes: Dims = 2) -> AnyArray:
     a, b = operands(a, b)
     _check_summed(shape_of(a), shape_of(b), axes)
     return sum_of_products(lambda a, b: products.tensordot(a, b, axes), a, b)
@@ -360,18 +389,18 @@ def _check_summed(a: Any, b: Any, axes: Any) -> None:
 
 
 @implements(np.kron, by_shape=True)
-def _kron(a: Any, b: Any) -> Any:
+def _kron(a: IntoArray, b: IntoArray) -> AnyArray:
     return valued(products.kron(*promoted(a, b)))
 
 
 @implements(np.einsum, by_shape=True)
-def _einsum(subscripts: Any, *factors: Any, out: Any = None, optimize: Any = False) -> Any:
+def _einsum(subscripts: Any, *factors: Any, out: object = None, optimize: bool = False) -> AnyArray:
     if not isinstance(subscripts, str):
         subscripts, factors = einsum.with_letters(subscripts, *factors)
     return valued(einsum.contracted(subscripts, [arranged(x) for x in factors]))
 
 
-def _vecdot(a: Any, b: Any) -> Any:
+def _vecdot(a: AnyArray, b: AnyArray) -> AnyArray:
     m, n = np.shape(a)[-1:], np.shape(b)[-1:]
     if not m or m != n:
         raise ValueError(f"vecdot: the last axes of shapes {np.shape(a)} and {np.shape(b)} are summed, and differ")
@@ -399,7 +428,7 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
 
 
 @implements(np.polyval)
-def _polyval(p: Any, x: AnyArray) -> Any:
+def _polyval(p: IntoArray, x: AnyArray) -> AnyArray:
     x = np.asarray(x) if isinstance(x, (int, float, complex, list)) else x  # arrays promote as NumPy's do
     p = arranged(p)
     total = np.zeros_like(x)
@@ -408,12 +437,12 @@ def _polyval(p: Any, x: AnyArray) -> Any:
     return total
 
 
-def _is_finite(x: Any) -> Any:
+def _is_finite(x: AnyArray) -> AnyArray:
     return np.asarray(np.isfinite(x).all())
 
 
 @implements(np.convolve)
-def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
+def _convolve(a: IntoArray, v: AnyArray, mode: str = "full") -> AnyArray:
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"Use one of 'valid', 'same', or 'full' for convolve/correlate mode, and not {mode!r}")
     a, v = (x if np.shape(x) else np.reshape(x, (1,)) for x in (arranged(a), arranged(v)))
@@ -440,7 +469,7 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
 
 
 @implements(np.correlate)
-def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+def _correlate(a: AnyArray, v: AnyArray, mode: str = "valid") -> AnyArray:
     return _convolve(a, _conj(np.flip(v)), mode)
 
 

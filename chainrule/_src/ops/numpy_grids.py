@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, Dims, DTypeLike, IntoArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.numpy_calculus import arraylike, inexact, known, weak
 from chainrule._src.ops.numpy_reductions import checked_axes
@@ -25,8 +26,8 @@ _FLOAT = np.dtype(np.float64)
 
 @implements(np.lib.stride_tricks.sliding_window_view)
 def _sliding_window_view(
-    x: AnyArray, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
-) -> Any:
+    x: AnyArray, window_shape: Any, axis: Dims = None, *, subok: bool = False, writeable: bool = False
+) -> AnyArray:
     ndim = len(shape_of(x))
     sizes = (window_shape,) if isinstance(window_shape, int) else tuple(window_shape)
     axes = tuple(range(ndim)) if axis is None else checked_axes(tuple(axis) if isinstance(axis, list) else axis, ndim)
@@ -45,15 +46,15 @@ def _sliding_window_view(
 
 @implements(np.linspace)
 def _linspace(
-    start: Any,
-    stop: Any,
+    start: TensorLike,
+    stop: TensorLike,
     num: Any = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike = None,
     axis: int = 0,
     *,
-    device: Any = None,
+    device: DeviceLike = None,
 ) -> Any:
     num = operator.index(num)
     if num < 0:
@@ -76,8 +77,14 @@ def _linspace(
 
 @implements(np.logspace)
 def _logspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
-) -> Any:
+    start: TensorLike,
+    stop: TensorLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: TensorLike = 10.0,
+    dtype: DTypeLike = None,
+    axis: int = 0,
+) -> AnyArray:
     if np.ndim(base):
         start, stop, base = np.broadcast_arrays(*(arraylike(x) for x in (start, stop, base)))
         base = np.expand_dims(base, axis)
@@ -108,7 +115,7 @@ def _geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtyp
 
 
 @implements(np.vander)
-def _vander(x: AnyArray, N: Any = None, increasing: bool = False) -> Any:
+def _vander(x: AnyArray, N: int | None = None, increasing: bool = False) -> AnyArray:
     x = arraylike(x)
     if len(shape_of(x)) != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
@@ -122,7 +129,13 @@ def _vander(x: AnyArray, N: Any = None, increasing: bool = False) -> Any:
 
 @implements(np.polyfit)
 def _polyfit(
-    x: AnyArray, y: AnyArray, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
+    x: AnyArray,
+    y: AnyArray,
+    deg: int,
+    rcond: Any = None,
+    full: bool = False,
+    w: AnyArray | None = None,
+    cov: Any = False,
 ) -> Any:
     order = int(deg) + 1
     x, y = inexact(x), inexact(y)
@@ -150,7 +163,7 @@ def _polyfit(
     return (c, _coefficient_cov(lhs, scale, residuals, n - order, cov, y)) if cov else c
 
 
-def _check_polyfit(x: AnyArray, y: AnyArray, deg: Any) -> None:
+def _check_polyfit(x: AnyArray, y: AnyArray, deg: int) -> None:
     if deg < 0:
         raise ValueError("expected deg >= 0")
     if len(shape_of(x)) != 1:
@@ -163,7 +176,9 @@ def _check_polyfit(x: AnyArray, y: AnyArray, deg: Any) -> None:
         raise TypeError("expected x and y to have same length")
 
 
-def _coefficient_cov(lhs: Any, scale: Any, residuals: Any, freedom: int, cov: Any, y: AnyArray) -> Any:
+def _coefficient_cov(
+    lhs: AnyArray, scale: AnyArray, residuals: AnyArray, freedom: int, cov: object, y: AnyArray
+) -> AnyArray:
     spread = np.linalg.inv(np.swapaxes(lhs, 0, 1) @ lhs) / np.outer(scale, scale)
     if cov != "unscaled" and freedom <= 0:
         raise ValueError("the number of data points must exceed order to scale the covariance matrix")
@@ -171,7 +186,7 @@ def _coefficient_cov(lhs: Any, scale: Any, residuals: Any, freedom: int, cov: An
     return spread * factor if len(shape_of(y)) == 1 else spread[:, :, None] * factor
 
 
-def _coefficients(p: Any) -> Any:
+def _coefficients(p: IntoArray) -> AnyArray:
     """Coefficients without the zeros in front, as ``np.poly1d`` reads them; inside ``vmap`` all of them."""
     p = np.atleast_1d(arraylike(p))
     values = known(p)
@@ -179,7 +194,7 @@ def _coefficients(p: Any) -> Any:
 
 
 def _sum_of_polynomials(function: Any) -> None:
-    def call(a1: Any, a2: Any) -> Any:
+    def call(a1: TensorLike, a2: TensorLike) -> AnyArray:
         a1, a2 = np.atleast_1d(arraylike(a1)), np.atleast_1d(arraylike(a2))
         n = max(shape_of(a1)[0], shape_of(a2)[0])
         return function(*(np.pad(a, (n - shape_of(a)[0], 0)) for a in (a1, a2)))
@@ -192,12 +207,12 @@ _sum_of_polynomials(np.subtract)
 
 
 @implements(np.polymul)
-def _polymul(a1: Any, a2: Any) -> Any:
+def _polymul(a1: AnyArray, a2: IntoArray) -> AnyArray:
     return np.convolve(_coefficients(a1), _coefficients(a2))
 
 
 @implements(np.polyder)
-def _polyder(p: Any, m: Any = 1) -> Any:
+def _polyder(p: AnyArray, m: Any = 1) -> AnyArray:
     m = operator.index(m)
     if m < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
@@ -209,7 +224,7 @@ def _polyder(p: Any, m: Any = 1) -> Any:
 
 
 @implements(np.polyint)
-def _polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
+def _polyint(p: AnyArray, m: Any = 1, k: IntoArray | None = None) -> AnyArray:
     m = operator.index(m)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
@@ -224,7 +239,7 @@ def _polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
 
 
 @implements(np.poly)
-def _poly(seq_of_zeros: Any) -> Any:
+def _poly(seq_of_zeros: AnyArray) -> AnyArray:
     zeros = np.atleast_1d(arraylike(seq_of_zeros))
     if len(shape_of(zeros)) != 1:
         raise NotImplementedError(
@@ -243,7 +258,7 @@ if hasattr(np, "matvec"):  # NumPy 2.2 has them
     UFUNCS[np.vecmat] = lambda v, a: np.matmul(np.expand_dims(np.conjugate(v), -2), a)[..., 0, :]
 
 
-def _ldexp(x: Any, n: Any) -> Any:
+def _ldexp(x: Any, n: Any) -> AnyArray:
     weak = x if type(x) in (bool, int, float) else None
     x, n = arraylike(x), arraylike(n)
     kind = np.ldexp(np.zeros((), x.dtype) if weak is None else weak, np.zeros((), n.dtype)).dtype
@@ -254,7 +269,7 @@ UFUNCS[np.ldexp] = _ldexp
 
 
 @implements(np.linalg.tensorsolve)
-def _tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+def _tensorsolve(a: Any, b: AnyArray, axes: Any = None) -> AnyArray:
     a, b = arraylike(a), arraylike(b)
     if axes is not None:
         last = [k % len(shape_of(a)) for k in axes]
@@ -269,7 +284,7 @@ def _tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 
 @implements(np.linalg.tensorinv)
-def _tensorinv(a: Any, ind: int = 2) -> Any:
+def _tensorinv(a: AnyArray, ind: int = 2) -> AnyArray:
     if ind <= 0:
         raise ValueError("Invalid ind argument.")
     shape = shape_of(a)
@@ -278,10 +293,10 @@ def _tensorinv(a: Any, ind: int = 2) -> Any:
 
 
 @implements(np.linalg.tensordot)
-def _tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
+def _tensordot(x1: AnyArray, x2: AnyArray, /, *, axes: Dims = 2) -> AnyArray:
     return np.tensordot(x1, x2, axes)
 
 
 @implements(np.linalg.vecdot)
-def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def _vecdot(x1: AnyArray, x2: AnyArray, /, *, axis: int = -1) -> AnyArray:
     return valued(np.vecdot(x1, x2, axis=axis))

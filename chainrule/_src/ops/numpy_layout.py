@@ -8,12 +8,13 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import close_strides, room
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.table import shape as rows
 from chainrule._src.tape.protocol import ArrayLike, strides_of
 
 
-def layout_of(a: Any) -> Any:
+def layout_of(a: AnyArray) -> Any:
     """An array of whatever values that lies in memory as a does; of examples of a vmap, as one that is by itself."""
     shape, dtype, steps = shape_of(a), dtype_of(a), strides_of(a)
     return room(shape, dtype, close_strides(shape, steps, dtype.itemsize) or steps)
@@ -35,7 +36,7 @@ def lies_in(a: Any, order: str | None) -> bool:
     return bool(flags.c_contiguous if order == "C" else flags.f_contiguous)
 
 
-def settled_order(a: Any, order: str | None) -> str:
+def settled_order(a: AnyArray, order: str | None) -> str:
     """``order`` as "C", "F" or "K": "A" is F for what lies in memory like that."""
     if order is None or order == "A":
         columns = order == "A" and contiguous(a) == "F"
@@ -47,7 +48,7 @@ def settled_order(a: Any, order: str | None) -> str:
     return order
 
 
-def _among_others(a: Any) -> bool:
+def _among_others(a: AnyArray) -> bool:
     """Whether elements of other examples of a vmap lie between an array's."""
     data = getattr(a, "_raw", a)
     if not isinstance(data, ArrayLike):
@@ -63,7 +64,7 @@ def laid(a: Any, order: str | None) -> Any:
     return rows.laid(a, order=order, ndim=len(shape_of(a)))
 
 
-def laid_beside(result: Any, a: Any) -> Any:
+def laid_beside(result: AnyArray, a: AnyArray) -> AnyArray:
     """What functions of NumPy write into a new array: in columns where that is how ``a`` lies, else in rows."""
     order = contiguous(a)
     if order == "F" and _among_others(a):  # which is left open, as for ``a``: the examples' axis is among the columns
@@ -81,12 +82,12 @@ def copied(a: Any, order: str | None) -> Any:
     return rows.laid(a, order=order, ndim=len(shape_of(a)))
 
 
-def laid_as(a: Any, like: Any) -> Any:
+def laid_as(a: AnyArray, like: AnyArray) -> AnyArray:
     """The array, or a copy where its axes are not, in memory, in the order of those of ``like``, which has its shape."""
     return rows.laid_along(a, rows.slowest_first(like))
 
 
-def in_memory_order(a: Any) -> Any:
+def in_memory_order(a: AnyArray) -> AnyArray:
     """The array with its axes in the order in which NumPy walks along them for ``order="K"``, the fastest last.
 
     Axes along which nothing moves in memory stay where they are among the others, as in ``np.nditer``.

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray, IntoArray
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.protocol import ArrayLike, plain
 from chainrule._src.tape.tensor import Tensor
 
 
-def arranged(x: Any) -> Any:
+def arranged(x: IntoArray) -> AnyArray:
     """What NumPy would make an array of, as an array; a list that holds tensors as a tensor."""
     if hasattr(x, "shape"):
         return plain(x)
@@ -23,7 +24,7 @@ def arranged(x: Any) -> Any:
     return np.asarray(x)
 
 
-def operands(*values: Any) -> tuple[Any, ...]:
+def operands(*values: object) -> tuple[Any, ...]:
     """Operands of a function, the lists among them as arrays. Numbers stay numbers, which are weak."""
     return tuple([arranged(x) if isinstance(x, (list, tuple)) else plain(x) for x in values])
 
@@ -35,7 +36,7 @@ def promoted(*values: Any) -> list[Any]:
     return [cast(x, dtype) for x in arrays]
 
 
-def sum_of_products(function: Callable[..., Any], *values: Any) -> Any:
+def sum_of_products(function: Callable[..., Any], *values: object) -> AnyArray:
     """One of PyTorch's products, of operands in NumPy's dtype; of booleans, whether any product is true."""
     arrays = promoted(*values)
     if arrays[0].dtype != np.bool_:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import AnyArray, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, DTypeLike, IntoArray, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import joining, matrices, shaping, splitting
 from chainrule._src.ops.numpy_layout import in_memory_order, laid, laid_beside, settled_order
@@ -50,7 +50,7 @@ def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = 
 
 
 @implements(np.ravel, by_shape=True)
-def _ravel(a: Any, order: str = "C") -> Any:
+def _ravel(a: AnyArray, order: str = "C") -> AnyArray:
     order = settled_order(a, order)
     if order == "K":
         a, order = in_memory_order(a), "C"
@@ -60,7 +60,7 @@ def _ravel(a: Any, order: str = "C") -> Any:
 
 
 @implements(np.transpose, np.permute_dims, by_shape=True)
-def _transpose(a: Any, axes: Any = None) -> Any:
+def _transpose(a: AnyArray, axes: Any = None) -> AnyArray:
     n = len(shape_of(a))
     order = tuple(range(n - 1, -1, -1)) if axes is None else normalize_axis_tuple(axes, n)
     if len(order) != n:
@@ -69,21 +69,21 @@ def _transpose(a: Any, axes: Any = None) -> Any:
 
 
 @implements(np.matrix_transpose, by_shape=True)
-def _matrix_transpose(x: AnyArray, /) -> Any:
+def _matrix_transpose(x: AnyArray, /) -> AnyArray:
     if len(shape_of(x)) < 2:
         raise ValueError(f"Input array must be at least 2-dimensional, but it is {len(shape_of(x))}")
     return _swapaxes(x, -1, -2)
 
 
 @implements(np.swapaxes, by_shape=True)
-def _swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+def _swapaxes(a: AnyArray, axis1: int, axis2: int) -> AnyArray:
     n = len(shape_of(a))
     first, second = normalize_axis_index(axis1, n), normalize_axis_index(axis2, n)
     return bind(rows.transpose, (a,), {"axis0": first - n, "axis1": second - n})
 
 
 @implements(np.moveaxis, by_shape=True)
-def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
+def _moveaxis(a: AnyArray, source: Any, destination: Any) -> AnyArray:
     n = len(shape_of(a))
     src = normalize_axis_tuple(source, n, "source")
     dst = normalize_axis_tuple(destination, n, "destination")
@@ -96,21 +96,21 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 
 @implements(np.rollaxis, by_shape=True)
-def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+def _rollaxis(a: AnyArray, axis: int, start: int = 0) -> AnyArray:
     n = len(shape_of(a))
     axis, start = normalize_axis_index(axis, n), normalize_axis_index(start, n + 1)
     return _moveaxis(a, axis, start - 1 if axis < start else start)
 
 
 @implements(np.expand_dims, by_shape=True)
-def _expand_dims(a: Any, axis: Any) -> Any:
+def _expand_dims(a: AnyArray, axis: Dims) -> AnyArray:
     axes = axis if isinstance(axis, tuple) else (axis,)
     n = len(shape_of(a)) + len(axes)
     return bind(rows.unsqueeze, (a,), {"axis": tuple(k - n for k in normalize_axis_tuple(axes, n))})
 
 
 @implements(np.squeeze, by_shape=True)
-def _squeeze(a: Any, axis: Any = None) -> Any:
+def _squeeze(a: AnyArray, axis: Any = None) -> AnyArray:
     shape = shape_of(a)
     n = len(shape)
     axes = tuple(k for k in range(n) if shape[k] == 1) if axis is None else normalize_axis_tuple(axis, n)
@@ -121,25 +121,25 @@ def _squeeze(a: Any, axis: Any = None) -> Any:
 
 
 @implements(np.broadcast_to)
-def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> AnyArray:
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if any(n < 0 for n in shape):
         raise ValueError("all elements of broadcast shape must be non-negative")
     return read_only(bind(rows.alias, (array,), {}) if tuple(shape_of(array)) == shape else _expanded(array, shape))
 
 
-def _expanded(array: Any, shape: tuple[int, ...]) -> Any:
+def _expanded(array: AnyArray, shape: tuple[int, ...]) -> AnyArray:
     return bind(rows.expand, (array,), {"shape": shape}) if tuple(shape_of(array)) != shape else array
 
 
 @implements(np.broadcast_arrays)
-def _broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+def _broadcast_arrays(*args: Any, subok: bool = False) -> tuple[AnyArray, ...]:
     shape = np.broadcast_shapes(*[np.shape(a) for a in args])
     return tuple(_expanded(arranged(a), shape) for a in args)
 
 
 @implements(np.flip, by_shape=True)
-def _flip(m: Any, axis: Any = None) -> Any:
+def _flip(m: AnyArray, axis: Any = None) -> AnyArray:
     n = len(shape_of(m))
     axes = checked_axes(_tuple(axis), n)  # a view, as NumPy's is
     return bind(
@@ -156,7 +156,7 @@ implements(np.flipud, by_shape=True)(lambda m: _flip(m, 0))
 
 
 @implements(np.roll, by_shape=True)
-def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
+def _roll(a: AnyArray, shift: Any, axis: Any = None) -> AnyArray:
     if axis is None:
         return np.reshape(_roll(np.reshape(a, (-1,)), shift, 0), shape_of(a))
     shift, axis = _tuple(shift), _tuple(axis)
@@ -166,7 +166,7 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 
 @implements(np.rot90, by_shape=True)
-def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> AnyArray:
     if len(axes) != 2:
         raise ValueError("len(axes) must be 2.")
     a, b = checked_axes(tuple(axes), len(shape_of(m)))
@@ -189,7 +189,7 @@ def _concatenate(
     return in_dtype(bind(rows.cat, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n}), dtype)
 
 
-def _check_casts(arrays: list[Any], dtype: Any, casting: Any) -> None:
+def _check_casts(arrays: list[AnyArray], dtype: Any, casting: Any) -> None:
     """Raise if arrays may not be cast as ``dtype=`` asks for, as NumPy does."""
     for a in arrays if dtype is not None else ():
         if not np.can_cast(dtype_of(a), dtype, casting):
@@ -211,7 +211,7 @@ implements(np.atleast_2d)(
 
 
 @implements(np.vstack, by_shape=True)
-def _vstack(tup: Any, **options: Any) -> Any:
+def _vstack(tup: Any, **options: Any) -> AnyArray:
     return np.concatenate([np.atleast_2d(arranged(a)) for a in tup], axis=0, **options)
 
 
@@ -228,12 +228,12 @@ def _column_stack(tup: Any) -> Any:
 
 
 @implements(np.append, by_shape=True)
-def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+def _append(arr: IntoArray, values: TensorLike, axis: int | None = None) -> AnyArray:
     return np.concatenate([arr, values], axis=axis)
 
 
 @implements(np.split)
-def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def _split(ary: AnyArray, indices_or_sections: IntoArray, axis: int = 0) -> list[AnyArray]:
     if isinstance(indices_or_sections, (int, np.integer)) and shape_of(ary)[axis] % indices_or_sections:
         raise ValueError(
             f"array split does not result in an equal division: {shape_of(ary)[axis]} in {indices_or_sections} parts. "
@@ -243,7 +243,7 @@ def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 
 @implements(np.array_split)
-def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def _array_split(ary: AnyArray, indices_or_sections: Any, axis: int = 0) -> list[AnyArray]:
     n = shape_of(ary)[axis]
     if isinstance(indices_or_sections, (int, np.integer)):
         if indices_or_sections <= 0:
@@ -256,19 +256,19 @@ def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 
 @implements(np.tile)
-def _tile(A: Any, reps: Any) -> Any:
+def _tile(A: Any, reps: Any) -> AnyArray:
     return joining.tile(A, *((reps,) if isinstance(reps, int) else reps))
 
 
 @implements(np.repeat)
-def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+def _repeat(a: AnyArray, repeats: IntoArray, axis: int | None = None) -> AnyArray:
     a, axis = flattened(a, axis)
     index = joining.repeated(shape_of(a)[axis], repeats)
     return bind(indexing.take, (a, index), {"axis": axis})
 
 
 @implements(np.pad, by_shape=True)
-def _pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
+def _pad(array: AnyArray, pad_width: Any, mode: str = "constant", **kwargs: object) -> AnyArray:
     n = len(shape_of(array))
     if isinstance(pad_width, dict):  # of some axes
         by_axis: list[Any] = [0] * n
@@ -286,7 +286,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> A
     return laid_beside(_padded(array, widths, mode, kwargs), array)
 
 
-def _padded(array: Any, widths: tuple[tuple[int, int], ...], mode: str, kwargs: Params) -> Any:
+def _padded(array: AnyArray, widths: tuple[tuple[int, int], ...], mode: str, kwargs: Params) -> AnyArray:
     n = len(widths)
     if mode == "constant":
         value = kwargs.pop("constant_values", 0)
@@ -306,10 +306,10 @@ def _padded(array: Any, widths: tuple[tuple[int, int], ...], mode: str, kwargs: 
     return array
 
 
-def _of_parts(function: Any) -> Any:
+def _of_parts(function: AnyFunction) -> Any:
     """Padding with what a function makes of the first and last elements along an axis, or of all."""
 
-    def pad(array: Any, widths: tuple[tuple[int, int], ...], stat_length: Any = None) -> Any:
+    def pad(array: AnyArray, widths: tuple[tuple[int, int], ...], stat_length: IntoArray | None = None) -> AnyArray:
         n, dtype = len(widths), dtype_of(array)
         most = np.broadcast_to(max(shape_of(array)) if stat_length is None else stat_length, (n, 2)).tolist()
         for k, (first, last) in enumerate(most):
@@ -326,7 +326,7 @@ def _of_parts(function: Any) -> Any:
     return pad
 
 
-def _ramps(array: Any, widths: tuple[tuple[int, int], ...], end_values: Any = 0) -> Any:
+def _ramps(array: AnyArray, widths: tuple[tuple[int, int], ...], end_values: IntoArray = 0) -> AnyArray:
     """Padding that goes from a number to the elements at an edge in equal steps."""
     for k, ends in enumerate(np.broadcast_to(end_values, (len(widths), 2))):
         edges = (sliced(array, 0, 1, k), sliced(array, shape_of(array)[k] - 1, None, k))
@@ -348,23 +348,23 @@ _BESIDE = {
 
 
 @implements(np.tril, by_shape=True)
-def _tril(m: Any, k: int = 0) -> Any:
+def _tril(m: AnyArray, k: int = 0) -> AnyArray:
     return bind(rows.tril, (_square(m),), {"k": k})
 
 
 @implements(np.triu, by_shape=True)
-def _triu(m: Any, k: int = 0) -> Any:
+def _triu(m: AnyArray, k: int = 0) -> AnyArray:
     return bind(rows.triu, (_square(m),), {"k": k})
 
 
-def _square(m: Any) -> Any:
+def _square(m: AnyArray) -> AnyArray:
     """NumPy masks a vector with a matrix."""
     n = shape_of(m)
     return np.broadcast_to(m, (n[0], n[0])) if len(n) == 1 else m
 
 
 @implements(np.diagonal, by_shape=True)
-def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def _diagonal(a: AnyArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> AnyArray:
     n = len(shape_of(a))
     if n < 2:
         raise ValueError("diag requires an array of at least two dimensions")
@@ -375,7 +375,7 @@ def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 
 @implements(np.diag, by_shape=True)
-def _diag(v: Any, k: int = 0) -> Any:
+def _diag(v: AnyArray, k: int = 0) -> AnyArray:
     if len(shape_of(v)) == 2:
         return _diagonal(v, k)
     if len(shape_of(v)) != 1:
@@ -385,12 +385,14 @@ def _diag(v: Any, k: int = 0) -> Any:
 
 
 @implements(np.trace, by_shape=True)
-def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+def _trace(
+    a: AnyArray, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike = None, out: object = None
+) -> AnyArray:
     return np.sum(_diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
 @implements(np.meshgrid)
-def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+def _meshgrid(*xi: object, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[AnyArray]:
     vectors: list[Any] = [np.reshape(x, -1) if isinstance(x, Tensor) else wrap(as_array(x).reshape(-1)) for x in xi]
     grids: Any
     if sparse:
@@ -404,7 +406,7 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
 
 
 @implements(np.take)
-def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+def _take(a: AnyArray, indices: Any, axis: int | None = None, out: object = None, mode: str = "raise") -> AnyArray:
     a, axis = flattened(a, axis)
     indices = indices if hasattr(indices, "shape") else np.asarray(indices)
     if mode != "raise":
@@ -416,7 +418,7 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "
 
 
 @implements(np.take_along_axis)
-def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+def _take_along_axis(arr: AnyArray, indices: Any, axis: int = -1) -> AnyArray:
     if not hasattr(indices, "dtype") or indices.dtype.kind not in "iu":
         raise IndexError("`indices` must be an integer array")
     arr, axis = flattened(arr, axis)
@@ -431,7 +433,7 @@ implements(np.diagflat, by_shape=True)(lambda v, k=0: _diag(np.reshape(v, (-1,))
 
 
 @implements(np.dstack, by_shape=True)
-def _dstack(tup: Any) -> Any:
+def _dstack(tup: Any) -> AnyArray:
     return np.concatenate([np.atleast_3d(arranged(a)) for a in tup], axis=2)
 
 
@@ -484,7 +486,7 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 @implements(np.delete)
-def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+def _delete(arr: Any, obj: Any, axis: int | None = None) -> AnyArray:
     arr, along = flattened(arr, axis)
     obj = plain(obj) if isinstance(obj, Tensor) else obj
     left = np.delete(np.arange(shape_of(arr)[along]), obj)
@@ -494,31 +496,31 @@ def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 
 
 @implements(np.compress)
-def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+def _compress(condition: IntoArray, a: AnyArray, axis: int | None = None, out: object = None) -> AnyArray:
     a, along = flattened(a, axis)
     return bind(indexing.take, (a, np.flatnonzero(plain(condition))), {"axis": along})
 
 
 @implements(np.extract)
-def _extract(condition: Any, arr: Any) -> Any:
+def _extract(condition: AnyArray, arr: AnyArray) -> AnyArray:
     return _compress(np.ravel(plain(condition)), arr)
 
 
-def plain(x: Any) -> Any:
+def plain(x: IntoArray) -> Any:
     """The numbers themselves, for results that no gradient passes through. What is still to be computed is an error."""
     found = _numbers(x) if isinstance(x, Tensor) else np.asarray(x)
     return found.inside if type(found) is Foreign else found
 
 
-def _numbers(x: Tensor) -> Any:
+def _numbers(x: Tensor) -> AnyArray:
     """The array of a tensor: of NumPy's, or of another library as it is."""
     return x._raw if type(x._raw) is Foreign else x.detach().numpy()
 
 
-def _plainly(function: Any) -> None:
+def _plainly(function: AnyFunction) -> None:
     """Integer or boolean results: computed on the numbers, returned as tensors."""
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         args = tuple(_numbers(a) if isinstance(a, Tensor) else a for a in args)
         kwargs = {name: _numbers(a) if isinstance(a, Tensor) else a for name, a in kwargs.items()}
         result = function(*args, **kwargs)
@@ -535,17 +537,17 @@ for _function in (np.nonzero, np.argwhere, np.flatnonzero, np.digitize, np.isneg
     _plainly(_function)
 
 
-def _inserted_batch(prim: Any, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def _inserted_batch(prim: Any, payloads: Any, batched: Any, size: int, params: Params) -> AnyArray:
     return each_example(prim, payloads, batched, size, params) if batched[0] else applied(prim, payloads, params)
 
 
 @discrete(listed=False, batch=_inserted_batch)
-def inserted(x: AnyArray, y: AnyArray, *, side: Any) -> Any:
+def inserted(x: AnyArray, y: AnyArray, *, side: str) -> AnyArray:
     """Where the elements of y would be inserted into a sorted vector."""
     return np.searchsorted(x, y, side)
 
 
 @implements(np.searchsorted)
-def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+def _searchsorted(a: Any, v: Any, side: str = "left", sorter: AnyArray | None = None) -> AnyArray:
     a, v = operands(a, v)
     return bind(inserted, (a if sorter is None else np.take(a, plain(sorter)), v), {"side": side})

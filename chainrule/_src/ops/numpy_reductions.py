@@ -12,12 +12,22 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from chainrule._src.arrays.shapes import dtype_of, from_end, shape_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
+from chainrule._src.arrays.types import (
+    AnyArray,
+    AnyFunction,
+    Dims,
+    DTypeLike,
+    IntoArray,
+    NumpyArray,
+    Params,
+    TensorLike,
+)
 from chainrule._src.messages import errors
 from chainrule._src.ops import ordering
 from chainrule._src.ops.numpy_layout import laid
 from chainrule._src.ops.numpy_lists import arranged
 from chainrule._src.ops.shaping import layout
+from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import indexing, reduction, statistics
 from chainrule._src.table import shape as rows
 from chainrule._src.tape.dispatch import bind
@@ -27,11 +37,11 @@ from chainrule._src.tape.tensor import Tensor, wrap
 NOTHING: Any = np._NoValue
 
 
-def _is_set(option: Any) -> bool:
+def _is_set(option: TensorLike | None) -> bool:
     return option is not NOTHING and option is not None
 
 
-def checked_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def checked_axes(axis: Dims, ndim: int) -> tuple[int, ...]:
     """NumPy's ``axis`` as axes counted from the end."""
     if axis is None:
         return tuple(range(-ndim, 0))
@@ -42,31 +52,31 @@ def checked_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     return from_end(axes, ndim)
 
 
-def flattened(a: Any, axis: Any) -> tuple[Any, int]:
+def flattened(a: Any, axis: Any) -> tuple[AnyArray, int]:
     """The array and an axis counted from the end; all elements in one row where no axis was given, or of a number."""
     if axis is None or (not shape_of(a) and axis in (0, -1)):
         return np.reshape(a, (-1,)), -1
     return a, checked_axes(operator.index(axis), len(shape_of(a)))[0]
 
 
-def sliced(a: Any, start: Any, stop: Any, axis: int) -> Any:
+def sliced(a: AnyArray, start: TensorLike, stop: TensorLike | None, axis: int) -> AnyArray:
     """``a[start:stop]`` along an axis."""
     tail = (slice(None),) * (-checked_axes(axis, len(shape_of(a)))[0] - 1)
     return a[(..., slice(start, stop), *tail)]
 
 
-def _reduce(row: Any, a: Any, axis: Any, keepdims: Any, **params: Any) -> Any:
+def _reduce(row: Primitive, a: AnyArray, axis: Dims, keepdims: bool, **params: object) -> AnyArray:
     keep = keeps(keepdims)
     if not shape_of(a) and axis in (0, -1) and row is not reduction.mean and not params:
         axis = ()  # NumPy's ufuncs reduce numbers along an axis, its mean and std don't
     return bind(row, (a,), {"axis": checked_axes(axis, len(shape_of(a))), "keepdims": keep, **params})
 
 
-def in_dtype(a: Any, dtype: Any) -> Any:
+def in_dtype(a: Any, dtype: Any) -> AnyArray:
     return a if dtype is None or a.dtype == dtype else rows.cast(a, dtype=np.dtype(dtype))
 
 
-def wide(a: Any, dtype: Any = None) -> Any:
+def wide(a: AnyArray, dtype: DTypeLike = None) -> AnyArray:
     """What NumPy averages: in the dtype, or where there is none integers and booleans in float64."""
     return in_dtype(a, np.float64 if dtype is None and a.dtype.kind in "iub" else dtype)
 
@@ -74,16 +84,16 @@ def wide(a: Any, dtype: Any = None) -> Any:
 # -- sums and products -----------------------------------------------------------------------------------------------
 
 
-def _total(row: Any, pair: Any, neutral: float) -> Any:
+def _total(row: Primitive, pair: np.ufunc, neutral: float) -> Any:
     def reduce(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = NOTHING,
-        where: Any = True,
-    ) -> Any:
+        a: AnyArray,
+        axis: Dims = None,
+        dtype: DTypeLike = None,
+        out: object = None,
+        keepdims: bool = False,
+        initial: TensorLike | None = NOTHING,
+        where: TensorLike = True,
+    ) -> AnyArray:
         if where is not True:
             a = np.where(where, a, neutral)
         return _begun(pair, in_dtype(_reduce(row, in_dtype(a, dtype), axis, keepdims), dtype), initial)
@@ -91,7 +101,7 @@ def _total(row: Any, pair: Any, neutral: float) -> Any:
     return reduce
 
 
-def _begun(pair: Any, result: Any, initial: Any) -> Any:
+def _begun(pair: np.ufunc, result: AnyArray, initial: TensorLike | None) -> AnyArray:
     """A reduction that begins with a number, in the dtype that it has without."""
     return in_dtype(pair(result, initial), result.dtype) if _is_set(initial) else result
 
@@ -101,11 +111,11 @@ _prod = implements(np.prod, by_shape=True)(_total(reduction.prod, np.multiply, 1
 _of_floats = _total(reduction.logsumexp, np.logaddexp, -np.inf)
 
 
-def _logaddexp(a: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False, **options: Any) -> Any:
+def _logaddexp(a: AnyArray, axis: Dims = 0, dtype: DTypeLike = None, keepdims: bool = False, **options: object) -> Any:
     return _of_floats(_in_loop(a, dtype), axis, dtype, keepdims=keepdims, **options)
 
 
-def _in_loop(a: Any, dtype: Any) -> Any:
+def _in_loop(a: AnyArray, dtype: DTypeLike) -> AnyArray:
     """What ``np.logaddexp`` reduces: in the dtype of its loop."""
     return in_dtype(
         a, np.logaddexp.resolve_dtypes((None, dtype_of(a), None), reduction=True)[1] if dtype is None else dtype
@@ -114,41 +124,49 @@ def _in_loop(a: Any, dtype: Any) -> Any:
 
 @implements(np.mean, by_shape=True)
 def _mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
-) -> Any:
+    a: AnyArray,
+    axis: Dims = None,
+    dtype: DTypeLike = None,
+    out: object = None,
+    keepdims: bool = False,
+    *,
+    where: TensorLike = True,
+) -> AnyArray:
     a = wide(a, dtype)
     if where is True:
         return in_dtype(_reduce(reduction.mean, a, axis, keepdims), dtype)
     return _sum(a, axis, keepdims=keepdims, where=where) / _counted(where, a, axis, keepdims)
 
 
-def _counted(where: Any, a: Any, axis: Any, keepdims: Any) -> Any:
+def _counted(where: TensorLike, a: AnyArray, axis: Dims, keepdims: bool) -> AnyArray:
     """How many elements take part, as plain numbers or an array-like of them."""
     return np.sum(np.broadcast_to(where, shape_of(a)), axis=axis, keepdims=keeps(keepdims))
 
 
-def _spread(formula: Any) -> Any:
+def _spread(formula: AnyFunction) -> Any:
     """NumPy's signature of a variance or deviation, around a formula that is told how many degrees of freedom to take off."""
 
     def reduce(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
+        a: AnyArray,
+        axis: Dims = None,
+        dtype: DTypeLike = None,
+        out: object = None,
         ddof: float = 0,
-        keepdims: Any = False,
+        keepdims: bool = False,
         *,
-        where: Any = True,
-        mean: Any = NOTHING,
-        correction: Any = NOTHING,
-    ) -> Any:
+        where: TensorLike = True,
+        mean: TensorLike = NOTHING,
+        correction: int = NOTHING,
+    ) -> AnyArray:
         return formula(a, axis, dtype, ddof if correction is NOTHING else correction, keepdims, where, mean)
 
     return reduce
 
 
-def _spread_of_all(row: Any) -> Any:
-    def formula(a: Any, axis: Any, dtype: Any, ddof: float, keepdims: Any, where: Any, mean: Any) -> Any:
+def _spread_of_all(row: Primitive) -> Any:
+    def formula(
+        a: AnyArray, axis: Any, dtype: DTypeLike, ddof: float, keepdims: Any, where: Any, mean: TensorLike
+    ) -> AnyArray:
         a = _wide_squares(a, dtype)
         if where is not True:
             a = np.where(where, a, 0)
@@ -164,13 +182,13 @@ def _spread_of_all(row: Any) -> Any:
     return _spread(formula)
 
 
-def _wide_squares(a: Any, dtype: Any) -> Any:
+def _wide_squares(a: AnyArray, dtype: DTypeLike) -> AnyArray:
     if dtype is not None and a.dtype.kind == "c" and np.dtype(dtype).kind != "c":
         raise errors.numpy_keyword("var", f"dtype={np.dtype(dtype)} of complex numbers")
     return wide(a, dtype)
 
 
-def _root(variance: Any) -> Any:
+def _root(variance: AnyArray) -> AnyArray:
     """A standard deviation; where it is 0, its derivative is 0, as that of the row."""
     none = variance == 0
     return np.where(none, variance, np.sqrt(np.where(none, 1, variance)))
@@ -181,7 +199,9 @@ _std = implements(np.std, by_shape=True)(_spread_of_all(statistics.std))
 
 
 @implements(np.average)
-def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+def _average(
+    a: AnyArray, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
+) -> Any:
     a = wide(a) if hasattr(a, "dtype") else np.asarray(a)
     shape = shape_of(a)
     if weights is None:
@@ -210,17 +230,17 @@ def _has_no_zero(x: AnyArray) -> NumpyArray:
 
 
 @implements(np.count_nonzero)
-def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _count_nonzero(a: AnyArray, axis: Dims = None, *, keepdims: bool = False) -> AnyArray:
     return _reduce(reduction.sum, rows.cast(a != 0, dtype=np.dtype(np.int64)), axis, keepdims)
 
 
 # -- extrema and truth -----------------------------------------------------------------------------------------------
 
 
-def _extremum(row: Any, pair: Any) -> Any:
+def _extremum(row: Primitive, pair: np.ufunc) -> Any:
     def reduce(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True
-    ) -> Any:
+        a: Any, axis: Dims = None, out: object = None, keepdims: bool = False, initial: Any = NOTHING, where: Any = True
+    ) -> AnyArray:
         if where is not True:
             if not _is_set(initial):
                 raise ValueError(
@@ -240,12 +260,14 @@ _min = implements(np.min, np.amin, by_shape=True)(_extremum(reduction.amin, np.m
 
 
 @implements(np.ptp, by_shape=True)
-def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+def _ptp(a: AnyArray, axis: Dims = None, out: object = None, keepdims: bool = False) -> AnyArray:
     return _max(a, axis, keepdims=keepdims) - _min(a, axis, keepdims=keepdims)
 
 
-def _truth(row: Any, neutral: bool) -> Any:
-    def reduce(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+def _truth(row: Primitive, neutral: bool) -> Any:
+    def reduce(
+        a: AnyArray, axis: Dims = None, out: object = None, keepdims: bool = False, *, where: TensorLike = True
+    ) -> AnyArray:
         return _reduce(row, a if where is True else np.where(where, a, neutral), axis, keepdims)
 
     return reduce
@@ -255,8 +277,8 @@ _any = implements(np.any)(_truth(reduction.any, False))
 _all = implements(np.all)(_truth(reduction.all, True))
 
 
-def _place(row: Any) -> Any:
-    def search(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+def _place(row: Primitive) -> Any:
+    def search(a: AnyArray, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> AnyArray:
         keep = keeps(keepdims)
         flat, along = flattened(a, axis)
         found = bind(row, (flat,), {"axis": along, "keepdims": keep and axis is not None})
@@ -272,15 +294,20 @@ implements(np.argmin)(_place(reduction.argmin))
 # -- nan aside -------------------------------------------------------------------------------------------------------
 
 
-def without_nan(a: Any, neutral: float) -> Any:
+def without_nan(a: AnyArray, neutral: float) -> AnyArray:
     """The array with a number in the place of every NaN."""
     return np.where(np.isnan(a), neutral, a) if a.dtype.kind in "fc" else a
 
 
-def _of_numbers(function: Any, neutral: float) -> Any:
+def _of_numbers(function: AnyFunction, neutral: float) -> Any:
     def reduce(
-        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **options: Any
-    ) -> Any:
+        a: AnyArray,
+        axis: Dims = None,
+        dtype: DTypeLike = None,
+        out: object = None,
+        keepdims: bool = False,
+        **options: object,
+    ) -> AnyArray:
         options |= {} if dtype is None else {"dtype": dtype}
         return function(without_nan(a, neutral), axis=axis, keepdims=keepdims, **options)
 
@@ -291,7 +318,7 @@ implements(np.nansum)(_of_numbers(_sum, 0))
 implements(np.nanprod)(_of_numbers(_prod, 1))
 
 
-def _extremum_of_numbers(function: Any, neutral: float) -> Any:
+def _extremum_of_numbers(function: AnyFunction, neutral: float) -> Any:
     reduce = _of_numbers(function, neutral)
     return lambda a, axis=None, out=None, keepdims=False, **options: reduce(a, axis, keepdims=keepdims, **options)
 
@@ -300,7 +327,7 @@ implements(np.nanmax)(_extremum_of_numbers(_max, -np.inf))
 implements(np.nanmin)(_extremum_of_numbers(_min, np.inf))
 
 
-def _there(a: Any, where: Any) -> Any:
+def _there(a: AnyArray, where: TensorLike) -> AnyArray:
     """Where there are numbers among the elements that take part."""
     here = ~np.isnan(a)
     return here if where is True else here & where
@@ -308,8 +335,14 @@ def _there(a: Any, where: Any) -> Any:
 
 @implements(np.nanmean)
 def _nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
-) -> Any:
+    a: AnyArray,
+    axis: Dims = None,
+    dtype: DTypeLike = None,
+    out: object = None,
+    keepdims: bool = False,
+    *,
+    where: TensorLike = True,
+) -> AnyArray:
     where = True if where is NOTHING else where
     if a.dtype.kind not in "fc":
         return _mean(a, axis, dtype, keepdims=keepdims, where=where)
@@ -317,7 +350,9 @@ def _nanmean(
 
 
 def _spread_of_numbers(spread: Any, finish: Any) -> Any:
-    def formula(a: Any, axis: Any, dtype: Any, ddof: float, keepdims: Any, where: Any, mean: Any) -> Any:
+    def formula(
+        a: AnyArray, axis: Dims, dtype: DTypeLike, ddof: float, keepdims: bool, where: TensorLike, mean: TensorLike
+    ) -> AnyArray:
         where = True if where is NOTHING else where
         if a.dtype.kind not in "fc":
             return spread(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
@@ -335,14 +370,14 @@ implements(np.nanvar)(_spread_of_numbers(_var, lambda variance: variance))
 implements(np.nanstd)(_spread_of_numbers(_std, _root))
 
 
-def _refuse(name: str, others: dict[str, Any]) -> None:
+def _refuse(name: str, others: Params) -> None:
     """Raise for the arguments of NumPy's that a function does not know."""
     for keyword, value in others.items():
         if value is not NOTHING and not (value is True and keyword == "where"):
             raise errors.numpy_keyword(name, keyword)
 
 
-def keeps(keepdims: Any) -> bool:
+def keeps(keepdims: bool) -> bool:
     """Whether ``keepdims`` was given, and says so."""
     return keepdims is not NOTHING and builtins.bool(operator.index(keepdims))
 
@@ -351,14 +386,18 @@ def keeps(keepdims: Any) -> bool:
 
 
 @implements(np.argsort)
-def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def _argsort(
+    a: AnyArray, axis: Dims = -1, kind: Any = None, order: str | None = None, *, stable: Any = None
+) -> AnyArray:
     a, along = flattened(a, axis)
     places = functools.partial(np.argsort, axis=along, kind=kind, stable=stable)  # equal elements as NumPy leaves them
     return wrap(on_numbers(a, places)) if isinstance(a, Tensor) else on_numbers(a, places)
 
 
 @implements(np.sort)
-def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def _sort(
+    a: AnyArray, axis: int = -1, kind: Any = None, order: str | None = None, *, stable: object = None
+) -> AnyArray:
     if axis is not None:
         checked_axes(axis, len(shape_of(a)))  # of a number, too
     if kind is not None:
@@ -367,11 +406,11 @@ def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable
     return laid_alike(_sorted, a, along)
 
 
-def _sorted(a: Any, along: int) -> Any:
+def _sorted(a: AnyArray, along: int) -> AnyArray:
     return indexing.gather(a, bind(reduction.argsort, (a,), {"axis": along, "descending": False}), axis=along)
 
 
-def laid_alike(function: Any, a: Any, along: int) -> Any:
+def laid_alike(function: AnyFunction, a: Any, along: int) -> AnyArray:
     """A function along an axis, whose result lies in memory as the array does, as NumPy's copies do (``order="K"``)."""
     steps = layout(a).strides if isinstance(a, Tensor) else a.strides
     n = len(steps)
@@ -383,7 +422,9 @@ def laid_alike(function: Any, a: Any, along: int) -> Any:
 
 
 @implements(np.median)
-def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+def _median(
+    a: AnyArray, axis: Dims = None, out: object = None, overwrite_input: bool = False, keepdims: bool = False
+) -> AnyArray:
     if not math.prod(shape_of(a)):
         return _mean(a, axis, keepdims=keepdims)
     a = wide(a)
@@ -397,11 +438,11 @@ def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = F
 
 
 @implements(np.percentile)
-def _percentile(a: Any, q: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
+def _percentile(a: Any, q: Any, axis: Dims = None, out: object = None, **options: Any) -> AnyArray:
     return _quantile(a, q / 100 if is_weak(q) else np.true_divide(q, 100), axis, **options)
 
 
-def is_weak(q: Any) -> bool:
+def is_weak(q: IntoArray) -> bool:
     """Whether the fraction of a quantile leaves the dtype of the array alone, as numbers of Python's do."""
     if type(q) is np.float64:
         return bool(np.quantile(np.zeros(1, np.float32), q * 0).dtype == np.float32)  # up to NumPy 2.2
@@ -461,7 +502,7 @@ def _quantile(
     return _of_sorted(result, ordered, a, axis, keepdims)
 
 
-def neighbours(position: Any, last: Any) -> tuple[Any, Any, Any, Any]:
+def neighbours(position: AnyArray, last: TensorLike) -> tuple[Any, Any, Any, Any]:
     """The places below and above, and the nearer one, from which NumPy goes a share of the difference of the two."""
     low = np.clip(np.floor(position), 0, last)
     high = np.where(position < 0, low, np.minimum(low + 1, last))
@@ -470,7 +511,7 @@ def neighbours(position: Any, last: Any) -> tuple[Any, Any, Any, Any]:
     return low, high, np.where(above, high, low), np.where(above, share - 1, share)
 
 
-def _of_sorted(result: Any, ordered: Any, a: Any, axis: Any, keepdims: Any) -> Any:
+def _of_sorted(result: AnyArray, ordered: AnyArray, a: AnyArray, axis: Dims, keepdims: bool) -> AnyArray:
     """A quantile where no element is NaN: that is sorted to the end, and is in every quantile; with the axes kept, if asked."""
     if holds_of(ordered[-1], _has_nan):
         result = np.where(np.isnan(ordered[-1]), ordered[-1], result)
@@ -484,17 +525,17 @@ def _of_sorted(result: Any, ordered: Any, a: Any, axis: Any, keepdims: Any) -> A
     )
 
 
-def _has_nan(x: Any) -> Any:
+def _has_nan(x: AnyArray) -> AnyArray:
     return np.asarray(np.isnan(x).any())
 
 
-def in_order(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+def in_order(a: AnyArray, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     """The elements of some axes sorted along one, in front; and the shape of the others."""
     moved = in_front(a, axes)
     return np.sort(moved, axis=0), tuple(shape_of(moved)[1:])
 
 
-def in_front(a: Any, axes: tuple[int, ...]) -> Any:
+def in_front(a: AnyArray, axes: tuple[int, ...]) -> AnyArray:
     """The elements along some axes one after another, along the first axis; of a number, the number."""
     shape = shape_of(a)
     ndim = len(shape)
@@ -506,16 +547,16 @@ def in_front(a: Any, axes: tuple[int, ...]) -> Any:
 
 
 @implements(np.cumsum, by_shape=True)
-def _cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def _cumsum(a: AnyArray, axis: Dims = None, dtype: DTypeLike = None, out: object = None) -> AnyArray:
     return _scan(reduction.cumsum, a, axis, dtype)
 
 
 @implements(np.cumprod, by_shape=True)
-def _cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def _cumprod(a: AnyArray, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> AnyArray:
     return _scan(reduction.cumprod, a, axis, dtype)
 
 
-def _scan(row: Any, a: Any, axis: Any, dtype: Any) -> Any:
+def _scan(row: Primitive, a: AnyArray, axis: Dims, dtype: DTypeLike) -> AnyArray:
     a, along = flattened(a, axis)
     if dtype is None and a.dtype.kind in "iub" and a.dtype.itemsize < 8:
         dtype = np.uint64 if a.dtype.kind == "u" else np.int64
@@ -523,7 +564,7 @@ def _scan(row: Any, a: Any, axis: Any, dtype: Any) -> Any:
 
 
 @implements(np.diff, by_shape=True)
-def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: TensorLike = NOTHING, append: IntoArray = NOTHING) -> Any:
     if n == 0:
         return a
     if n < 0:
@@ -545,7 +586,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: An
 
 
 @implements(np.trapezoid, by_shape=True)
-def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> AnyArray:
     y = np.moveaxis(y, axis, -1)
     width = dx if x is None else np.diff(x) if len(np.shape(x)) == 1 else np.diff(np.moveaxis(x, axis, -1))
     return np.sum(np.true_divide(np.multiply(width, y[..., 1:] + y[..., :-1]), 2), axis=-1)
@@ -554,8 +595,10 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 # -- methods of ufuncs -----------------------------------------------------------------------------------------------
 
 
-def _reducer(row: Any, function: Any) -> Any:
-    def reduce(a: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
+def _reducer(row: Primitive, function: AnyFunction) -> Any:
+    def reduce(
+        a: AnyArray, axis: Dims = 0, dtype: DTypeLike = None, keepdims: bool = False, **options: object
+    ) -> AnyArray:
         if dtype is None and not options:  # what rules call
             return _reduce(row, a, axis, keepdims)
         return function(a, axis, keepdims=keepdims, **({} if dtype is None else {"dtype": dtype}), **options)
@@ -566,7 +609,7 @@ def _reducer(row: Any, function: Any) -> Any:
 def _accumulating(function: AnyFunction) -> AnyFunction:
     """A ufunc's ``accumulate``: a function of an array along an axis."""
 
-    def accumulate(a: AnyArray, axis: int = 0, dtype: Any = None) -> Any:
+    def accumulate(a: AnyArray, axis: int = 0, dtype: DTypeLike = None) -> Any:
         if not shape_of(a):
             raise TypeError("cannot accumulate on a scalar")
         return function(a, axis, dtype)
@@ -598,10 +641,10 @@ UFUNC_METHODS.update(
 )
 
 
-def outer(ufunc: np.ufunc) -> Any:
+def outer(ufunc: np.ufunc) -> AnyFunction:
     """All pairs of elements: the second operand broadcasts against new axes of the first."""
 
-    def pairs(a: Any, b: Any, dtype: Any = None) -> Any:
+    def pairs(a: IntoArray, b: IntoArray, dtype: DTypeLike = None) -> AnyArray:
         a, b = arranged(a), arranged(b)  # numbers are strong
         x = np.reshape(a, (*shape_of(a), *(1,) * len(shape_of(b))))
         return call_ufunc(ufunc, "__call__", (x, b), None, {} if dtype is None else {"dtype": dtype})

@@ -5,12 +5,13 @@ Which bin a sample falls in, and which samples are distinct, has no derivative; 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, DTypeLike, IntoArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.numpy_calculus import arraylike, boxed, inexact, known, read, safely, take
 from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes, in_order, is_weak, keeps, neighbours
@@ -51,13 +52,13 @@ def _cov(
     m: Any,
     y: Any = None,
     rowvar: bool = True,
-    bias: Any = False,
-    ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
+    bias: TensorLike = False,
+    ddof: float | None = None,
+    fweights: Sequence[TensorLike] | None = None,
+    aweights: AnyArray | None = None,
     *,
     dtype: Any = None,
-) -> Any:
+) -> AnyArray:
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
     x = _variables(m, y, rowvar, dtype)
@@ -85,7 +86,7 @@ def _cov(
     return np.squeeze(np.matmul(away, np.swapaxes(others, 0, 1)) * factor)
 
 
-def _variables(m: Any, y: AnyArray, rowvar: bool, dtype: Any) -> Any:
+def _variables(m: AnyArray, y: AnyArray, rowvar: bool, dtype: DTypeLike) -> AnyArray:
     """A matrix with a row for every variable and a column for every observation."""
     parts = [arraylike(a) for a in (m, y) if a is not None]
     for name, part in zip("my", parts, strict=False):
@@ -100,7 +101,7 @@ def _variables(m: Any, y: AnyArray, rowvar: bool, dtype: Any) -> Any:
     return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=0)
 
 
-def _weights(name: str, w: Any, n: int) -> Any:
+def _weights(name: str, w: IntoArray, n: int) -> Any:
     w = cast(arraylike(w), _FLOAT)
     if len(shape_of(w)) > 1:
         raise RuntimeError(f"cannot handle multidimensional {name}")
@@ -115,7 +116,7 @@ def _weights(name: str, w: Any, n: int) -> Any:
 
 
 @implements(np.corrcoef)
-def _corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+def _corrcoef(x: AnyArray, y: AnyArray | None = None, rowvar: bool = True, *, dtype: DTypeLike = None) -> AnyArray:
     c = _cov(x, y, rowvar, dtype=dtype)
     if not shape_of(c):
         return c / c
@@ -134,13 +135,13 @@ def _nanquantile(
     a: Any,
     q: Any,
     axis: Any = None,
-    out: Any = None,
+    out: object = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: Any = NOTHING,
     *,
-    weights: Any = None,
-) -> Any:
+    weights: object = None,
+) -> AnyArray:
     if method != "linear" or weights is not None:
         raise errors.numpy_keyword("nanquantile", "weights" if weights is not None else f"method={method!r}")
     if _is_ours(q):
@@ -154,7 +155,7 @@ def _nanquantile(
     return _at_ranks(a, q, axis, keepdims)
 
 
-def _at_ranks(a: Any, q: Any, axis: Any, keepdims: Any) -> Any:
+def _at_ranks(a: AnyArray, q: IntoArray | None, axis: Dims, keepdims: bool) -> AnyArray:
     """Of the elements that are numbers, those that a fraction q is below, and a share of the way to the next; None: the median."""
     a = inexact(a)
     shape = shape_of(a)
@@ -167,7 +168,7 @@ def _at_ranks(a: Any, q: Any, axis: Any, keepdims: Any) -> Any:
         return boxed(np.full(final, np.nan, a.dtype))
     last = np.maximum(np.count_nonzero(~np.isnan(ordered), axis=0) - 1, 0)
 
-    def at(places: Any) -> Any:
+    def at(places: AnyArray) -> AnyArray:
         return np.take_along_axis(ordered, cast(places, np.dtype(np.int64)), axis=0)
 
     if q is None:
@@ -183,7 +184,9 @@ def _at_ranks(a: Any, q: Any, axis: Any, keepdims: Any) -> Any:
 
 
 @implements(np.nanpercentile)
-def _nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, *options: Any, **named: Any) -> Any:
+def _nanpercentile(
+    a: AnyArray, q: Any, axis: int | None = None, out: Any = None, *options: object, **named: object
+) -> AnyArray:
     if not _is_ours(q):
         q = q / 100 if is_weak(q) else np.true_divide(q, 100)
     return _nanquantile(a, q, axis, out, *options, **named)
@@ -191,8 +194,8 @@ def _nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, *options: 
 
 @implements(np.nanmedian)
 def _nanmedian(
-    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = NOTHING
-) -> Any:
+    a: AnyArray, axis: Dims = None, out: object = None, overwrite_input: bool = False, keepdims: bool = NOTHING
+) -> AnyArray:
     return _at_ranks(a, None, axis, keepdims)
 
 
@@ -200,7 +203,7 @@ def _nanmedian(
 
 
 @implements(np.bincount)
-def _bincount(x: AnyArray, /, weights: Any = None, minlength: int = 0) -> Any:
+def _bincount(x: AnyArray, /, weights: AnyArray | None = None, minlength: int = 0) -> AnyArray:
     places = numbers(x, "np.bincount()")
     if weights is None:
         return wrap(np.bincount(places, minlength=minlength))
@@ -224,7 +227,13 @@ def _histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any
 
 
 @implements(np.histogram)
-def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+def _histogram(
+    a: AnyArray,
+    bins: IntoArray = 10,
+    range: tuple[int, ...] | None = None,
+    density: bool | None = None,
+    weights: Any = None,
+) -> tuple[AnyArray, AnyArray]:
     """Counts are constants; weights are not, nor the edges that are drawn from the samples' extremes."""
     if weights is not None and tuple(np.shape(weights)) != tuple(np.shape(a)):
         raise ValueError("weights should have the same shape as a.")
@@ -246,11 +255,11 @@ def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, w
 
 @implements(np.unique)
 def _unique(
-    ar: Any,
+    ar: AnyArray,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
-    axis: Any = None,
+    axis: int | None = None,
     *,
     equal_nan: bool = True,
     **sorted: bool,
@@ -262,7 +271,7 @@ def _unique(
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
-def _chosen(x: AnyArray, index: Any, axis: Any = None) -> Any:
+def _chosen(x: AnyArray, index: AnyArray, axis: int | None = None) -> AnyArray:
     """Elements of the raveled x, or entries along an axis."""
     if axis is None:
         return take(np.reshape(arraylike(x), (-1,)), index)
@@ -272,7 +281,7 @@ def _chosen(x: AnyArray, index: Any, axis: Any = None) -> Any:
 implements(np.unique_values)(lambda x, /: _unique(x, equal_nan=False))
 
 
-def _unique_parts(function: Any) -> None:
+def _unique_parts(function: AnyFunction) -> None:
     """The Array API's forms, which return named tuples."""
 
     def call(x: AnyArray, /) -> Any:
@@ -289,12 +298,12 @@ for _function in (np.unique_all, np.unique_counts, np.unique_inverse):
 
 
 @implements(np.union1d)
-def _union1d(ar1: Any, ar2: Any) -> Any:
+def _union1d(ar1: AnyArray, ar2: AnyArray) -> AnyArray:
     return np.unique(np.concatenate([arraylike(ar1), arraylike(ar2)], axis=None))
 
 
 @implements(np.intersect1d)
-def _intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+def _intersect1d(ar1: AnyArray, ar2: IntoArray, assume_unique: bool = False, return_indices: bool = False) -> Any:
     one, two = numbers(ar1, "np.intersect1d()"), numbers(ar2, "np.intersect1d()")
     _, first, second = np.intersect1d(one, two, assume_unique=assume_unique, return_indices=True)
     found = cast(boxed(_chosen(ar1, first)), np.result_type(one, two))
@@ -302,14 +311,14 @@ def _intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices
 
 
 @implements(np.setdiff1d)
-def _setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+def _setdiff1d(ar1: AnyArray, ar2: IntoArray, assume_unique: bool = False) -> AnyArray:
     first = np.reshape(arraylike(ar1), (-1,)) if assume_unique else np.unique(ar1)
     away = np.isin(numbers(first, "np.setdiff1d()"), numbers(ar2, "np.setdiff1d()"), invert=True)
     return take(boxed(first), np.flatnonzero(away))
 
 
 @implements(np.setxor1d)
-def _setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+def _setxor1d(ar1: AnyArray, ar2: IntoArray, assume_unique: bool = False) -> AnyArray:
     parts = [arraylike(a) if assume_unique else np.unique(a) for a in (ar1, ar2)]
     both = np.concatenate(parts, axis=None)
     values = numbers(both, "np.setxor1d()")
@@ -321,8 +330,8 @@ def _setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 @implements(np.isin)
 def _isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
-) -> Any:
+    element: IntoArray, test_elements: IntoArray, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> AnyArray:
     values, test = known(element), known(test_elements)
     if values is not None and test is not None:
         return wrap(np.isin(values, test, assume_unique, invert, kind=kind))
@@ -330,8 +339,8 @@ def _isin(
     return ~found if invert else found
 
 
-def _nanarg(function: Any, search: Any, aside: float) -> None:
-    def call(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
+def _nanarg(function: AnyFunction, search: Any, aside: float) -> None:
+    def call(a: AnyArray, axis: Any = None, out: object = None, *, keepdims: bool = NOTHING) -> AnyArray:
         missing = np.isnan(a)
         alone = known(np.all(missing, axis=axis))
         if alone is not None and alone.any():
@@ -345,7 +354,7 @@ _nanarg(np.nanargmax, np.argmax, -np.inf)
 _nanarg(np.nanargmin, np.argmin, np.inf)
 
 
-def _without_derivative(function: Any) -> None:
+def _without_derivative(function: AnyFunction) -> None:
     """Integer, boolean or plain results that only depend on the numbers."""
     name = f"np.{function.__name__}()"
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, DTypeLike, IntoArray, Params
 from chainrule._src.ops.numpy_calculus import arraylike, boxed, known, read, take
 from chainrule._src.ops.numpy_layout import laid, laid_beside
 from chainrule._src.ops.numpy_reductions import checked_axes, flattened, laid_alike
@@ -28,7 +28,7 @@ ndarray = np.ndarray
 
 
 @implements(np.insert)
-def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+def _insert(arr: AnyArray, obj: Any, values: IntoArray, axis: int | None = None) -> AnyArray:
     arr = arraylike(arr)
     arr, along = flattened(arr, axis)
     ndim = len(shape_of(arr))
@@ -49,7 +49,7 @@ def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 
 
 @implements(np.resize)
-def _resize(a: Any, new_shape: Any) -> Any:
+def _resize(a: AnyArray, new_shape: Any) -> AnyArray:
     shape = (int(new_shape),) if isinstance(new_shape, (int, np.integer)) else tuple(new_shape)
     if any(n < 0 for n in shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
@@ -61,7 +61,7 @@ def _resize(a: Any, new_shape: Any) -> Any:
 
 
 @implements(np.trim_zeros)
-def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+def _trim_zeros(filt: AnyArray, trim: str = "fb", axis: int | None = None) -> AnyArray:
     trim = trim.lower()
     if trim not in ("fb", "bf", "f", "b"):
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
@@ -78,7 +78,9 @@ def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 
 
 @implements(np.argpartition)
-def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
+def _argpartition(
+    a: AnyArray, kth: IntoArray, axis: int = -1, kind: str = "introselect", order: str | None = None
+) -> AnyArray:
     a, along = flattened(a, axis)
     values = known(a)
     if values is None:  # inside vmap: what is sorted is partitioned at every place
@@ -87,14 +89,16 @@ def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", o
 
 
 @implements(np.partition)
-def _partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
+def _partition(
+    a: AnyArray, kth: IntoArray, axis: int | None = -1, kind: str = "introselect", order: str | None = None
+) -> AnyArray:
     if axis is not None:
         checked_axes(axis, len(shape_of(a)))  # of a number, too
     a, along = flattened(a, axis)
     return laid_alike(lambda a, along: np.take_along_axis(a, _argpartition(a, kth, along), axis=along), a, along)
 
 
-def _add_reduceat(a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
+def _add_reduceat(a: AnyArray, indices: IntoArray, axis: int = 0, dtype: DTypeLike = None) -> AnyArray:
     """Sums of the elements from each index to the next; one element where the next index is not above."""
     along = checked_axes(axis, len(shape_of(a)))[0]
     n = shape_of(a)[along]
@@ -120,7 +124,7 @@ UFUNC_METHODS[(np.add, "reduceat")] = _add_reduceat
 
 
 @implements(np.choose)
-def _choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+def _choose(a: IntoArray, choices: Any, out: object = None, mode: str = "raise") -> AnyArray:
     listed = isinstance(choices, (list, tuple))
     parts = [arraylike(c) for c in choices] if listed else [choices[k] for k in range(shape_of(choices)[0])]
     a = arraylike(a)
@@ -137,7 +141,7 @@ def _choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
 
 
 @implements(np.real_if_close)
-def _real_if_close(a: Any, tol: float = 100) -> Any:
+def _real_if_close(a: AnyArray, tol: float = 100) -> AnyArray:
     if a.dtype.kind != "c":
         return a
     limit = tol * np.finfo(a.dtype).eps if tol > 1 else tol
@@ -168,7 +172,9 @@ def _conditions(condlist: Any, ndim: int) -> Any:
     return condlist if several or not ndim else [condlist]
 
 
-def _piece(y: AnyArray, x: AnyArray, condition: Any, function: Any, args: Any, kw: Any) -> Any:
+def _piece(
+    y: AnyArray, x: AnyArray, condition: AnyArray, function: IntoArray, args: tuple[int, ...], kw: Params
+) -> Any:
     where = read(condition)
     if where is None:  # inside vmap every example has its own places, so the function gets all of x
         return np.where(
@@ -202,7 +208,7 @@ def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: An
 
 
 @implements(np.apply_over_axes)
-def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+def _apply_over_axes(func: Any, a: AnyArray, axes: Any) -> AnyArray:
     ndim = len(shape_of(a))
     for axis in np.atleast_1d(axes).tolist():
         result = func(a, axis)

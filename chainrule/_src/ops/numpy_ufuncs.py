@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, IntoArray, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.numpy_calculus import arraylike, boxed
 from chainrule._src.ops.numpy_reductions import NOTHING, checked_axes, in_front
@@ -25,21 +25,26 @@ from chainrule._src.tape.tensor import Tensor
 Call = AnyFunction
 
 
-def _like(method: Call, a: Any, *args: Any, **options: Any) -> Any:
+def _like(method: Call, a: AnyArray, *args: object, **options: object) -> AnyArray:
     """What NumPy gives for ones in the place of a."""
     with np.errstate(all="ignore"):
         return method(np.broadcast_to(np.ones((), a.dtype), tuple(shape_of(a))), *args, **options)
 
 
-def _is_fold(a: Any, like: Any) -> bool:
+def _is_fold(a: AnyArray, like: AnyArray) -> bool:
     """Whether a result has a derivative, or is of another library's array."""
     return (a.dtype.kind in "fc" and like.dtype.kind in "fc") or isinstance(getattr(a, "_raw", a), Foreign)
 
 
 def _reduce(ufunc: np.ufunc) -> Call:
     def reduce(
-        a: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True
-    ) -> Any:
+        a: AnyArray,
+        axis: int | None = 0,
+        dtype: DTypeLike = None,
+        keepdims: bool = False,
+        initial: TensorLike = NOTHING,
+        where: TensorLike = True,
+    ) -> AnyArray:
         a = arraylike(a)
         keep = keepdims is not NOTHING and bool(keepdims)
         options: Params = {} if initial is NOTHING else {"initial": None if initial is None else 1}
@@ -75,7 +80,7 @@ def _reduce(ufunc: np.ufunc) -> Call:
 
 
 def _accumulate(ufunc: np.ufunc) -> Call:
-    def accumulate(a: Any, axis: Any = 0, dtype: Any = None) -> Any:
+    def accumulate(a: AnyArray, axis: int = 0, dtype: DTypeLike = None) -> AnyArray:
         a = arraylike(a)
         like = _like(ufunc.accumulate, a, axis, dtype)
         (along,) = checked_axes(axis, len(shape_of(a)))
@@ -93,7 +98,7 @@ def _accumulate(ufunc: np.ufunc) -> Call:
 
 
 def _reduceat(ufunc: np.ufunc) -> Call:
-    def reduceat(a: Any, indices: Any, axis: Any = 0, dtype: Any = None) -> Any:
+    def reduceat(a: AnyArray, indices: IntoArray, axis: int = 0, dtype: DTypeLike = None) -> AnyArray:
         a = arraylike(a)
         starts = np.asarray(settled(indices, f"np.{ufunc.__name__}.reduceat()"))
         like = _like(ufunc.reduceat, a, starts, axis, dtype)
@@ -119,7 +124,7 @@ def _reduceat(ufunc: np.ufunc) -> Call:
 def _at(ufunc: np.ufunc) -> Call:
     """The elements that are named more than once are written more than once, one after another."""
 
-    def at(a: Any, indices: Any, *operand: Any) -> None:
+    def at(a: Any, indices: IntoArray, *operand: Any) -> None:
         name = f"{ufunc.__name__}.at"
         items = tuple(settled(i, f"np.{name}()") for i in (indices if isinstance(indices, tuple) else (indices,)))
         others = [arraylike(b) for b in operand]

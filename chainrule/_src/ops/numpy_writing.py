@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Casting, IntoArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.numpy_calculus import arraylike, boxed, take
 from chainrule._src.ops.numpy_samples import numbers, settled
@@ -31,7 +31,7 @@ def _writes(function: AnyFunction) -> Callable[[F], F]:
         signature = inspect.signature(ours)
         name = getattr(function, "__name__", "")
 
-        def call(*args: Any, **kwargs: Any) -> None:
+        def call(*args: object, **kwargs: object) -> None:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             target, *others = bound.args
@@ -63,7 +63,7 @@ def _write(target: Any, places: Any, values: Any) -> None:
 
 
 @_writes(np.put)
-def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+def _put(a: AnyArray, ind: IntoArray, v: IntoArray, mode: str = "raise") -> None:
     places = np.ravel(np.asarray(settled(ind, "np.put()"))).astype(np.int64)
     n = int(np.prod(shape_of(a), dtype=int))
     if mode == "raise" and places.size and not (-n <= places.min() and places.max() < n):
@@ -92,7 +92,7 @@ def _putmask(a: Any, /, mask: Any, values: Any) -> None:
         a.copy_(np.where(mask, np.resize(values, tuple(shape_of(a))), a))
 
 
-def _mask(name: str, target: Any, mask: Any) -> Any:
+def _mask(name: str, target: AnyArray, mask: IntoArray) -> AnyArray:
     """A mask of the target's shape."""
     shape = tuple(shape_of(target))
     mask = cast(arraylike(mask), np.dtype(bool))
@@ -102,7 +102,7 @@ def _mask(name: str, target: Any, mask: Any) -> Any:
 
 
 @_writes(np.put_along_axis)
-def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
+def _put_along_axis(arr: AnyArray, indices: AnyArray, values: TensorLike, axis: int | None = -1) -> None:
     shape = tuple(shape_of(arr))
     indices = np.asarray(settled(indices, "np.put_along_axis()"))
     if axis is None:
@@ -120,7 +120,7 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None
 
 
 @_writes(np.fill_diagonal)
-def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+def _fill_diagonal(a: AnyArray, val: IntoArray, wrap: bool = False) -> None:
     shape = tuple(shape_of(a))
     if len(shape) < 2:
         raise ValueError("array must be at least 2-d")
@@ -146,7 +146,7 @@ def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -
     dst.copy_(boxed(values if where is True else np.where(where, values, dst)))
 
 
-def _castable(values: Any, target: Any, casting: Any = "same_kind") -> None:
+def _castable(values: TensorLike, target: AnyArray, casting: Casting = "same_kind") -> None:
     dtype = getattr(values, "dtype", None)
     if dtype is None:
         dtype = np.result_type(values, target.dtype)
@@ -159,8 +159,8 @@ def _castable(values: Any, target: Any, casting: Any = "same_kind") -> None:
 # -- ufunc.at --------------------------------------------------------------------------------------------------------
 
 
-def _adding(ufunc: Any, sign: int) -> Any:
-    def at(a: Any, indices: Any, b: Any) -> None:
+def _adding(ufunc: np.ufunc, sign: int) -> AnyFunction:
+    def at(a: Any, indices: IntoArray, b: Any) -> None:
         b = arraylike(b) if type(b) not in (bool, int, float, complex) else b
         ufunc.resolve_dtypes((dtype_of(a), dtype_of(arraylike(b)), None))
         _castable(b, a)
@@ -168,7 +168,7 @@ def _adding(ufunc: Any, sign: int) -> Any:
         items = indices if isinstance(indices, tuple) else (indices,)
         a.index_put_(items, boxed(values if sign > 0 else -values), accumulate=True)
 
-    def call(a: Any, indices: Any, b: Any) -> None:
+    def call(a: Any, indices: IntoArray, b: Any) -> None:
         if isinstance(a, Tensor):
             at(a, indices, b)
         elif isinstance(b, (Tensor, ArrayLike)) and b.dtype.kind in "fc":
@@ -187,10 +187,10 @@ UFUNC_METHODS[(np.subtract, "at")] = _adding(np.subtract, -1)
 # -- out of the program ----------------------------------------------------------------------------------------------
 
 
-def _saving(function: Any) -> None:
+def _saving(function: AnyFunction) -> None:
     """Files hold arrays: ``np.asarray`` says what it thinks of a tensor that requires grad."""
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> None:
         plain = [np.asarray(a) if isinstance(a, Tensor) else a for a in args]
         return function(*plain, **{k: np.asarray(a) if isinstance(a, Tensor) else a for k, a in kwargs.items()})
 

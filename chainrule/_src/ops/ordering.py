@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import DTypeLike, NumpyArray, TensorLike
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import axis_of, beside, floating, summed, tensor_of
 from chainrule._src.ops.reductions import any as any_
@@ -23,7 +23,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 
 
 @op(method=True)
-def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+def argsort(input: TensorLike, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """Indices that sort along ``dim``; equal elements keep their order, and nan counts as the largest."""
     x = tensor_of("argsort", input, "biuf")
     axis = axis_of("argsort", dim, x.ndim)
@@ -33,7 +33,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool
 
 
 @op(method=True, out=True)
-def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
+def sort(input: TensorLike, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
     """Sorted values along ``dim``, and where they came from; equal elements keep their order."""
     x = tensor_of("sort", input, "biuf")
     axis = axis_of("sort", dim, x.ndim)
@@ -43,13 +43,13 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | 
 
 
 @op(method=True, out=True)
-def msort(input: Any) -> Tensor:
+def msort(input: TensorLike) -> Tensor:
     """Sorted values along the first dimension."""
     return sort(input, 0).values
 
 
 @op(method=True, out=True)
-def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+def topk(input: TensorLike, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) elements along ``dim``, and their indices."""
     x = tensor_of("topk", input, "iuf")
     axis = axis_of("topk", dim, x.ndim)
@@ -63,7 +63,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 
 
 @op(method=True, out=True)
-def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+def kthvalue(input: TensorLike, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element along ``dim`` (counted from 1), and its index."""
     x = tensor_of("kthvalue", input, "iuf")
     axis = axis_of("kthvalue", dim, x.ndim)
@@ -79,7 +79,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 @op(method=True, out=True)
-def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def median(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
     """The (lower) median of everything, or along ``dim`` with its index; nan where there is one."""
     x = tensor_of("median", input, "iuf")
     if dim is None:
@@ -110,7 +110,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     return return_types.mode(*picked("mode", x, beside(x, indices), axis, keepdim))
 
 
-def _last_commonest(axis: int, array: Any) -> Any:
+def _last_commonest(axis: int, array: Any) -> NumpyArray:
     """Where along an axis (counted from the end) the most frequent value is last; the axis is kept."""
     array = np.moveaxis(array, axis, -1)
     flat = array.reshape(-1, array.shape[-1])
@@ -131,7 +131,7 @@ BLENDS = {
 }
 
 
-def checked_levels(name: str, x: Any, q: Any, interpolation: str) -> NumpyArray:
+def checked_levels(name: str, x: Tensor, q: Any, interpolation: str) -> NumpyArray:
     """The levels of a quantile as a vector or number, after checking them."""
     if interpolation not in BLENDS:
         raise RuntimeError(
@@ -151,7 +151,7 @@ def checked_levels(name: str, x: Any, q: Any, interpolation: str) -> NumpyArray:
 
 @op(method=True, out=True)
 def quantile(
-    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    input: TensorLike, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
     """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); nan where there is one."""
     x = tensor_of("quantile", input, "f")
@@ -188,36 +188,36 @@ def _scan(name: str, row: Any, x: Any, dim: Any) -> Tensor:
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
-def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
+def cumsum(input: TensorLike, dim: int, *, dtype: DTypeLike = None) -> Tensor:
     """Running sum along ``dim``."""
     return _scan("cumsum", reduction.cumsum, summed(tensor_of("cumsum", input), dtype), dim)
 
 
 @op(method=True, in_place=True, out=True, remembered=True)
-def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
+def cumprod(input: TensorLike, dim: int, *, dtype: DTypeLike = None) -> Tensor:
     """Running product along ``dim``. The gradient is right where elements are zero, too."""
     return _scan("cumprod", reduction.cumprod, summed(tensor_of("cumprod", input), dtype), dim)
 
 
 @op(method=True, out=True, remembered=True)
-def logcumsumexp(input: Any, dim: int) -> Tensor:
+def logcumsumexp(input: TensorLike, dim: int) -> Tensor:
     """Running log Σ exp along ``dim``, without overflow."""
     return _scan("logcumsumexp", reduction.logcumsumexp, floating(tensor_of("logcumsumexp", input, "biuf")), dim)
 
 
 @op(method=True, out=True)
-def cummax(input: Any, dim: int) -> Any:
+def cummax(input: TensorLike, dim: int) -> Any:
     """Running maximum along ``dim``, and the index of it (the last, of equal ones)."""
     return return_types.cummax(*_running("cummax", np.maximum, input, dim))
 
 
 @op(method=True, out=True)
-def cummin(input: Any, dim: int) -> Any:
+def cummin(input: TensorLike, dim: int) -> Any:
     """Running minimum along ``dim``, and the index of it (the last, of equal ones)."""
     return return_types.cummin(*_running("cummin", np.minimum, input, dim))
 
 
-def _running(name: str, better: Any, input: Any, dim: int) -> tuple[Any, Any]:
+def _running(name: str, better: np.ufunc, input: TensorLike, dim: int) -> tuple[Tensor, Tensor]:
     x = tensor_of(name, input, "biuf")
     axis = axis_of(name, dim, x.ndim)
     if axis is None:
@@ -226,7 +226,7 @@ def _running(name: str, better: Any, input: Any, dim: int) -> tuple[Any, Any]:
     return picked(name, x, beside(x, indices), axis, True)
 
 
-def _last_best(better: Any, axis: int, array: Any) -> Any:
+def _last_best(better: np.ufunc, axis: int, array: Any) -> NumpyArray:
     """Where along an axis (counted from the end) the best so far is, at every element."""
     array = np.moveaxis(array, axis, -1)
     best = better.accumulate(array, axis=-1)

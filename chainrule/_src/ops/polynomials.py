@@ -9,14 +9,14 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays.any_array import is_array
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import beside, floating
 from chainrule._src.tape.tensor import Tensor
 
 
-def _chebyshev(k: int, x: AnyArray, p: Any, before: Any) -> Any:
+def _chebyshev(k: int, x: AnyArray, p: Tensor, before: Tensor) -> Any:
     return 2 * x * p - before
 
 
@@ -42,7 +42,7 @@ _POLYNOMIALS: dict[str, tuple[str, Callable[[Any], Any], Callable[[int, Any, Any
 _MOST = 100_000
 
 
-def _evaluated(name: str, x: AnyArray, n: Any, shifted: bool) -> Any:
+def _evaluated(name: str, x: Any, n: Any, shifted: bool) -> Tensor:
     if not isinstance(x, Tensor) and not isinstance(n, Tensor):
         raise errors.wrong_operand(f"special_{name}", 0, x)
     if isinstance(n, Tensor) and not is_array(n._raw):
@@ -66,7 +66,7 @@ def _evaluated(name: str, x: AnyArray, n: Any, shifted: bool) -> Any:
 
 
 def _declare(name: str, shifted: bool) -> None:
-    def polynomial(input: Any, n: Any) -> Tensor:
+    def polynomial(input: TensorLike, n: Any) -> Tensor:
         return _evaluated(name, input, n, shifted)
 
     polynomial.__name__ = polynomial.__qualname__ = f"shifted_{name}" if shifted else name

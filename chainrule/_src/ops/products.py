@@ -14,7 +14,7 @@ from chainrule._src.api.functions import new
 from chainrule._src.api.operands import operand
 from chainrule._src.api.operations import by_ranks
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
@@ -43,7 +43,7 @@ BY_RANKS = {
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-def _checked(name: str, x: AnyArray, y: AnyArray) -> tuple[Any, Any]:
+def _checked(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     arrays = isinstance(x, ndarray) or isinstance(y, ndarray)
     x, y = operand(name, 0, x), operand(name, 1, y)
     for position, z in enumerate((x, y)):
@@ -104,7 +104,7 @@ def matmul(input: Any, other: Any) -> Tensor:
     return product("matmul", *_checked("matmul", input, other))
 
 
-def product(name: str, x: Any, y: Any) -> Any:
+def product(name: str, x: AnyArray, y: AnyArray) -> Any:
     """``np.matmul`` of any array-likes, as rows that fit their ranks."""
     a, b = shape_of(x), shape_of(y)
     if not a or not b:
@@ -139,7 +139,7 @@ def product(name: str, x: Any, y: Any) -> Any:
     return moves.unsafe_view(bind(contraction.bmm, (x, y), {}), shape=(*batch, a[-2], b[-1]))
 
 
-def _without_axis(x: AnyArray, axis: int) -> Any:
+def _without_axis(x: AnyArray, axis: int) -> Tensor:
     """What a function made, without an axis of length 1: nobody's view."""
     shape = list(shape_of(x))
     del shape[axis]
@@ -150,11 +150,11 @@ def _reshape(x: AnyArray, shape: tuple[int, ...]) -> Any:
     return x if shape_of(x) == shape else moves.view(x, shape=shape)
 
 
-def _expand(x: AnyArray, shape: tuple[int, ...]) -> Any:
+def _expand(x: AnyArray, shape: tuple[int, ...]) -> AnyArray:
     return x if shape_of(x) == shape else moves.expand(x, shape=shape)
 
 
-def numpy_matmul(x: Any, y: Any) -> Any:
+def numpy_matmul(x: AnyArray, y: AnyArray) -> AnyArray:
     """``np.matmul`` on array-likes: as matmul, with NumPy's dtype promotion."""
     return product("matmul", x, y)
 
@@ -163,7 +163,7 @@ UFUNCS[np.matmul] = numpy_matmul
 
 
 def _ranked(name: str, second: str, ranks: tuple[int, int], what: str, doc: str) -> Any:
-    def function(input: Any, other: Any) -> Tensor:
+    def function(input: TensorLike, other: TensorLike) -> Tensor:
         x, y = _checked(name, input, other)
         for position, (z, rank) in enumerate(zip((x, y), ranks, strict=True)):
             if z.ndim != rank:
@@ -192,13 +192,13 @@ dot = _ranked("dot", "tensor", (1, 1), "1D tensor|1D tensor", "The inner product
 
 
 @op(method=True, out=True)
-def vdot(input: Any, other: Any) -> Tensor:
+def vdot(input: TensorLike, other: TensorLike) -> Tensor:
     """The inner product of two vectors, the first conjugated."""
     return dot(ew.conj(input), other)
 
 
 @op(method=True, out=True)
-def inner(input: Any, other: Any) -> Tensor:
+def inner(input: TensorLike, other: TensorLike) -> Tensor:
     """Products summed over the last axis of both."""
     if not getattr(input, "ndim", 1) or not getattr(other, "ndim", 1):
         return ew.mul(input, other)
@@ -207,7 +207,7 @@ def inner(input: Any, other: Any) -> Tensor:
 
 
 @op("outer ger", method=True, out=True)
-def outer(input: Any, vec2: Any) -> Tensor:
+def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
     """All products of an element of one vector and one of another, of shape (n, m).
 
     >>> import chainrule as cr
@@ -251,21 +251,27 @@ def _factors_first(function: F) -> F:
 
 @op(method=True, in_place=True, out=True, sample="rand(2, 4), rand(2, 3), rand(3, 4)")
 @_factors_first
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(
+    input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: TensorLike = 1, alpha: TensorLike = 1
+) -> Tensor:
     """beta·input + alpha·(mat1 @ mat2)."""
     return _plus(input, mm(mat1, mat2), beta, alpha)
 
 
 @op(method=True, in_place=True, out=True, sample="rand(2), rand(2, 3), rand(3)")
 @_factors_first
-def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmv(
+    input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: TensorLike = 1, alpha: TensorLike = 1
+) -> Tensor:
     """beta·input + alpha·(mat @ vec)."""
     return _plus(input, mv(mat, vec), beta, alpha)
 
 
 @op(method=True, in_place=True, out=True, sample="rand(2, 3), rand(2), rand(3)")
 @_factors_first
-def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addr(
+    input: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: TensorLike = 1, alpha: TensorLike = 1
+) -> Tensor:
     """beta·input + alpha·outer(vec1, vec2)."""
     pairs = outer(vec1, vec2)
     if pairs.dtype.kind in "biu" and (isinstance(beta, float) or isinstance(alpha, float)):
@@ -279,20 +285,24 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
 
 @op(method=True, in_place=True, out=True, sample="rand(5, 2, 4), rand(5, 2, 3), rand(5, 3, 4)")
 @_factors_first
-def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def baddbmm(
+    input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = 1, alpha: TensorLike = 1
+) -> Tensor:
     """beta·input + alpha·(batch1 @ batch2)."""
     return _plus(input, bmm(batch1, batch2), beta, alpha)
 
 
 @op(method=True, in_place=True, out=True, sample="rand(2, 4), rand(5, 2, 3), rand(5, 3, 4)")
 @_factors_first
-def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addbmm(
+    input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = 1, alpha: TensorLike = 1
+) -> Tensor:
     """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
     products = bmm(batch1, batch2)
     return _plus(input, products.sum(0, dtype=products.dtype), beta, alpha)
 
 
-def _plus(x: Any, y: Any, beta: Any, alpha: Any) -> Tensor:
+def _plus(x: Any, y: Tensor, beta: Any, alpha: Any) -> Tensor:
     if shape_of(x) != (shape := shape_of(y)):
         x = expand(x, shape)  # what is added takes the product's shape, and never the other way round
     if y.dtype.kind in "iu":
@@ -385,12 +395,12 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     return _reshape(matmul(flat_x, flat_y), tuple(sx[i] for i in keep_x) + tuple(sy[j] for j in keep_y))
 
 
-def _permute(x: AnyArray, axes: list[int]) -> Any:
+def _permute(x: AnyArray, axes: list[int]) -> AnyArray:
     return x if axes == sorted(axes) else moves.permute(x, axes=tuple(axes))
 
 
 @op(method=True, out=True)
-def kron(input: Any, other: Any) -> Tensor:
+def kron(input: TensorLike, other: TensorLike) -> Tensor:
     """The Kronecker product."""
     input, other = tensor_of("kron", input), tensor_of("kron", other)
     n = max(input.ndim, other.ndim)
@@ -403,7 +413,7 @@ def kron(input: Any, other: Any) -> Tensor:
 
 
 @op(method=True)
-def trace(input: Any) -> Tensor:
+def trace(input: TensorLike) -> Tensor:
     """The sum of the diagonal of a matrix."""
     input = tensor_of("trace", input)
     if input.ndim != 2:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from chainrule._src.api.array import Array
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import dtypes
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.ops.arguments import tensor_of
 from chainrule._src.tape.foreign import gpu_number
 from chainrule._src.tape.tensor import Tensor
 
 
 @op(arrays=False)  # a class with __torch_function__ is not asked this
-def is_tensor(obj: Any) -> bool:
+def is_tensor(obj: object) -> bool:
     """Whether the object is a tensor."""
     return isinstance(obj, (Tensor, Array))
 
@@ -25,13 +24,13 @@ def numel(input: Tensor) -> int:
 
 
 @op()
-def is_floating_point(input: Any) -> bool:
+def is_floating_point(input: TensorLike) -> bool:
     """Whether a tensor (or dtype) is of real floating point numbers."""
     return input.is_floating_point() if isinstance(input, Tensor) else dtypes.is_floating_point(input)
 
 
 @op()
-def is_complex(input: Any) -> bool:
+def is_complex(input: TensorLike) -> bool:
     """Whether a tensor (or dtype) is of complex numbers."""
     return input.is_complex() if isinstance(input, Tensor) else dtypes.is_complex(input)
 

@@ -14,10 +14,10 @@ from chainrule._src.api.declare import op
 from chainrule._src.api.operands import operand
 from chainrule._src.arrays import gpu as gpus
 from chainrule._src.arrays.any_array import unscalar
+from chainrule._src.arrays.device import DeviceLike, gpu_of
 from chainrule._src.arrays.device import device as as_device
-from chainrule._src.arrays.device import gpu_of
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype
-from chainrule._src.arrays.types import AnyFunction, NumpyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation
 from chainrule._src.ops import elementwise as ew
@@ -77,12 +77,12 @@ class Generator:
         self.manual_seed(seed)
         return seed
 
-    def get_state(self) -> Any:
+    def get_state(self) -> Params:
         """The state, for :meth:`set_state`."""
         _check_not_recorded("get_state")
         return self._get_state()
 
-    def set_state(self, state: Any) -> Generator:
+    def set_state(self, state: Params) -> Generator:
         """Go back to a state."""
         _check_not_recorded("set_state")
         self._set_state(state)
@@ -91,7 +91,7 @@ class Generator:
     def _get_state(self) -> Any:
         return self._rng.bit_generator.state
 
-    def _set_state(self, state: Any) -> None:
+    def _set_state(self, state: Params) -> None:
         self._rng.bit_generator.state = state
 
 
@@ -124,7 +124,7 @@ def manual_seed(seed: int) -> Generator:
     return default_generator.manual_seed(seed)
 
 
-def seed(*args: Any) -> int:
+def seed(*args: object) -> int:
     """Start the random numbers anew, from the system's entropy; returns the seed."""
     if args:
         raise TypeError(
@@ -138,12 +138,12 @@ def initial_seed() -> int:
     return default_generator.initial_seed()
 
 
-def get_rng_state() -> Any:
+def get_rng_state() -> Params:
     """The state of the default generator."""
     return default_generator.get_state()
 
 
-def set_rng_state(state: Any) -> None:
+def set_rng_state(state: Params) -> None:
     """Go back to a state of the default generator."""
     default_generator.set_state(state)
 
@@ -178,7 +178,7 @@ def _rng(generator: Generator | None) -> np.random.Generator:
     return generator._rng
 
 
-def _real(name: str, dtype: Any, accepts: str = "f") -> Any:
+def _real(name: str, dtype: DTypeLike, accepts: str = "f") -> NumpyDType:
     kind = default_dtype() if dtype is None else as_dtype(dtype)
     if kind.kind not in accepts:
         raise errors.no_kernel(name, kind, accepts)
@@ -188,7 +188,11 @@ def _real(name: str, dtype: Any, accepts: str = "f") -> Any:
 @op(arrays=False)
 @creates
 def rand(
-    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: DTypeLike = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Uniform numbers in [0, 1), or complex numbers with both parts there."""
     kind = _real("rand", dtype, "fc")
@@ -196,13 +200,13 @@ def rand(
 
 
 def _floats(
-    method: str, shape: tuple[int, ...], dtype: Any, generator: Generator | None, gpu: int | None = None
-) -> Any:
+    method: str, shape: tuple[int, ...], dtype: NumpyDType, generator: Generator | None, gpu: int | None = None
+) -> AnyArray:
     """What NumPy's ``random`` or ``standard_normal`` gives, as real or as complex numbers; on a GPU, CuPy's."""
     kind = np.float32 if dtype == np.float32 else np.float64
     scale = np.sqrt(0.5) if method == "standard_normal" else 1.0
 
-    def draw(shape: tuple[int, ...]) -> Any:
+    def draw(shape: tuple[int, ...]) -> NumpyArray:
         numbers = _source(method, generator, gpu)
         if dtype.kind == "c":
             re, im = numbers((2, *shape)) * scale
@@ -227,7 +231,11 @@ def _source(method: str, generator: Generator | None, gpu: int | None) -> AnyFun
 @op(arrays=False)
 @creates
 def randn(
-    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: DTypeLike = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Standard normal numbers (complex ones have variance 1 in all)."""
     kind = _real("randn", dtype, "fc")
@@ -264,13 +272,18 @@ def randint(
 @op(arrays=False)
 @creates
 def randperm(
-    n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: DTypeLike = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """The integers below n in random order."""
     kind = np.dtype(np.int64) if dtype is None else as_dtype(dtype)
     (n,) = _sizes("randperm", (n,))
 
-    def draw(shape: tuple[int, ...]) -> Any:
+    def draw(shape: tuple[int, ...]) -> NumpyArray:
         if len(shape) == 1:
             return _rng(generator).permutation(n).astype(kind)
         return _rng(generator).permuted(np.broadcast_to(np.arange(n), shape), axis=-1).astype(kind)
@@ -278,8 +291,8 @@ def randperm(
     return _made(_drawn((n,), draw), requires_grad)
 
 
-def _like(name: str, what: str, function: Any) -> Any:
-    def like(input: Tensor, *bounds: int, dtype: Any = None, **options: Any) -> Tensor:
+def _like(name: str, what: str, function: AnyFunction) -> Any:
+    def like(input: Tensor, *bounds: int, dtype: DTypeLike = None, **options: object) -> Tensor:
         x = tensor_of(name, input)
         if type(x._raw) is Foreign and not x.is_cuda:
             raise errors.foreign_lacks(x._raw, f"random ({name}())")
@@ -296,7 +309,7 @@ randn_like = _like("randn_like", "Standard normal numbers", randn)
 randint_like = _like("randint_like", "Integers from ``low`` (0) up to and without ``high``,", randint)
 
 
-def _sampled(numbers: Any, *parameters: Any) -> Tensor:
+def _sampled(numbers: AnyArray, *parameters: object) -> Tensor:
     """Numbers that were drawn: they have no derivative by the parameters, so gradients of 0 flow to these, as in PyTorch."""
     out = wrap(numbers) if not isinstance(numbers, Tensor) else numbers
     out = placed(out, next((gpu_number(x) for x in parameters if isinstance(x, Tensor)), None))
@@ -399,7 +412,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers of the rate that each element gives."""
     rates = tensor_of("poisson", input, "f")
 
-    def draw(rate: Any) -> Any:
+    def draw(rate: AnyArray) -> NumpyArray:
         if not (rate >= 0).all():
             raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
         return np.asarray(_rng(generator).poisson(rate), rate.dtype)
@@ -427,7 +440,7 @@ def multinomial(
     """Indices drawn with probabilities in proportion to each row's weights."""
     input = tensor_of("multinomial", input)
 
-    def draw(weights: Any) -> Any:
+    def draw(weights: AnyArray) -> NumpyArray:
         if (weights < 0).any() or not (weights.sum(-1) > 0).all():
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0, or sums to 0")
         if not replacement and (np.count_nonzero(weights, axis=-1) < num_samples).any():
@@ -447,7 +460,7 @@ _BOUNDS = {"from": "low", "to": "high"}
 
 
 def _filler(name: str, draw: Any, accepts: str = "fc") -> Any:
-    def fill(self: Tensor, *args: Any, generator: Generator | None = None, **named: Any) -> Tensor:
+    def fill(self: Tensor, *args: object, generator: Generator | None = None, **named: object) -> Tensor:
         if self.dtype.kind not in accepts:
             raise errors.no_kernel(name, self.dtype, accepts)
         rng, options = _rng(generator), {_BOUNDS.get(key, key): value for key, value in named.items()}
@@ -468,13 +481,13 @@ def _filler(name: str, draw: Any, accepts: str = "fc") -> Any:
     return fill
 
 
-def _between(rng: Any, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> Any:
+def _between(rng: Any, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> NumpyArray:
     if low > high:
         raise ValueError(f"expects to return a [from, to) range, but found from={low} > to={high}")
     return low + (high - low) * rng.random(shape)
 
 
-def _cauchy(rng: Any, shape: tuple[int, ...], median: float = 0.0, sigma: float = 1.0) -> Any:
+def _cauchy(rng: Any, shape: tuple[int, ...], median: float = 0.0, sigma: float = 1.0) -> NumpyArray:
     if sigma <= 0:
         raise ValueError(f"expects sigma > 0.0, but found sigma={sigma}")
     return median + sigma * rng.standard_cauchy(shape)
@@ -496,7 +509,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     return self.copy_(bernoulli(p.expand(self.shape), generator=generator))
 
 
-def random_(self: Tensor, *bounds: int, generator: Generator | None = None, **named: Any) -> Tensor:
+def random_(self: Tensor, *bounds: int, generator: Generator | None = None, **named: object) -> Tensor:
     """Fill the tensor in place with integers from ``from`` (0) up to and without ``to`` (as far as the dtype is exact)."""
     low, high = (0, *bounds)[-2:] if bounds else (named.get("from", 0), named.get("to"))
     if high is None:
@@ -508,7 +521,7 @@ def random_(self: Tensor, *bounds: int, generator: Generator | None = None, **na
 
 
 @contextlib.contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
+def fork_rng(devices: object = None, enabled: bool = True) -> Iterator[None]:
     """Within the block numbers are drawn as usual, and after it as if none had been."""
     state = get_rng_state()
     try:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
 from chainrule._src.arrays.dtypes import as_dtype
+from chainrule._src.arrays.types import AnyFunction, Dims, DTypeLike, Params, TensorLike
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import axes_of, axis_of, floating, summed, tensor_of
+from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import decompositions, reduction, statistics
 from chainrule._src.table import shape as moves
 from chainrule._src.tape.dispatch import bind, cast, record_unary
@@ -26,7 +28,13 @@ float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 @op(method=True, out=True, remembered=True)
 def sum(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None
+    input: TensorLike,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DTypeLike = None,
+    axis: Dims = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """Sum over ``dim`` (an int, a tuple, or None for everything). Booleans and integers are summed as int64.
 
@@ -34,7 +42,7 @@ def sum(
     >>> cr.sum(cr.tensor([[1., 2.], [3., 4.]]), dim=0)
     tensor([4., 6.])
     """
-    if dim is None and axis is None and dtype is None and not (keepdim or keepdims):
+    if dim is None and axis is None and dtype is None and not (keepdim or keepdims) and type(input) is Tensor:
         whole = _whole(input)
         if whole is not None:
             return record_unary(reduction.sum, input, whole)
@@ -45,32 +53,31 @@ def sum(
 _WHOLE = tuple({"axis": tuple(range(-ndim, 0)), "keepdims": False} for ndim in range(9))
 
 
-def _whole(input: Any) -> dict[str, Any] | None:
+def _whole(input: Tensor) -> Params | None:
     """The parameters that reduce a tensor to one number, where nothing about it is unusual."""
-    if type(input) is Tensor:
-        x = input._raw
-        if type(x) is ndarray and ((dtype := x.dtype) is float32 or dtype is float64) and (ndim := x.ndim) < 9:
-            return _WHOLE[ndim]
+    x = input._raw
+    if type(x) is ndarray and ((dtype := x.dtype) is float32 or dtype is float64) and (ndim := x.ndim) < 9:
+        return _WHOLE[ndim]
     return None
 
 
 @op(method=True, out=True, remembered=True)
-def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def prod(input: TensorLike, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
     """Product of all elements, or along ``dim``. The gradient is right where elements are zero, too."""
     return _total("prod", reduction.prod, input, dim, keepdim, dtype)
 
 
-def _either(keepdim: bool, keepdims: Any) -> bool:
+def _either(keepdim: bool, keepdims: bool | None) -> bool:
     return keepdim if keepdims is None else builtins.bool(keepdims)
 
 
-def _total(name: str, row: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+def _total(name: str, row: Primitive, input: TensorLike, dim: Dims, keepdim: bool, dtype: DTypeLike) -> Tensor:
     x = summed(tensor_of(name, input), dtype)
     result = bind(row, (x,), _over(name, x, dim, keepdim))
     return result if dtype is None else cast(result, x.dtype)  # NumPy widens small integers
 
 
-def _over(name: str, x: Any, dim: Any, keepdim: bool) -> dict[str, Any]:
+def _over(name: str, x: Tensor, dim: Dims, keepdim: bool) -> Params:
     """The parameters of a sum or mean; ``dims`` says that the caller named the axes."""
     params = {"axis": axes_of(name, dim, x.ndim), "keepdims": keepdim}
     return params if dim is None else {**params, "dims": True}
@@ -78,14 +85,20 @@ def _over(name: str, x: Any, dim: Any, keepdim: bool) -> dict[str, Any]:
 
 @op(method=True, out=True, remembered=True)
 def mean(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None
+    input: TensorLike,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DTypeLike = None,
+    axis: Dims = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """Mean over ``dim``.
 
     Raises:
         RuntimeError: the tensor is of an integer dtype and no floating ``dtype`` was given.
     """
-    if dim is None and axis is None and dtype is None and not (keepdim or keepdims):
+    if dim is None and axis is None and dtype is None and not (keepdim or keepdims) and type(input) is Tensor:
         whole = _whole(input)
         if whole is not None:
             return record_unary(reduction.mean, input, whole)
@@ -101,38 +114,38 @@ def mean(
 
 
 @op(method=True)
-def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def nansum(input: TensorLike, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
     """Sum over ``dim``, with nan counted as 0."""
     x = tensor_of("nansum", input)
     return sum(ew.where(ew.isnan(x), 0.0, x) if x.dtype.kind in "fc" else x, dim, keepdim, dtype=dtype)
 
 
 @op(method=True, out=True)
-def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def nanmean(input: TensorLike, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
     """Mean over ``dim`` of the elements that are not nan."""
     x = tensor_of("nanmean", input, "fc" if dtype is None else "biufc")
     return nansum(x, dim, keepdim, dtype=dtype) / sum(ew.logical_not(ew.isnan(x)), dim, keepdim)
 
 
 @op(method=True)
-def count_nonzero(input: Any, dim: Any = None) -> Tensor:
+def count_nonzero(input: TensorLike, dim: Dims = None) -> Tensor:
     """How many elements are not zero."""
     return sum(ew.ne(tensor_of("count_nonzero", input), 0), dim)
 
 
 @op(method=True, out=True)
-def any(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+def any(input: TensorLike, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether any element is nonzero."""
     return _truth("any", reduction.any, input, dim, keepdim)
 
 
 @op(method=True, out=True)
-def all(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+def all(input: TensorLike, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are nonzero."""
     return _truth("all", reduction.all, input, dim, keepdim)
 
 
-def _truth(name: str, row: Any, input: Any, dim: Any, keepdim: bool) -> Tensor:
+def _truth(name: str, row: Primitive, input: TensorLike, dim: Dims, keepdim: bool) -> Tensor:
     x = tensor_of(name, input)
     axes = () if dim == () else axes_of(name, dim, x.ndim)
     result = bind(row, (x,), {"axis": axes, "keepdims": keepdim})
@@ -143,18 +156,18 @@ def _truth(name: str, row: Any, input: Any, dim: Any, keepdim: bool) -> Tensor:
 
 
 @op(method=True, out=True, remembered=True)
-def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
+def amax(input: TensorLike, dim: Dims = (), keepdim: bool = False) -> Tensor:
     """Maximum over ``dim``; elements that tie share the gradient evenly."""
     return _extremum("amax", reduction.amax, input, dim, keepdim)
 
 
 @op(method=True, out=True, remembered=True)
-def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
+def amin(input: TensorLike, dim: Dims = (), keepdim: bool = False) -> Tensor:
     """Minimum over ``dim``; elements that tie share the gradient evenly."""
     return _extremum("amin", reduction.amin, input, dim, keepdim)
 
 
-def _extremum(name: str, row: Any, input: Any, dim: Any, keepdim: bool, shown: str = "") -> Tensor:
+def _extremum(name: str, row: Primitive, input: TensorLike, dim: Dims, keepdim: bool, shown: str = "") -> Tensor:
     x = tensor_of(name, input, "biuf")
     axes = axes_of(name, dim, x.ndim)
     nonempty(name, x, axes, dim is None or dim == ())
@@ -162,7 +175,7 @@ def _extremum(name: str, row: Any, input: Any, dim: Any, keepdim: bool, shown: s
     return bind(row, (x,), {"axis": axes, "keepdims": keepdim, **named})
 
 
-def nonempty(name: str, x: Any, axes: tuple[int, ...], whole: bool = False) -> None:
+def nonempty(name: str, x: Tensor, axes: tuple[int, ...], whole: bool = False) -> None:
     """Refuse to pick an element where there is none."""
     for a in axes:
         if x._raw.shape[a] == 0:
@@ -175,7 +188,7 @@ def nonempty(name: str, x: Any, axes: tuple[int, ...], whole: bool = False) -> N
 
 
 @op(method=True, out=True)
-def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
+def aminmax(input: TensorLike, *, dim: SupportsIndex | None = None, keepdim: bool = False) -> Any:
     """Minimum and maximum."""
     return return_types.aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
 
@@ -192,7 +205,16 @@ def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
     return _best("min", ew.minimum, reduction.amin, reduction.argmin, input, dim, keepdim, other)
 
 
-def _best(name: str, of_two: Any, of_all: Any, where: Any, input: Any, dim: Any, keepdim: bool, other: Any) -> Any:
+def _best(
+    name: str,
+    of_two: AnyFunction,
+    of_all: Primitive,
+    where: Primitive,
+    input: TensorLike,
+    dim: Any,
+    keepdim: bool,
+    other: TensorLike,
+) -> Any:
     """Maximum or minimum in all its forms, which are computed by the function and the rows given."""
     if isinstance(dim, Tensor) or other is not None:
         return of_two(input, dim if other is None else other)
@@ -213,7 +235,7 @@ def of_number(x: Any) -> tuple[Any, Any]:
     return x.clone(), x.new_zeros((), dtype=np.int64)
 
 
-def picked(name: str, x: Any, indices: Any, axis: int, keepdim: bool, overload: int = 0) -> tuple[Any, Any]:
+def picked(name: str, x: Tensor, indices: Any, axis: int, keepdim: bool, overload: int = 0) -> tuple[Any, Any]:
     """Values at indices along an axis, and the indices, with that axis dropped unless kept."""
     params = {"axis": axis, "keepdims": keepdim, "name": f"{name.capitalize()}Backward{overload}"}
     values = bind(statistics.pick, (x, indices), params)
@@ -221,18 +243,18 @@ def picked(name: str, x: Any, indices: Any, axis: int, keepdim: bool, overload: 
 
 
 @op(method=True)
-def argmax(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
+def argmax(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Index of the maximum, of everything (flattened) or along ``dim``. Integers: no gradient."""
     return _arg("argmax", reduction.argmax, input, dim, keepdim)
 
 
 @op(method=True)
-def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
+def argmin(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Index of the minimum, of everything (flattened) or along ``dim``. Integers: no gradient."""
     return _arg("argmin", reduction.argmin, input, dim, keepdim)
 
 
-def _arg(name: str, row: Any, input: Any, dim: int | None, keepdim: bool) -> Tensor:
+def _arg(name: str, row: Primitive, input: TensorLike, dim: int | None, keepdim: bool) -> Tensor:
     x = tensor_of(name, input, "biuf")
     axis = -1 if dim is None else axis_of(name, dim, x.ndim)
     flat = x.reshape(-1) if dim is None else x
@@ -247,21 +269,25 @@ def _arg(name: str, row: Any, input: Any, dim: int | None, keepdim: bool) -> Ten
 
 
 @op(method=True, out=True, remembered=True)
-def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+def var(
+    input: TensorLike, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: int | None = None
+) -> Tensor:
     """Variance over ``dim``, divided by n − correction (1 by default; 0 with ``unbiased=False``)."""
     return _spread("var", statistics.var, input, dim, unbiased, keepdim, correction)[0]
 
 
 @op(method=True, out=True, remembered=True)
-def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+def std(
+    input: TensorLike, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
     """Standard deviation over ``dim``: the square root of :func:`var`; its gradient where it is 0 is 0."""
     return _spread("std", statistics.std, input, dim, unbiased, keepdim, correction)[0]
 
 
 @op(out=True)
 def var_mean(
-    input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
-) -> Any:
+    input: TensorLike, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> tuple[Tensor, Tensor]:
     """Variance and mean."""
     result, x, axes = _spread("var_mean", statistics.var, input, dim, unbiased, keepdim, correction)
     return (result, bind(reduction.mean, (x,), axes))
@@ -269,14 +295,16 @@ def var_mean(
 
 @op(out=True)
 def std_mean(
-    input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
-) -> Any:
+    input: TensorLike, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean."""
     result, x, axes = _spread("std_mean", statistics.std, input, dim, unbiased, keepdim, correction)
     return (result, bind(reduction.mean, (x,), axes))
 
 
-def _spread(name: str, row: Any, input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
+def _spread(
+    name: str, row: Primitive, input: TensorLike, dim: Dims, unbiased: Any, keepdim: bool, correction: int | None
+) -> tuple[Tensor, Tensor, Params]:
     x = tensor_of(name, input)
     if isinstance(dim, builtins.bool):  # var(x, False)
         dim, unbiased = None, dim
@@ -300,18 +328,18 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
 
 
 @op("softmax special.softmax", method=True, remembered=True)
-def softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Tensor:
+def softmax(input: TensorLike, dim: int | None = None, dtype: DTypeLike = None) -> Tensor:
     """exp(x) / Σ exp(x) along ``dim``: positive, and 1 in sum."""
     return _soft("softmax", reduction.softmax, input, dim, dtype)
 
 
 @op("log_softmax special.log_softmax", method=True, remembered=True)
-def log_softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Tensor:
+def log_softmax(input: TensorLike, dim: int | None = None, dtype: DTypeLike = None) -> Tensor:
     """The logarithm of the softmax along ``dim``, without overflow."""
     return _soft("log_softmax", reduction.log_softmax, input, dim, dtype)
 
 
-def _soft(name: str, row: Any, input: Any, dim: int | None, dtype: Any) -> Tensor:
+def _soft(name: str, row: Primitive, input: TensorLike, dim: int | None, dtype: DTypeLike) -> Tensor:
     x = tensor_of(name, input)
     x = tensor_of(name, x if dtype is None else cast(x, as_dtype(dtype)), row.accepts)
     if dim is None:
@@ -325,7 +353,9 @@ def _soft(name: str, row: Any, input: Any, dim: int | None, dtype: Any) -> Tenso
 
 
 @op(method=True, out=True, remembered=True)
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def norm(
+    input: TensorLike, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None
+) -> Tensor:
     """The p-norm over ``dim`` (everything by default). Its gradient where it is 0 is 0."""
     x = tensor_of("norm", input)
     x = x if dtype is None else cast(x, as_dtype(dtype))
@@ -342,7 +372,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, 
     return bind(reduction.vector_norm, (x,), params)
 
 
-def _nuclear(x: Any, dim: Any, keepdim: bool) -> Tensor:
+def _nuclear(x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     """The sum of the singular values of the matrices in two axes."""
     axes = axes_of("norm", dim, x.ndim)
     if len(axes) != 2:
@@ -358,6 +388,6 @@ def _nuclear(x: Any, dim: Any, keepdim: bool) -> Tensor:
 
 
 @op(method=True)
-def dist(input: Any, other: Any, p: float = 2) -> Tensor:
+def dist(input: TensorLike, other: TensorLike, p: float = 2) -> Tensor:
     """The p-norm of input − other."""
     return norm(ew.sub(input, other), p)

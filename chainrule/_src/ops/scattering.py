@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Index, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
@@ -18,6 +19,7 @@ from chainrule._src.ops.arguments import number_in, takes_tensors, tensor_of
 from chainrule._src.ops.gathering import _bounds, _integers, _same_rank
 from chainrule._src.ops.indexing import _value_shape, read_index
 from chainrule._src.ops.ordering import cumsum
+from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import indexing as rows
 from chainrule._src.table import scattering
 from chainrule._src.table import shape as moves
@@ -29,7 +31,9 @@ from chainrule._src.tape.tensor import Tensor, wrap
 # -- one element for each index --------------------------------------------------------------------------------------
 
 
-def _scattering(name: str, row: Any, input: Any, dim: int, index: Any, src: Any, **params: Any) -> Tensor:
+def _scattering(
+    name: str, row: Primitive, input: Tensor, dim: int, index: AnyArray, src: TensorLike, **params: object
+) -> Tensor:
     """Apply a row that writes every element of ``src`` at its index, after checking all three."""
     x = tensor_of(name, input)
     index = _integers(name, index)
@@ -64,7 +68,13 @@ def _scattering(name: str, row: Any, input: Any, dim: int, index: Any, src: Any,
 
 @op(method=True, in_place=True)
 def scatter(
-    input: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None
+    input: Tensor,
+    dim: int,
+    index: Any,
+    src: TensorLike | None = None,
+    *,
+    value: TensorLike | None = None,
+    reduce: str | None = None,
 ) -> Tensor:
     """A copy with the elements of ``src`` (or one ``value``) written at indices along ``dim``.
 
@@ -130,12 +140,12 @@ def scatter_reduce(input: Tensor, dim: int, index: Any, src: Any, reduce: str, *
 # -- one entry for each index ----------------------------------------------------------------------------------------
 
 
-def _for_numbers(function: Any) -> Any:
+def _for_numbers(function: AnyFunction) -> Any:
     """A 0-d tensor has one entry: it is written to as a vector of length 1."""
     written = function.__code__.co_varnames[3]
 
     @functools.wraps(function)
-    def call(input: Any, dim: int, index: Any, *more: Any, **options: Any) -> Tensor:
+    def call(input: Tensor, dim: int, index: Index, *more: object, **options: object) -> Tensor:
         x = tensor_of(function.__name__, input)
         if x.ndim:
             return function(x, dim, index, *more, **options)
@@ -191,7 +201,7 @@ def _entries(name: str, want: list[int], got: list[int]) -> RuntimeError:
 
 @op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([0, 1]), rand(2, 3)")
 @_for_numbers
-def index_add(input: Tensor, dim: int, index: Any, source: Tensor, *, alpha: Any = 1) -> Tensor:
+def index_add(input: Tensor, dim: int, index: Any, source: Tensor, *, alpha: TensorLike = 1) -> Tensor:
     """A copy with entries of ``source`` added at indices along ``dim``."""
     where = _along("index_add", input, dim, index, source)
     alpha = int(alpha) if source.dtype.kind in "iu" else alpha
@@ -209,7 +219,7 @@ def index_copy(input: Tensor, dim: int, index: Any, source: Tensor) -> Tensor:
 
 @op(method=True, in_place=True)
 @_for_numbers
-def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
+def index_fill(input: Tensor, dim: int, index: Any, value: TensorLike) -> Tensor:
     """A copy with the entries at indices along ``dim`` filled with a value (a number or 0-d tensor)."""
     *before, chosen = _along("index_fill", input, dim, index)
     if isinstance(value, Tensor) and value.ndim:
@@ -318,7 +328,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 
 @op()
-def fill(input: Tensor, value: Any) -> Tensor:
+def fill(input: Tensor, value: TensorLike) -> Tensor:
     """A copy in which every element is a number, or a 0-d tensor, to which the gradient flows."""
     x = tensor_of("fill", input)
     if isinstance(value, Tensor) and value.ndim:
@@ -330,7 +340,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
 # -- a part of a tensor, exchanged -----------------------------------------------------------------------------------
 
 
-def _exchanged(name: str, input: Tensor, src: Tensor, row: Any, **params: Any) -> Tensor:
+def _exchanged(name: str, input: Tensor, src: Tensor, row: Primitive, **params: object) -> Tensor:
     """A copy of ``input`` in which the part that a view shows is ``src``."""
     shape = tuple(bind(row, (input.detach(),), params).shape)
     if tuple(src.shape) != shape:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params
 from chainrule._src.ops import incomplete
 from chainrule._src.rules.kinds import elementwise
 from chainrule._src.rules.primitive import TABLE, unsupported
@@ -61,12 +61,12 @@ def row(name: str, domain: Any, value: Any = None, accepts: str = "fc", **partia
         UFUNCS.setdefault(value, prim)
 
 
-def _bound(name: str, x: AnyArray) -> Any:
+def _bound(name: str, x: AnyArray) -> AnyArray:
     """A row that is no ufunc, as what a partial derivative may call."""
     return bind(ROWS[name], (x,), {})
 
 
-def _stand_in(name: str, operands: Any) -> Any:
+def _stand_in(name: str, operands: Params) -> AnyFunction:
     """A function with the ufunc's name and the names of its arguments."""
     function = eval(f"lambda {', '.join(operands)}: None")
     function.__name__ = name
@@ -74,7 +74,7 @@ def _stand_in(name: str, operands: Any) -> Any:
     return function
 
 
-def _rule(text: str, operands: Any) -> Any:
+def _rule(text: str, operands: Params) -> AnyFunction:
     """A partial derivative as a function of what it names."""
     named = compile(text, "<scipy.special>", "eval").co_names
     parameters = ", ".join(x for x in (*operands, "out") if x in named)
@@ -100,7 +100,7 @@ row("owens_t", (REAL, REAL), h="-np.exp(-h * h / 2) * erf(a * h / root2) / (2 * 
     a="np.exp(-h * h * (1 + a * a) / 2) / (2 * np.pi * (1 + a * a))")  # fmt: skip
 
 
-def _erfcx_derivative(x: AnyArray, out: Any) -> Any:
+def _erfcx_derivative(x: AnyArray, out: Any) -> AnyArray:
     """2x·erfcx(x) − 2/√π; where the difference cancels, the asymptotic series of what is left of it (DLMF 7.12.1)."""
     large = np.real(x) > 12
     z = 0.5 / np.square(np.where(large, x, 12))
@@ -111,7 +111,7 @@ def _erfcx_derivative(x: AnyArray, out: Any) -> Any:
     return np.where(large, -two_over_root_pi * z * series, 2 * np.where(large, 0, x) * out - two_over_root_pi)
 
 
-def _log_ndtr_derivative(x: AnyArray, out: Any) -> Any:
+def _log_ndtr_derivative(x: AnyArray, out: Any) -> AnyArray:
     """The density over the distribution function; erfcx would overflow on the right, the exponent cancel on the left."""
     positive = np.real(x) > 0
     right, left = np.where(positive, x, 0), np.where(positive, 0, x)
@@ -146,7 +146,7 @@ row("exp1", POSITIVE, x="-np.exp(-x) / x")
 row("expi", POSITIVE, x="np.exp(x) / x")
 
 
-def _zeta(s: Any, x: AnyArray) -> Any:
+def _zeta(s: Any, x: AnyArray) -> NumpyArray:
     """SciPy's, but for two things: for x < 0 it adds −x terms one by one, and for s = ∞ it has no limit."""
     zeta = UFUNCS_OF_SCIPY["_zeta"]
     if np.iscomplexobj(s):
@@ -243,7 +243,7 @@ row("ive", _order, v=None, x="(ive(v - 1, x) + ive(v + 1, x)) / 2 - np.sign(x) *
 row("kve", _order, v=None, x="out - (kve(v - 1, x) + kve(v + 1, x)) / 2")
 
 
-def _airy(which: int) -> Any:
+def _airy(which: int) -> AnyFunction:
     return lambda x: special.airy(x)[which]
 
 

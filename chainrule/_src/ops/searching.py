@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
-from chainrule._src.arrays.types import Params
+from chainrule._src.arrays.types import AnyArray, NumpyArray, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import beside, takes_tensors, tensor_of
 from chainrule._src.table import indexing as rows
@@ -167,7 +167,7 @@ def _counted(sequence: Tensor, values: Any, right: bool, sorter: Any) -> Tensor:
     return sequence.shape[-1] - beyond.sum(-1)
 
 
-def _check_sequence(sequence: Any, values: Any, has_axes: bool) -> None:
+def _check_sequence(sequence: AnyArray, values: AnyArray, has_axes: bool) -> None:
     if not sequence.ndim:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
@@ -185,7 +185,7 @@ def _check_sequence(sequence: Any, values: Any, has_axes: bool) -> None:
         )
 
 
-def _checked_sorter(sequence: Any, sorter: Tensor) -> Any:
+def _checked_sorter(sequence: AnyArray, sorter: Tensor) -> NumpyArray:
     order = sorter._array()
     if order.dtype != np.int64:
         raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {order.dtype}")
@@ -199,7 +199,7 @@ def _checked_sorter(sequence: Any, sorter: Tensor) -> Any:
     return order
 
 
-def _insertions(sequence: Any, values: Any, side: Any) -> Any:
+def _insertions(sequence: AnyArray, values: AnyArray, side: str) -> Any:
     """``np.searchsorted`` along the last axis; nan comes after everything, as in PyTorch."""
     if sequence.ndim == 1:
         found = np.asarray(np.searchsorted(sequence, values, side=side))
@@ -211,7 +211,7 @@ def _insertions(sequence: Any, values: Any, side: Any) -> Any:
 
 
 @op(out=True, sample="rand(2, 3), tensor([0.2, 0.8])")
-def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+def bucketize(input: TensorLike, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The index of the bucket (between sorted boundaries) that every value falls in."""
     boundaries = tensor_of("bucketize", boundaries)
     if boundaries.ndim != 1:

@@ -13,6 +13,7 @@ from chainrule._src.arrays import dtypes
 from chainrule._src.arrays.any_array import close_strides, is_array, room
 from chainrule._src.arrays.device import contiguous_format
 from chainrule._src.arrays.size import Size
+from chainrule._src.arrays.types import Dims, NumpyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
@@ -27,7 +28,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 ndarray = np.ndarray
 
 
-def _ints(function: str, sizes: Any) -> tuple[int, ...]:
+def _ints(function: str, sizes: tuple[int, ...]) -> tuple[int, ...]:
     """Sizes given one by one, or as one sequence."""
     if len(sizes) == 1 and not isinstance(sizes[0], (int, np.integer)) and hasattr(sizes[0], "__iter__"):
         sizes = sizes if getattr(sizes[0], "ndim", 1) == 0 else tuple(sizes[0])
@@ -77,7 +78,7 @@ def reshape(input: Any, *sizes: Any, shape: Any = None) -> Tensor:
     return bind(rows.view, (x,), {"shape": target})
 
 
-def layout(x: Tensor) -> Any:
+def layout(x: Tensor) -> NumpyArray:
     """An array whose elements lie in memory as x's do; inside a transformation, as those of one example."""
     raw, view = x._raw, x._view
     if is_array(raw):
@@ -104,7 +105,7 @@ def _viewable(array: Any, target: tuple[int, ...]) -> bool:
 
 
 @op("Tensor.view", also={"dtype": "size"}, sample="rand(2, 3), (6,)", remembered=True)
-def view(input: Any, *sizes: Any, size: Any = None) -> Tensor:
+def view(input: TensorLike, *sizes: Any, size: Any = None) -> Tensor:
     """As :func:`reshape`, but never a copy.
 
     Raises:
@@ -138,7 +139,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @op(method=True, remembered=True)
-def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+def flatten(input: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The axes from ``start_dim`` to ``end_dim`` joined into one."""
     x = tensor_of("flatten", input)
     if not x.ndim:
@@ -154,7 +155,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 @op(method=True, remembered=True)
-def ravel(input: Any) -> Tensor:
+def ravel(input: TensorLike) -> Tensor:
     """All elements along one axis, contiguous: a view if they are already, else a copy."""
     return reshape(contiguous(tensor_of("ravel", input)), -1)
 
@@ -169,7 +170,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 
 @op(method=True, sample="rand(2, 3), (1, 0)", remembered=True)
-def permute(input: Any, *order: Any, dims: Any = None) -> Tensor:
+def permute(input: TensorLike, *order: Any, dims: Dims = None) -> Tensor:
     """The axes in another order."""
     x = tensor_of("permute", input)
     order = _ints("permute", order if dims is None else (dims,))
@@ -192,7 +193,7 @@ def permute(input: Any, *order: Any, dims: Any = None) -> Tensor:
     remembered=True,
     sample="rand(2, 3), 0, 1",
 )
-def transpose(input: Any, dim0: Any, dim1: Any = None) -> Tensor:
+def transpose(input: TensorLike, dim0: Any, dim1: Any = None) -> Tensor:
     """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
     if dim1 is None and isinstance(dim0, (tuple, list)):
         return permute(input, dim0)
@@ -202,13 +203,13 @@ def transpose(input: Any, dim0: Any, dim1: Any = None) -> Tensor:
     return bind(rows.transpose, (x,), {"axis0": a - n, "axis1": b - n}) if n else alias(x)
 
 
-def alias(x: Any) -> Tensor:
+def alias(x: Tensor) -> Tensor:
     """The tensor as a view of itself: what a move of axes is for a tensor that has too few."""
     return bind(rows.alias, (x,), {})
 
 
 @op(method=True, in_place="view", sample="rand(2, 3)", remembered=True)
-def t(input: Any) -> Tensor:
+def t(input: TensorLike) -> Tensor:
     """The transpose of a matrix (a vector or number is returned as it is)."""
     x = tensor_of("t", input)
     if x.ndim > 2:
@@ -216,13 +217,13 @@ def t(input: Any) -> Tensor:
     return bind(rows.t, (x,), {}) if x.ndim == 2 else alias(x)
 
 
-def T(input: Any) -> Tensor:
+def T(input: Tensor) -> Tensor:
     """All axes in reverse order (``tensor.T``)."""
     x = tensor_of("T", input)
     return bind(rows.permute, (x,), {"axes": tuple(range(x.ndim - 1, -1, -1))})
 
 
-def mT(input: Any) -> Tensor:
+def mT(input: Tensor) -> Tensor:
     """The last two axes exchanged (``tensor.mT``)."""
     x = tensor_of("mT", input)
     if not x.ndim:
@@ -233,7 +234,7 @@ def mT(input: Any) -> Tensor:
 
 
 @op("movedim moveaxis", method=True, sample="rand(2, 3, 4), 0, 2")
-def movedim(input: Any, source: Any, destination: Any) -> Tensor:
+def movedim(input: TensorLike, source: Any, destination: Any) -> Tensor:
     """Axes moved to other places, the others kept in order."""
     x = tensor_of("movedim", input)
     n = x.ndim
@@ -253,7 +254,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
 
 
 @op(method=True, in_place="view", sample="rand(2, 1)", remembered=True)
-def squeeze(input: Any, dim: Any = None) -> Tensor:
+def squeeze(input: TensorLike, dim: Any = None) -> Tensor:
     """Axes of length 1 removed: all of them, or those of ``dim`` that are."""
     x = tensor_of("squeeze", input)
     shape = x._raw.shape
@@ -269,7 +270,7 @@ def squeeze(input: Any, dim: Any = None) -> Tensor:
 
 
 @op(method=True, in_place="view", sample="rand(2, 3), 0", remembered=True)
-def unsqueeze(input: Any, dim: int) -> Tensor:
+def unsqueeze(input: TensorLike, dim: int) -> Tensor:
     """A new axis of length 1 at ``dim``."""
     x = tensor_of("unsqueeze", input)
     n = x.ndim + 1
@@ -277,7 +278,7 @@ def unsqueeze(input: Any, dim: int) -> Tensor:
 
 
 @op("Tensor.expand", sample="rand(2, 1), (2, 3)", remembered=True)
-def expand(input: Any, *sizes: Any, size: Any = None) -> Tensor:
+def expand(input: TensorLike, *sizes: Any, size: Any = None) -> Tensor:
     """Axes of length 1 stretched to the given sizes, without copying; -1 keeps a size."""
     x = tensor_of("expand", input)
     have = x._raw.shape
@@ -315,7 +316,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @op(method=True, sample="rand(3), (2, 3)")
-def broadcast_to(input: Any, size: Any) -> Tensor:
+def broadcast_to(input: TensorLike, size: Any) -> Tensor:
     """Broadcast to a shape, without copying."""
     return expand(input, *_ints("broadcast_to", (size,)))
 
@@ -340,7 +341,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
 
 
 @op(method=True, sample="rand(3, 3)", remembered=True)
-def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A diagonal of two axes, as the last axis (a view)."""
     x = tensor_of("diagonal", input)
     n = x.ndim
@@ -351,7 +352,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
 
 
 @op(method=True, remembered=True)
-def clone(input: Any, *, memory_format: Any = None) -> Tensor:
+def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
     """A copy, which lies in memory as the tensor does, or (``contiguous_format``) in row order; gradients flow through it."""
     x = tensor_of("clone", input)
     if memory_format is not contiguous_format or layout(x).flags.c_contiguous:
@@ -368,7 +369,7 @@ def apart(result: Tensor, input: Tensor) -> Tensor:
 
 
 @op("Tensor.contiguous")
-def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
+def contiguous(input: Tensor, memory_format: object = None) -> Tensor:
     """The tensor itself if its memory is in row order, else a copy that is."""
     if layout(input).flags.c_contiguous:
         return input
@@ -382,7 +383,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
 
 
 @op(method=True, sample="rand(4), 0, 2, 1")
-def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
+def unfold(input: TensorLike, dimension: int, size: int, step: int) -> Tensor:
     """Windows of ``size`` along a dimension, every ``step``, as a new last axis (a view)."""
     x = tensor_of("unfold", input)
     d = errors.check_dim("unfold", dimension, x.ndim)

@@ -43,7 +43,7 @@ def operator(symbol: str, x: Any, A: Any) -> Any:
     )
 
 
-def _is_matrix(A: Any) -> bool:
+def _is_matrix(A: object) -> bool:
     """Whether ``*`` is the product of matrices, as for what is no ``sparray``."""
     return not isinstance(A, rows.scipy_sparse().sparray)
 

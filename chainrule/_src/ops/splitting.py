@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
 from chainrule._src.table import shape as rows
@@ -19,7 +20,7 @@ from chainrule._src.tape.view import mark_multi_output_views
 _PIECES = {"sections": "indices_or_sections", "indices": "indices_or_sections"}
 
 
-def _whole(name: str, argument: str, value: Any) -> Any:
+def _whole(name: str, argument: str, value: TensorLike) -> Any:
     """An argument that has to be an int (or a tensor of one)."""
     if not hasattr(value, "__index__"):
         raise errors.not_an_int(name, argument, value)
@@ -34,7 +35,7 @@ def _wholes(name: str, argument: str, values: Any) -> list[int]:
 
 
 @op(method=True, sample="rand(4, 3), 0, 1, 2")
-def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
+def narrow(input: TensorLike, dim: int, start: TensorLike, length: int) -> Tensor:
     """A stretch of ``length`` entries along ``dim``, as a view."""
     x = tensor_of("narrow", input)
     if not x.ndim:
@@ -57,7 +58,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
 
 
 @op(method=True, sample="rand(2, 3), 0, 1")
-def select(input: Any, dim: int, index: int) -> Tensor:
+def select(input: TensorLike, dim: int, index: int) -> Tensor:
     """The entry at ``index`` along ``dim``, which is removed; a view."""
     x = tensor_of("select", input)
     if not x.ndim:
@@ -66,7 +67,7 @@ def select(input: Any, dim: int, index: int) -> Tensor:
 
 
 @op(method=True, sample="rand(2, 3)", remembered=True)
-def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def unbind(input: TensorLike, dim: int = 0) -> tuple[Tensor, ...]:
     """All entries along ``dim``, each a view."""
     x = tensor_of("unbind", input)
     if not x.ndim:
@@ -76,7 +77,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @op(method=True, also={"split_size": "split_size_or_sections"}, sample="rand(4, 3), 2", remembered=True)
-def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split(tensor: TensorLike, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces along ``dim``: of a size (the last may be smaller), or of the sizes listed. Each is a view."""
     x = tensor_of("split", tensor)
     if not x.ndim:
@@ -109,13 +110,13 @@ def _pieces(x: Tensor, d: int, cuts: Iterable[int]) -> tuple[Tensor, ...]:
 
 
 @op(method=True, sample="rand(4, 3), [1, 3]", remembered=True)
-def split_with_sizes(tensor: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(tensor: TensorLike, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of the sizes listed, along ``dim``."""
     return split(tensor, list(split_sizes), dim)
 
 
 @op(method=True, sample="rand(4, 3), 2", remembered=True)
-def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+def chunk(input: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` pieces of equal size along ``dim``; the last may be smaller."""
     if _whole("chunk", "chunks", chunks) <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
@@ -127,19 +128,19 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @op(method=True, sample="rand(4, 3), 2")
-def unsafe_split(tensor: Any, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+def unsafe_split(tensor: TensorLike, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """As :func:`split`, but the pieces may be written to in place, each with a history of its own."""
     return tuple(rows.clone(piece) for piece in split(tensor, split_size, dim))
 
 
 @op(method=True, sample="rand(4, 3), [1, 3]")
-def unsafe_split_with_sizes(tensor: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def unsafe_split_with_sizes(tensor: TensorLike, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """As :func:`split_with_sizes`, but the pieces may be written to in place, each with a history of its own."""
     return tuple(rows.clone(piece) for piece in split(tensor, list(split_sizes), dim))
 
 
 @op(method=True, sample="rand(4, 3), 2")
-def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+def unsafe_chunk(input: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """As :func:`chunk`, but the pieces may be written to in place, each with a history of its own."""
     return tuple(rows.clone(piece) for piece in chunk(input, chunks, dim))
 
@@ -186,24 +187,24 @@ def _cuts(where: Tensor) -> Any:
 
 
 @op(method=True, also=_PIECES, sample="rand(2, 4), 2")
-def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(input: TensorLike, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Cut between columns (between elements, of a vector)."""
     return _split_at_least("hsplit", input, indices_or_sections, 1, 1)
 
 
 @op(method=True, also=_PIECES, sample="rand(4, 3), 2")
-def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(input: TensorLike, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Cut between rows."""
     return _split_at_least("vsplit", input, indices_or_sections, 2, 0)
 
 
 @op(method=True, also=_PIECES, sample="rand(2, 3, 4), 2")
-def dsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(input: TensorLike, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Cut along the third axis."""
     return _split_at_least("dsplit", input, indices_or_sections, 3, 2)
 
 
-def _split_at_least(name: str, input: Any, sections: Any, ndim: int, dim: int) -> tuple[Tensor, ...]:
+def _split_at_least(name: str, input: TensorLike, sections: Any, ndim: int, dim: int) -> tuple[Tensor, ...]:
     """Cut along an axis (the last one, if there are fewer) a tensor that needs ``ndim`` of them."""
     x = tensor_of(name, input)
     if x.ndim < ndim:

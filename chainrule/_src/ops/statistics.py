@@ -8,6 +8,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
@@ -75,7 +76,7 @@ def cov(
         return ew.true_divide(product, freedom).squeeze()
 
 
-def _weights(n: int, fweights: Any, aweights: Any) -> tuple[Any, Any]:
+def _weights(n: int, fweights: Tensor | None, aweights: Tensor | None) -> tuple[Tensor | None, TensorLike]:
     """What each observation counts, and in total: None, if they all count alike."""
     given = [("fweights", fweights, "iu", "integral"), ("aweights", aweights, "f", "floating point")]
     for name, w, kinds, word in given:
@@ -105,7 +106,7 @@ def _weights(n: int, fweights: Any, aweights: Any) -> tuple[Any, Any]:
 
 
 @op(method=True)
-def corrcoef(input: Any) -> Tensor:
+def corrcoef(input: TensorLike) -> Tensor:
     """The correlation coefficients of variables: their covariances, divided by both standard deviations."""
     x = tensor_of("corrcoef", input)
     if x.ndim > 2:
@@ -127,7 +128,7 @@ def corrcoef(input: Any) -> Tensor:
 
 
 @op(method=True, out=True)
-def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def nanmedian(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
     """The (lower) median of what is not nan: of everything, or along ``dim`` with its index."""
     x = tensor_of("nanmedian", input, "iuf")
     if dim is None:
@@ -156,7 +157,7 @@ def _median_of_numbers(x: Tensor) -> Tensor:
 
 @op(method=True, out=True)
 def nanquantile(
-    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    input: TensorLike, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
     """The q-quantile along ``dim`` of what is not nan; nan where there is nothing else."""
     x = tensor_of("nanquantile", input, "f")

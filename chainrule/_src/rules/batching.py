@@ -7,13 +7,13 @@ special: their value works with an extra leading axis.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.rules.contract import contraction_value, merge_batch_into_gemm
 
 if TYPE_CHECKING:
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 ndarray = np.ndarray
 
 
-def reshape(x: Any, shape: tuple[int, ...]) -> Any:
+def reshape(x: AnyArray, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape) if type(x) is ndarray else np.reshape(x, shape)
 
 
-def batch_elementwise(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def batch_elementwise(
+    prim: Primitive, payloads: Sequence[AnyArray], batched: Sequence[bool], size: int, params: Params
+) -> Any:
     """Elementwise: give the batched operands one rank, so that their batch axes meet under broadcasting."""
     if len(payloads) == 1:
         return applied(prim, payloads, params)
@@ -35,18 +37,18 @@ def batch_elementwise(prim: Primitive, payloads: Any, batched: Any, size: int, p
     return applied(prim, payloads if min(ranks) == most else _of_rank(most, payloads, batched, ranks), params)
 
 
-def _of_rank(most: int, payloads: Any, batched: Any, ranks: list[int]) -> list[Any]:
+def _of_rank(most: int, payloads: Sequence[AnyArray], batched: Sequence[bool], ranks: list[int]) -> list[AnyArray]:
     """The payloads, with axes of length 1 after the batch axis of those that have a smaller rank than the largest."""
     return [with_axes(p, most - r) if b and r < most else p for p, b, r in zip(payloads, batched, ranks, strict=True)]
 
 
-def with_axes(x: Any, n: int) -> Any:
+def with_axes(x: AnyArray, n: int) -> AnyArray:
     """A batched payload with n axes of length 1 after its batch axis."""
     shape = shape_of(x)
     return reshape(x, (shape[0], *(1,) * n, *shape[1:]))
 
 
-def applied(prim: Primitive, operands: Any, params: Params) -> Any:
+def applied(prim: Primitive, operands: Sequence[AnyArray], params: Params) -> Any:
     """The operation itself, without the question of who handles it where all operands are arrays."""
     for x in operands:
         if type(x) is not ndarray:
@@ -54,7 +56,9 @@ def applied(prim: Primitive, operands: Any, params: Params) -> Any:
     return prim.value(*operands, **params)
 
 
-def batch_leading(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def batch_leading(
+    prim: Primitive, payloads: Sequence[AnyArray], batched: Sequence[bool], size: int, params: Params
+) -> Any:
     """Operations that treat extra leading axes alike in every operand: give the axis to the operands without it."""
     if len(payloads) > 1:
         payloads = [p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True)]
@@ -68,7 +72,7 @@ def batch_parameters(**under_batch: Callable[[Any, int], Any]) -> AnyFunction:
         under_batch: for such a parameter ``(parameter, size) -> parameter``.
     """
 
-    def batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+    def batch(prim: Primitive, payloads: Sequence[AnyArray], batched: Sequence[bool], size: int, params: Params) -> Any:
         return prim(*payloads, **{k: under_batch[k](v, size) if k in under_batch else v for k, v in params.items()})
 
     return batch
@@ -79,10 +83,12 @@ def in_front(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return (size, *shape)
 
 
-def each_example(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def each_example(
+    prim: Primitive, payloads: Sequence[AnyArray], batched: Sequence[bool], size: int, params: Params
+) -> Any:
     """Operations of which nothing is known: one example after the other."""
 
-    def run(examples: list[Any]) -> Any:
+    def run(examples: list[AnyArray]) -> Any:
         return applied(prim, examples, params)
 
     if not size:  # an example of zeros says what one would look like
@@ -96,12 +102,14 @@ def each_example(prim: Primitive, payloads: Any, batched: Any, size: int, params
     return np.stack(outs)
 
 
-def broadcast_batch(x: Any, size: int) -> Any:
+def broadcast_batch(x: AnyArray, size: int) -> Any:
     """An unbatched operand, repeated (without copying) along a new leading axis."""
     return np.broadcast_to(x, (size, *shape_of(x)))
 
 
-def batch_contraction(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def batch_contraction(
+    prim: Primitive, payloads: Sequence[AnyArray], batched: Sequence[bool], size: int, params: Params
+) -> Any:
     """Contractions: one product of two matrices, where one operand is plain; else a stack of products.
 
     In the stack the operands' own batch axes broadcast, so only a shared rank has to be made.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import is_array
+from chainrule._src.arrays.types import AnyArray
 
 ndarray = np.ndarray
 
@@ -24,7 +25,7 @@ def cotangent_subscripts(subscripts: str) -> tuple[str, str]:
     return f"{out},{y}->{x}", f"{x},{out}->{y}"
 
 
-def dotted(a: Any, b: Any) -> Any:
+def dotted(a: AnyArray, b: AnyArray) -> AnyArray:
     """The product of two vectors or matrices."""
     if type(a) is ndarray and type(b) is ndarray:
         return a.dot(b)
@@ -44,14 +45,14 @@ def _plan(subscripts: str) -> tuple[str, str, str, str, str]:
 
 
 @cache
-def contraction_value(subscripts: str) -> Callable[[Any, Any], Any]:
+def contraction_value(subscripts: str) -> Callable[[AnyArray, AnyArray], AnyArray]:
     """A function of two array-likes that computes the contraction."""
     x, y, out, left, right = _plan(subscripts)
     x_first = x[:1] == left  # left letter stands before the summed one
     y_last = y[-1:] == right
     if not left and not right and len(x) == 1:
 
-        def dot(a: Any, b: Any) -> Any:
+        def dot(a: AnyArray, b: AnyArray) -> AnyArray:
             if a.ndim == b.ndim == 1 and is_array(a) and is_array(b):
                 return dotted(a, b)
             return np.matmul(a[..., None, :], b[..., :, None])[..., 0, 0]
@@ -60,13 +61,13 @@ def contraction_value(subscripts: str) -> Callable[[Any, Any], Any]:
     if len(x) == 1 and len(y) == 1 and len(out) == 2:
         flip = out == right + left
 
-        def outer(a: Any, b: Any) -> Any:
+        def outer(a: AnyArray, b: AnyArray) -> AnyArray:
             return a[..., None, :] * b[..., :, None] if flip else a[..., :, None] * b[..., None, :]
 
         return outer
     if len(out) == 0 or len(x) == 0 or len(y) == 0:
 
-        def scaled(a: Any, b: Any) -> Any:
+        def scaled(a: AnyArray, b: AnyArray) -> AnyArray:
             if len(x) == 0:
                 return a[(..., *(None,) * len(y))] * b
             return a * b[(..., *(None,) * len(x))]
@@ -77,7 +78,7 @@ def contraction_value(subscripts: str) -> Callable[[Any, Any], Any]:
     if len(x) == len(y) == 2 and not swapped:
         turn_a, turn_b = not x_first, not y_last
 
-        def matrices(a: Any, b: Any) -> Any:
+        def matrices(a: AnyArray, b: AnyArray) -> AnyArray:
             if turn_a:
                 a = a.mT
             if turn_b:
@@ -86,7 +87,7 @@ def contraction_value(subscripts: str) -> Callable[[Any, Any], Any]:
 
         return matrices
 
-    def contract(a: Any, b: Any) -> Any:
+    def contract(a: AnyArray, b: AnyArray) -> AnyArray:
         if not x_first and len(x) == 2:
             a = a.mT
         if not y_last and len(y) == 2:
@@ -119,7 +120,7 @@ def formula_of(subscripts: str, first: str, second: str) -> str:
 
 
 @cache
-def _fold_plan(subscripts: str, first: bool) -> tuple[Callable[[Any, Any], Any], bool] | None:
+def _fold_plan(subscripts: str, first: bool) -> tuple[Callable[[AnyArray, AnyArray], AnyArray], bool] | None:
     """How a batched operand (the first, or the second) and a plain one are contracted as two matrices, if they can be.
 
     The batch axis becomes the free letter of a vector, or a part of that of a matrix, whose letter must come first.
@@ -133,7 +134,7 @@ def _fold_plan(subscripts: str, first: bool) -> tuple[Callable[[Any, Any], Any],
     return contraction_value(f"{free}{summed},{other}->{free}{theirs}"), len(mine) == 2
 
 
-def merge_batch_into_gemm(subscripts: str, batched: Any, plain: Any, first: bool) -> Any:
+def merge_batch_into_gemm(subscripts: str, batched: Any, plain: AnyArray, first: bool) -> AnyArray | None:
     """The contraction of an operand whose batch axis comes first with a plain one, as one product; None if it can't be."""
     plan = _fold_plan(subscripts, first)
     if plan is None:

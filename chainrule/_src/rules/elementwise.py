@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray, AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Cotangents, Saved
 from chainrule._src.rules.batching import batch_elementwise
-from chainrule._src.rules.primitive import Primitive, Rule, TableError, no_operand, refuse, register, unsupported
-from chainrule._src.rules.rules import compile_rule, is_identity, unbroadcast
+from chainrule._src.rules.primitive import Cell, Primitive, Rule, TableError, no_operand, refuse, register, unsupported
+from chainrule._src.rules.rules import NodeLike, compile_rule, is_identity, unbroadcast
 from chainrule._src.rules.tangents import elementwise_jvp
 
 ndarray = np.ndarray
 
 
-def _times(partial: Any) -> Rule:
+def _times(partial: complex) -> Rule:
     """The VJP of an elementwise operation whose partial is a plain number."""
     if partial == 1:
         return lambda g: g
@@ -29,7 +29,7 @@ def _times(partial: Any) -> Rule:
 
 
 def _elementwise_cells(
-    prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Rule], jvp: Mapping[str, Any], real: bool
+    prim: Primitive, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: Mapping[str, Rule], real: bool
 ) -> list[Any]:
     """Per operand: ``(node, g, saved) -> cotangent``, of real or of any numbers."""
     cells: list[Any] = []
@@ -43,17 +43,17 @@ def _elementwise_cells(
         elif isinstance(partial, unsupported):
             cells.append(refuse(prim, f"derivative with respect to {operand}", partial))
         else:
-            cells.append(compile_rule(prim, _times(partial)) if operand in d else None)
+            cells.append(None if partial is None else compile_rule(prim, _times(partial)))
     return cells
 
 
 def _elementwise_pullback(
-    prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Rule], jvp: Mapping[str, Any]
-) -> Callable[..., tuple[Any, ...]]:
+    prim: Primitive, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: Mapping[str, Rule]
+) -> Callable[..., Cotangents]:
     real = _elementwise_cells(prim, d, vjp, jvp, True)
     general_cells = functools.cache(lambda: _elementwise_cells(prim, d, vjp, jvp, False))
 
-    def general(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def general(node: Any, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
         return tuple(
             [
                 None if edge is None or cell is None else unbroadcast(cell(node, g, saved), *aval)
@@ -64,7 +64,7 @@ def _elementwise_pullback(
     if len(real) == 2 and not vjp and [prim.partials.get(name) for name in prim.operands] in ([1, 1], [1, -1]):
         negative = prim.partials[prim.operands[1]] == -1
 
-        def sums(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        def sums(node: NodeLike, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
             x, y = edges
             if node.in_avals is None:
                 return (None if x is None else g, None if y is None else -g if negative else g)
@@ -80,7 +80,7 @@ def _elementwise_pullback(
         return sums
     if len(real) == 2 and not vjp and _crossed(prim):
 
-        def crossed(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        def crossed(node: NodeLike, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
             if node.in_avals is not None:
                 return general(node, g, saved, edges)
             x, y = edges
@@ -89,7 +89,7 @@ def _elementwise_pullback(
 
         return crossed
 
-    def nary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def nary(node: NodeLike, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
         if node.in_avals is not None:
             return general(node, g, saved, edges)
         pairs = zip(real, edges, strict=True)
@@ -132,8 +132,10 @@ def elementwise(
     return declare
 
 
-def _fill(prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Any], jvp: Mapping[str, Any]) -> None:
-    rules = {name: vjp.get(name, d.get(name)) for name in prim.operands if name in d or name in vjp}
+def _fill(prim: Primitive, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: Mapping[str, Rule]) -> None:
+    rules: dict[str, Cell] = {
+        name: vjp[name] if name in vjp else d[name] for name in prim.operands if name in d or name in vjp
+    }
     for name in {**d, **vjp, **jvp}:
         if name not in prim.operands:
             raise no_operand(prim.name, name)

@@ -16,18 +16,18 @@ Whatever a keyword of the decorator gives overrides what the kind derives.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Cotangents, Params, Saved
 from chainrule._src.rules.batching import batch_contraction, batch_leading
 from chainrule._src.rules.contract import contraction_value, cotangent_subscripts, formula_of
 from chainrule._src.rules.elementwise import elementwise
 from chainrule._src.rules.primitive import Primitive, Rule, TableError, call, refuse, register, unsupported
-from chainrule._src.rules.rules import add_terms, compile_rule, conjugate, environment, read, unbroadcast
+from chainrule._src.rules.rules import NodeLike, add_terms, compile_rule, conjugate, environment, read, unbroadcast
 
 __all__ = ["call", "contraction", "discrete", "elementwise", "linear", "opaque", "unbroadcast"]
 
@@ -37,11 +37,11 @@ ndarray = np.ndarray
 # -- linear, contraction, opaque -------------------------------------------------------------------------------------
 
 
-def _when_needed(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
+def _when_needed(prim: Primitive) -> Callable[..., Cotangents]:
     """The pullback, made when a backward pass first meets the row: it takes time, and most programs meet few rows."""
-    made: Callable[..., tuple[Any, ...]] | None = None
+    made: Callable[..., Cotangents] | None = None
 
-    def first(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def first(node: NodeLike, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
         nonlocal made
         if made is None:
             made = _general_pullback(prim)
@@ -51,7 +51,7 @@ def _when_needed(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
     return first
 
 
-def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
+def _general_pullback(prim: Primitive) -> Callable[..., Cotangents]:
     """Run each needed operand's rule, then cast back what dtype promotion changed."""
     cells: list[Any] = []
     shared = None if prim.shared is None else compile_rule(prim, prim.shared[1])
@@ -66,7 +66,7 @@ def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
     if prim.variadic:
         (every,) = cells
 
-        def variadic(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        def variadic(node: Any, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
             parts = every(node, g, saved)
             return tuple(
                 None if edge is None else unbroadcast(part, *aval)
@@ -77,14 +77,14 @@ def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
     if len(cells) == 1:
         (cell,) = cells
 
-        def unary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        def unary(node: NodeLike, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
             if node.in_avals is None:
                 return (cell(node, g, saved),)
             return (unbroadcast(cell(node, g, saved), *node.in_avals[0]),)
 
         return unary
 
-    def nary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def nary(node: NodeLike, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
         if shared is not None:
             saved = (*saved, shared(node, g, saved))
         grads = [
@@ -101,7 +101,7 @@ def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
 def _linear_jvp(prim: Primitive) -> AnyFunction:
     """The derivative of a linear map is the map: apply it to the tangents (zeros where there is none)."""
 
-    def rule(operands: Any, tangents: Any, out: Any, params: Params) -> Any:
+    def rule(operands: Sequence[AnyArray], tangents: Cotangents, out: AnyArray, params: Params) -> AnyArray | None:
         if all(t is None for t in tangents):
             return None
         moved = [
@@ -113,7 +113,7 @@ def _linear_jvp(prim: Primitive) -> AnyFunction:
     return rule
 
 
-def _names(prim: Primitive, operands: Any) -> tuple[str, ...]:
+def _names(prim: Primitive, operands: Sequence[AnyArray]) -> tuple[str, ...]:
     return (prim.operands[-1],) * len(operands) if prim.variadic else prim.operands
 
 
@@ -176,8 +176,8 @@ def contraction(
     return declare
 
 
-def _contraction_pullback(to_left: Rule, to_right: Rule) -> Callable[..., tuple[Any, ...]]:
-    def pullback(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+def _contraction_pullback(to_left: Rule, to_right: Rule) -> Callable[..., Cotangents]:
+    def pullback(node: NodeLike, g: AnyArray, saved: Saved, edges: Sequence[object]) -> Cotangents:
         y, x = saved  # the rule for x reads y, the rule for y reads x
         if node.in_avals is None:
             return (None if edges[0] is None else to_left(g, y), None if edges[1] is None else to_right(x, g))
@@ -192,7 +192,7 @@ def _contraction_pullback(to_left: Rule, to_right: Rule) -> Callable[..., tuple[
 def _multilinear_jvp(prim: Primitive) -> AnyFunction:
     """What is linear in each operand alone, of each tangent beside the other operands."""
 
-    def rule(operands: Any, tangents: Any, out: Any, params: Params) -> Any:
+    def rule(operands: Sequence[AnyArray], tangents: Cotangents, out: AnyArray, params: Params) -> AnyArray | None:
         terms = [prim(*operands[:i], t, *operands[i + 1 :], **params) for i, t in enumerate(tangents) if t is not None]
         return add_terms(terms, out) if terms else None
 
@@ -244,7 +244,7 @@ def opaque(
 
 
 def _opaque_jvp(prim: Primitive, rules: Mapping[str, Any]) -> AnyFunction:
-    def rule(operands: Any, tangents: Any, out: Any, params: Params) -> Any:
+    def rule(operands: Sequence[AnyArray], tangents: Cotangents, out: Any, params: Params) -> Any:
         env = environment(prim, operands, out, params)
         terms = []
         for operand, t in zip(prim.operands, tangents, strict=True):

@@ -20,7 +20,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
-from typing import Any
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -32,7 +32,7 @@ Rule = AnyFunction
 _LATER: Any = None  # a column that is filled when the row is finished, or never
 
 
-def call(*operands: Any, **params: Any) -> dict[str, Any]:
+def call(*operands: object, **params: object) -> Params:
     """One way to call a row, for its ``samples``: ``call((2, 3), axis=-1)`` (the format is in ``testing.samples``)."""
     return {"shapes": operands, **params}
 
@@ -44,6 +44,10 @@ class unsupported:
 
     def __init__(self, why: str) -> None:
         self.why = why
+
+
+#: what a row says of one operand: a rule, a number that is its partial, or that there is none
+Cell: TypeAlias = Rule | unsupported | complex
 
 
 class TableError(TypeError):
@@ -187,7 +191,7 @@ class Primitive:
         self.vjps: dict[str, Rule | unsupported] = {}
         self.reads: dict[str, tuple[str, ...]] = {}
         self.shared: tuple[str, Rule] | None = None
-        self.partials: dict[str, Any] = {}
+        self.partials: dict[str, Cell] = {}
         self.saves: tuple[str, ...] = ()
         self.save_users: tuple[tuple[int, ...] | None, ...] = ()
         self.save_from: tuple[int, ...] = ()
@@ -217,7 +221,7 @@ class Primitive:
             raise TableError(f"row {self.name}: say for which operand {cells!r} is, as in {{'x': ...}}")
         return {self.operands[0]: cells}
 
-    def __setattr__(self, column: str, content: Any) -> None:
+    def __setattr__(self, column: str, content: object) -> None:
         if column not in _LATER_COLUMNS:
             raise TableError(f"row {self.name} is complete: its {column} cannot be replaced")
         object.__setattr__(self, column, content)
@@ -231,7 +235,7 @@ class Primitive:
                 self._texts[operand] = vjp_text(rule, rest, self.shared) if partial is None else partial_text(partial)
         return {operand: text for operand, text in self._texts.items() if text is not None}
 
-    def __call__(self, *operands: Any, **params: Any) -> Any:
+    def __call__(self, *operands: Any, **params: object) -> Any:
         return Primitive.bind(self, operands, params)
 
     def __repr__(self) -> str:
@@ -339,7 +343,7 @@ def register(prim: Primitive) -> Primitive:
 def refuse(prim: Primitive, column: str, cell: unsupported) -> AnyFunction:
     """What stands in a column whose cell is ``unsupported``: a function that raises with the reason."""
 
-    def raise_unsupported(*args: Any, **kwargs: Any) -> Any:
+    def raise_unsupported(*args: object, **kwargs: object) -> NoReturn:
         raise errors.unsupported_rule(prim.name, column, cell.why)
 
     return raise_unsupported

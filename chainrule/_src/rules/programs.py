@@ -44,18 +44,18 @@ class _Few:
     def __init__(self, program: LoopProgram) -> None:
         self.program = program
 
-    def __le__(self, other: Any) -> bool:
+    def __le__(self, other: object) -> bool:
         if isinstance(other, int) and other >= DIRECT_MOST:
             return True
         raise Untraceable
 
-    def __ge__(self, other: Any) -> bool:
+    def __ge__(self, other: object) -> bool:
         if not isinstance(other, int) or other < DIRECT_MOST // 4:
             raise Untraceable
         self.program.most = min(self.program.most, other - 1)
         return False
 
-    def _refuse(self, *args: Any) -> Any:
+    def _refuse(self, *args: object) -> Any:
         raise Untraceable
 
     __lt__ = __gt__ = __eq__ = __bool__ = __int__ = __index__ = __add__ = __sub__ = __mul__ = __truediv__ = _refuse
@@ -74,7 +74,7 @@ class _Shape:
         self.value.program.fitted.append(self.value.number)
         return True
 
-    def _refuse(self, *args: Any) -> Any:
+    def _refuse(self, *args: object) -> Any:
         raise Untraceable
 
     __ne__ = __len__ = __getitem__ = __iter__ = __bool__ = __add__ = _refuse
@@ -131,7 +131,7 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
     def size(self) -> _Few:
         return _Few(self.program)
 
-    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+    def _refuse(self, *args: object, **kwargs: object) -> Any:
         raise Untraceable
 
     __pow__ = __rpow__ = _refuse  # of arrays these have short cuts
@@ -165,7 +165,7 @@ class Number(float):
             return NotImplemented
         raise Untraceable
 
-    def _refuse(self, *args: Any) -> Any:
+    def _refuse(self, *args: object) -> Any:
         raise Untraceable
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __neg__ = __pos__ = __abs__ = _refuse

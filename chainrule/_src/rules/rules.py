@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import NumpyDType, Params
+from chainrule._src.arrays.types import AnyArray, NumpyDType, Params, Saved, TensorLike
 from chainrule._src.rules.primitive import Primitive, Rule, argument_names, code_of
 from chainrule._src.rules.sums import added
 
 _REAL = np.dtype(float)
 
 
-def unbroadcast(g: Any, shape: tuple[int, ...], dtype: NumpyDType) -> Any:
+class NodeLike(Protocol):
+    """What a pullback reads of its node."""
+
+    @property
+    def params(self) -> Params: ...
+    @property
+    def in_avals(self) -> tuple[Any, ...] | None: ...
+
+
+def unbroadcast(g: AnyArray, shape: tuple[int, ...], dtype: NumpyDType) -> AnyArray:
     """Undo what an operation did to fit its operand in: sum over broadcast axes, take the real part, cast back."""
     data = getattr(g, "_raw", g)  # a tensor's own attributes are slower
     have = data.shape
@@ -46,7 +55,7 @@ def conjugate(x: Any) -> Any:
     return np.conjugate(x) if isinstance(x, complex) or getattr(x, "dtype", _REAL).kind == "c" else x
 
 
-def compile_rule(prim: Primitive, rule: Rule, form: str = "{}") -> Callable[[Any, Any, tuple[Any, ...]], Any]:
+def compile_rule(prim: Primitive, rule: Rule, form: str = "{}") -> Callable[[NodeLike, AnyArray, Saved], AnyArray]:
     """``(node, g, saved) -> form(what the rule gives)``, where the rule is given what its parameter names say."""
     names = prim.names_read(rule)
     found = [_argument(prim, name) for name in names]
@@ -82,12 +91,12 @@ def _argument(prim: Primitive, name: str) -> str:
 
 
 @functools.cache
-def _compiled(expression: str) -> Callable[[Rule], Callable[[Any, Any, tuple[Any, ...]], Any]]:
+def _compiled(expression: str) -> Callable[[Rule], Callable[[NodeLike, AnyArray, Saved], AnyArray]]:
     """From a rule to its reader. Rules that read alike share the code: there are fewer such expressions than rules."""
     return eval(compile(f"lambda rule: lambda node, g, saved: {expression}", __file__, "eval"))
 
 
-def environment(prim: Primitive, operands: Any, out: Any, params: Params) -> dict[str, Any]:
+def environment(prim: Primitive, operands: Sequence[TensorLike], out: Any, params: Params) -> Params:
     env = dict(zip(prim.operands, operands, strict=False))
     if len(prim.outputs) > 1:
         env.update(zip(prim.outputs, out, strict=True))
@@ -96,7 +105,7 @@ def environment(prim: Primitive, operands: Any, out: Any, params: Params) -> dic
     return env
 
 
-def read(prim: Primitive, rule: Rule, env: dict[str, Any]) -> Any:
+def read(prim: Primitive, rule: Rule, env: Params) -> Any:
     names, n = _parameters(prim, code_of(rule))
     values = [env[name] if name in env else _about(name, env) for name in names]
     if n == len(names):
@@ -110,12 +119,12 @@ def _parameters(prim: Primitive, code: CodeType) -> tuple[tuple[str, ...], int]:
     return prim.names_read(code), code.co_argcount
 
 
-def _about(name: str, env: dict[str, Any]) -> Any:
+def _about(name: str, env: Params) -> Any:
     value = env[name[:-6]]
     return shape_of(value) if name.endswith("_shape") else value.dtype
 
 
-def add_terms(terms: list[Any], out: Any) -> Any:
+def add_terms(terms: list[AnyArray], out: AnyArray) -> AnyArray:
     total = terms[0]
     for term in terms[1:]:
         total = total + term

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import is_array, is_recorded
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 
 ndarray = np.ndarray
 _MANY, _BLOCK = 2048, 128
 WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
 
 
-def added(x: Any, axis: tuple[int, ...], keepdims: Any = False) -> Any:
+def added(x: Any, axis: tuple[int, ...], keepdims: bool = False) -> AnyArray:
     """``np.add.reduce``."""
     if (
         (type(x) is ndarray or is_recorded(x))
@@ -43,7 +44,7 @@ def _in_blocks(x: Any, axis: int) -> Any:
     return total
 
 
-def accumulated(function: Any, x: Any, axis: int) -> Any:
+def accumulated(function: AnyFunction, x: AnyArray, axis: int) -> AnyArray:
     """``np.cumsum`` or ``np.cumprod``, in the dtype of x."""
     if not is_array(x):
         return function(x, axis=axis)

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.rules.primitive import Primitive, Rule, code_of, refuse, unsupported
+from chainrule._src.arrays.types import AnyArray, Cotangents, Params
+from chainrule._src.rules.primitive import Cell, Primitive, Rule, code_of, refuse, unsupported
 from chainrule._src.rules.rules import add_terms
 
-Term = Callable[[Any, Any, Any, dict[str, Any]], Any]
+Operands: TypeAlias = Sequence[AnyArray]
+Term: TypeAlias = Callable[[AnyArray, Operands, AnyArray, Params], AnyArray]
 
 
 def elementwise_jvp(
-    prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Any], jvp: Mapping[str, Any]
-) -> Callable[..., Any]:
+    prim: Primitive, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: Mapping[str, Rule]
+) -> Callable[..., AnyArray | None]:
     @functools.cache
     def terms() -> list[Term | None]:
         """For each operand ``(t, operands, out, params) -> term``; None without a derivative. Made when a tangent comes."""
         return [_term(prim, operand, d, vjp, jvp) for operand in prim.operands]
 
-    def rule(operands: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
+    def rule(operands: Operands, tangents: Cotangents, out: AnyArray, params: Params) -> AnyArray | None:
         found = []
         for t, term in zip(tangents, terms(), strict=True):
             if t is not None and term is not None:
@@ -32,7 +34,7 @@ def elementwise_jvp(
 
 
 def _term(
-    prim: Primitive, operand: str, d: Mapping[str, Any], vjp: Mapping[str, Any], jvp: Mapping[str, Any]
+    prim: Primitive, operand: str, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: Mapping[str, Rule]
 ) -> Term | None:
     if operand in jvp:
         return _reader(prim, jvp[operand])
@@ -43,7 +45,7 @@ def _term(
         return refuse(prim, f"derivative with respect to {operand}", partial)
     factor = _reader(prim, partial) if callable(partial) else lambda t, operands, out, params: partial
 
-    def times(t: Any, operands: Any, out: Any, params: dict[str, Any]) -> Any:
+    def times(t: AnyArray, operands: Operands, out: AnyArray, params: Params) -> AnyArray:
         slope = factor(t, operands, out, params)
         return t if isinstance(slope, (int, float)) and slope == 1 else t * slope
 

@@ -157,7 +157,7 @@ def _in_front(x: Any, arrays: list[tuple[int, Any]]) -> tuple[Any, Any]:
     return np.reshape(front, (math.prod(shape[axis] for axis in axes), *rest)), where
 
 
-def _moved(x: Any, begin: int, end: int, n: int) -> Any:
+def _moved(x: Any, begin: int, end: int, n: int) -> AnyArray:
     """x with n axes that start at ``begin`` moved, in their order, to start at ``end``."""
     if begin == end or not n:
         return x

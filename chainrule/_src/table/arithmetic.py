@@ -45,7 +45,7 @@ def mul(x: AnyArray, y: AnyArray) -> None:
     """Product, element by element."""
 
 
-def _inverse(y: AnyArray) -> Any:
+def _inverse(y: AnyArray) -> TensorLike:
     """1 / y, of Python's zeros also."""
     if isinstance(y, (int, float)) and y == 0:
         return math.copysign(math.inf, y)
@@ -68,7 +68,7 @@ def div(x: AnyArray, y: AnyArray) -> None:
 _BITS = {"e": np.int16, "f": np.int32, "d": np.int64}
 
 
-def masked(mask: Any, g: Any) -> Any:
+def masked(mask: Any, g: Any) -> AnyArray:
     """``np.where(mask, g, 0)``: whatever g is, so that infinities and nans stay out."""
     bits = _BITS.get(g.dtype.char) if type(g) is np.ndarray and g.ndim else None
     if bits is None or type(mask) is not np.ndarray or mask.dtype.kind != "b":
@@ -76,7 +76,7 @@ def masked(mask: Any, g: Any) -> Any:
     return np.multiply(g.view(bits), mask).view(g.dtype)  # no branches: many times quicker than where
 
 
-def sgn(x: AnyArray) -> Any:
+def sgn(x: AnyArray) -> AnyArray:
     """x / |x|, and 0 at 0: the direction of steepest ascent of |x|."""
     if not _complex(x):
         return np.sign(x)
@@ -89,7 +89,7 @@ def _complex(x: AnyArray) -> bool:
     return isinstance(x, complex) or getattr(getattr(x, "dtype", None), "kind", "") == "c"
 
 
-def _power_dx(x: AnyArray, y: AnyArray) -> Any:
+def _power_dx(x: AnyArray, y: AnyArray) -> TensorLike:
     if isinstance(y, (int, float)):
         if y == 2:
             return 2 * x
@@ -99,7 +99,7 @@ def _power_dx(x: AnyArray, y: AnyArray) -> Any:
     return np.where(gone, 0, y) * np.where(gone, 1, x) ** (y - 1)
 
 
-def _power_dy(x: AnyArray, y: AnyArray, out: AnyArray) -> Any:
+def _power_dy(x: AnyArray, y: AnyArray, out: AnyArray) -> AnyArray:
     """out·log x, and 0 where x is 0 and the exponent is not negative."""
     if _complex(y) and not _complex(x):
         x = x + 0j  # a negative number has a logarithm
@@ -265,7 +265,7 @@ def complex_(x: object, y: object) -> Any:
     formula="0 * g if x.dtype.kind == 'f' else g * 1j * x / np.abs(x) ** 2",
     promotion="float",
 )
-def angle(x: Any) -> Any:
+def angle(x: Any) -> AnyArray:
     """The argument of every complex number (0 or π for reals)."""
     return (
         np.arctan2(np.imag(x), np.real(x))

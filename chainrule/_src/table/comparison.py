@@ -21,7 +21,7 @@ from chainrule._src.table.arithmetic import masked
 ndarray = np.ndarray
 
 
-def _share(g: AnyArray, tie: object, behind: object) -> Any:
+def _share(g: AnyArray, tie: object, behind: object) -> AnyArray:
     """The cotangent of an operand of two: half of it at a tie, none where the other is taken."""
     g = masked(np.logical_not(behind), g)
     return g if type(tie) is ndarray and not tie.any() else np.where(tie, 0.5 * g, g)
@@ -160,7 +160,7 @@ def relu(x: object) -> AnyArray:
     accepts="f",
     tied=True,
 )
-def leaky_relu(x: Any, *, negative_slope: Any) -> Any:
+def leaky_relu(x: AnyArray, *, negative_slope: Any) -> AnyArray:
     """x where it is positive, else negative_slope·x."""
     return np.where(x > 0, x, negative_slope * x).astype(x.dtype)
 
@@ -171,13 +171,13 @@ def leaky_relu(x: Any, *, negative_slope: Any) -> Any:
     accepts="iuf",
     tied=True,
 )
-def threshold(x: Any, *, threshold: Any, value: Any) -> Any:
+def threshold(x: AnyArray, *, threshold: Any, value: Any) -> AnyArray:
     """x where it is over the threshold, else a value."""
     return np.where(x <= threshold, value, x).astype(x.dtype)
 
 
 @elementwise(d=lambda x: np.isfinite(x), samples=[{"nan": 0.0, "posinf": None, "neginf": None}])
-def nan_to_num(x: Any, *, nan: object, posinf: object, neginf: object) -> Any:
+def nan_to_num(x: AnyArray, *, nan: object, posinf: object, neginf: object) -> AnyArray:
     """nan and infinities replaced by numbers."""
     finite = np.where(np.isnan(x), nan, x)
     info = np.finfo(x.dtype) if x.dtype.kind == "f" else None

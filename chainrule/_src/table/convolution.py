@@ -126,7 +126,7 @@ def _pieces(n: int, each: int, counts: Ints) -> Iterator[tuple[slice, slice, sli
 
 def _turned(
     weight: AnyArray, counts: Ints, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
-) -> dict[str, Any] | None:
+) -> Params | None:
     """The convolution that a transposed one is, where it has a stride of 1: its weight turned around, and its parameters.
 
     It is the quicker way, as reading windows is quicker than adding them up, unless there are many more of them.

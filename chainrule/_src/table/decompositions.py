@@ -88,7 +88,7 @@ def _eigh_jvp(t: AnyArray, w: AnyArray, v: AnyArray) -> tuple[AnyArray, ...]:
     structure="ab:k,ij",
     remedy="the derivative of eigenvectors divides by differences of eigenvalues, and two of them are equal",
 )
-def eigh(x: AnyArray, *, UPLO: str) -> Any:
+def eigh(x: AnyArray, *, UPLO: str) -> tuple[AnyArray, AnyArray]:
     """Eigenvalues (ascending) and eigenvectors (in columns) of Hermitian matrices, read from one triangle.
 
     The gradient is Hermitian. Eigenvectors of equal eigenvalues are not determined, so their derivatives are infinite;
@@ -240,7 +240,7 @@ def _qr_vjp(
     return np.concatenate([left, q @ g_rest], axis=-1)
 
 
-def _tall_jvp(t: AnyArray, q: AnyArray, r: AnyArray) -> Any:
+def _tall_jvp(t: AnyArray, q: AnyArray, r: AnyArray) -> tuple[AnyArray, AnyArray]:
     scaled = over(t, r)
     m = H(q) @ scaled
     both = m + H(m)
@@ -248,7 +248,7 @@ def _tall_jvp(t: AnyArray, q: AnyArray, r: AnyArray) -> Any:
     return scaled - q @ d, d @ r
 
 
-def _qr_jvp(t: AnyArray, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str) -> Any:
+def _qr_jvp(t: AnyArray, q: AnyArray, r: AnyArray, x_shape: tuple[int, ...], *, mode: str) -> tuple[AnyArray, AnyArray]:
     m, n = x_shape[-2:]
     if mode == "complete" and m > n:
         raise errors.unsupported_rule(
@@ -363,7 +363,7 @@ def _directional(x: AnyArray, t: AnyArray) -> AnyArray:
     promotion="float",
     structure="ab:ij",
 )
-def matrix_exp(x: Any) -> Any:
+def matrix_exp(x: Any) -> AnyArray:
     """The matrix exponential Σ xᵏ/k!, by scaling and squaring."""
     if not x.size:
         return x.copy()

@@ -16,7 +16,7 @@ _LN10 = float(np.log(10))
 _OF_POSITIVE = "a logarithm is real only of positive numbers, so keep its operand positive, x.clamp(min=eps)"
 
 
-def _exp(x: AnyArray) -> Any:
+def _exp(x: AnyArray) -> AnyArray:
     """NumPy's float32 exp may be off by one in the last place; small arrays are computed in float64 and rounded."""
     if (type(x) is np.ndarray or is_recorded(x)) and x.dtype == np.float32 and x.size <= _SMALL:
         return np.exp(x.astype(np.float64)).astype(np.float32)
@@ -72,7 +72,7 @@ def log1p(x: AnyArray) -> None:
 
 @op("sigmoid nn.functional.sigmoid special.expit", method=True, in_place=True)
 @elementwise(d=lambda out: out - out * out, formula="g * out * (1 - out)", promotion="float")
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: Any) -> AnyArray:
     """The logistic function 1 / (1 + exp(−x)), without overflow."""
     if x.dtype.kind == "c":
         return 0.5 * (1 + np.tanh(0.5 * x))
@@ -80,7 +80,7 @@ def sigmoid(x: Any) -> Any:
     return np.where(x >= 0, 1, small).astype(x.dtype, copy=False) / (1 + small)
 
 
-def _logit_vjp(g: AnyArray, x: AnyArray, *, eps: float | None) -> Any:
+def _logit_vjp(g: AnyArray, x: AnyArray, *, eps: float | None) -> AnyArray:
     low, outside = (0, np.nan) if eps is None else (eps, 0)
     return np.where((x < low) | (x > 1 - low), outside, g / (x * (1 - x)))
 
@@ -150,7 +150,7 @@ def xlogy(x: object, y: object) -> AnyArray | None:
     samples=[{"beta": 2.0, "threshold": 20.0}, {"beta": 1.0, "threshold": 0.5}],
     accepts="biuf",
 )
-def softplus(x: Any, *, beta: Any, threshold: Any) -> Any:
+def softplus(x: AnyArray, *, beta: Any, threshold: Any) -> AnyArray:
     """log(1 + exp(beta·x)) / beta; the identity where beta·x is over the threshold."""
     z = beta * x
     soft = np.maximum(z, 0) + np.log1p(np.exp(-np.absolute(z)))

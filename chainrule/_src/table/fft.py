@@ -10,13 +10,12 @@ does n/2 where n is even; every other one stands for its conjugate, too, and occ
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType, Params
 from chainrule._src.rules.kinds import call, linear
+from chainrule._src.tape.node import Node
 
 raw = np.fft
 
@@ -34,7 +33,7 @@ def multiplicity(n: int, axis: int) -> AnyArray:
     return times
 
 
-def _name(params: Params, node: Any) -> str:
+def _name(params: Params, node: Node) -> str:
     real = node is not None and node.in_avals is not None and node.in_avals[0][1].kind == "f"
     return "FftR2CBackward0" if real else "FftC2CBackward0"
 

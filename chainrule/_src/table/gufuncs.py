@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.tape.warned import VARIABLE, treatment
 
 ndarray = np.ndarray
@@ -25,7 +26,7 @@ def _singular(error: str, flag: int) -> None:
 _SINGULAR = treatment(invalid="call", over="ignore", divide="ignore", under="ignore", call=_singular)
 
 
-def _are_square(x: Any, *others: Any) -> bool:
+def _are_square(x: AnyArray, *others: object) -> bool:
     """Whether x is a stack of square matrices, and others stacks of matrices, of float64, which NumPy computes in."""
     for other in (x, *others):
         if type(other) is not ndarray or other.dtype is not _DOUBLE or other.ndim < 2:
@@ -33,7 +34,7 @@ def _are_square(x: Any, *others: Any) -> bool:
     return x.shape[-1] == x.shape[-2] and VARIABLE is not None and _GUFUNCS is not None
 
 
-def _raising(gufunc: Any, *matrices: Any) -> Any:
+def _raising(gufunc: np.ufunc, *matrices: object) -> Any:
     given = VARIABLE.get()
     try:
         VARIABLE.set(_SINGULAR)
@@ -42,13 +43,13 @@ def _raising(gufunc: Any, *matrices: Any) -> Any:
         VARIABLE.set(given)
 
 
-def solve(x: Any, y: Any) -> Any:
+def solve(x: AnyArray, y: AnyArray) -> Any:
     return _raising(_GUFUNCS.solve, x, y) if _are_square(x, y) else linalg.solve(x, y)
 
 
-def inv(x: Any) -> Any:
+def inv(x: AnyArray) -> AnyArray:
     return _raising(_GUFUNCS.inv, x) if _are_square(x) else linalg.inv(x)
 
 
-def slogdet(x: Any) -> Any:
+def slogdet(x: AnyArray) -> Any:
     return _GUFUNCS.slogdet(x) if _are_square(x) else linalg.slogdet(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,7 +99,7 @@ def _unique(index: tuple[object, ...]) -> bool:
     return all(i.dtype == bool for i in index if isinstance(i, ndarray))
 
 
-def _array_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def _array_batch(prim: Primitive, payloads: Any, batched: Sequence[int], size: int, params: Params) -> AnyArray:
     """An index may move the axes it indexes to the front, so the batch axis goes last, where no index reaches it."""
     params = dict(params)
     payloads = [p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True)]
@@ -377,7 +378,7 @@ class _FromFront(NamedTuple):
         return places(np.asarray(index), self.n, self.axis)
 
 
-def _take_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def _take_batch(prim: Primitive, payloads: Any, batched: Sequence[int], size: int, params: Params) -> Any:
     x, index = payloads
     axis = params["axis"]
     if not batched[1]:
@@ -442,7 +443,7 @@ def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, par
     ],
     structure="scatter",
 )
-def take_add(x: Any, index: Any, *, axis: Any, length: Any) -> Any:
+def take_add(x: AnyArray, index: Any, *, axis: int, length: int) -> AnyArray:
     """The transpose of ``take``: zeros of ``length`` along the axis, with the entries of x added at their indices."""
     shape = x.shape
     n = index.ndim

@@ -191,7 +191,7 @@ _SMALL = 32  # up to that size decomposing costs nothing that could be seen
 # -- determinants ----------------------------------------------------------------------------------------------------
 
 
-def _cofactors(x: Any, out: Any) -> Any:
+def _cofactors(x: Any, out: Any) -> AnyArray:
     """∂det/∂x: det(x)·x⁻ᵀ, and for arrays that hold a singular matrix the product of the other singular values."""
     if is_recorded(x) or is_recorded(out):
         if is_recorded(x) and _has_inverse(x.inside):
@@ -263,7 +263,7 @@ def det(x: AnyArray) -> AnyArray:
     return raw.det(x)
 
 
-def _inv_or_nan(x: AnyArray, logabsdet: Any) -> Any:
+def _inv_or_nan(x: AnyArray, logabsdet: AnyArray) -> AnyArray:
     """The inverse, and nan for singular matrices."""
     return inv(np.where((logabsdet == -np.inf)[..., None, None], np.array(np.nan, dtype_of(x)), x))
 

@@ -83,7 +83,7 @@ def _eliminate(x: Any, pivots: Any, start: int, stop: int) -> None:
         x[:, k + 1 :, k + 1 : stop] -= x[:, k + 1 :, k, None] * x[:, k, None, k + 1 : stop]
 
 
-def order_of(pivots: AnyArray, rows: int) -> Any:
+def order_of(pivots: AnyArray, rows: int) -> AnyArray:
     """The order in which exchanges of rows (0-based, one after the other) leave the rows."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.tile(np.arange(rows), (flat.shape[0], 1))
@@ -139,7 +139,7 @@ def cholesky_info(x: AnyArray) -> Any:
 # -- the parts of the factors ----------------------------------------------------------------------------------------
 
 
-def _parts(lu: AnyArray, k: int) -> tuple[Any, Any, Any, Any]:
+def _parts(lu: AnyArray, k: int) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
     """L₁ (unit lower), L₂ below it, U₁ (upper), U₂ beside it."""
     square = lu[..., :k, :k]
     return np.tril(square, -1) + eye(k, lu), lu[..., k:, :k], np.triu(square), lu[..., :k, k:]
@@ -212,7 +212,7 @@ _TEXT = (
     promotion="float",
     structure="ab:ij,k,l",
 )
-def lu_factor(x: AnyArray) -> Any:
+def lu_factor(x: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
     """The factors of x[order] = L @ U in one matrix (L without its unit diagonal), and the exchanges of rows."""
     m, n = x.shape[-2:]
     k = min(m, n)

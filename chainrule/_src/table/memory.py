@@ -88,7 +88,7 @@ def _strided_batch(
     ],
     overlaps=True,
 )
-def as_strided(x: Any, *, size: Any, stride: Any, offset: Any, x_stride: Any) -> Any:
+def as_strided(x: Any, *, size: Any, stride: Any, offset: int, x_stride: Any) -> AnyArray:
     """The elements at offset + Σ index·stride, counted in memory from the first of x; ``x_stride`` is None if x is contiguous."""
     if is_array(x) and x.flags.c_contiguous and all(size) and x_stride is None:
         start = x.reshape(-1)[offset:]
@@ -106,7 +106,7 @@ def as_strided(x: Any, *, size: Any, stride: Any, offset: Any, x_stride: Any) ->
     samples=[call((2, 3)), call(())],
     structure=":r",
 )
-def view_as_real(x: Any) -> Any:
+def view_as_real(x: Any) -> AnyArray:
     """Complex numbers as pairs of real ones, along a new last axis (and real ones, with zeros)."""
     if not is_array(x) or x.dtype.kind != "c":
         return np.stack([np.real(x), np.imag(x)], axis=-1)
@@ -120,7 +120,7 @@ def view_as_real(x: Any) -> Any:
     samples=[call((3, 2)), call((2,))],
     structure="r:",
 )
-def view_as_complex(x: Any) -> Any:
+def view_as_complex(x: Any) -> AnyArray:
     """Pairs of real numbers along the last axis, as complex ones."""
     if not is_array(x) or x.strides[-1] != x.itemsize:
         return x[..., 0] + 1j * x[..., 1]

@@ -33,7 +33,7 @@ _ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
 # -- activations -----------------------------------------------------------------------------------------------------
 
 
-def _elu_partial(x: AnyArray, *, alpha: float, scale: float, input_scale: float) -> Any:
+def _elu_partial(x: AnyArray, *, alpha: float, scale: float, input_scale: float) -> AnyArray:
     decay = (alpha * scale * input_scale) * np.exp(np.where(x >= 0, 0, x) * input_scale)  # at 0 it has no slope
     return np.where(x <= 0, decay, scale)
 
@@ -45,7 +45,7 @@ def _elu_partial(x: AnyArray, *, alpha: float, scale: float, input_scale: float)
     samples=[{"alpha": 1.3, "scale": 1.0, "input_scale": 1.0}, {"alpha": 0.7, "scale": 1.1, "input_scale": 0.6}],
     accepts="f",
 )
-def elu(x: Any, *, alpha: Any, scale: Any, input_scale: Any) -> Any:
+def elu(x: AnyArray, *, alpha: Any, scale: TensorLike, input_scale: TensorLike) -> AnyArray:
     """scale·x where x is positive, else scale·alpha·(exp(input_scale·x) − 1)."""
     return np.where(x > 0, scale * x, (alpha * scale) * np.expm1(np.minimum(0, x) * input_scale)).astype(x.dtype)
 
@@ -56,14 +56,14 @@ def elu(x: Any, *, alpha: Any, scale: Any, input_scale: Any) -> Any:
     accepts="iuf",
     tied=True,
 )
-def hardtanh(x: Any, *, min_val: Any, max_val: Any) -> AnyArray:
+def hardtanh(x: AnyArray, *, min_val: Any, max_val: Any) -> AnyArray:
     """x limited to [min_val, max_val]. At a bound the derivative is 0."""
     if x.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
     return np.minimum(max_val, np.maximum(min_val, x))
 
 
-def _silu_partial(x: AnyArray) -> Any:
+def _silu_partial(x: AnyArray) -> AnyArray:
     s = sigmoid(x)
     return s * (1 + x * (1 - s))
 
@@ -74,7 +74,7 @@ def silu(x: object) -> AnyArray:
     return x * sigmoid(x)
 
 
-def _mish_partial(x: AnyArray) -> Any:
+def _mish_partial(x: AnyArray) -> AnyArray:
     h = np.tanh(np.logaddexp(x, 0.0))
     return h + x * sigmoid(x) * (1 - h * h)
 
@@ -152,7 +152,7 @@ _shrinking = elementwise(
 
 
 @_shrinking
-def hardshrink(x: Any, *, lambd: Any) -> Any:
+def hardshrink(x: AnyArray, *, lambd: Any) -> AnyArray:
     """x where |x| is over lambd, else 0."""
     return np.where((x >= -lambd) & (x <= lambd), np.zeros((), x.dtype), x)
 
@@ -166,7 +166,7 @@ def softshrink(x: object, *, lambd: object) -> AnyArray:
 # -- losses, element by element --------------------------------------------------------------------------------------
 
 
-def _limited(away: object, delta: float) -> Any:
+def _limited(away: object, delta: float) -> AnyArray:
     """The differences, limited to ±delta; from there on they have no slope."""
     return np.where(np.absolute(away) < delta, away, delta * np.sign(away))
 
@@ -178,7 +178,7 @@ def _limited(away: object, delta: float) -> Any:
     samples=[{"delta": 0.83}],
     accepts="f",
 )
-def huber_loss(x: object, y: object, *, delta: Any) -> Any:
+def huber_loss(x: object, y: object, *, delta: TensorLike) -> AnyArray:
     """(x − y)²/2 where |x − y| is under delta, else delta·(|x − y| − delta/2)."""
     size = np.absolute(x - y)
     return np.where(size < delta, 0.5 * size * size, delta * (size - 0.5 * delta)).astype(size.dtype)
@@ -224,7 +224,7 @@ def _weighted_gap(g: AnyArray, x: AnyArray, y: AnyArray, *, ndim: int, mean: boo
     return (x - y) * scale
 
 
-def _mse_tangent(t: AnyArray, x: AnyArray, y: AnyArray, *, ndim: int, mean: bool) -> Any:
+def _mse_tangent(t: AnyArray, x: AnyArray, y: AnyArray, *, ndim: int, mean: bool) -> AnyArray:
     product = (x - y) * t
     if not ndim:
         return 2 * product
@@ -388,7 +388,7 @@ def _linear_batch(
     accepts="f",
     structure="ik,jk,j->ij",
 )
-def linear(x: Any, weight: Any, bias: Any) -> Any:
+def linear(x: Any, weight: Any, bias: Any) -> AnyArray:
     """x @ weightᵀ + bias for a matrix x, a layer's weight (out, in) and its bias (out,)."""
     if x.ndim == 2 and is_array(x) and is_array(weight) and is_array(bias):
         out = x.dot(weight.T)

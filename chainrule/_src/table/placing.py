@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, NumpyArray
+from chainrule._src.arrays.types import AnyArray, Index, NumpyArray
 from chainrule._src.rules.rules import read
 from chainrule._src.tape.foreign import Foreign, writable
 
@@ -177,7 +177,7 @@ def _one_array(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, Num
 # -- at indices that are another library's -------------------------------------------------------------------------------
 
 
-def chosen(x: Any, index: Any, axis: int) -> Any:
+def chosen(x: Any, index: Index, axis: int) -> Any:
     """``np.take`` with an index of another library's: a sum of all entries of x, where each is chosen.
 
     Where an index lies outside, nobody can know before it is computed: what is read there is nan.
@@ -200,7 +200,7 @@ def chosen_along(x: Any, index: Any, axis: int) -> Any:
     return np.moveaxis(_checked(parts, np.any(is_it, axis=-1)), -1, axis)
 
 
-def summed_by(x: Any, index: Any, axis: int, length: int) -> Any:
+def summed_by(x: Any, index: Index, axis: int, length: int) -> Any:
     """The transpose of ``chosen``."""
     ndim, own = len(shape_of(x)), len(shape_of(index))
     first = ndim + axis - own + 1

@@ -79,7 +79,7 @@ def _positions(places: tuple[AnyArray, ...] | list[AnyArray], spatial: tuple[int
 
 
 @discrete(samples=[call((2, 3, 4), **_PLACES), call((3, 4), **_PLACES)])
-def window_argmax(x: Any, *, places: Any) -> Any:
+def window_argmax(x: Any, *, places: tuple[AnyArray, ...]) -> AnyArray:
     """The position, in the flattened last axes, of every window's largest element: the first of several, or a nan.
 
     ``places`` holds for each of these axes the indices of its windows, (windows, kernel), −1 where there is nothing.
@@ -135,7 +135,7 @@ def _argmax_of_windows(x: AnyArray, places: AnyArray) -> Any:
 
 
 @discrete(samples=[call((5, 2), members=np.array([0, 1, 3, 4]), ends=np.array([0, 2, 2, 4]))])
-def bag_argmax(x: Any, *, members: Any, ends: Any) -> Any:
+def bag_argmax(x: AnyArray, *, members: AnyArray, ends: Any) -> AnyArray:
     """For each bag and column the first row whose element is the largest; 0 for an empty bag.
 
     Bag i holds the rows ``members[ends[i] : ends[i + 1]]`` of x (rows, columns).

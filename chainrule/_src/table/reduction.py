@@ -15,6 +15,7 @@ from chainrule._src.rules.rules import conjugate
 from chainrule._src.rules.sums import accumulated, added
 from chainrule._src.table.arithmetic import masked, sgn
 from chainrule._src.tape.foreign import divisor
+from chainrule._src.tape.node import Node
 
 ndarray = np.ndarray
 
@@ -87,7 +88,7 @@ def mean(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, dims: bool = Fal
     return np.true_divide(added(x, axis, keepdims), _divisor(x, axis))
 
 
-def _divisor(x: AnyArray, axis: tuple[int, ...]) -> Any:
+def _divisor(x: AnyArray, axis: tuple[int, ...]) -> float:
     n = count(shape_of(x), axis)
     return n if n else np.nan
 
@@ -163,7 +164,7 @@ def extremum_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ..
     return np.add.reduce(t * mask, axis=axis, keepdims=keepdims) / n.astype(t.dtype) if axis else t
 
 
-def _extremum_name(params: Params, node: Any) -> str:
+def _extremum_name(params: Params, node: Node) -> str:
     return str(params.get("name") or node.prim.name.capitalize())  # max() says MaxBackward1
 
 
@@ -222,7 +223,7 @@ def logsumexp(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray
 _MANY, _NEAR = 4096, 16
 
 
-def height(x: AnyArray, axis: int) -> Any:
+def height(x: AnyArray, axis: int) -> AnyArray:
     """What to take away before exp, so that nothing overflows: the maxima along an axis.
 
     NumPy finds the maxima of many short rows slowly. Where all numbers are near each other one maximum does for all of
@@ -243,7 +244,7 @@ def _heights(x: AnyArray) -> AnyArray:
     return np.array(np.broadcast_to(height(x, -1), (*shape_of(x)[:-1], 1)))
 
 
-def dot_along(x: AnyArray, y: AnyArray, axis: int) -> Any:
+def dot_along(x: AnyArray, y: AnyArray, axis: int) -> AnyArray:
     """Σ x·y along an axis, which stays, with length 1."""
     if axis == -1 and is_array(x) and is_array(y) and x.dtype.char in "fd":
         return np.vecdot(x, y)[..., None]  # in one pass

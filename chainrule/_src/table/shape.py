@@ -5,14 +5,14 @@ Axes are counted from the end. The rows marked ``view`` share memory with their 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from chainrule._src.arrays import gpu
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, NumpyDType, Params
+from chainrule._src.arrays.types import AnyArray, NumpyDType, Params, TensorLike
 from chainrule._src.rules.batching import batch_parameters, broadcast_batch, in_front, with_axes
 from chainrule._src.rules.batching import reshape as to_shape
 from chainrule._src.rules.kinds import call, linear, unbroadcast
@@ -123,7 +123,7 @@ def _expand_batch(
         call((2, 3), shape=(2, 3)),
     ],
 )
-def expand(x: Any, *, shape: Any) -> Any:
+def expand(x: AnyArray, *, shape: tuple[int, ...]) -> AnyArray:
     """Broadcast to a shape, without copying."""
     out: Any = broadcast_to(x, shape)
     if type(x) is ndarray and x.size != 1 and out is not x:
@@ -166,7 +166,7 @@ def roll(x: AnyArray, *, shift: tuple[int, ...], axis: tuple[int, ...]) -> AnyAr
     ],
     structure="selection",
 )
-def pad(x: Any, *, widths: Any, value: Any) -> Any:
+def pad(x: AnyArray, *, widths: tuple[tuple[int, ...], ...], value: TensorLike) -> Any:
     """A constant put around the last ``len(widths)`` axes; negative widths cut instead."""
     shape = shape_of(x)
     n = len(shape) - len(widths)
@@ -177,7 +177,7 @@ def pad(x: Any, *, widths: Any, value: Any) -> Any:
     return np.pad(x, add, constant_values=value) if any(a or b for a, b in add) else clone.value(x)
 
 
-def _cat_vjp(g: AnyArray, xs_shape: Any, *, axis: int) -> tuple[AnyArray, ...]:
+def _cat_vjp(g: AnyArray, xs_shape: tuple[tuple[int, ...], ...], *, axis: int) -> tuple[AnyArray, ...]:
     parts = []
     start = 0
     tail = (slice(None),) * (-axis - 1)
@@ -204,7 +204,7 @@ def cat(*xs: AnyArray, axis: int) -> AnyArray | None:
     samples=[call((2, 3), (2, 3), axis=-1), call((2,), (2,), (2,), axis=-2), call((), (), axis=-1)],
     structure="selection",
 )
-def stack(*xs: Any, axis: Any) -> Any:
+def stack(*xs: Any, axis: SupportsIndex) -> Any:
     """Arrays of one shape, side by side along a new axis."""
     new_axis = (..., None, *(slice(None),) * (-axis - 1))
     return np.concatenate([x[new_axis] for x in xs], axis=axis)  # np.stack, without its checks
@@ -377,7 +377,7 @@ class _BatchedRow:
         return getattr(self.row, name)
 
 
-def _steps_batch(x: AnyArray, steps: Any, size: int) -> Any:
+def _steps_batch(x: AnyArray, steps: Any, size: int) -> tuple[tuple[Primitive, Params], ...]:
     """The steps that take, from a payload, what ``steps`` take from each example."""
     under_batch: list[Any] = []
     for row, params in steps:
@@ -423,7 +423,7 @@ def _shown(x: AnyArray, steps: Any) -> AnyArray:
     ],
     structure=lambda params: "selection" if all(row.moves for row, _ in params["steps"]) else "dense",
 )
-def copy_slices(base: Any, part: Any, *, steps: Any) -> Any:
+def copy_slices(base: AnyArray, part: AnyArray, *, steps: Any) -> AnyArray:
     """The base, with the region that a view shows (taken by ``steps``) replaced by ``part``."""
     if not (is_array(base) and is_array(part)):
         return replaced(base, part, steps)

@@ -195,7 +195,7 @@ def sparse_solve(data: Any, y: Any, *, places: Any, transposed: Any) -> Any:
     return places.factors(data.astype(dtype)).solve(y.astype(dtype), "T" if transposed else "N")
 
 
-def _operator_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: Params) -> Any:
+def _operator_batch(prim: Primitive, payloads: Any, batched: object, size: int, params: Params) -> Any:
     (x,) = payloads
     n, *rest = shape_of(x)[1:]
     columns = np.reshape(np.moveaxis(x, 0, -1), (n, math.prod(rest) * size))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
@@ -24,7 +22,7 @@ def _deviations(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
     return x - added(x, axis, True) / (count(shape_of(x), axis) or np.nan)
 
 
-def narrowed(result: Any, x: AnyArray) -> Any:
+def narrowed(result: AnyArray, x: AnyArray) -> AnyArray:
     """What was computed in a wider dtype, in the operand's own (of a complex one, its parts')."""
     return result.astype(np.finfo(x.dtype).dtype, copy=False)
 

@@ -50,7 +50,7 @@ def atan(x: AnyArray) -> None:
     """Inverse tangent, in radians."""
 
 
-def _over_squares(u: object, x: AnyArray, y: AnyArray) -> Any:
+def _over_squares(u: object, x: AnyArray, y: AnyArray) -> AnyArray:
     """u / (x² + y²), and 0 at the origin. The squares of tiny and huge numbers are never formed."""
     r = np.hypot(x, y)
     zero = r == 0
@@ -119,7 +119,7 @@ def atanh(x: AnyArray) -> None:
     """Inverse hyperbolic tangent."""
 
 
-def _sinc_derivative(x: AnyArray) -> Any:
+def _sinc_derivative(x: AnyArray) -> AnyArray:
     px = np.pi * x
     small = np.absolute(px) < 0.1
     near = np.where(small, px, 0)
@@ -136,7 +136,7 @@ def _sinc_derivative(x: AnyArray) -> Any:
     promotion="float",
     domain=(0.2, 2),
 )
-def sinc(x: Any) -> Any:
+def sinc(x: Any) -> AnyArray:
     """sin(πx) / (πx), and 1 at 0."""
     zero = x == 0
     px = np.pi * np.where(zero, 1, x)

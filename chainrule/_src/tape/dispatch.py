@@ -14,12 +14,12 @@ import numpy as np
 from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, Params, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, Params, Saved, TensorLike
 from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.devices import on_one_device
 from chainrule._src.tape.eager import LOOPS, new_node
 from chainrule._src.tape.modes import LOCAL, SPECIAL
-from chainrule._src.tape.node import Aval, Edge, Node, Output, Saved, next_seq
+from chainrule._src.tape.node import Aval, Edge, Node, Output, next_seq
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.protocol import plain as plain_array
 from chainrule._src.tape.saved import pack

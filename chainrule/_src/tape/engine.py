@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import is_recorded, unscalar
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, Cotangents
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import note_frame
 from chainrule._src.tape import regions
@@ -26,7 +26,7 @@ from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.foreign import zeros_beside
 from chainrule._src.tape.hooks import post_hooks, pre_hooks, tensor_hooks
 from chainrule._src.tape.modes import LOCAL, SPECIAL, switch
-from chainrule._src.tape.node import Cotangents, Edge, Edges, Freed, Leaf, Node, Output, Pending, leading_to
+from chainrule._src.tape.node import Edge, Edges, Freed, Leaf, Node, Output, Pending, leading_to
 from chainrule._src.tape.saved import check_saved, saved_tensors
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.ties import at_ties, met, tied

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray, AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Cotangents
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import LOCAL, grad_mode
-from chainrule._src.tape.node import Cotangents, Edge, Hooks
+from chainrule._src.tape.node import Edge, Hooks
 from chainrule._src.tape.tensor import Tensor, wrapped
 
 ndarray = np.ndarray

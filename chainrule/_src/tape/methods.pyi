@@ -1,9 +1,16 @@
 """Made by tools/stubs.py from the declarations."""
 
 from typing import Any
+from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.device import layout as _layout
+from chainrule._src.arrays.types import DTypeLike
+from chainrule._src.arrays.types import Dims
+from chainrule._src.arrays.types import Shape
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.ops.random import Generator
 from chainrule._src.tape.tensor import Tensor
+from collections.abc import Sequence
+from typing import SupportsIndex
 import builtins
 
 class Methods:
@@ -27,49 +34,49 @@ class Methods:
         """Inverse hyperbolic cosine."""
     def acosh_(self, *, out: Any = ...) -> Any:
         """Inverse hyperbolic cosine."""
-    def add(self, other: Any, *old: Any, alpha: Any = ...) -> Tensor:
+    def add(self, other: TensorLike, *old: Any, alpha: TensorLike = ...) -> Tensor:
         """input + alpha·other."""
-    def add_(self, other: Any, *old: Any, alpha: Any = ...) -> Tensor:
+    def add_(self, other: TensorLike, *old: Any, alpha: TensorLike = ...) -> Tensor:
         """input + alpha·other."""
-    def addbmm(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+    def addbmm(self, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ...) -> Tensor:
         """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
-    def addbmm_(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+    def addbmm_(self, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ...) -> Tensor:
         """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
-    def addcdiv(self, tensor1: Any, tensor2: Any, *old: Any, value: Any = ...) -> Tensor:
+    def addcdiv(self, tensor1: TensorLike, tensor2: TensorLike, *old: Any, value: TensorLike = ...) -> Tensor:
         """input + value·tensor1/tensor2."""
-    def addcdiv_(self, tensor1: Any, tensor2: Any, *old: Any, value: Any = ...) -> Tensor:
+    def addcdiv_(self, tensor1: TensorLike, tensor2: TensorLike, *old: Any, value: TensorLike = ...) -> Tensor:
         """input + value·tensor1/tensor2."""
-    def addcmul(self, tensor1: Any, tensor2: Any, *old: Any, value: Any = ...) -> Tensor:
+    def addcmul(self, tensor1: TensorLike, tensor2: TensorLike, *old: Any, value: TensorLike = ...) -> Tensor:
         """input + value·tensor1·tensor2."""
-    def addcmul_(self, tensor1: Any, tensor2: Any, *old: Any, value: Any = ...) -> Tensor:
+    def addcmul_(self, tensor1: TensorLike, tensor2: TensorLike, *old: Any, value: TensorLike = ...) -> Tensor:
         """input + value·tensor1·tensor2."""
-    def addmm(self, mat1: Any, mat2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+    def addmm(self, mat1: TensorLike, mat2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ...) -> Tensor:
         """beta·input + alpha·(mat1 @ mat2)."""
-    def addmm_(self, mat1: Any, mat2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+    def addmm_(self, mat1: TensorLike, mat2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ...) -> Tensor:
         """beta·input + alpha·(mat1 @ mat2)."""
-    def addmv(self, mat: Any, vec: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+    def addmv(self, mat: TensorLike, vec: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ...) -> Tensor:
         """beta·input + alpha·(mat @ vec)."""
-    def addmv_(self, mat: Any, vec: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+    def addmv_(self, mat: TensorLike, vec: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ...) -> Tensor:
         """beta·input + alpha·(mat @ vec)."""
-    def addr(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+    def addr(self, vec1: TensorLike, vec2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ...) -> Tensor:
         """beta·input + alpha·outer(vec1, vec2)."""
-    def addr_(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+    def addr_(self, vec1: TensorLike, vec2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ...) -> Tensor:
         """beta·input + alpha·outer(vec1, vec2)."""
     def adjoint(self) -> Tensor:
         """The conjugate transpose of matrices."""
-    def all(self, dim: Any = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def all(self, dim: Dims = ..., keepdim: builtins.bool = ...) -> Tensor:
         """Whether all elements are nonzero."""
     def allclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> builtins.bool:
         """Whether all elements are close (see :func:`isclose`)."""
-    def amax(self, dim: Any = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def amax(self, dim: Dims = ..., keepdim: builtins.bool = ...) -> Tensor:
         """Maximum over ``dim``; elements that tie share the gradient evenly."""
-    def amin(self, dim: Any = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def amin(self, dim: Dims = ..., keepdim: builtins.bool = ...) -> Tensor:
         """Minimum over ``dim``; elements that tie share the gradient evenly."""
-    def aminmax(self, *, dim: Any = ..., keepdim: builtins.bool = ...) -> Any:
+    def aminmax(self, *, dim: SupportsIndex | None = ..., keepdim: builtins.bool = ...) -> Any:
         """Minimum and maximum."""
     def angle(self, *, out: Any = ...) -> Any:
         """The argument of every complex number (0 or π for reals)."""
-    def any(self, dim: Any = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def any(self, dim: Dims = ..., keepdim: builtins.bool = ...) -> Tensor:
         """Whether any element is nonzero."""
     def arccos(self, *, out: Any = ...) -> Any:
         """Inverse cosine, in radians."""
@@ -111,7 +118,7 @@ class Methods:
         """A view with a size and strides (in elements) of the caller's; elements may show several times."""
     def as_strided_(self, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
         """A view with a size and strides (in elements) of the caller's; elements may show several times."""
-    def as_strided_scatter(self, src: Tensor, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
+    def as_strided_scatter(self, src: Tensor, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
         """A copy in which what :func:`as_strided` shows is ``src``."""
     def as_subclass(self, cls: builtins.type[Tensor]) -> Tensor:
         """The same elements and history in a tensor of a subclass."""
@@ -139,9 +146,9 @@ class Methods:
         """Inverse hyperbolic tangent."""
     def backward(self, gradient: Any = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Any = ...) -> None:
         """Compute the gradients of the leaves this tensor was computed from, and add them to their ``.grad``."""
-    def baddbmm(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+    def baddbmm(self, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ...) -> Tensor:
         """beta·input + alpha·(batch1 @ batch2)."""
-    def baddbmm_(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+    def baddbmm_(self, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ...) -> Tensor:
         """beta·input + alpha·(batch1 @ batch2)."""
     def bernoulli(self, p: builtins.float | None = ..., *, generator: Generator | None = ...) -> Tensor:
         """1 with the probability that each element gives (or with probability ``p``, whatever they are), else 0."""
@@ -173,25 +180,25 @@ class Methods:
         """Bits set in exactly one."""
     def bitwise_xor_(self, other: Any, *, out: Any = ...) -> Any:
         """Bits set in exactly one."""
-    def bmm(self, other: Any) -> Tensor:
+    def bmm(self, other: TensorLike) -> Tensor:
         """The products of two stacks of matrices."""
-    def bool(self, memory_format: Any = ...) -> Tensor:
+    def bool(self, memory_format: object = ...) -> Tensor:
         """The tensor as bool; recorded."""
     def broadcast_to(self, size: Any) -> Tensor:
         """Broadcast to a shape, without copying."""
-    def byte(self, memory_format: Any = ...) -> Tensor:
+    def byte(self, memory_format: object = ...) -> Tensor:
         """The tensor as uint8; recorded."""
-    def cauchy_(self, *args: Any, generator: Generator | None = ..., **named: Any) -> Tensor:
+    def cauchy_(self, *args: object, generator: Generator | None = ..., **named: object) -> Tensor:
         """Fill the tensor in place with random numbers (cauchy)."""
-    def cdouble(self, memory_format: Any = ...) -> Tensor:
+    def cdouble(self, memory_format: object = ...) -> Tensor:
         """The tensor as complex128; recorded."""
     def ceil(self, *, out: Any = ...) -> Any:
         """The smallest integer not below."""
     def ceil_(self, *, out: Any = ...) -> Any:
         """The smallest integer not below."""
-    def cfloat(self, memory_format: Any = ...) -> Tensor:
+    def cfloat(self, memory_format: object = ...) -> Tensor:
         """The tensor as complex64; recorded."""
-    def char(self, memory_format: Any = ...) -> Tensor:
+    def char(self, memory_format: object = ...) -> Tensor:
         """The tensor as int8; recorded."""
     def cholesky(self, upper: builtins.bool = ...) -> Tensor:
         """As :func:`linalg.cholesky`."""
@@ -205,19 +212,19 @@ class Methods:
         """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes."""
     def clamp_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes."""
-    def clamp_max(self, max: Any) -> Tensor:
+    def clamp_max(self, max: TensorLike) -> Tensor:
         """The elements, at most ``max``."""
-    def clamp_max_(self, max: Any) -> Tensor:
+    def clamp_max_(self, max: TensorLike) -> Tensor:
         """The elements, at most ``max``."""
-    def clamp_min(self, min: Any) -> Tensor:
+    def clamp_min(self, min: TensorLike) -> Tensor:
         """The elements, at least ``min``."""
-    def clamp_min_(self, min: Any) -> Tensor:
+    def clamp_min_(self, min: TensorLike) -> Tensor:
         """The elements, at least ``min``."""
     def clip(self, min: Any = ..., max: Any = ...) -> Tensor:
         """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes."""
     def clip_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes."""
-    def clone(self, *, memory_format: Any = ...) -> Tensor:
+    def clone(self, *, memory_format: object = ...) -> Tensor:
         """A copy, which lies in memory as the tensor does, or (``contiguous_format``) in row order; gradients flow through it."""
     def compute(self) -> Tensor:
         """The tensor with its numbers in memory: computed, if they are lazy. ``cr.compute(x, y)`` computes several in one pass."""
@@ -227,7 +234,7 @@ class Methods:
         """The complex conjugate (the tensor itself, for real dtypes)."""
     def conj_physical_(self) -> Tensor:
         """The complex conjugate (the tensor itself, for real dtypes)."""
-    def contiguous(self, memory_format: Any = ...) -> Tensor:
+    def contiguous(self, memory_format: object = ...) -> Tensor:
         """The tensor itself if its memory is in row order, else a copy that is."""
     def copy_(self, other: Any, non_blocking: builtins.bool = ...) -> Tensor:
         """Copy another tensor's elements (broadcast, and cast) into this one; gradients flow to the source."""
@@ -245,27 +252,27 @@ class Methods:
         """Hyperbolic cosine."""
     def cosh_(self, *, out: Any = ...) -> Any:
         """Hyperbolic cosine."""
-    def count_nonzero(self, dim: Any = ...) -> Tensor:
+    def count_nonzero(self, dim: Dims = ...) -> Tensor:
         """How many elements are not zero."""
     def cov(self, *, correction: builtins.int = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
         """The covariances of variables."""
-    def cpu(self, memory_format: Any = ...) -> Tensor:
+    def cpu(self, memory_format: object = ...) -> Tensor:
         """The tensor on the CPU: itself, if it is there."""
-    def cross(self, other: Any, dim: builtins.int | None = ...) -> Tensor:
+    def cross(self, other: TensorLike, dim: builtins.int | None = ...) -> Tensor:
         """The vector product along ``dim`` (the first axis of length 3, by default)."""
-    def cuda(self, device: Any = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
+    def cuda(self, device: DeviceLike = ..., non_blocking: builtins.bool = ..., memory_format: object = ...) -> Tensor:
         """The tensor on a GPU, by default on the current one: itself, if it is there."""
     def cummax(self, dim: builtins.int) -> Any:
         """Running maximum along ``dim``, and the index of it (the last, of equal ones)."""
     def cummin(self, dim: builtins.int) -> Any:
         """Running minimum along ``dim``, and the index of it (the last, of equal ones)."""
-    def cumprod(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
+    def cumprod(self, dim: builtins.int, *, dtype: DTypeLike = ...) -> Tensor:
         """Running product along ``dim``. The gradient is right where elements are zero, too."""
-    def cumprod_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
+    def cumprod_(self, dim: builtins.int, *, dtype: DTypeLike = ...) -> Tensor:
         """Running product along ``dim``. The gradient is right where elements are zero, too."""
-    def cumsum(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
+    def cumsum(self, dim: builtins.int, *, dtype: DTypeLike = ...) -> Tensor:
         """Running sum along ``dim``."""
-    def cumsum_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
+    def cumsum_(self, dim: builtins.int, *, dtype: DTypeLike = ...) -> Tensor:
         """Running sum along ``dim``."""
     def deg2rad(self, *, out: Any = ...) -> Any:
         """Degrees to radians."""
@@ -283,25 +290,25 @@ class Methods:
         """A diagonal of two axes, as the last axis (a view)."""
     def diagonal_scatter(self, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
         """A copy with the diagonal of two axes exchanged for ``src``: ``diagonal``, written to."""
-    def diff(self, n: builtins.int = ..., dim: builtins.int = ..., prepend: Any = ..., append: Any = ...) -> Tensor:
+    def diff(self, n: builtins.int = ..., dim: builtins.int = ..., prepend: TensorLike | None = ..., append: TensorLike | None = ...) -> Tensor:
         """Differences of neighbours along ``dim``, n times."""
     def digamma(self) -> Tensor:
         """Γ'(x) / Γ(x), the derivative of log Γ."""
     def digamma_(self) -> Tensor:
         """Γ'(x) / Γ(x), the derivative of log Γ."""
-    def dist(self, other: Any, p: builtins.float = ...) -> Tensor:
+    def dist(self, other: TensorLike, p: builtins.float = ...) -> Tensor:
         """The p-norm of input − other."""
-    def div(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
+    def div(self, other: TensorLike, *, rounding_mode: str | None = ...) -> Tensor:
         """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
-    def div_(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
+    def div_(self, other: TensorLike, *, rounding_mode: str | None = ...) -> Tensor:
         """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
-    def divide(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
+    def divide(self, other: TensorLike, *, rounding_mode: str | None = ...) -> Tensor:
         """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
-    def divide_(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
+    def divide_(self, other: TensorLike, *, rounding_mode: str | None = ...) -> Tensor:
         """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
-    def dot(self, other: Any) -> Tensor:
+    def dot(self, other: TensorLike) -> Tensor:
         """The inner product of two vectors."""
-    def double(self, memory_format: Any = ...) -> Tensor:
+    def double(self, memory_format: object = ...) -> Tensor:
         """The tensor as float64; recorded."""
     def dsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
         """Cut along the third axis."""
@@ -339,11 +346,11 @@ class Methods:
         """exp(x) − 1, accurate near 0."""
     def expm1_(self, *, out: Any = ...) -> Any:
         """exp(x) − 1, accurate near 0."""
-    def exponential_(self, *args: Any, generator: Generator | None = ..., **named: Any) -> Tensor:
+    def exponential_(self, *args: object, generator: Generator | None = ..., **named: object) -> Tensor:
         """Fill the tensor in place with random numbers (exponential)."""
-    def fill_(self, value: Any) -> Tensor:
+    def fill_(self, value: TensorLike) -> Tensor:
         """Fill with a number, in place."""
-    def fill_diagonal_(self, fill_value: Any, wrap: builtins.bool = ...) -> Tensor:
+    def fill_diagonal_(self, fill_value: TensorLike, wrap: builtins.bool = ...) -> Tensor:
         """Fill the main diagonal, in place: where all indices are equal; with ``wrap``, a tall matrix's again below it."""
     def fix(self, *, out: Any = ...) -> Any:
         """The integer part."""
@@ -357,27 +364,27 @@ class Methods:
         """Columns in reverse order."""
     def flipud(self) -> Tensor:
         """Rows in reverse order."""
-    def float(self, memory_format: Any = ...) -> Tensor:
+    def float(self, memory_format: object = ...) -> Tensor:
         """The tensor as float32; recorded."""
-    def float_power(self, exponent: Any) -> Tensor:
+    def float_power(self, exponent: TensorLike) -> Tensor:
         """input to the power exponent, in float64 (or complex128)."""
-    def float_power_(self, exponent: Any) -> Tensor:
+    def float_power_(self, exponent: TensorLike) -> Tensor:
         """input to the power exponent, in float64 (or complex128)."""
     def floor(self, *, out: Any = ...) -> Any:
         """The largest integer not above."""
     def floor_(self, *, out: Any = ...) -> Any:
         """The largest integer not above."""
-    def floor_divide(self, other: Any) -> Tensor:
+    def floor_divide(self, other: TensorLike) -> Tensor:
         """The floor of the quotient."""
-    def floor_divide_(self, other: Any) -> Tensor:
+    def floor_divide_(self, other: TensorLike) -> Tensor:
         """The floor of the quotient."""
     def fmax(self, other: Any, *, out: Any = ...) -> Any:
         """The larger of two; the other where one is nan."""
     def fmin(self, other: Any, *, out: Any = ...) -> Any:
         """The smaller of two; the other where one is nan."""
-    def fmod(self, other: Any) -> Tensor:
+    def fmod(self, other: TensorLike) -> Tensor:
         """Remainder of truncated division: its sign is the dividend's."""
-    def fmod_(self, other: Any) -> Tensor:
+    def fmod_(self, other: TensorLike) -> Tensor:
         """Remainder of truncated division: its sign is the dividend's."""
     def frac(self) -> Tensor:
         """The fractional part: input − trunc(input)."""
@@ -395,9 +402,9 @@ class Methods:
         """Whether x is at least y."""
     def ge_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is at least y."""
-    def geometric_(self, *args: Any, generator: Generator | None = ..., **named: Any) -> Tensor:
+    def geometric_(self, *args: object, generator: Generator | None = ..., **named: object) -> Tensor:
         """Fill the tensor in place with random numbers (geometric)."""
-    def ger(self, vec2: Any) -> Tensor:
+    def ger(self, vec2: TensorLike) -> Tensor:
         """All products of an element of one vector and one of another, of shape (n, m)."""
     def get_device(self) -> builtins.int:
         """The number of the tensor's GPU; −1 on the CPU."""
@@ -415,13 +422,13 @@ class Methods:
         """Whether x is greater than y."""
     def gt_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is greater than y."""
-    def half(self, memory_format: Any = ...) -> Tensor:
+    def half(self, memory_format: object = ...) -> Tensor:
         """The tensor as float16; recorded."""
     def hardshrink(self, *args: Any, **kwargs: Any) -> Any:
         ...
-    def heaviside(self, values: Any) -> Tensor:
+    def heaviside(self, values: TensorLike) -> Tensor:
         """0 where input is negative, ``values`` where it is 0, else 1."""
-    def heaviside_(self, values: Any) -> Tensor:
+    def heaviside_(self, values: TensorLike) -> Tensor:
         """0 where input is negative, ``values`` where it is 0, else 1."""
     def histc(self, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ...) -> Tensor:
         """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (both 0: of the data)."""
@@ -447,17 +454,17 @@ class Methods:
         """``scipy.special.gammaincc`` on tensors; SciPy computes it."""
     @property
     def imag(self) -> Any: ...
-    def index_add(self, dim: builtins.int, index: Any, source: Tensor, *, alpha: Any = ...) -> Tensor:
+    def index_add(self, dim: builtins.int, index: Any, source: Tensor, *, alpha: TensorLike = ...) -> Tensor:
         """A copy with entries of ``source`` added at indices along ``dim``."""
-    def index_add_(self, dim: builtins.int, index: Any, source: Tensor, *, alpha: Any = ...) -> Tensor:
+    def index_add_(self, dim: builtins.int, index: Any, source: Tensor, *, alpha: TensorLike = ...) -> Tensor:
         """A copy with entries of ``source`` added at indices along ``dim``."""
     def index_copy(self, dim: builtins.int, index: Any, source: Tensor) -> Tensor:
         """A copy with entries of ``source`` written at indices along ``dim``."""
     def index_copy_(self, dim: builtins.int, index: Any, source: Tensor) -> Tensor:
         """A copy with entries of ``source`` written at indices along ``dim``."""
-    def index_fill(self, dim: builtins.int, index: Any, value: Any) -> Tensor:
+    def index_fill(self, dim: builtins.int, index: Any, value: TensorLike) -> Tensor:
         """A copy with the entries at indices along ``dim`` filled with a value (a number or 0-d tensor)."""
-    def index_fill_(self, dim: builtins.int, index: Any, value: Any) -> Tensor:
+    def index_fill_(self, dim: builtins.int, index: Any, value: TensorLike) -> Tensor:
         """A copy with the entries at indices along ``dim`` filled with a value (a number or 0-d tensor)."""
     def index_put(self, indices: Any, values: Tensor, accumulate: builtins.bool = ...) -> Tensor:
         """A copy with values written (or added) at ``input[indices]``."""
@@ -467,11 +474,11 @@ class Methods:
         """As :func:`scatter_reduce`, with one index for a whole entry along ``dim``: "prod", "mean", "amax" or "amin"."""
     def index_reduce_(self, dim: builtins.int, index: Any, source: Tensor, reduce: str, *, include_self: builtins.bool = ...) -> Tensor:
         """As :func:`scatter_reduce`, with one index for a whole entry along ``dim``: "prod", "mean", "amax" or "amin"."""
-    def index_select(self, dim: builtins.int, index: Any) -> Tensor:
+    def index_select(self, dim: builtins.int, index: TensorLike) -> Tensor:
         """Entries at indices along ``dim`` (a copy; indices may repeat)."""
-    def inner(self, other: Any) -> Tensor:
+    def inner(self, other: TensorLike) -> Tensor:
         """Products summed over the last axis of both."""
-    def int(self, memory_format: Any = ...) -> Tensor:
+    def int(self, memory_format: object = ...) -> Tensor:
         """The tensor as int32; recorded."""
     def inverse(self) -> Tensor:
         """The inverse of square matrices."""
@@ -517,7 +524,7 @@ class Methods:
         """Whether an element has no imaginary part."""
     def istft(self, *args: Any, **kwargs: Any) -> Any:
         ...
-    def kron(self, other: Any) -> Tensor:
+    def kron(self, other: TensorLike) -> Tensor:
         """The Kronecker product."""
     def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
         """The k-th smallest element along ``dim`` (counted from 1), and its index."""
@@ -526,17 +533,17 @@ class Methods:
         """Least common multiple."""
     def lcm_(self, other: Any, *, out: Any = ...) -> Any:
         """Least common multiple."""
-    def ldexp(self, other: Any) -> Tensor:
+    def ldexp(self, other: TensorLike) -> Tensor:
         """input · 2**other."""
-    def ldexp_(self, other: Any) -> Tensor:
+    def ldexp_(self, other: TensorLike) -> Tensor:
         """input · 2**other."""
     def le(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is at most y."""
     def le_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is at most y."""
-    def lerp(self, end: Any, weight: Any) -> Tensor:
+    def lerp(self, end: TensorLike, weight: TensorLike) -> Tensor:
         """input + weight·(end − input)."""
-    def lerp_(self, end: Any, weight: Any) -> Tensor:
+    def lerp_(self, end: TensorLike, weight: TensorLike) -> Tensor:
         """input + weight·(end − input)."""
     def less(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is less than y."""
@@ -566,9 +573,9 @@ class Methods:
         """Logarithm to base 2."""
     def log_(self, *, out: Any = ...) -> Any:
         """Natural logarithm."""
-    def log_normal_(self, *args: Any, generator: Generator | None = ..., **named: Any) -> Tensor:
+    def log_normal_(self, *args: object, generator: Generator | None = ..., **named: object) -> Tensor:
         """Fill the tensor in place with random numbers (log_normal)."""
-    def log_softmax(self, dim: builtins.int | None = ..., dtype: Any = ...) -> Tensor:
+    def log_softmax(self, dim: builtins.int | None = ..., dtype: DTypeLike = ...) -> Tensor:
         """The logarithm of the softmax along ``dim``, without overflow."""
     def logaddexp(self, other: Any) -> Tensor:
         """log(exp(input) + exp(other)), without overflow."""
@@ -600,7 +607,7 @@ class Methods:
         """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
     def logsumexp(self, dim: Any, keepdim: builtins.bool = ...) -> Tensor:
         """log Σ exp(x) over ``dim``, without overflow."""
-    def long(self, memory_format: Any = ...) -> Tensor:
+    def long(self, memory_format: object = ...) -> Tensor:
         """The tensor as int64; recorded."""
     def lt(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is less than y."""
@@ -614,9 +621,9 @@ class Methods:
     def mH(self) -> Any: ...
     @property
     def mT(self) -> Any: ...
-    def masked_fill(self, mask: Any, value: Any) -> Tensor:
+    def masked_fill(self, mask: TensorLike, value: TensorLike) -> Tensor:
         """A copy with a value (a number or 0-d tensor) where the mask is True."""
-    def masked_fill_(self, mask: Any, value: Any) -> Tensor:
+    def masked_fill_(self, mask: TensorLike, value: TensorLike) -> Tensor:
         """A copy with a value (a number or 0-d tensor) where the mask is True."""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         """A copy with the mask's places filled, in order, with elements of ``source``; tensor and mask broadcast."""
@@ -636,7 +643,7 @@ class Methods:
         """The larger of two, element by element; nan where either is."""
     def maximum_(self, other: Any, *, out: Any = ...) -> Any:
         """The larger of two, element by element; nan where either is."""
-    def mean(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., axis: Any = ..., keepdims: Any = ...) -> Tensor:
+    def mean(self, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: DTypeLike = ..., axis: Dims = ..., keepdims: builtins.bool | None = ...) -> Tensor:
         """Mean over ``dim``."""
     def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
         """The (lower) median of everything, or along ``dim`` with its index; nan where there is one."""
@@ -646,7 +653,7 @@ class Methods:
         """The smaller of two, element by element; nan where either is."""
     def minimum_(self, other: Any, *, out: Any = ...) -> Any:
         """The smaller of two, element by element; nan where either is."""
-    def mm(self, other: Any) -> Tensor:
+    def mm(self, other: TensorLike) -> Tensor:
         """The product of two matrices."""
     def mode(self, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
         """The most frequent value along ``dim`` (the smallest of those), and the last index of it."""
@@ -666,28 +673,28 @@ class Methods:
         """Product, element by element."""
     def multiply_(self, other: Any, *, out: Any = ...) -> Any:
         """Product, element by element."""
-    def mv(self, other: Any) -> Tensor:
+    def mv(self, other: TensorLike) -> Tensor:
         """The product of a matrix and a vector."""
     def mvlgamma(self, p: builtins.int) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
     def mvlgamma_(self, p: builtins.int) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
     name: Any
-    def nan_to_num(self, nan: Any = ..., posinf: Any = ..., neginf: Any = ...) -> Tensor:
+    def nan_to_num(self, nan: TensorLike = ..., posinf: TensorLike | None = ..., neginf: TensorLike | None = ...) -> Tensor:
         """nan replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (the largest finite numbers by default)."""
-    def nan_to_num_(self, nan: Any = ..., posinf: Any = ..., neginf: Any = ...) -> Tensor:
+    def nan_to_num_(self, nan: TensorLike = ..., posinf: TensorLike | None = ..., neginf: TensorLike | None = ...) -> Tensor:
         """nan replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (the largest finite numbers by default)."""
-    def nanmean(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
+    def nanmean(self, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: DTypeLike = ...) -> Tensor:
         """Mean over ``dim`` of the elements that are not nan."""
     def nanmedian(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
         """The (lower) median of what is not nan: of everything, or along ``dim`` with its index."""
     def nanquantile(self, q: Any, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ...) -> Tensor:
         """The q-quantile along ``dim`` of what is not nan; nan where there is nothing else."""
-    def nansum(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
+    def nansum(self, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: DTypeLike = ...) -> Tensor:
         """Sum over ``dim``, with nan counted as 0."""
-    def narrow(self, dim: builtins.int, start: Any, length: builtins.int) -> Tensor:
+    def narrow(self, dim: builtins.int, start: TensorLike, length: builtins.int) -> Tensor:
         """A stretch of ``length`` entries along ``dim``, as a view."""
-    def narrow_copy(self, dim: builtins.int, start: Any, length: builtins.int) -> Tensor:
+    def narrow_copy(self, dim: builtins.int, start: TensorLike, length: builtins.int) -> Tensor:
         """As :func:`narrow`, but a copy that shares no memory with the tensor."""
     def ne(self, other: Any, *, out: Any = ...) -> Any:
         """Whether two elements differ."""
@@ -701,17 +708,17 @@ class Methods:
         """The negative of every element."""
     def negative_(self, *, out: Any = ...) -> Any:
         """The negative of every element."""
-    def new(self, *args: Any) -> Tensor:
+    def new(self, *args: object) -> Tensor:
         """PyTorch's old name for :func:`new_empty` of a size, or :func:`new_tensor` of data."""
-    def new_empty(self, *size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_empty(self, *size: Any, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Memory of this tensor's dtype."""
-    def new_full(self, size: Any, fill_value: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_full(self, size: Shape, fill_value: Any, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """One value in a shape, of this tensor's dtype."""
-    def new_ones(self, *size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_ones(self, *size: Any, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Ones of this tensor's dtype."""
-    def new_tensor(self, data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_tensor(self, data: Any, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """A tensor of this one's dtype from data."""
-    def new_zeros(self, *size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_zeros(self, *size: Any, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Zeros of this tensor's dtype."""
     def nextafter(self, other: Any, *, out: Any = ...) -> Any:
         """The next representable number after x towards y."""
@@ -721,9 +728,9 @@ class Methods:
         """Indices of the nonzero elements: a matrix with one row each, or one vector per axis."""
     def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = ...) -> Tensor:
         """As :func:`nonzero`, with exactly ``size`` rows: cut, or filled up with ``fill_value``."""
-    def norm(self, p: Any = ..., dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
+    def norm(self, p: Any = ..., dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: DTypeLike = ...) -> Tensor:
         """The p-norm over ``dim`` (everything by default). Its gradient where it is 0 is 0."""
-    def normal_(self, *args: Any, generator: Generator | None = ..., **named: Any) -> Tensor:
+    def normal_(self, *args: object, generator: Generator | None = ..., **named: object) -> Tensor:
         """Fill the tensor in place with random numbers (normal)."""
     def not_equal(self, other: Any, *, out: Any = ...) -> Any:
         """Whether two elements differ."""
@@ -731,9 +738,9 @@ class Methods:
         """Whether two elements differ."""
     def orgqr(self, tau: Tensor) -> Tensor:
         """The first n columns of H₁H₂…H_k, where H_i = I − tau_i·v·vᴴ and v is column i of A under a 1 on the diagonal."""
-    def outer(self, vec2: Any) -> Tensor:
+    def outer(self, vec2: TensorLike) -> Tensor:
         """All products of an element of one vector and one of another, of shape (n, m)."""
-    def permute(self, *order: Any, dims: Any = ...) -> Tensor:
+    def permute(self, *order: Any, dims: Dims = ...) -> Tensor:
         """The axes in another order."""
     def persist(self) -> Tensor:
         """The tensor with its chunks computed and kept where they are, on the workers of a cluster; itself, if it isn't lazy."""
@@ -745,13 +752,13 @@ class Methods:
         """The derivative of order n of :func:`digamma`."""
     def positive(self) -> Tensor:
         """The tensor itself (``+x``)."""
-    def pow(self, exponent: Any) -> Tensor:
+    def pow(self, exponent: TensorLike) -> Tensor:
         """input to the power exponent."""
-    def pow_(self, exponent: Any) -> Tensor:
+    def pow_(self, exponent: TensorLike) -> Tensor:
         """input to the power exponent."""
     def prelu(self, *args: Any, **kwargs: Any) -> Any:
         ...
-    def prod(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
+    def prod(self, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: DTypeLike = ...) -> Tensor:
         """Product of all elements, or along ``dim``. The gradient is right where elements are zero, too."""
     def put(self, index: Any, source: Tensor, accumulate: builtins.bool = ...) -> Tensor:
         """A copy with elements of ``source`` written (or added) at indices into the flattened tensor."""
@@ -765,7 +772,7 @@ class Methods:
         """Radians to degrees."""
     def rad2deg_(self, *, out: Any = ...) -> Any:
         """Radians to degrees."""
-    def random_(self, *bounds: builtins.int, generator: Generator | None = ..., **named: Any) -> Tensor:
+    def random_(self, *bounds: builtins.int, generator: Generator | None = ..., **named: object) -> Tensor:
         """Fill the tensor in place with integers from ``from`` (0) up to and without ``to`` (as far as the dtype is exact)."""
     def ravel(self) -> Tensor:
         """All elements along one axis, contiguous: a view if they are already, else a copy."""
@@ -779,9 +786,9 @@ class Methods:
         """max(x, 0), which of -0. is -0.; the derivative at 0 is 0."""
     def relu_(self, *, out: Any = ...) -> Any:
         """max(x, 0), which of -0. is -0.; the derivative at 0 is 0."""
-    def remainder(self, other: Any) -> Tensor:
+    def remainder(self, other: TensorLike) -> Tensor:
         """Remainder of floor division: its sign is the divisor's."""
-    def remainder_(self, other: Any) -> Tensor:
+    def remainder_(self, other: TensorLike) -> Tensor:
         """Remainder of floor division: its sign is the divisor's."""
     def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
         """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
@@ -795,9 +802,9 @@ class Methods:
         """The same elements in another shape: a view where memory allows, else a copy. One size may be -1."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """Reshaped to the shape of ``other``."""
-    def resize_(self, *size: Any, memory_format: Any = ...) -> Tensor:
+    def resize_(self, *size: Any, memory_format: object = ...) -> Tensor:
         """Another shape for the same elements, in place."""
-    def resize_as_(self, the_template: Tensor, *, memory_format: Any = ...) -> Tensor:
+    def resize_as_(self, the_template: Tensor, *, memory_format: object = ...) -> Tensor:
         """As :func:`resize_`, with the shape of another tensor."""
     def resolve_conj(self) -> Tensor:
         """The tensor itself: nothing is still to be done to its elements."""
@@ -815,9 +822,9 @@ class Methods:
         """One over the square root."""
     def rsqrt_(self, *, out: Any = ...) -> Any:
         """One over the square root."""
-    def scatter(self, dim: builtins.int, index: Any, src: Any = ..., *, value: Any = ..., reduce: str | None = ...) -> Tensor:
+    def scatter(self, dim: builtins.int, index: Any, src: TensorLike | None = ..., *, value: TensorLike | None = ..., reduce: str | None = ...) -> Tensor:
         """A copy with the elements of ``src`` (or one ``value``) written at indices along ``dim``."""
-    def scatter_(self, dim: builtins.int, index: Any, src: Any = ..., *, value: Any = ..., reduce: str | None = ...) -> Tensor:
+    def scatter_(self, dim: builtins.int, index: Any, src: TensorLike | None = ..., *, value: TensorLike | None = ..., reduce: str | None = ...) -> Tensor:
         """A copy with the elements of ``src`` (or one ``value``) written at indices along ``dim``."""
     def scatter_add(self, dim: builtins.int, index: Any, src: Any) -> Tensor:
         """A copy with the elements of ``src`` added at indices along ``dim``; repeated indices add up."""
@@ -837,7 +844,7 @@ class Methods:
         """The sign; of a complex number its direction z/|z| (0 at 0)."""
     def sgn_(self) -> Tensor:
         """The sign; of a complex number its direction z/|z| (0 at 0)."""
-    def short(self, memory_format: Any = ...) -> Tensor:
+    def short(self, memory_format: object = ...) -> Tensor:
         """The tensor as int16; recorded."""
     def sigmoid(self, *, out: Any = ...) -> Any:
         """The logistic function 1 / (1 + exp(−x)), without overflow."""
@@ -865,7 +872,7 @@ class Methods:
         """A copy with the entries from ``start`` to ``end`` along ``dim``, every ``step``, exchanged for those of ``src``."""
     def slogdet(self) -> Any:
         """Sign and logarithm of the absolute value of the determinant, as ``(sign, logabsdet)``."""
-    def softmax(self, dim: builtins.int | None = ..., dtype: Any = ...) -> Tensor:
+    def softmax(self, dim: builtins.int | None = ..., dtype: DTypeLike = ...) -> Tensor:
         """exp(x) / Σ exp(x) along ``dim``: positive, and 1 in sum."""
     def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., *, stable: builtins.bool | None = ...) -> Any:
         """Sorted values along ``dim``, and where they came from; equal elements keep their order."""
@@ -885,21 +892,21 @@ class Methods:
         """Axes of length 1 removed: all of them, or those of ``dim`` that are."""
     def squeeze_(self, dim: Any = ...) -> Tensor:
         """Axes of length 1 removed: all of them, or those of ``dim`` that are."""
-    def std(self, dim: Any = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: Any = ...) -> Tensor:
+    def std(self, dim: Dims = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: Any = ...) -> Tensor:
         """Standard deviation over ``dim``: the square root of :func:`var`; its gradient where it is 0 is 0."""
     def stft(self, *args: Any, **kwargs: Any) -> Any:
         ...
     def storage_offset(self) -> builtins.int:
         """How many elements of the memory come before the tensor's first."""
-    def sub(self, other: Any, *old: Any, alpha: Any = ...) -> Tensor:
+    def sub(self, other: TensorLike, *old: Any, alpha: TensorLike = ...) -> Tensor:
         """input − alpha·other."""
-    def sub_(self, other: Any, *old: Any, alpha: Any = ...) -> Tensor:
+    def sub_(self, other: TensorLike, *old: Any, alpha: TensorLike = ...) -> Tensor:
         """input − alpha·other."""
-    def subtract(self, other: Any, *old: Any, alpha: Any = ...) -> Tensor:
+    def subtract(self, other: TensorLike, *old: Any, alpha: TensorLike = ...) -> Tensor:
         """input − alpha·other."""
-    def subtract_(self, other: Any, *old: Any, alpha: Any = ...) -> Tensor:
+    def subtract_(self, other: TensorLike, *old: Any, alpha: TensorLike = ...) -> Tensor:
         """input − alpha·other."""
-    def sum(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., axis: Any = ..., keepdims: Any = ...) -> Tensor:
+    def sum(self, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: DTypeLike = ..., axis: Dims = ..., keepdims: builtins.bool | None = ...) -> Tensor:
         """Sum over ``dim`` (an int, a tuple, or None for everything). Booleans and integers are summed as int64."""
     def sum_to_size(self, *size: Any) -> Tensor:
         """Summed over the axes that broadcasting a tensor of that size to this one's shape would stretch."""
@@ -931,9 +938,9 @@ class Methods:
         """Hyperbolic tangent."""
     def tensor_split(self, indices_or_sections: Any, dim: builtins.int = ...) -> tuple[Tensor, ...]:
         """Pieces as ``np.array_split`` makes them: so many of nearly equal size, or cut at indices."""
-    def tile(self, *times: Any, dims: Any = ...) -> Tensor:
+    def tile(self, *times: Any, dims: Dims = ...) -> Tensor:
         """As :func:`repeat`, with missing repeats counted as 1."""
-    def to(self, *args: Any, dtype: Any = ..., device: Any = ..., non_blocking: builtins.bool = ..., copy: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
+    def to(self, *args: object, dtype: DTypeLike = ..., device: Any = ..., non_blocking: builtins.bool = ..., copy: builtins.bool = ..., memory_format: object = ...) -> Tensor:
         """The tensor in another dtype, on another device, or like another tensor in both (itself, if it is so already): recorded."""
     def to_dense(self) -> Tensor:
         """The tensor itself: nothing is still to be done to its elements."""
@@ -963,7 +970,7 @@ class Methods:
         """The integer part."""
     def trunc_(self, *, out: Any = ...) -> Any:
         """The integer part."""
-    def type(self, dtype: Any = ...) -> Any:
+    def type(self, dtype: DTypeLike = ...) -> Any:
         """The name of the tensor's type, or the tensor in another dtype."""
     def type_as(self, other: Any) -> Any:
         ...
@@ -973,7 +980,7 @@ class Methods:
         """One axis split into several."""
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
         """Windows of ``size`` along a dimension, every ``step``, as a new last axis (a view)."""
-    def uniform_(self, *args: Any, generator: Generator | None = ..., **named: Any) -> Tensor:
+    def uniform_(self, *args: object, generator: Generator | None = ..., **named: object) -> Tensor:
         """Fill the tensor in place with random numbers (uniform)."""
     def unique(self, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
         """The distinct elements, in order. Of equal ones, the first gets the gradient."""
@@ -989,9 +996,9 @@ class Methods:
         """A new axis of length 1 at ``dim``."""
     def unsqueeze_(self, dim: builtins.int) -> Tensor:
         """A new axis of length 1 at ``dim``."""
-    def var(self, dim: Any = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: Any = ...) -> Tensor:
+    def var(self, dim: Dims = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: builtins.int | None = ...) -> Tensor:
         """Variance over ``dim``, divided by n − correction (1 by default; 0 with ``unbiased=False``)."""
-    def vdot(self, other: Any) -> Tensor:
+    def vdot(self, other: TensorLike) -> Tensor:
         """The inner product of two vectors, the first conjugated."""
     def view(self, *sizes: Any, size: Any = ...) -> Tensor:
         """As :func:`reshape`, but never a copy."""

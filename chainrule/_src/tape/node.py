@@ -18,7 +18,7 @@ from sys import _getframe
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, final
 
-from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType, Params
+from chainrule._src.arrays.types import AnyFunction, Cotangents, NumpyArray, NumpyDType, Params, Saved
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import USER_FILES, Where, note_frame
 from chainrule._src.tape.locks import new_lock
@@ -298,12 +298,8 @@ class Leaf:
 Edge: TypeAlias = Node | Output | Leaf
 #: an edge for each operand; None for constants
 Edges: TypeAlias = tuple[Edge | None, ...]
-#: what a node keeps for its rule: arrays, tuples of them, and numbers
-Saved: TypeAlias = tuple[Any, ...]
 #: shape and dtype of an operand
 Aval: TypeAlias = tuple[tuple[int, ...], NumpyDType]
-#: what arrives at each operand; None where nothing does
-Cotangents: TypeAlias = tuple[Any, ...]
 #: ``(node, g, saved, edges) -> cotangents``; g is a tuple for a node with several outputs
 Pullback: TypeAlias = Callable[[Node, Any, Saved, Edges], Cotangents]
 #: what has arrived so far, at each edge; of a node with several outputs, a list of them

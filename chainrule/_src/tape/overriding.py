@@ -18,7 +18,7 @@ from chainrule._src.arrays.size import Size
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.tensor import InferenceTensor, Tensor, attach
+from chainrule._src.tape.tensor import InferenceTensor, Tensor, attach, refused
 
 #: types that have nothing to say
 PLAIN = frozenset({Tensor, InferenceTensor, np.ndarray, int, float, bool, complex, str, type(None), Size, dtype, slice})
@@ -33,11 +33,6 @@ class DisableTorchFunctionSubclass:
 
     def __exit__(self, *error: object) -> None:
         LOCAL.overriding = self.before
-
-
-def refused(cls: object, func: object, types: object, args: object = (), kwargs: object = None) -> object:
-    """The ``__torch_function__`` of classes that do not want to be asked."""
-    return NotImplemented
 
 
 def says(x: object) -> bool:

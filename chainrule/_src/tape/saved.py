@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray, NumpyArray
+from chainrule._src.arrays.types import AnyArray, Cotangents, NumpyArray, Saved
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import LOCAL, SPECIAL, set_special, switch
-from chainrule._src.tape.node import Cotangents, Edge, Edges, Node, Saved, output_of
+from chainrule._src.tape.node import Edge, Edges, Node, output_of
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.versions import CLOCK, writes_of

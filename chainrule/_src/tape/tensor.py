@@ -79,6 +79,7 @@ class Tensor(Methods):
 
     if TYPE_CHECKING:  # operators, which the floors above attach
         _base: Tensor | None
+        __torch_function__: AnyFunction
 
         def _binary(self, other: object) -> Tensor: ...
         def _unary(self) -> Tensor: ...
@@ -667,9 +668,15 @@ def _lasting(tensor: Tensor) -> type[Tensor]:
     return Tensor if type(tensor) is InferenceTensor else type(tensor)
 
 
+def refused(cls: object, func: object, types: object, args: object = (), kwargs: object = None) -> object:
+    """The ``__torch_function__`` of classes that do not want to be asked: results are plain tensors."""
+    return NotImplemented
+
+
 def _alias(tensor: Tensor, data: AnyArray) -> Tensor:
-    """A tensor without history around a tensor's data, of its class."""
-    out = _new(type(tensor))
+    """A tensor without history around a tensor's data, of its class if that is asked about results."""
+    kind = type(tensor)
+    out = _new(Tensor if kind is not Tensor and kind.__torch_function__ is refused else kind)
     hold(out, data)
     out._edge = None
     out._cut = None

@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, Cotangents, Saved
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.eager import new_node
 from chainrule._src.tape.foreign import zeros_beside
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.node import Cotangents, Edge, Edges, Leaf, Node, Saved
+from chainrule._src.tape.node import Edge, Edges, Leaf, Node
 from chainrule._src.tape.saved import unpack
 from chainrule._src.tape.tensor import Tensor, wrap, wrapped
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chainrule._src.arrays.types import AnyArray, Params, TensorLike
+from chainrule._src.arrays.types import AnyArray, Params, Saved, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL, recording
-from chainrule._src.tape.node import Saved
 from chainrule._src.tape.tensor import InferenceTensor, Tensor, wrap
 from chainrule._src.tape.view import viewed
 

@@ -214,13 +214,13 @@ vector_jacobian_product = tensor_jacobian_product
 
 
 @unary_to_nary
-def make_jvp_reversemode(fun: Function, x: object) -> Any:
+def make_jvp_reversemode(fun: Function, x: object) -> AnyFunction:
     """``jvp(t)``, without the value, by two reverse passes: for primitives that have no JVP."""
     vjp, y = tracing.make_vjp(fun, x)
     return tracing.make_vjp(vjp, vspace(y).zeros())[0]
 
 
-def _half_square(x: Any) -> Any:
+def _half_square(x: AnyArray) -> Any:
     return np.sum(x**2, axis=-1) / 2
 
 
@@ -228,7 +228,7 @@ def make_ggnvp(f: Function, g: Function = _half_square, f_argnum: int = 0) -> Fu
     """``make_ggnvp(f, g)(x)(v)`` is Jᵀ H J v, with J the Jacobian of f at x and H the Hessian of g at f(x)."""
 
     @unary_to_nary
-    def ggnvp(f: Function, x: object) -> Any:
+    def ggnvp(f: Function, x: object) -> AnyFunction:
         pull, y = tracing.make_vjp(f, x)
         curve = tracing.make_vjp(grad(g), y)[0]
         push = tracing.make_vjp(pull, vspace(y).zeros())[0]

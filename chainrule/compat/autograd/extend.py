@@ -223,7 +223,7 @@ _RULES_OF_OURS = (
 )
 
 
-def _has_rules(f: Any) -> bool:
+def _has_rules(f: AnyFunction) -> bool:
     return isinstance(f, np.ufunc) or str(getattr(f, "__module__", "")).partition(".")[0] in ("numpy", "scipy")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.tree import tree_leaves, tree_map
-from chainrule._src.arrays.types import TensorLike
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.interpreters.primal import WithPrimal
@@ -79,7 +79,7 @@ class Run:
     def __exit__(self, *exc: object) -> None:
         GOING.runs = tuple([run for run in GOING.runs if run is not self])
 
-    def followed(self, x: Any) -> Any:
+    def followed(self, x: AnyArray) -> Any:
         """What of a value depends on this run's argument: a tensor, or the Dual of the run's level; None if nothing does."""
         for part in _layers(x):
             if isinstance(part, Tensor):
@@ -134,7 +134,7 @@ GOING = _Going()
 STARTS: weakref.WeakKeyDictionary[Any, Run] = weakref.WeakKeyDictionary()
 
 
-def _layers(x: Any) -> Iterator[Any]:
+def _layers(x: AnyArray) -> Iterator[Any]:
     """A tensor, what its data is made of, and so on, as far as runs put them around each other."""
     while isinstance(x, (Tensor, WithPrimal, Batched)):
         yield x
@@ -151,7 +151,7 @@ def runs_of(x: Array) -> list[tuple[Run, Any]]:
     return [(run, part) for run, part in found if part is not None]
 
 
-def value_of(x: Array) -> Any:
+def value_of(x: Array) -> AnyArray:
     """``x._value``: the value without the derivative of the innermost run that it depends on. Runs around that go on."""
     found = runs_of(x)
     if found:

@@ -62,7 +62,7 @@ def stacked(x: TensorLike | AnyFunction) -> TensorLike | AnyFunction:
     return array_of(found) if isinstance(found, Tensor) and found is not x else found
 
 
-def zeros_like(x: object) -> Any:
+def zeros_like(x: object) -> AnyArray:
     return tree_map(lambda leaf: np.zeros_like(differentiable(getval(leaf)))[()], x)
 
 

@@ -18,7 +18,7 @@ def subvals(x: Iterable[object], pairs: Iterable[tuple[int, Any]]) -> tuple[Any,
     return tuple(changed)
 
 
-def get_name(f: Any) -> str:
+def get_name(f: AnyFunction) -> str:
     return getattr(f, "__name__", "[unknown name]")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import from_end, shape_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims
 from chainrule._src.messages import errors
 from chainrule._src.table import fft as rows
 from chainrule._src.table import shape
@@ -26,7 +26,7 @@ Ints = tuple[int, ...]
 # -- shared with chainrule.fft ---------------------------------------------------------------------------------------
 
 
-def resized(x: Any, sizes: Ints, axes: Ints) -> Any:
+def resized(x: AnyArray, sizes: Ints, axes: Ints) -> AnyArray:
     """The operand cut at the end of axes, or filled up with zeros, to the sizes."""
     have = shape_of(x)
     cut: list[Any] = [slice(None)] * -min(axes)
@@ -43,36 +43,36 @@ def resized(x: Any, sizes: Ints, axes: Ints) -> Any:
     return x
 
 
-def fft(x: Any, sizes: Ints, axes: Ints, norm: str) -> Any:
+def fft(x: AnyArray, sizes: Ints, axes: Ints, norm: str) -> AnyArray:
     return rows.fft_c2c(resized(x, sizes, axes), axes=axes, norm=norm, inverse=False)
 
 
-def ifft(x: Any, sizes: Ints, axes: Ints, norm: str) -> Any:
+def ifft(x: AnyArray, sizes: Ints, axes: Ints, norm: str) -> AnyArray:
     return rows.fft_c2c(resized(x, sizes, axes), axes=axes, norm=norm, inverse=True)
 
 
-def rfft(x: Any, sizes: Ints, axes: Ints, norm: str) -> Any:
+def rfft(x: AnyArray, sizes: Ints, axes: Ints, norm: str) -> AnyArray:
     return rows.fft_r2c(resized(x, sizes, axes), axes=axes, norm=norm)
 
 
-def irfft(x: Any, sizes: Ints, axes: Ints, norm: str) -> Any:
+def irfft(x: AnyArray, sizes: Ints, axes: Ints, norm: str) -> AnyArray:
     half = (*sizes[:-1], sizes[-1] // 2 + 1)
     return rows.fft_c2r(resized(x, half, axes), axes=axes, norm=norm, n=sizes[-1])
 
 
-def hfft(x: Any, sizes: Ints, axes: Ints, norm: str) -> Any:
+def hfft(x: AnyArray, sizes: Ints, axes: Ints, norm: str) -> AnyArray:
     return irfft(_conj(x), sizes, axes, rows.OTHER[norm])
 
 
-def ihfft(x: Any, sizes: Ints, axes: Ints, norm: str) -> Any:
+def ihfft(x: AnyArray, sizes: Ints, axes: Ints, norm: str) -> AnyArray:
     return _conj(rfft(x, sizes, axes, rows.OTHER[norm]))
 
 
-def _conj(x: AnyArray) -> Any:
+def _conj(x: AnyArray) -> AnyArray:
     return np.conjugate(x) if x.dtype.kind == "c" else x
 
 
-def points(transform: AnyFunction, x: Any, axes: Ints) -> list[int]:
+def points(transform: AnyFunction, x: AnyArray, axes: Ints) -> list[int]:
     """How many points a transform has along axes, if nobody says."""
     sizes = [shape_of(x)[axis] for axis in axes]
     if transform in (irfft, hfft):
@@ -80,7 +80,7 @@ def points(transform: AnyFunction, x: Any, axes: Ints) -> list[int]:
     return sizes
 
 
-def shifts(x: Any, axes: Ints, back: bool) -> Ints:
+def shifts(x: AnyArray, axes: Ints, back: bool) -> Ints:
     """By how much to roll axes, to bring frequency 0 from the front to the middle; or back."""
     return tuple(-(shape_of(x)[a] // 2) if back else shape_of(x)[a] // 2 for a in axes)
 
@@ -96,7 +96,7 @@ def _axes(given: Sequence[int], ndim: int) -> Ints:
     return from_end(axes, ndim)
 
 
-def _apply(transform: AnyFunction, a: Any, given: Sequence[Any], axes: Ints, norm: Any) -> Any:
+def _apply(transform: AnyFunction, a: AnyArray, given: Sequence[int | None], axes: Ints, norm: Any) -> AnyArray:
     norm = "backward" if norm is None else norm
     if norm not in rows.OTHER:
         raise errors.fft_norm(norm, ValueError)
@@ -130,13 +130,13 @@ def _one_by_one(transform: AnyFunction, a: Any, sizes: Sequence[Any], axes: Ints
 
 
 def _along(transform: AnyFunction) -> AnyFunction:
-    def call(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+    def call(a: AnyArray, n: int | None = None, axis: int = -1, norm: Any = None) -> AnyArray:
         return _apply(transform, a, (n,), _axes((axis,), len(shape_of(a))), norm)
 
     return call
 
 
-def _over(transform: AnyFunction, default: Any) -> AnyFunction:
+def _over(transform: AnyFunction, default: tuple[int, ...] | None) -> AnyFunction:
     def call(a: Any, s: Any = None, axes: Any = default, norm: Any = None) -> Any:
         have = shape_of(a)
         if axes is None:
@@ -164,7 +164,7 @@ for _transform in (fft, ifft, rfft, irfft):
     implements(getattr(raw, _transform.__name__ + "2"))(_over(_transform, (-2, -1)))
 
 
-def _shifted(x: AnyArray, axes: Any, back: bool) -> Any:
+def _shifted(x: AnyArray, axes: Dims, back: bool) -> Any:
     ndim = len(shape_of(x))
     where: Any = range(-ndim, 0) if axes is None else (axes,) if isinstance(axes, (int, np.integer)) else axes
     over = _axes(where, ndim)

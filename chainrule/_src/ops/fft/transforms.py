@@ -10,7 +10,8 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.api.in_place import store_out
 from chainrule._src.arrays import dtypes
-from chainrule._src.arrays.types import AnyArray, AnyFunction
+from chainrule._src.arrays.device import DeviceLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation, shaping
 from chainrule._src.ops.arguments import creates, floating, tensor_of
@@ -27,7 +28,7 @@ _FROM_REAL = (shared.rfft, shared.ihfft)
 # -- what they share -------------------------------------------------------------------------------------------------
 
 
-def _int(function: str, argument: str, value: Any) -> int:
+def _int(function: str, argument: str, value: TensorLike) -> int:
     if type(value) is bool or not hasattr(value, "__index__"):
         raise TypeError(f"fft_{function}(): argument '{argument}' must be int, not {type(value).__name__}")
     index: int = value.__index__()
@@ -256,7 +257,7 @@ ihfftn = _many("ihfftn", "The inverse of :func:`hfftn`.")
 # -- frequencies -----------------------------------------------------------------------------------------------------
 
 
-def _frequencies(function: str, k: Any, n: int, d: Any, dtype: Any, requires_grad: bool) -> Tensor:
+def _frequencies(function: str, k: Any, n: int, d: Any, dtype: DTypeLike, requires_grad: bool) -> Tensor:
     dtype = dtypes.default_dtype() if dtype is None else dtypes.as_dtype(dtype)
     if dtype.kind not in "fc":
         raise RuntimeError(f"{function} requires a floating point or complex dtype, not {dtypes.torch_name(dtype)}")
@@ -270,7 +271,13 @@ def _frequencies(function: str, k: Any, n: int, d: Any, dtype: Any, requires_gra
 @op()
 @creates
 def fftfreq(
-    n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: DTypeLike = None,
+    layout: object = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of :func:`fft` over n points that are ``d`` apart: 0, 1, ..., −2, −1, over n·d.
 
@@ -288,7 +295,13 @@ def fftfreq(
 @op()
 @creates
 def rfftfreq(
-    n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: DTypeLike = None,
+    layout: object = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of :func:`rfft` over n points that are ``d`` apart: 0, 1, ..., n // 2, over n·d.
 

@@ -18,7 +18,7 @@ from chainrule._src.table import linalg as rows
 from chainrule._src.tape.tensor import Tensor
 
 
-def tensor_like(function: str, x: Any, position: int = 0) -> Any:
+def tensor_like(function: str, x: Any, position: int = 0) -> Tensor:
     """An argument as a tensor, if it is one or an array."""
     if isinstance(x, Tensor):
         return x

@@ -14,12 +14,14 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
 from chainrule._src.arrays.any_array import is_array, lies_within
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import matrices, products, shaping
 from chainrule._src.ops.arguments import beside, tensor_of
 from chainrule._src.ops.linalg.decompositions import matrices_of
 from chainrule._src.ops.linalg.numpy_face import checked, stretched
+from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import eigen
 from chainrule._src.table import linalg as rows
 from chainrule._src.table import lu as _lu_rows
@@ -87,7 +89,7 @@ def _always_complex() -> bool:
 # -- LU factors ------------------------------------------------------------------------------------------------------
 
 
-def _factors(function: str, A: Any, pivot: bool) -> Any:
+def _factors(function: str, A: Any, pivot: bool) -> tuple[Tensor, Tensor, Tensor]:
     A = matrices_of(function, A)
     if not pivot:
         raise RuntimeError(
@@ -97,7 +99,7 @@ def _factors(function: str, A: Any, pivot: bool) -> Any:
     return bind(_lu_rows.lu_factor, (A,), {})
 
 
-def _first_zero(LU: Any) -> Any:
+def _first_zero(LU: Tensor) -> Tensor:
     """Per matrix the place of the first zero on the diagonal, counted from 1; 0 if there is none."""
     zero = ew.eq(shaping.diagonal(LU.detach(), 0, -2, -1), 0)
     if not zero.shape[-1]:
@@ -163,7 +165,7 @@ def _triangles(packed: Any) -> tuple[Any, Any]:
     return ew.add(matrices.tril(packed[..., :k], -1), unit), matrices.triu(packed[..., :k, :])
 
 
-def _permutation(order: Any, dtype: Any) -> Any:
+def _permutation(order: Any, dtype: Any) -> Tensor:
     """P with A = P @ (A in that order)."""
     n = order.shape[-1]
     return ew.eq(order.unsqueeze(-2), beside(order, np.arange(n)).unsqueeze(-1)).to(dtype)
@@ -180,14 +182,14 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
     return return_types.linalg_lu(_permutation(order, packed.dtype), *_triangles(packed))
 
 
-def _pivots(function: str, pivots: Any) -> Any:
+def _pivots(function: str, pivots: Any) -> Tensor:
     pivots = tensor_of(function, pivots)
     if pivots.dtype != np.int32:
         raise RuntimeError(f"{function}: pivots should be a Tensor of scalar type torch.int32")
     return pivots
 
 
-def _order(function: str, pivots: Any, rows_: int) -> Any:
+def _order(function: str, pivots: Tensor, rows_: int) -> Tensor:
     data = pivots._raw if is_array(pivots._raw) else pivots._raw.concrete()
     if data is not None and not lies_within(data, 1, rows_):
         raise RuntimeError(f"{function}: pivots are rows counted from 1: between 1 and {rows_}")
@@ -204,7 +206,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     return return_types.lu_unpack(p, *(_triangles(packed) if unpack_data else (empty, empty)))
 
 
-def _solved(T: Any, B: Any, upper: bool, unit: bool) -> Any:
+def _solved(T: AnyArray, B: AnyArray, upper: bool, unit: bool) -> Tensor:
     T, B = stretched(T, B)
     return rows.solve_triangular(T, B, upper=upper, unitriangular=unit)
 
@@ -243,7 +245,9 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 # -- information instead of errors -----------------------------------------------------------------------------------
 
 
-def _attempted(A: Any, operation: Callable[[Any], Any], failures: Any, spare: Any) -> tuple[Any, Any]:
+def _attempted(
+    A: Tensor, operation: Callable[[AnyArray], AnyArray], failures: Primitive, spare: Tensor
+) -> tuple[Any, Any]:
     """The operation, and what is wrong with which matrix; the results of those are nan."""
     lazy = innermost(A)
     if lazy is not None and lazy.library.gpu(lazy.payload) is None:  # whose errors come when it is computed
@@ -256,7 +260,7 @@ def _attempted(A: Any, operation: Callable[[Any], Any], failures: Any, spare: An
         return ew.where(failed, float("nan"), operation(ew.where(failed, spare, A))), info
 
 
-def _identity(A: Any) -> Any:
+def _identity(A: Tensor) -> Tensor:
     return beside(A, np.eye(A.shape[-1], dtype=A.dtype))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays.dtypes import as_dtype
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, DTypeLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import axes_of
 from chainrule._src.ops.linalg import numpy_face as shared
@@ -16,7 +16,7 @@ from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.tensor import Tensor
 
 
-def _for_norm(function: str, x: AnyArray, dtype: Any) -> Any:
+def _for_norm(function: str, x: AnyArray, dtype: DTypeLike) -> Tensor:
     x = tensor_like(function, x)
     if dtype is not None:
         x = cast(x, as_dtype(dtype))
@@ -53,7 +53,7 @@ def matrix_norm(
 
 
 @op(out=True, remembered=True)
-def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
     """A vector norm (``dim`` an int, or a 1-D tensor) or a matrix norm (two dims, or a 2-D tensor).
 
     Without ``ord`` the 2-norm of the elements in ``dim``.

@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule._src.arrays import return_types
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, DTypeLike, IntoArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import products
 from chainrule._src.ops.numpy_lists import promoted, sum_of_products
@@ -29,7 +29,7 @@ raw = np.linalg
 # -- checks ----------------------------------------------------------------------------------------------------------
 
 
-def checked(function: str, x: Any, square: bool = False, name: str = "A") -> Any:
+def checked(function: str, x: AnyArray, square: bool = False, name: str = "A") -> Any:
     """The operand, if it is a floating or complex stack of (square) matrices; errors for all else."""
     _check_shape(function, x, square, name)
     if x.dtype.kind not in "fc" or x.dtype == np.float16:
@@ -37,7 +37,7 @@ def checked(function: str, x: Any, square: bool = False, name: str = "A") -> Any
     return x
 
 
-def _check_shape(function: str, x: Any, square: bool, name: str = "A") -> None:
+def _check_shape(function: str, x: AnyArray, square: bool, name: str = "A") -> None:
     if len(shape_of(x)) < 2:
         raise errors.matrix_rank_low(function, x, name)
     if square and shape_of(x)[-1] != shape_of(x)[-2]:
@@ -50,14 +50,14 @@ def _floating(a: Any) -> Any:
     return np.astype(a, np.dtype(np.float64)) if a.dtype.kind in "iub" else a
 
 
-def _matrices(function: str, a: Any, square: bool = False) -> Any:
+def _matrices(function: str, a: AnyArray, square: bool = False) -> AnyArray:
     return checked(f"np.linalg.{function}", _floating(a), square)
 
 
 # -- shared with chainrule.linalg ------------------------------------------------------------------------------------
 
 
-def stretched(a: Any, b: Any) -> tuple[Any, Any]:
+def stretched(a: AnyArray, b: AnyArray) -> tuple[Any, Any]:
     """Two stacks of matrices with their leading axes broadcast."""
     left, right = shape_of(a), shape_of(b)
     if left[:-2] == right[:-2]:
@@ -66,7 +66,7 @@ def stretched(a: Any, b: Any) -> tuple[Any, Any]:
     return np.broadcast_to(a, (*batch, *left[-2:])), np.broadcast_to(b, (*batch, *right[-2:]))
 
 
-def solution(function: str, a: Any, b: Any, vector: bool) -> Any:
+def solution(function: str, a: AnyArray, b: AnyArray, vector: bool) -> Any:
     """The X with a @ X = b; ``vector`` says that b is a stack of vectors."""
     if vector:
         b = b[..., None]
@@ -76,7 +76,7 @@ def solution(function: str, a: Any, b: Any, vector: bool) -> Any:
     return x[..., 0] if vector else x
 
 
-def _extreme(function: str, x: AnyArray, axis: int, keepdims: bool, largest: bool) -> Any:
+def _extreme(function: str, x: AnyArray, axis: int, keepdims: bool, largest: bool) -> AnyArray:
     """The largest of numbers that are not negative, 0 if there are none; or the smallest."""
     if not shape_of(x)[axis]:
         if not largest:
@@ -107,7 +107,7 @@ def matrix_norm(function: str, x: Any, ord: Any, axes: tuple[int, int], keepdims
     return value if keepdims else np.squeeze(value, (row, column))
 
 
-def power(a: Any, n: int) -> Any:
+def power(a: AnyArray, n: int) -> Any:
     """The n-th power of square matrices, by repeated squaring: always a new array."""
     if n == 0:
         size = shape_of(a)[-1]
@@ -131,7 +131,7 @@ def epsilon(x: Any) -> float:
     return max(shape_of(x)[-2:]) * float(np.finfo(x.dtype).eps)
 
 
-def cross(a: Any, b: Any, axis: int) -> Any:
+def cross(a: AnyArray, b: AnyArray, axis: int) -> Any:
     """The vector product along an axis of length 3."""
     shape = np.broadcast_shapes(shape_of(a), shape_of(b))
     a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
@@ -142,12 +142,12 @@ def cross(a: Any, b: Any, axis: int) -> Any:
 
 
 @implements(raw.inv, by_shape=True)
-def _inv(a: Any) -> Any:
+def _inv(a: AnyArray) -> AnyArray:
     return rows.inv(_matrices("inv", a, True))
 
 
 @implements(raw.solve, by_shape=True)
-def _solve(a: Any, b: Any) -> Any:
+def _solve(a: AnyArray, b: AnyArray) -> AnyArray:
     a, b = _matrices("solve", a, True), _floating(b)
     dtype = np.promote_types(a.dtype, b.dtype)
     try:
@@ -159,40 +159,40 @@ def _solve(a: Any, b: Any) -> Any:
 
 
 @implements(raw.det, by_shape=True)
-def _det(a: Any) -> Any:
+def _det(a: AnyArray) -> AnyArray:
     return rows.det(_matrices("det", a, True))
 
 
 @implements(raw.slogdet)
-def _slogdet(a: Any) -> Any:
+def _slogdet(a: AnyArray) -> Any:
     return return_types.linalg_slogdet(*rows.slogdet(_matrices("slogdet", a, True)))
 
 
 @implements(raw.cholesky, by_shape=True)
-def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
+def _cholesky(a: AnyArray, /, *, upper: bool = False) -> AnyArray:
     a = _of_triangle(_matrices("cholesky", a, True), "U" if upper else "L")
     return rows.H(rows.cholesky(rows.H(a))) if upper else rows.cholesky(a)
 
 
-def _of_triangle(a: Any, UPLO: str) -> Any:
+def _of_triangle(a: AnyArray, UPLO: str) -> AnyArray:
     """The Hermitian matrices that NumPy reads from one triangle: what is not read has no gradient."""
     half = np.tril(a, -1) if UPLO == "L" else np.triu(a, 1)
     return half + rows.H(half) + a * np.eye(shape_of(a)[-1], dtype=a.dtype)
 
 
 @implements(raw.eigh)
-def _eigh(a: Any, UPLO: str = "L") -> Any:
+def _eigh(a: AnyArray, UPLO: str = "L") -> Any:
     a, UPLO = _matrices("eigh", a, True), UPLO.upper()
     return return_types.linalg_eigh(*decompositions.eigh(_of_triangle(a, UPLO), UPLO=UPLO))
 
 
 @implements(raw.eigvalsh)
-def _eigvalsh(a: Any, UPLO: str = "L") -> Any:
+def _eigvalsh(a: AnyArray, UPLO: str = "L") -> AnyArray:
     return _eigh(a, UPLO).eigenvalues
 
 
 @implements(raw.svd)
-def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+def _svd(a: AnyArray, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     a = _matrices("svd", a)
     if not compute_uv:
         return decompositions.svd(a, full_matrices=False)[1]
@@ -202,7 +202,7 @@ def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian:
 
 
 @implements(raw.svdvals)
-def _svdvals(x: AnyArray, /) -> Any:
+def _svdvals(x: AnyArray, /) -> AnyArray:
     return decompositions.svd(_matrices("svdvals", x), full_matrices=False)[1]
 
 
@@ -215,7 +215,7 @@ def _qr(a: Any, mode: str = "reduced") -> Any:
 
 
 @implements(raw.pinv)
-def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
+def _pinv(a: AnyArray, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> AnyArray:
     a = _matrices("pinv", a)
     if rcond is None:
         rcond = 1e-15 if rtol is np._NoValue else epsilon(a) if rtol is None else rtol
@@ -224,14 +224,14 @@ def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np.
     return decompositions.pinv(a, atol=0.0, rtol=_for_each_matrix(rcond))
 
 
-def _for_each_matrix(tolerance: Any) -> Any:
+def _for_each_matrix(tolerance: float) -> Any:
     """A tolerance as a number, or as an array that meets the singular values of each matrix."""
     values = tolerance._array() if isinstance(tolerance, Tensor) else np.asarray(tolerance)
     return values[..., None] if values.ndim else float(values)
 
 
 @implements(raw.matrix_power)
-def _matrix_power(a: Any, n: int) -> Any:
+def _matrix_power(a: AnyArray, n: int) -> AnyArray:
     n = operator.index(n)
     if n >= 0 and a.dtype.kind in "biu":
         return wrapped(on_numbers(a, lambda x: raw.matrix_power(x, n)))
@@ -243,7 +243,7 @@ def _matrix_power(a: Any, n: int) -> Any:
 
 
 @implements(raw.matrix_rank)
-def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+def _matrix_rank(A: AnyArray, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> AnyArray:
     if len(shape_of(A)) < 2:
         return cast(np.any(A != 0), dtype=np.dtype(np.intp))
     if rtol is not None and tol is not None:
@@ -259,7 +259,7 @@ def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any 
 
 
 @implements(raw.cond)
-def _cond(x: AnyArray, p: Any = None) -> Any:
+def _cond(x: AnyArray, p: Any = None) -> AnyArray:
     x = _matrices("cond", x)
     if 0 in shape_of(x)[-2:]:
         raise raw.LinAlgError("cond is not defined on empty arrays")
@@ -274,12 +274,12 @@ def _cond(x: AnyArray, p: Any = None) -> Any:
     return np.where(singular, np.inf, raw.norm(x, p, axis=(-2, -1)) * raw.norm(rows.inv(safe), p, axis=(-2, -1)))
 
 
-def _is_singular(x: Any) -> Any:
+def _is_singular(x: AnyArray) -> AnyArray:
     return np.asarray(raw.slogdet(x)[0] == 0)
 
 
 @implements(raw.norm, by_shape=True)
-def _norm(x: AnyArray, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def _norm(x: AnyArray, ord: Any = None, axis: Any = None, keepdims: bool = False) -> AnyArray:
     x = _floating(x)
     n = len(shape_of(x))
     if axis is None and (ord is None or (ord in ("fro", "f") and n == 2) or (ord == 2 and n == 1)):
@@ -295,7 +295,7 @@ def _norm(x: AnyArray, ord: Any = None, axis: Any = None, keepdims: bool = False
 
 
 @implements(raw.vector_norm, by_shape=True)
-def _vector_norm(x: AnyArray, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def _vector_norm(x: AnyArray, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> AnyArray:
     x = _floating(x)
     n = len(shape_of(x))
     axes = checked_axes(axis, n)
@@ -313,7 +313,7 @@ def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
 
 
 @implements(raw.cross)
-def _cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def _cross(x1: AnyArray, x2: AnyArray, /, *, axis: int = -1) -> AnyArray:
     if np.shape(x1)[axis] != 3 or np.shape(x2)[axis] != 3:
         raise ValueError(
             f"Both input arrays must be (arrays of) 3-dimensional vectors, but got shapes {np.shape(x1)} and {np.shape(x2)}"
@@ -327,7 +327,7 @@ def _diagonal(x: AnyArray, /, *, offset: int = 0) -> Any:
 
 
 @implements(raw.trace, by_shape=True)
-def _trace(x: AnyArray, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def _trace(x: AnyArray, /, *, offset: int = 0, dtype: DTypeLike = None) -> Any:
     return np.sum(np.diagonal(x, offset, -2, -1), axis=-1, dtype=dtype)
 
 
@@ -337,7 +337,7 @@ def _matrix_transpose(x: AnyArray, /) -> Any:
 
 
 @implements(raw.outer, by_shape=True)
-def _outer(x1: Any, x2: Any, /) -> Any:
+def _outer(x1: AnyArray, x2: AnyArray, /) -> Any:
     x1, x2 = wrapped(x1), wrapped(x2)
     if len(shape_of(x1)) != 1 or len(shape_of(x2)) != 1:
         dims = f"x1.ndim={len(shape_of(x1))} and x2.ndim={len(shape_of(x2))}"
@@ -351,7 +351,7 @@ def _matmul(x1: Any, x2: Any, /) -> Any:
 
 
 @implements(raw.lstsq)
-def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+def _lstsq(a: AnyArray, b: IntoArray, rcond: float | None = None) -> tuple[AnyArray, AnyArray, TensorLike, AnyArray]:
     a, b = promoted(_matrices("lstsq", a), _floating(b))
     x = decompositions.pinv(a, atol=0.0, rtol=epsilon(a) if rcond is None else float(rcond)) @ b
     s = decompositions.svd(a, full_matrices=False)[1]

@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
+from chainrule._src.arrays.types import TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import calculus, joining, matrices, products, shaping
 from chainrule._src.ops import elementwise as ew
@@ -23,7 +24,7 @@ from chainrule._src.tape.protocol import as_array
 from chainrule._src.tape.tensor import Tensor
 
 
-def _same_dtype(function: str, a: Any, b: Any) -> None:
+def _same_dtype(function: str, a: Tensor, b: Tensor) -> None:
     if a.dtype != b.dtype:
         raise errors.matrix_dtypes(function, a, b)
 
@@ -49,7 +50,7 @@ def inv(A: Tensor) -> Tensor:
     return rows.inv(matrices_of("linalg.inv", A, True))
 
 
-def _is_vector(A: Any, B: Any) -> bool:
+def _is_vector(A: Tensor, B: Tensor) -> bool:
     """Whether PyTorch takes B as a (batch of) vectors: it has one axis, or A's shape without the last."""
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
 
@@ -278,7 +279,9 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
 
 
 @op(out=True)
-def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+def matrix_rank(
+    A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: TensorLike | None = None
+) -> Tensor:
     """How many singular values are over max(atol, rtol·largest); an integer, so no gradient."""
     A = matrices_of("torch.linalg.matrix_rank", A, hermitian, "input")
     atol, rtol = _tolerances(A, tol if tol is not None else atol, rtol)
@@ -291,7 +294,7 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
     return ew.gt(s, limit).sum(-1)
 
 
-def _like(tolerance: Any, s: Any) -> Any:
+def _like(tolerance: TensorLike, s: Tensor) -> Tensor:
     return tolerance if isinstance(tolerance, Tensor) else beside(s, as_array(tolerance, s.dtype))
 
 

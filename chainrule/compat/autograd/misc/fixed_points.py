@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray
 from chainrule.compat.autograd.extend import defvjp, primitive
 from chainrule.compat.autograd.tracing import make_vjp
 from chainrule.compat.autograd.vspaces import vspace
@@ -21,10 +21,12 @@ def fixed_point(f: Callable[[Any], Any], a: object, x0: object, distance: Callab
     return x
 
 
-def _vjp(ans: object, f: Any, a: Any, x0: object, distance: AnyFunction, tol: float) -> Callable[[Any], Any]:
+def _vjp(
+    ans: object, f: AnyFunction, a: IntoArray, x0: object, distance: AnyFunction, tol: float
+) -> Callable[[AnyArray], AnyArray]:
     """(I − ∂f/∂x)⁻ᵀ g is a fixed point, too: of w = (∂f/∂x)ᵀ w + g."""
 
-    def adjoint(given: Any) -> Callable[[Any], Any]:
+    def adjoint(given: tuple[IntoArray, ...]) -> Callable[[AnyArray], AnyArray]:
         a, x, g = given
         pull, _ = make_vjp(f(a), x)
         return lambda w: vspace(x).add(pull(w), g)

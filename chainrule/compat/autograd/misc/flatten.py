@@ -12,7 +12,7 @@ from chainrule._src.arrays.tree import tree_flatten, tree_map, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction
 
 
-def flatten(value: object) -> tuple[Any, Callable[[Any], Any]]:
+def flatten(value: object) -> tuple[Any, AnyFunction]:
     """All elements of nested containers as one vector, and the function that takes such a vector apart.
 
     >>> from chainrule.compat.autograd.misc import flatten

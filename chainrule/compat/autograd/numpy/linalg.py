@@ -27,7 +27,7 @@ def _symmetric(a: AnyArray) -> AnyArray:
     return a
 
 
-def _symmetrized(g: AnyArray) -> Any:
+def _symmetrized(g: AnyArray) -> AnyArray:
     return (g + numpy.conj(numpy.swapaxes(g, -1, -2))) / 2
 
 
@@ -35,6 +35,6 @@ defvjp(_symmetric, lambda ans, a: _symmetrized)
 defjvp(_symmetric, lambda t, ans, a: _symmetrized(t))
 
 
-def cholesky(a: TensorLike, **options: Any) -> Any:
+def cholesky(a: TensorLike, **options: Any) -> AnyArray:
     """NumPy's; the gradient is symmetric, where NumPy reads one triangle only."""
     return numpy.linalg.cholesky(_symmetric(a), **options)

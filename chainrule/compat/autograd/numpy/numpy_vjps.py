@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import TensorLike
+from chainrule._src.arrays.types import AnyArray, TensorLike
 
 
 def unbroadcast(x: TensorLike, target: TensorLike) -> Any:
@@ -18,5 +18,5 @@ def unbroadcast(x: TensorLike, target: TensorLike) -> Any:
     return np.real(x) if np.iscomplexobj(x) and not np.iscomplexobj(target) else x
 
 
-def unbroadcast_f(target: TensorLike, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def unbroadcast_f(target: TensorLike, f: Callable[[AnyArray], AnyArray]) -> Callable[[Any], Any]:
     return lambda g: unbroadcast(f(g), target)

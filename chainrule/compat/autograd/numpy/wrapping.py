@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import Array, apply, holds
-from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
 from chainrule._src.tape.protocol import FUNCTIONS
 from chainrule.compat.autograd.extend import notrace_primitive
 from chainrule.compat.autograd.values import getval
@@ -78,7 +78,7 @@ def _as_array(x: Sequence[TensorLike]) -> Any:
     return Array(x) if isinstance(x, list | tuple) and holds(x, Array) else x
 
 
-def wrapped(names: dict[str, Any]) -> dict[str, Any]:
+def wrapped(names: Params) -> dict[str, Any]:
     """A module's public names, its functions made to take Arrays."""
     kinds = (_Dispatched, types.FunctionType, types.BuiltinFunctionType)
     return {
@@ -86,7 +86,7 @@ def wrapped(names: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def wrap_namespace(old: dict[str, Any], new: dict[str, Any]) -> None:
+def wrap_namespace(old: Params, new: Params) -> None:
     """Put a module's public names into another one's, with its functions made to take Arrays."""
     new.update(wrapped(old))
 
@@ -94,7 +94,7 @@ def wrap_namespace(old: dict[str, Any], new: dict[str, Any]) -> None:
 # -- functions that are not quite NumPy's ---------------------------------------------------------------------------------
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, **options: Any) -> Any:
+def clip(a: AnyArray, a_min: TensorLike | None = None, a_max: TensorLike | None = None, **options: object) -> Any:
     """NumPy's. Elements that are on a bound count as outside, so their derivative is zero."""
     if type(a) is not Array or options or holds((a_min, a_max), Array):
         return takes_arrays(np.clip)(a, a_min, a_max, **options)
@@ -117,7 +117,7 @@ fmax = _extremum(np.fmax, np.maximum)
 fmin = _extremum(np.fmin, np.minimum)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, **options: Any) -> AnyArray:
     if isinstance(fill_value, Array):
         return fill_value * np.ones(shape, fill_value.dtype if dtype is None else dtype)
     return np.full(shape, fill_value, dtype, **options)

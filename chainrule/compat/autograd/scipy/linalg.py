@@ -40,7 +40,7 @@ def _sylvester_vjp(
     return vjp
 
 
-def _sylvester_jvp(argnum: int, t: AnyArray, x: AnyArray, args: tuple[AnyArray, ...], kwargs: object) -> Any:
+def _sylvester_jvp(argnum: int, t: AnyArray, x: AnyArray, args: tuple[AnyArray, ...], kwargs: object) -> AnyArray:
     return solve_sylvester(args[0], args[1], (-t @ x, -x @ t, t)[argnum])
 
 
@@ -57,8 +57,8 @@ defjvp(sqrtm, lambda t, x, a: solve_sylvester(x, x, t))
 
 
 def solve_triangular(
-    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any
-) -> Any:
+    a: AnyArray, b: AnyArray, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: object
+) -> AnyArray:
     """The solution x of a x = b (``trans``: of aᵀ x = b, or aᴴ x = b), where a is triangular."""
     if not holds((a, b), Array):
         return scipy.linalg.solve_triangular(a, b, trans, lower, unit_diagonal, **options)
@@ -71,7 +71,7 @@ def solve_triangular(
     return x[..., 0] if np.ndim(b) == 1 else x
 
 
-def _band(lower: int, upper: int, n: int) -> tuple[Any, Any, Any]:
+def _band(lower: int, upper: int, n: int) -> tuple[AnyArray, AnyArray, AnyArray]:
     """For each entry ab[upper + i - j, j] of a band: i and j, and whether the matrix has that element."""
     place, j = np.indices((lower + upper + 1, n))
     i = place - upper + j
@@ -84,7 +84,7 @@ def _transposed_band(l_and_u: tuple[int, ...], ab: AnyArray) -> AnyArray:
     return np.where(there, ab[upper + i - row, row], 0.0)
 
 
-def _banded_vjp(argnums: Any, x: AnyArray, args: Any, kwargs: object) -> Callable[[Any], Any]:
+def _banded_vjp(argnums: tuple[int, ...], x: AnyArray, args: Any, kwargs: object) -> Callable[[Any], Any]:
     """The transposed system's solution w is the gradient by b; that by a is −w xᵀ, on the band."""
     (lower, upper), ab, _ = args
     i, j, there = _band(lower, upper, np.shape(ab)[1])

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from chainrule._src.arrays.types import AnyArray
+
 #: mode -> how many zeros go before and after an array, for a window of a size
 _PADS: dict[str, Callable[[int], tuple[int, int]]] = {
     "full": lambda n: (n - 1, n - 1),
@@ -17,7 +19,7 @@ _PADS: dict[str, Callable[[int], tuple[int, int]]] = {
 }
 
 
-def convolve(A: Any, B: Any, axes: Any = None, dot_axes: Any = ((), ()), mode: str = "full") -> Any:
+def convolve(A: Any, B: Any, axes: Any = None, dot_axes: Any = ((), ()), mode: str = "full") -> AnyArray:
     """Convolve two arrays along pairs of axes, and contract other pairs.
 
     Args:
@@ -40,7 +42,7 @@ def convolve(A: Any, B: Any, axes: Any = None, dot_axes: Any = ((), ()), mode: s
     return _slide(A, B, axes, dot_axes, [_PADS[mode](n) for _, n in sizes])
 
 
-def _slide(long: Any, short: Any, axes: Any, dot_axes: Any, pads: Any, swapped: bool = False) -> Any:
+def _slide(long: Any, short: Any, axes: Any, dot_axes: Any, pads: Any, swapped: bool = False) -> AnyArray:
     """The windows of a padded array, times another one reversed, summed: one ``einsum``."""
     widths = [(0, 0)] * long.ndim
     flip = [slice(None)] * short.ndim

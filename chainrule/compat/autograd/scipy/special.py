@@ -9,7 +9,7 @@ import scipy.special
 
 from chainrule import special as _ours
 from chainrule._src.api.array import Array, holds
-from chainrule._src.arrays.types import AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule.compat.autograd.values import getval
 
 globals().update({name: getattr(scipy.special, name) for name in scipy.special.__all__})
@@ -25,7 +25,7 @@ polygamma = _by_type("polygamma")
 multigammaln = _by_type("multigammaln")
 
 
-def logsumexp(x: Any, axis: Any = None, b: Any = 1.0, keepdims: bool = False) -> Any:
+def logsumexp(x: Any, axis: Any = None, b: Any = 1.0, keepdims: bool = False) -> AnyArray:
     """log(sum(b exp(x)))."""
     if not holds((x, b), Array):
         return scipy.special.logsumexp(x, axis, b, keepdims)
@@ -35,9 +35,9 @@ def logsumexp(x: Any, axis: Any = None, b: Any = 1.0, keepdims: bool = False) ->
     return total + (top if keepdims else np.squeeze(top, axis))
 
 
-def log_softmax(x: TensorLike, axis: object = None) -> Any:
+def log_softmax(x: TensorLike, axis: object = None) -> AnyArray:
     return x - logsumexp(x, axis, keepdims=True)
 
 
-def softmax(x: TensorLike, axis: object = None) -> Any:
+def softmax(x: TensorLike, axis: object = None) -> AnyArray:
     return np.exp(log_softmax(x, axis))
