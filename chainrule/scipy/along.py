@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import Array, recorded_as_numpy
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
@@ -28,7 +28,7 @@ def recorded(function: Function, *args: object, **options: object) -> Any:
 
 def linear_along(
     module: str, name: str, x: Any, axis: int, *args: object, before: tuple[object, ...] = (), **options: object
-) -> Any:
+) -> AnyArray:
     """``name(*before, x, *args, axis=axis, **options)`` of a module of SciPy's, for a function that is linear in x along the axis.
 
     Raises:

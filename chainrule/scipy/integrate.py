@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of, unfaced
-from chainrule._src.arrays.types import AnyFunction, NumpyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
 from chainrule._src.jacobians.forms import Arguments
 from chainrule._src.jacobians.solution import solved
 from chainrule._src.messages import errors
@@ -111,7 +111,7 @@ def quad(
     return unfaced(result) if tensors else result, error[0]
 
 
-def _somewhere(func: Function, a: Any, b: Any, args: tuple[Any, ...]) -> Any:
+def _somewhere(func: Function, a: TensorLike, b: TensorLike, args: tuple[AnyArray, ...]) -> Any:
     """What the function returns at a point between the limits."""
     finite = [x for x in (a, b) if _is_differentiated(x) or np.isfinite(x)]
     return func(sum(finite, np.float64(0.0)) / (len(finite) or 1) if len(finite) != 1 else finite[0] * 1.0, *args)
@@ -133,7 +133,9 @@ def _number(x: object) -> float:
     return float(np.reshape(data, ()))
 
 
-def _sum(func: Function, a: object, b: object, args: tuple[object, ...], kind: tuple[bool, ...], intervals: Any) -> Any:
+def _sum(
+    func: Function, a: object, b: object, args: tuple[object, ...], kind: tuple[bool, ...], intervals: AnyArray
+) -> Any:
     """The integral as a sum over points in intervals of [0, 1], on which [a, b] is mapped as SciPy does it."""
     plain = data_of(intervals)
     if type(plain) is ndarray:  # in vmap some examples need more of them than others
@@ -151,7 +153,7 @@ def _sum(func: Function, a: object, b: object, args: tuple[object, ...], kind: t
     return np.sum(weight * _mapped(func, a, b, args, kind, t))
 
 
-def _mapped(func: Function, a: Any, b: Any, args: tuple[Any, ...], kind: tuple[bool, ...], t: Any) -> Any:
+def _mapped(func: Function, a: Any, b: Any, args: tuple[Any, ...], kind: tuple[bool, ...], t: Any) -> AnyArray:
     """The integrand as a function on [0, 1]."""
     if kind == (False, False):
         return _everywhere(func, a + (b - a) * t, args) * (b - a)
@@ -184,7 +186,7 @@ def _check(total: object, value: object, epsabs: float, epsrel: float) -> None:
 # -- of samples --------------------------------------------------------------------------------------------------------
 
 
-def _linear(name: str, y: Any, axis: int, *args: object, **options: object) -> Any:
+def _linear(name: str, y: Any, axis: int, *args: object, **options: object) -> AnyArray:
     """A rule of SciPy's, which is linear in y, by what it makes of unit vectors."""
     rule = getattr(scipy_module("scipy.integrate", f"integrate.{name}"), name)
     if not _is_differentiated(y):
@@ -201,24 +203,24 @@ def _linear(name: str, y: Any, axis: int, *args: object, **options: object) -> A
     return found if matrix.ndim == 1 else np.moveaxis(found, -1, axis)
 
 
-def simpson(y: object, x: object = None, *, dx: float = 1.0, axis: int = -1) -> Any:
+def simpson(y: object, x: object = None, *, dx: float = 1.0, axis: int = -1) -> AnyArray:
     """``scipy.integrate.simpson``, differentiable by the samples y."""
     return _linear("simpson", y, axis, x=_moved(x, axis), dx=dx)
 
 
-def romb(y: object, dx: float = 1.0, axis: int = -1) -> Any:
+def romb(y: object, dx: float = 1.0, axis: int = -1) -> AnyArray:
     """``scipy.integrate.romb``, differentiable by the samples y."""
     return _linear("romb", y, axis, dx=dx)
 
 
-def cumulative_simpson(y: Any, *, x: Any = None, dx: float = 1.0, axis: int = -1, initial: Any = None) -> Any:
+def cumulative_simpson(y: Any, *, x: Any = None, dx: float = 1.0, axis: int = -1, initial: Any = None) -> AnyArray:
     """``scipy.integrate.cumulative_simpson``, differentiable by the samples y."""
     if initial is not None and np.any(initial):
         return cumulative_simpson(y, x=x, dx=dx, axis=axis, initial=0) + initial
     return _linear("cumulative_simpson", y, axis, x=x, dx=dx, initial=initial)
 
 
-def cumulative_trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1, initial: object = None) -> Any:
+def cumulative_trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1, initial: object = None) -> AnyArray:
     """``scipy.integrate.cumulative_trapezoid``, differentiable by the samples y and by x."""
     y = np.moveaxis(y, axis, -1)
     step = dx if x is None else np.diff(x if np.ndim(x) == 1 else np.moveaxis(x, axis, -1))
@@ -230,7 +232,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1,
     return np.moveaxis(found, -1, axis)
 
 
-def _moved(x: Any, axis: int) -> Any:
+def _moved(x: Any, axis: int) -> AnyArray | None:
     if x is not None and np.ndim(x) != 1:
         raise NotImplementedError(f"the places of samples are one vector here, and x has the shape {np.shape(x)}")
     return x

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of, as_arrays
-from chainrule._src.arrays.types import AnyFunction, NumpyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, NumpyArray
 from chainrule._src.table.curves import curve_at, derivative_at
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.others import numbers_of
@@ -62,7 +62,7 @@ def _scipy() -> Any:
 # -- evaluation --------------------------------------------------------------------------------------------------------
 
 
-def _applied(x: Any, **params: Any) -> Any:
+def _applied(x: Any, **params: Any) -> AnyArray:
     """``curve_at``, in the face of x."""
     numbers = numbers_of(x)
     x = x if numbers is None else numbers
@@ -134,7 +134,7 @@ class Curve:
         return found if not self._axis else np.moveaxis(found, range(n), range(self._axis, self._axis + n))
 
     @staticmethod
-    def _term(x: object, order: int, curve: object, y: Any, ndim: int) -> Any:
+    def _term(x: object, order: int, curve: object, y: AnyArray | None, ndim: int) -> Any:
         at = _applied(x, curve=curve, order=order, ndim=ndim)
         return at if y is None else np.tensordot(at, y, ([-1], [0]))
 
@@ -198,7 +198,7 @@ def PchipInterpolator(x: object, y: Any, axis: int = 0, extrapolate: object = No
     return found
 
 
-def _pchip_slopes(x: Any, y: Any) -> Any:
+def _pchip_slopes(x: AnyArray, y: AnyArray) -> AnyArray:
     """The derivatives at the points: weighted harmonic means of the slopes on both sides, where these have one sign.
 
     F. N. Fritsch and J. Butland, A method for constructing local monotone piecewise cubic interpolants (1984).
@@ -215,7 +215,7 @@ def _pchip_slopes(x: Any, y: Any) -> Any:
     return np.concatenate([ends[0][None], inner, ends[1][None]])
 
 
-def _pchip_end(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:
+def _pchip_end(h0: AnyArray, h1: AnyArray, m0: AnyArray, m1: AnyArray) -> AnyArray:
     """The derivative at an end: from three points, but of the sign of the first slope, and not too steep."""
     d = ((2 * h0 + h1) * m0 - h0 * m1) / (h0 + h1)
     steep = (np.sign(m0) != np.sign(m1)) & (np.abs(d) > 3 * np.abs(m0))
@@ -239,7 +239,7 @@ def make_interp_spline(x: object, y: object, k: int = 3, axis: int = 0, bc_type:
     return Curve([(lambda y: _scipy().make_interp_spline(x, y, k, bc_type=bc_type), y)], axis)
 
 
-def make_smoothing_spline(x: object, y: Any, w: object = None, lam: float | None = None, axis: int = 0) -> Curve:
+def make_smoothing_spline(x: object, y: IntoArray, w: object = None, lam: float | None = None, axis: int = 0) -> Curve:
     """``scipy.interpolate.make_smoothing_spline``, differentiable where it is evaluated and, with ``lam`` given, by y."""
     if lam is None and not isinstance(_values(y), ndarray):
         raise TypeError("make_smoothing_spline(): without lam it chooses by y how smooth to be: give it, as in lam=0.1")
@@ -300,8 +300,8 @@ class interp1d:
 
     def __init__(
         self,
-        x: Any,
-        y: Any,
+        x: AnyArray,
+        y: AnyArray,
         kind: Any = "linear",
         axis: int = -1,
         copy: bool = True,
@@ -409,7 +409,7 @@ class RegularGridInterpolator:
         return np.where(outside[(..., *(None,) * (np.ndim(found) - np.ndim(outside)))], self._fill, found)
 
 
-def multilinear(grid: Sequence[Any], values: Any, coordinates: Sequence[Any]) -> Any:
+def multilinear(grid: Sequence[NumpyArray], values: IntoArray, coordinates: Sequence[IntoArray]) -> AnyArray:
     """Values on a grid, interpolated linearly along each axis, and extrapolated outside."""
     places, weights = [], []
     for x, p in zip(coordinates, grid, strict=True):
@@ -431,7 +431,7 @@ def multilinear(grid: Sequence[Any], values: Any, coordinates: Sequence[Any]) ->
     return total
 
 
-def _taken(values: Any, at: Any) -> Any:
+def _taken(values: Any, at: Any) -> AnyArray:
     """The elements at positions along the first axis; ``np.take`` itself does not ask what these are."""
     if isinstance(values, ndarray) and not isinstance(at, ndarray):
         values = array_of(wrap(values)) if type(at) is Array else wrap(values)

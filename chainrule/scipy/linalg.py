@@ -14,7 +14,7 @@ True
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +22,7 @@ import numpy as np
 from chainrule import linalg
 from chainrule._src.api.array import Array, array_of, as_tensors
 from chainrule._src.arrays.shapes import dtype_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, Params
 from chainrule._src.ops import matrices
 from chainrule._src.table import matrix_functions as rows
 from chainrule._src.tape.protocol import ArrayLike
@@ -126,7 +126,7 @@ def _over_stacks(*cores: int | str) -> Callable[[F], F]:
     return decorate
 
 
-def _stacked(found: Any, stack: tuple[int, ...]) -> Any:
+def _stacked(found: Sequence[AnyArray], stack: tuple[int, ...]) -> Any:
     return np.reshape(np.stack(list(found)), (*stack, *np.shape(found[0])))
 
 
@@ -135,7 +135,7 @@ def _stacked(found: Any, stack: tuple[int, ...]) -> Any:
 
 def _of_matrix(name: str, what: str) -> Callable[[AnyArray], AnyArray]:
     @_over_stacks(2)
-    def function(A: object) -> Any:
+    def function(A: object) -> AnyArray:
         return applied(rows.matrix_function, (A,), name=name, options=())
 
     function.__name__ = function.__qualname__ = name
@@ -151,20 +151,20 @@ tanhm = _of_matrix("tanhm", "hyperbolic tangent")
 
 
 @_else_scipys
-def expm(A: Any) -> Any:
+def expm(A: Any) -> AnyArray:
     """The exponential of a square matrix, as ``scipy.linalg.expm``."""
     return linalg.matrix_exp(A)
 
 
 @_else_scipys
 @_over_stacks(2)
-def fractional_matrix_power(A: object, t: float) -> Any:
+def fractional_matrix_power(A: object, t: float) -> AnyArray:
     """A square matrix to a power that need not be whole, as ``scipy.linalg.fractional_matrix_power``; t is a constant."""
     return applied(rows.matrix_function, (A,), name="fractional_matrix_power", options=(float(t),))
 
 
 @_else_scipys
-def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
+def polar(a: IntoArray, side: str = "right") -> tuple[AnyArray, AnyArray]:
     """Unitary and positive semidefinite factors of a matrix, ``a = u @ p`` (or ``p @ u`` for side "left")."""
     if side not in ("right", "left"):
         raise ValueError(f"polar(side={side!r}): side is 'right' or 'left'")
@@ -173,7 +173,7 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     return w @ vh, p
 
 
-def _adjoint(x: Any) -> Any:
+def _adjoint(x: Any) -> AnyArray:
     return np.conj(np.swapaxes(x, -1, -2))
 
 
@@ -181,25 +181,25 @@ def _adjoint(x: Any) -> Any:
 
 
 @_else_scipys
-def cholesky(a: Any, lower: bool = False) -> Any:
+def cholesky(a: Any, lower: bool = False) -> AnyArray:
     """The Cholesky factor: as for SciPy the upper one, of the upper triangle, if ``lower`` does not say otherwise."""
     return np.linalg.cholesky(a, upper=not lower)
 
 
 @_else_scipys
-def cho_factor(a: object, lower: bool = False) -> tuple[Any, bool]:
+def cho_factor(a: object, lower: bool = False) -> tuple[AnyArray, bool]:
     """What :func:`cho_solve` takes. (Elements beyond the triangle are 0 here.)"""
     return cholesky(a, lower), lower
 
 
 @_else_scipys
-def cho_solve(c_and_lower: tuple[Any, bool], b: object) -> Any:
+def cho_solve(c_and_lower: tuple[Any, bool], b: object) -> AnyArray:
     """x with ``a @ x = b``, from ``cho_factor(a)``."""
     return _cho_solve(c_and_lower[0], b, c_and_lower[1])
 
 
 @_over_stacks(2, "1|2")
-def _cho_solve(c: object, b: object, lower: bool) -> Any:
+def _cho_solve(c: object, b: object, lower: bool) -> AnyArray:
     L = c if lower else _adjoint(c)
     return solve_triangular(_adjoint(L), solve_triangular(L, b, lower=True))
 
@@ -218,14 +218,14 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
 
 
 @_else_scipys
-def lu_factor(a: Any) -> tuple[Any, Any]:
+def lu_factor(a: Any) -> tuple[AnyArray, AnyArray]:
     """LU factors in one matrix, and the row that each was exchanged with, counted from 0 as SciPy does."""
     lu, pivots = linalg.lu_factor(a)
     return lu, pivots - 1
 
 
 @_else_scipys
-def lu_solve(lu_and_piv: tuple[Any, Any], b: object, trans: int = 0) -> Any:
+def lu_solve(lu_and_piv: tuple[Any, Any], b: object, trans: int = 0) -> AnyArray:
     """x with ``a @ x = b``, from ``lu_factor(a)``; ``trans`` 1 for the transpose, 2 for the adjoint."""
     return _lu_solve(*lu_and_piv, b, trans)
 
@@ -250,7 +250,7 @@ def _tensor(x: object) -> Any:
     )
 
 
-def _faced(tensor: Any, *given: object) -> Any:
+def _faced(tensor: Any, *given: object) -> AnyArray:
     """A result in the face of what it was computed from."""
     return tensor if any(isinstance(x, (Tensor, ArrayLike)) for x in given) else array_of(tensor)
 
@@ -271,7 +271,7 @@ def _block_diag(*arrs: object) -> Any:
 
 @_else_scipys
 @_over_stacks(1, 1)
-def toeplitz(c: Any, r: Any = None) -> Any:
+def toeplitz(c: IntoArray, r: IntoArray | None = None) -> AnyArray:
     """A matrix with constant diagonals, from its first column and its first row (without one: the column's conjugate)."""
     c = np.ravel(c)
     r = np.conj(c) if r is None else np.ravel(r)
@@ -281,7 +281,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
 
 @_else_scipys
-def hankel(c: Any, r: Any = None) -> Any:
+def hankel(c: IntoArray, r: IntoArray | None = None) -> AnyArray:
     """A matrix with constant antidiagonals, from its first column and its last row (without one: zeros)."""
     c = np.ravel(c)
     r = np.zeros(len(c), dtype_of(c)) if r is None else np.ravel(r)
@@ -290,7 +290,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 @_else_scipys
 @_over_stacks(1)
-def circulant(c: Any) -> Any:
+def circulant(c: Any) -> AnyArray:
     """A matrix whose columns are rotations of c."""
     n = len(c)
     return c[(np.arange(n)[:, None] - np.arange(n)) % n]
@@ -306,7 +306,7 @@ def companion(a: Any) -> Any:
 
 @_else_scipys
 @_over_stacks(2, 2)
-def khatri_rao(a: Any, b: Any) -> Any:
+def khatri_rao(a: Any, b: Any) -> AnyArray:
     """Kronecker products of the columns of two matrices."""
     return np.reshape(a[:, None] * b[None], (-1, np.shape(b)[1]))
 
@@ -315,13 +315,13 @@ def khatri_rao(a: Any, b: Any) -> Any:
 
 
 @_else_scipys
-def solve_banded(l_and_u: tuple[int, int], ab: object, b: object) -> Any:
+def solve_banded(l_and_u: tuple[int, int], ab: object, b: object) -> AnyArray:
     """x with ``a @ x = b``, for a banded matrix: ``ab[u + i - j, j] = a[i, j]``, with l diagonals below and u above."""
     return _solve_banded(ab, b, *l_and_u)
 
 
 @_over_stacks(2, "1|2")
-def _solve_banded(ab: Any, b: Any, lower: int, upper: int) -> Any:
+def _solve_banded(ab: Any, b: Any, lower: int, upper: int) -> AnyArray:
     n = np.shape(ab)[-1]
     if np.shape(ab)[0] != lower + upper + 1:
         raise ValueError(
@@ -335,7 +335,7 @@ def _solve_banded(ab: Any, b: Any, lower: int, upper: int) -> Any:
 
 @_else_scipys
 @_over_stacks(2, "1|2")
-def solveh_banded(ab: Any, b: object, lower: bool = False) -> Any:
+def solveh_banded(ab: Any, b: object, lower: bool = False) -> AnyArray:
     """x with ``a @ x = b``, for a positive definite banded matrix of which ``ab`` has one triangle."""
     u = np.shape(ab)[0] - 1
     n = np.shape(ab)[1]
@@ -349,19 +349,19 @@ def solveh_banded(ab: Any, b: object, lower: bool = False) -> Any:
 
 
 @_else_scipys
-def solve_toeplitz(c_or_cr: object, b: object) -> Any:
+def solve_toeplitz(c_or_cr: object, b: object) -> AnyArray:
     """x with ``toeplitz(c, r) @ x = b``, by elimination."""
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return _solve_toeplitz(c, r, b)
 
 
 @_over_stacks(1, 1, "1|2")
-def _solve_toeplitz(c: Any, r: Any, b: Any) -> Any:
+def _solve_toeplitz(c: Any, r: Any, b: Any) -> AnyArray:
     return np.linalg.solve(toeplitz(c, r), b)
 
 
 @_else_scipys
-def solve_circulant(c: Any, b: Any) -> Any:
+def solve_circulant(c: IntoArray, b: IntoArray) -> AnyArray:
     """x with ``circulant(c) @ x = b``, by Fourier transforms."""
     if np.ndim(c) > 1:
         raise NotImplementedError(
@@ -374,14 +374,14 @@ def solve_circulant(c: Any, b: Any) -> Any:
 
 @_else_scipys
 @_over_stacks(2, 2, 2)
-def solve_sylvester(a: object, b: object, q: object) -> Any:
+def solve_sylvester(a: object, b: object, q: object) -> AnyArray:
     """X with ``a @ X + X @ b = q``."""
     return applied(rows.sylvester, (a, b, q))
 
 
 @_else_scipys
 @_over_stacks(2, 2, 2, 2)
-def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, **options: object) -> Any:
+def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, **options: object) -> AnyArray:
     """X with ``aᴴ X + X a - X b r⁻¹ bᴴ X + q = 0``: the cost of a linear-quadratic regulator, whose gain is ``r⁻¹ bᴴ X``.
 
     Shapes: a and q (n, n), b (n, m), r (m, m). Derivatives by q and r are by their Hermitian parts.
@@ -399,7 +399,7 @@ def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, **options: object) -> A
 
 @_else_scipys
 @_over_stacks(2, 2, 2, 2)
-def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, **options: object) -> Any:
+def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, **options: object) -> AnyArray:
     """X with ``aᴴ X a - X - aᴴ X b (r + bᴴ X b)⁻¹ bᴴ X a + q = 0``, of a system in steps of time.
 
     Shapes: a and q (n, n), b (n, m), r (m, m). Derivatives are by the Hermitian parts of q and r, in n² unknowns.
@@ -407,7 +407,7 @@ def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, **options: object) -> Any
     return _riccati("solve_discrete_are", (a, b, q, r), True, options)
 
 
-def _riccati(name: str, operands: tuple[Any, ...], discrete: bool, options: Params) -> Any:
+def _riccati(name: str, operands: tuple[AnyArray, ...], discrete: bool, options: Params) -> AnyArray:
     given = [key for key, value in options.items() if value is not None and key != "balanced"]
     if given:
         raise NotImplementedError(
@@ -418,13 +418,13 @@ def _riccati(name: str, operands: tuple[Any, ...], discrete: bool, options: Para
 
 @_else_scipys
 @_over_stacks(2, 2)
-def solve_continuous_lyapunov(a: object, q: object) -> Any:
+def solve_continuous_lyapunov(a: object, q: object) -> AnyArray:
     """X with ``a @ X + X @ aᴴ = q``."""
     return applied(rows.sylvester, (a, _adjoint(a), q))
 
 
 @_else_scipys
 @_over_stacks(2, 2)
-def solve_discrete_lyapunov(a: Any, q: Any) -> Any:
+def solve_discrete_lyapunov(a: Any, q: Any) -> AnyArray:
     """X with ``a @ X @ aᴴ - X + q = 0``, by elimination in n² unknowns."""
     return rows.discrete_lyapunov(a, q)

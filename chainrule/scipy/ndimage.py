@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction, Dims, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, TensorLike
 from chainrule.scipy.along import linear_along
 from chainrule.scipy.interpolate import multilinear
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def _one_axis(name: str) -> AnyFunction:
-    def filtered(input: object, *args: Any, axis: int = -1, **options: Any) -> Any:
+    def filtered(input: object, *args: Any, axis: int = -1, **options: Any) -> AnyArray:
         if options.get("cval"):
             raise NotImplementedError(f"{name}(cval=...): there are derivatives for cval 0")
         return linear_along("ndimage", name, input, axis, *args, **options)
@@ -68,17 +68,17 @@ def uniform_filter(input: TensorLike, size: object = 3, mode: str = "reflect", a
     return input
 
 
-def sobel(input: TensorLike, axis: int = -1, mode: str = "reflect") -> Any:
+def sobel(input: TensorLike, axis: int = -1, mode: str = "reflect") -> AnyArray:
     """``scipy.ndimage.sobel``: the derivative along an axis, smoothed along the others; differentiable by the input."""
     return _smoothed_derivative(input, axis, mode, [1, 2, 1])
 
 
-def prewitt(input: TensorLike, axis: int = -1, mode: str = "reflect") -> Any:
+def prewitt(input: TensorLike, axis: int = -1, mode: str = "reflect") -> AnyArray:
     """``scipy.ndimage.prewitt``, differentiable by the input."""
     return _smoothed_derivative(input, axis, mode, [1, 1, 1])
 
 
-def _smoothed_derivative(input: TensorLike, axis: int, mode: str, weights: Sequence[float]) -> Any:
+def _smoothed_derivative(input: TensorLike, axis: int, mode: str, weights: Sequence[float]) -> AnyArray:
     ndim = np.ndim(input)
     found = correlate1d(input, [-1, 0, 1], axis=axis, mode=mode)
     for other in range(ndim):
@@ -87,14 +87,14 @@ def _smoothed_derivative(input: TensorLike, axis: int, mode: str, weights: Seque
     return found
 
 
-def laplace(input: TensorLike, mode: str = "reflect") -> Any:
+def laplace(input: TensorLike, mode: str = "reflect") -> AnyArray:
     """``scipy.ndimage.laplace``: the sum of second differences along all axes, differentiable by the input."""
     return sum(correlate1d(input, [1, -2, 1], axis=axis, mode=mode) for axis in range(np.ndim(input)))
 
 
 def map_coordinates(
     input: TensorLike, coordinates: Any, order: int = 1, mode: str = "constant", cval: float = 0.0
-) -> Any:
+) -> AnyArray:
     """``scipy.ndimage.map_coordinates`` of order 1, differentiable by the input and by the coordinates.
 
     Args:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import implicit
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 from chainrule._src.jacobians.forms import as_tensor
 from chainrule._src.transforms.jacrev import jacfwd
 from chainrule.scipy.derivatives import scipy_module
@@ -38,7 +38,7 @@ def _scipys(name: str) -> Any:
 def _root(name: str, f: Function, x0: float, args: tuple[object, ...], find: Function) -> Any:
     """x with ``f(x, *args) = 0``, which ``find(g)`` finds as a number, for the function g of a number."""
 
-    def solver(g: Function, start: Any) -> Any:
+    def solver(g: Function, start: AnyArray) -> Any:
         return np.reshape(
             find(lambda x: float(np.reshape(plain_value(g(np.float64(x)), f"{name}()"), ()))), np.shape(start)
         )

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray, IntoArray
 from chainrule._src.table.filters import filtered
 from chainrule.scipy.along import is_differentiated, linear_along, recorded
 from chainrule.scipy.derivatives import scipy_module
@@ -20,7 +21,7 @@ from chainrule.sparse.arrays import applied
 __all__ = ["detrend", "filtfilt", "hilbert", "lfilter", "resample", "savgol_filter", "sosfilt", "sosfiltfilt"]
 
 
-def lfilter(b: Any, a: Any, x: Any, axis: int = -1) -> Any:
+def lfilter(b: Any, a: Any, x: Any, axis: int = -1) -> AnyArray:
     """``scipy.signal.lfilter`` from rest: differentiable by the coefficients b and a, and by the signal x, of any length.
 
     >>> import numpy as np
@@ -40,7 +41,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1) -> Any:
     return np.moveaxis(applied(filtered, (b, a, np.moveaxis(x, axis, -1))), -1, axis)
 
 
-def filtfilt(b: object, a: object, x: object, axis: int = -1, **options: object) -> Any:
+def filtfilt(b: object, a: object, x: object, axis: int = -1, **options: object) -> AnyArray:
     """``scipy.signal.filtfilt``, differentiable by the signal x."""
     return linear_along("signal", "filtfilt", x, axis, before=(b, a), **options)
 
@@ -52,26 +53,26 @@ def sosfilt(sos: Any, x: object, axis: int = -1) -> Any:
     return x
 
 
-def sosfiltfilt(sos: object, x: object, axis: int = -1, **options: object) -> Any:
+def sosfiltfilt(sos: object, x: object, axis: int = -1, **options: object) -> AnyArray:
     """``scipy.signal.sosfiltfilt``, differentiable by the signal x."""
     return linear_along("signal", "sosfiltfilt", x, axis, before=(sos,), **options)
 
 
-def savgol_filter(x: Any, window_length: int, polyorder: int, axis: int = -1, **options: Any) -> Any:
+def savgol_filter(x: IntoArray, window_length: int, polyorder: int, axis: int = -1, **options: Any) -> AnyArray:
     """``scipy.signal.savgol_filter``, differentiable by the signal x."""
     return linear_along("signal", "savgol_filter", x, axis, window_length, polyorder, **options)
 
 
-def detrend(data: Any, axis: int = -1, **options: Any) -> Any:
+def detrend(data: IntoArray, axis: int = -1, **options: Any) -> AnyArray:
     """``scipy.signal.detrend``, differentiable by the data."""
     return linear_along("signal", "detrend", data, axis, **options)
 
 
-def resample(x: Any, num: int, axis: int = 0, **options: Any) -> Any:
+def resample(x: IntoArray, num: int, axis: int = 0, **options: Any) -> AnyArray:
     """``scipy.signal.resample``, differentiable by the signal x."""
     return linear_along("signal", "resample", x, axis, num, **options)
 
 
-def hilbert(x: object, N: int | None = None, axis: int = -1) -> Any:
+def hilbert(x: object, N: int | None = None, axis: int = -1) -> AnyArray:
     """``scipy.signal.hilbert``: the analytic signal, whose numbers are complex; differentiable by the signal x."""
     return linear_along("signal", "hilbert", x, axis, N)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.tree import tree_flatten, tree_map
-from chainrule._src.arrays.types import AnyArray, AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray
 from chainrule._src.transforms.arguments import array_like
 from chainrule._src.transforms.jacrev import jacfwd
 from chainrule.scipy.derivatives import maybe_compiled, scipy_module
@@ -20,7 +20,7 @@ ndarray = np.ndarray
 def solve_bvp(
     fun: AnyFunction,
     bc: AnyFunction,
-    x: Any,
+    x: IntoArray,
     y: Any,
     p: Any = None,
     S: object = None,

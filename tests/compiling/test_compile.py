@@ -6,6 +6,8 @@ import collections
 import copy
 import math
 import pickle
+import random
+import warnings
 
 import numpy as np
 import pytest
@@ -432,6 +434,32 @@ def test_hooks_run_while_recording():
     for k in range(3):
         assert_same(compiled(T([1.0, k])), plain(T([1.0, k])))
     assert w.grad.tolist() == v.grad.tolist() and not compiled._eager
+
+
+@pytest.mark.parametrize("refused", [False, True], ids=["", "refused"])
+@pytest.mark.parametrize("inner", [False, True], ids=["leaf", "inner"])
+@pytest.mark.parametrize("given", [False, True], ids=["outside", "argument"])
+def test_hooks_of_tensors_from_outside_are_registered_once_a_call(given, inner, refused):
+    def make():
+        leaf = T([1.0, 2.0], requires_grad=True)
+        w = leaf * 1 if inner else leaf
+
+        def step(x):
+            x = w if x is None else x
+            x.register_hook(lambda g: g * 0.5)
+            (g,) = cr.autograd.grad((x * x).sum(), x)
+            if refused:
+                random.random()
+            return g
+
+        return step, w if given else None
+
+    (step, x), (plain, y) = make(), make()
+    compiled = cr.compile(step)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(3):
+            assert_same(compiled(x), plain(y))
 
 
 def test_a_number_that_always_changes_beside_tensors():

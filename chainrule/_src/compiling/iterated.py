@@ -8,15 +8,14 @@ where such a loop is a step of a plan: its operands are those of the whole loop,
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
+from itertools import chain, compress, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chainrule._src.arrays.any_array import laid_by
-from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType
-from chainrule._src.compiling.call_loops import CallLoops
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import Work, grouped
 from chainrule._src.compiling.iteration import Shape, dense_strides
@@ -96,14 +95,15 @@ class Iteration:
     def _hoisted(self, works: list[Work]) -> tuple[list[Work], list[Work]]:
         """What is the same each time round, and the rest."""
         changing = {value.buffer for value in (*self.inputs[: self.carried + self.mapped], *self.outputs)}
+        touched = [work.touched for work in works]
         count = -1
         while count != len(changing):
             count = len(changing)
-            for work in works:
-                if not changing.isdisjoint(work.touched):
+            for work, used in zip(works, touched, strict=True):
+                if not changing.isdisjoint(used):
                     changing.update(work.writes)
-        first = [work for work in works if changing.isdisjoint(work.touched)]
-        return first, [work for work in works if not changing.isdisjoint(work.touched)]
+        once = [changing.isdisjoint(used) for used in touched]
+        return [*compress(works, once)], [*compress(works, [not first for first in once])]
 
 
 class Order(NamedTuple):
@@ -204,7 +204,7 @@ class _Expansion:
     def _take(self, value: BufferView, given: BufferView | None, mapped: bool) -> set[Buffer]:
         """Let an input be where its operand is, or, where it has to lie otherwise, a copy of that, which is made each time."""
         source = _zeros(value) if given is None else self._slice(given, value) if mapped else given
-        if same_strides(source, value):
+        if _same_steps(value.shape, source.strides, value.strides):
             self._places[value.buffer] = source.buffer, source.offset
             return set()
         start, nbytes = span(value.shape, value.strides, value.dtype.itemsize)
@@ -241,14 +241,10 @@ class _Expansion:
 def _done(works: list[Work], depth: int) -> list[Item]:
     """What is done once, loops among it."""
     items: list[Item] = []
-    plain: list[Work] = []
-    for work in works:
-        if type(work.loop) is IteratedLoop:
-            items += grouped(plain) + work.loop.items(work.args, depth)
-            plain = []
-        else:
-            plain.append(work)
-    return items + grouped(plain)
+    for whole, part in groupby(works, lambda work: type(work.loop) is IteratedLoop):
+        found = [*part]
+        items += chain(*[work.loop.items(work.args, depth) for work in found]) if whole else grouped(found)
+    return items
 
 
 def _at(place: Any, offset: int, like: BufferView) -> BufferView:
@@ -270,25 +266,14 @@ def copied(value: BufferView, target: BufferView) -> list[Work]:
     Raises:
         Unlowered: there are none.
     """
-    template = _copy(value.shape, value.strides, target.strides, value.dtype, target.dtype)
-    ends = value, target
-    return [
-        Work(
-            loop,
-            [(ends[kind != READ].buffer, ends[kind != READ].offset + offset, None) for (kind, _), offset in loop.args],
-        )
-        for loop in template.loops
-    ]
-
-
-@functools.lru_cache(maxsize=4096)
-def _copy(shape: Shape, strides: Shape, others: Shape, dtype: NumpyDType, other: NumpyDType) -> Template:
-    nowhere = Buffer(ARENA, 0)
-    loops = CallLoops(
-        [BufferView(0, nowhere, 0, shape, strides, dtype)], [BufferView(0, nowhere, 0, shape, others, other)]
-    )
-    loops.copy(loops.reads[0], loops.writes[0])
-    return loops.template
+    template = LOWERER.copy(value, target)
+    if template is None:
+        raise Unlowered
+    works = []
+    for loop in template.loops:
+        ends = [(value if kind == READ else target, offset) for (kind, _), offset in loop.args]
+        works.append(Work(loop, [(end.buffer, end.offset + offset, None) for end, offset in ends]))
+    return works
 
 
 def in_c_order(value: BufferView | AnyArray | Var) -> Shape:
@@ -297,11 +282,12 @@ def in_c_order(value: BufferView | AnyArray | Var) -> Shape:
 
 
 def lies_in_order(value: BufferView | NumpyArray) -> bool:
-    return all([n < 2 or a == b for n, a, b in zip(value.shape, value.strides, in_c_order(value), strict=True)])
+    return _same_steps(value.shape, value.strides, in_c_order(value))
 
 
-def same_strides(x: BufferView, y: BufferView) -> bool:
-    return all([n < 2 or a == b for n, a, b in zip(x.shape, x.strides, y.strides, strict=True)])
+def _same_steps(shape: Shape, strides: Shape, others: Shape) -> bool:
+    """Whether strides lead from element to element of a shape as others do."""
+    return all([n < 2 or a == b for n, a, b in zip(shape, strides, others, strict=True)])
 
 
 # -- loops of programs -------------------------------------------------------------------------------------------------
@@ -435,8 +421,7 @@ class _Knows:
     def known(self, call: TracedCall, reads: list[BufferView]) -> tuple[Any, list[Made]] | None:
         return self._loop.lowered(self._order, reads, [var.array for var in call.results])
 
-    def copy(self, value: BufferView, target: BufferView) -> Any:
-        return _copy(value.shape, value.strides, target.strides, value.dtype, target.dtype)
+    copy = LOWERER.copy
 
 
 def scan_in_c(*operands: object) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -138,6 +139,7 @@ def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) ->
     return True
 
 
+@lru_cache(maxsize=4096)
 def span(shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int]:
     """Where the first element of an array is in the memory that its elements need, and the bytes of that memory."""
     if 0 in shape:

@@ -28,7 +28,6 @@ from chainrule._src.interpreters.traced import (
     Unrecordable,
     ValueRead,
     Var,
-    drop_hooks,
     hooks_of,
     laid_alike,
     overlaps_itself,
@@ -305,6 +304,7 @@ def record(
             )
     except BaseException:
         rewind(recorder.sources)
+        recorder.drop_hooks()
         unseen.rewind()
         switch(mode)
         np.seterr(**errors_of_floats)
@@ -481,17 +481,11 @@ def _changed_grads(recorder: Recorder, arguments: _Arguments) -> list[tuple[Leaf
 def _states(recorder: Recorder, arguments: _Arguments, lifted: list[Lifted], changed: list[Leafed]) -> list[State]:
     """What the recording relies on about the tensors from outside that have a history."""
     given = zip(arguments.histories, arguments.stand_ins, arguments.hooks, strict=True)
-    known = [
-        (leaf, tensor, edge, grad, source._edge, hooks) for (leaf, edge, grad), (source, tensor, _), hooks in given
-    ]
-    known += [
-        (Leafed(t, -1), t, e.edge is not None, e.grad, e.edge, e.hooks) for e in lifted if (t := e.ref()) is not None
-    ]
+    known = [(leaf, tensor, edge, grad, hooks) for (leaf, edge, grad), (_, tensor, _), hooks in given]
+    known += [(Leafed(t, -1), t, e.edge is not None, e.grad, e.hooks) for e in lifted if (t := e.ref()) is not None]
+    recorder.check_hooks()
     states = []
-    for leaf, tensor, edge, grad, place, hooks in known:
-        if hooks_of(place) != hooks:
-            drop_hooks(place, hooks)
-            raise Unrecordable("it registers a hook of a tensor from outside: do that once, before it is called")
+    for leaf, tensor, edge, grad, hooks in known:
         matters = any(tensor is t for t in recorder.looked_at) or any(same_leaf(leaf, other) for other in changed)
         states.append(State(leaf, edge, grad is not None if matters else None, hooks))
     return states

@@ -344,6 +344,21 @@ class _RepeatFinder:
         same = moves == others and written[1] == again[1] and x - written[0] == y - again[0]
         return _Own(x - written[0], written[1], further - offset) if same and x >= written[0] else None
 
+    def is_related(self, x: int, y: int, k: int, expected: Relation) -> bool:
+        """Whether ``relation`` is as expected; what most operands are is seen at a glance."""
+        place, offset, _ = self.works[x].args[k]
+        other, further, _ = self.works[y].args[k]
+        if type(place) is type(other) is Buffer and place.stack is other.stack is None:
+            if place is other:
+                return type(expected) is _Fixed and expected.step == further - offset
+            written, again = self.writers.get(place), self.writers.get(other)
+            if type(expected) is _Own and written is not None and again is not None:
+                same = place.kind == other.kind == ARENA and place.nbytes == other.nbytes
+                distance, output, step = expected
+                ages = x - written[0] == y - again[0] == distance
+                return same and ages and written[1] == again[1] == output and further - offset == step
+        return self.relation(x, y, k) == expected
+
 
 class _Slot:
     """What a body writes into a buffer, each time round into another one.
@@ -389,17 +404,18 @@ class _Repeat:
     def _verified(self, alike: int) -> int:
         finder, start, period = self._finder, self.start, self.period
         works, farthest = finder.works, FARTHEST * period
-        for x in range(start, start + alike):
+        for x in range(start, start + min(alike, period)):
             found = []
             for k in range(len(works[x].args)):
                 relation = finder.relation(x, x + period, k)
                 if relation is None or (type(relation) is _Own and relation.distance > farthest):
                     return x - start
                 found.append(relation)
-            if x < start + period:
-                self._relations.append(found)
-            elif found != self._relations[(x - start) % period]:
-                return x - start
+            self._relations.append(found)
+        for x in range(start + period, start + alike):
+            for k, relation in enumerate(self._relations[(x - start) % period]):
+                if not finder.is_related(x, x + period, k, relation):
+                    return x - start
         return alike
 
     # -- where what it writes lies ---------------------------------------------------------------------------------------

@@ -173,14 +173,6 @@ def hooks_of(edge: Any) -> tuple[Any, ...]:
     )
 
 
-def drop_hooks(edge: Any, kept: tuple[Any, ...]) -> None:
-    """Take hooks away that were registered since."""
-    numbers = {key for key, _ in kept}
-    for table in (edge.hooks.tensor, edge.hooks.pre, edge.hooks.post, edge.hooks.post_accumulate):
-        for key in [key for key in table if key not in numbers]:
-            del table[key]
-
-
 class Lifted:
     """A tensor of the surrounding program that was brought to the level, and how it was before.
 
@@ -216,6 +208,7 @@ class Recorder:
         looked_at: the tensors whose ``.grad`` was asked for.
         starts: the tensors from outside that gradients can flow to, where they are on the tape, and whether that place
             was made for the recording.
+        hooked: where tensors from outside are on the tape, before and while they are recorded, and the hooks that they had.
         sources: generators that random numbers were drawn from, and their states before.
         lent: plain arrays that stand for the memory of a tensor, with their content.
         boxed: the tensors, by identity, of Arrays that NumPy put into an array of objects; holders: these arrays.
@@ -248,6 +241,7 @@ class Recorder:
         self.sharing: defaultdict[int, list[weakref.ref[Any]]] = defaultdict(list)
         self.looked_at: list[Tensor] = []
         self.starts: list[tuple[Tensor, Leaf, bool]] = []
+        self.hooked: list[tuple[object, tuple[Any, ...]]] = []
         self.sources: list[tuple[Any, Any]] = []
         self.contents: list[tuple[Var, int]] = []
         self.lent: list[tuple[NumpyArray, int, weakref.ref[Tensor]]] = []
@@ -381,6 +375,7 @@ class Recorder:
         self.boxed.clear()
         self.holders.clear()
         self.starts.clear()
+        self.hooked.clear()
 
     def end(self) -> None:
         """Let go of what was recorded: values of the level may outlive it."""
@@ -453,7 +448,9 @@ class Recorder:
                     raise Unrecordable("it uses a view that is no row of the table")
                 entry = self.lifted[id(each)] = Lifted(each, None)
                 each._raw = replay_view(base._raw, each._view.steps)
-                if each._edge is not None and type(each._edge) is not Leaf:
+                if type(each._edge) is Leaf:
+                    self.hooked.append((each._edge, hooks_of(each._edge)))
+                elif each._edge is not None:
                     each._edge = entry.here = edge_through(base, each._view.steps)
 
     def start(self, tensor: Tensor) -> Any:
@@ -465,8 +462,24 @@ class Recorder:
             raise Unrecordable("it uses a tensor that is an argument as well")
         fresh = type(edge) is not Leaf
         start = Leaf(tensor) if fresh else edge
+        self.hooked += {id(place): (place, hooks_of(place)) for place in (edge, start)}.values()
         self.starts.append((tensor, start, fresh))
         return start
+
+    def check_hooks(self) -> None:
+        """Raise if hooks of tensors from outside were registered, or taken away."""
+        if any([hooks_of(edge) != hooks for edge, hooks in self.hooked]):
+            raise Unrecordable("it registers a hook of a tensor from outside: do that once, before it is called")
+
+    def drop_hooks(self) -> None:
+        """Take the hooks away that were registered of tensors from outside: the function runs again, as it is."""
+        edge: Any
+        for edge, kept in self.hooked:
+            if hooks_of(edge) != kept:
+                numbers = {key for key, _ in kept}
+                for table in (edge.hooks.tensor, edge.hooks.pre, edge.hooks.post, edge.hooks.post_accumulate):
+                    for key in [key for key in table if key not in numbers]:
+                        del table[key]
 
     def grad_read(self, tensor: Tensor) -> None:
         """Note that the program looks whether a tensor has a ``.grad``."""
@@ -1373,7 +1386,7 @@ class Traced(ArrayLike):
         return f"Traced({self.var!r}, {self.var.array!r})"
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
-        if out is None and method != "at" and all(map(_is_ours, inputs)) and not _foreign(kwargs):
+        if out is None and method != "at" and all(map(_is_ours, inputs)) and not (kwargs and _foreign(kwargs)):
             return self.recorder.call(ufunc, method, inputs, kwargs)
         return array_ufunc(self, ufunc, method, *inputs, out=out, **kwargs)
 
@@ -1680,7 +1693,7 @@ def _foreign(x: Any) -> bool:
     """Whether there is a tensor, or a value of another level, among arguments."""
     if type(x) is dict:
         x = x.values()
-    return any(isinstance(item, (Tensor, ArrayLike)) and type(item) is not Traced for item in x)
+    return any([type(item) is not Traced and isinstance(item, (Tensor, ArrayLike)) for item in x])
 
 
 def _handle(prim: Primitive, operands: Sequence[TensorLike], params: Params, level: int) -> Any:

@@ -343,6 +343,8 @@ class Tensor(Methods):
             if inner is not None:
                 return inner.register_hook(hook)
             raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
+        if LOCAL.recorder is not None:
+            LOCAL.recorder.bring(self)
         return RemovableHandle(hooks_of(self._edge).tensor, hook)
 
     def register_post_accumulate_grad_hook(self, hook: AnyFunction) -> RemovableHandle:
@@ -351,6 +353,8 @@ class Tensor(Methods):
             raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
         if type(self._edge) is not Leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        if LOCAL.recorder is not None:
+            LOCAL.recorder.bring(self)
         return RemovableHandle(hooks_of(self._edge).post_accumulate, hook)
 
     @property

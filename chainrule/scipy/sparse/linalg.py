@@ -20,7 +20,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array
 from chainrule._src.api.grad_mode import no_grad
-from chainrule._src.arrays.types import AnyFunction, DTypeLike, NumpyArray, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, IntoArray, NumpyArray, Params
 from chainrule._src.jacobians.forms import Form
 from chainrule._src.jacobians.solution import Equation, solution
 from chainrule._src.messages import errors
@@ -55,7 +55,7 @@ Function = AnyFunction
 # -- direct ------------------------------------------------------------------------------------------------------------
 
 
-def spsolve(A: object, b: object) -> Any:
+def spsolve(A: object, b: object) -> AnyArray:
     """x with ``A @ x = b``, for a sparse matrix A, as a function of b and of the entries of A.
 
     Args:
@@ -95,7 +95,7 @@ class splu:
         self._matrix = like(A)
         self.shape = self._matrix.shape
 
-    def solve(self, b: Any, trans: str = "N") -> Any:
+    def solve(self, b: Any, trans: str = "N") -> AnyArray:
         """x with ``A @ x = b`` (trans="N"), ``A.T @ x = b`` ("T") or ``A.conj().T @ x = b`` ("H")."""
         if trans not in ("N", "T", "H"):
             raise ValueError(f"splu(A).solve(b, trans={trans!r}): trans is 'N', 'T' or 'H'")
@@ -137,7 +137,7 @@ class LinearOperator:
         self._matvec = matvec
         self._rmatvec = rmatvec
 
-    def matvec(self, x: object) -> Any:
+    def matvec(self, x: object) -> AnyArray:
         """The product with a vector."""
         return self._product(x, 1)
 
@@ -145,21 +145,21 @@ class LinearOperator:
         """The products with the columns of a matrix."""
         return self._product(x, 2)
 
-    def rmatvec(self, x: Any) -> Any:
+    def rmatvec(self, x: IntoArray) -> AnyArray:
         """The product of the conjugate transpose with a vector; without a function for it, it is the VJP of the other."""
         if self._rmatvec is not None:
             return self._rmatvec(x)
         anywhere = np.zeros(self.shape[1], np.result_type(x, np.float32))
         return vjp(self._matvec, wrap(anywhere) if isinstance(x, Tensor) else anywhere)[1](x)[0]
 
-    def _product(self, x: Any, ndim: int) -> Any:
+    def _product(self, x: Any, ndim: int) -> AnyArray:
         if np.ndim(x) != ndim or np.shape(x)[0] != self.shape[1]:
             raise ValueError(f"an operator of shape {self.shape} takes ({self.shape[1]},), not {tuple(np.shape(x))}")
         if ndim == 1:
             return self._matvec(x)
         return np.stack([self._matvec(x[:, k]) for k in range(np.shape(x)[1])], -1)
 
-    def __matmul__(self, x: Any) -> Any:
+    def __matmul__(self, x: AnyArray) -> AnyArray:
         return self._product(x, np.ndim(x))
 
     dot = __mul__ = __call__ = __matmul__
@@ -230,7 +230,7 @@ class Iterated:
         with no_grad():
             pull = vjp(self._function, point)[1] if turned else None
 
-            def matvec(v: object) -> Any:
+            def matvec(v: object) -> AnyArray:
                 found = pull(wrap(v))[0] if pull else jvp(self._function, (point,), (wrap(v),))[1]
                 return found._raw
 
@@ -267,7 +267,7 @@ def _iterative(name: str, A: Any, b: Any, x0: object, M: object, options: Params
         kept = {key: value for key, value in options.items() if by == name or key in ("rtol", "atol")}
         return getattr(linalg, by)(plain, b, x0=start, M=before, **kept)
 
-    def find(start: object, b: object, *args: object) -> Any:
+    def find(start: object, b: object, *args: object) -> AnyArray:
         found, infos[0] = iterate(lambda v: _numbers(matvec(v, *args)), _numbers(b), False, _start(x0))
         if infos[0]:
             errors.warn(f"{name}(): the solver did not converge (info {infos[0]}), and what it returns is no solution")
@@ -375,17 +375,17 @@ def _product_with(A: object) -> tuple[Function, tuple[Any, ...]]:
     return lambda x, A: A @ x, (A,)
 
 
-def _numbers(x: object) -> Any:
+def _numbers(x: object) -> AnyArray:
     """The plain array of a vector that depends on constants alone."""
     tensor = x._tensor if type(x) is Array else x
     return tensor._raw if isinstance(tensor, Tensor) else np.asarray(tensor)
 
 
-def _start(x0: object) -> Any:
+def _start(x0: object) -> AnyArray | None:
     return None if x0 is None else _numbers(x0)
 
 
-def _dtype_of(b: Any) -> Any:
+def _dtype_of(b: AnyArray) -> Any:
     dtype = b.dtype
     return dtype if dtype.kind in "fc" else np.dtype(float)
 
@@ -393,7 +393,7 @@ def _dtype_of(b: Any) -> Any:
 def _named(name: str) -> Function:
     """The public function for one of SciPy's iterative solvers."""
 
-    def solve(A: object, b: object, x0: object = None, *, M: object = None, **options: object) -> tuple[Any, int]:
+    def solve(A: object, b: object, x0: object = None, *, M: object = None, **options: object) -> tuple[AnyArray, int]:
         return _iterative(name, A, b, x0, M, options)
 
     solve.__name__ = solve.__qualname__ = name
