@@ -41,6 +41,8 @@ ASKED = {
     "match": (matched, (X, S)),
     "np.isscalar": (kind(lambda x, s: np.isscalar(s) and np.isscalar(x[0]) and not np.isscalar(x)), (X, S)),
     "np.iterable": (kind(lambda x, s: np.iterable(s)), (X, S)),
+    "base": (kind(lambda x, s: x.base is None), (X, S)),
+    "base of a view": (kind(lambda x, s: x.base is None), (X[:1], S)),
     "__class__": (kind(lambda x, s: s.__class__ is float and x.__class__ is np.ndarray), (X, S)),
     "type of a float": (kind(lambda x, s: type(s) is float), (X, S)),
     "type of an element": (kind(lambda x, s: type(x[0]) is np.float64), (X, S)),

@@ -126,3 +126,15 @@ def test_arrays_stay_as_they_are():
     cr.vmap(lambda r: r.__setitem__(0, 5.0) or r)(x)
     cr.jvp(lambda r: r.__setitem__(0, 5.0) or r, (x,), (x,))
     assert x.tolist() == [[1, 1], [1, 1]]
+
+
+def test_the_gradient_of_a_sum_that_is_recorded_is_expanded():
+    def write(x):
+        g = cr.func.grad(cr.sum)(x)
+        g[cr.tensor([0, 1])] = x
+        return g
+
+    x = cr.tensor([1.0, 2.0])
+    assert write(x).tolist() == [1, 2]
+    with pytest.raises(RuntimeError, match=r"single memory location.*clone\(\) it first"):
+        write(x.requires_grad_())

@@ -116,6 +116,7 @@ np.sum(x,axis=2) | np.sum(x,axis=(0,0)) | np.mean(x,keepdims='x') | np.max(e) | 
 np.quantile(v,.5,method='bogus') | np.take(v,[5]) | np.take(v,[0],mode='bogus') | np.add.accumulate(s) | np.logaddexp.accumulate(s)
 np.linalg.norm(x,axis=5) | np.linalg.norm(x,ord='bogus') | np.linalg.vector_norm(x,axis=4) | np.linalg.matrix_power(m,1.5)
 np.linalg.inv(x) | np.linalg.inv(0*m) | np.linalg.qr(x,mode='bogus') | np.linalg.lstsq(x,w) | np.linalg.solve(m,w)
+np.linalg.solve(m,v.astype('f2'))
 np.linalg.multi_dot([x]) | np.linalg.multi_dot([x,x]) | np.diag(t) | np.diag(s) | np.hsplit(s,2) | np.vsplit(v,3) | np.dsplit(x,1)
 np.tile(v,-1) | np.repeat(v,-1) | np.repeat(v,[1,2]) | np.roll(x,1,axis=3) | np.rot90(v) | np.pad(v,-1) | np.pad(v,1,mode='bogus')
 np.convolve(v,v,mode='bogus') | np.convolve(v,e) | np.trapezoid(v,w) | np.linspace(v,w) | np.logspace(v,w)

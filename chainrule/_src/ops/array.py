@@ -630,6 +630,14 @@ def _write_flat(self: Array, value: Any) -> None:
     _Flat(self)[:] = value
 
 
+def _base(self: Array) -> Array | None:
+    """The array whose memory an array shows a part of."""
+    base = base_of(self._tensor)
+    if base is None and LOCAL.recorder is not None:
+        LOCAL.recorder.check_whole(self._tensor._raw)
+    return None if base is None else array_of(base)
+
+
 def _memory(self: Array) -> ndarray:
     """The plain array, for what asks about bytes."""
     return self._tensor._array()
@@ -644,7 +652,7 @@ _ATTRIBUTES: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], None] | 
     "nbytes": (lambda self: self._tensor.numel() * self._tensor._raw.dtype.itemsize, None),
     "strides": (lambda self: tuple(self._tensor._raw.strides), None),
     "flags": (lambda self: _memory(self).flags, None),
-    "base": (lambda self: None if (base := base_of(self._tensor)) is None else array_of(base), None),
+    "base": (_base, None),
     "device": (lambda self: str(self._tensor.device), None),
     "T": (by_way(lambda self: apply(np.transpose, self)), None),
     "mT": (by_way(lambda self: apply(np.matrix_transpose, self)), None),

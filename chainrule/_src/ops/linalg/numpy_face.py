@@ -149,6 +149,8 @@ def _inv(a: AnyArray) -> AnyArray:
 @implements(raw.solve, by_shape=True)
 def _solve(a: AnyArray, b: AnyArray) -> AnyArray:
     a, b = _matrices("solve", a, True), _floating(b)
+    if b.dtype == np.float16:
+        raise errors.matrix_dtype("np.linalg.solve", b)
     dtype = np.promote_types(a.dtype, b.dtype)
     try:
         return solution("np.linalg.solve", dispatch.cast(a, dtype), dispatch.cast(b, dtype), len(shape_of(b)) == 1)
