@@ -494,16 +494,12 @@ class Recorder:
         if (given and not array.flags.writeable) or ((given or 0 in array.strides) and overlaps_itself(array)):
             raise Unrecordable("it writes an array that is read-only, or whose elements share memory")
 
-<<<<<<< HEAD
-    def note_holder(self, tensor: Tensor, data: AnyArray) -> None:
-=======
     def check_whole(self, data: object) -> None:
         """Raise where it is not known whether an array is a view: calls with either are one kind of call."""
         if type(data) is Traced and (data.var.number in self.given or data.is_view):
             raise Unrecordable("it asks for the base of an array that it was given")
 
-    def note_holder(self, tensor: Tensor, data: Any) -> None:
->>>>>>> main
+    def note_holder(self, tensor: Tensor, data: AnyArray) -> None:
         """Note whose memory a tensor has, be it inside a value of a transformation."""
         if type(data) is Traced:
             array = data.var.array
