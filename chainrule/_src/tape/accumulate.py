@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from itertools import repeat
+from itertools import repeat, starmap
+from operator import call
 from sys import getrefcount
 from typing import Any
 
@@ -77,9 +78,7 @@ def write_grads(
     with _ACCUMULATE:
         for leaf, g in leaves:
             tensor = leaf.tensor() if leaf.hooks is None and leaf.seq >= 0 else leaf.variable
-            if (
-                tensor is None or tensor._edge is None
-            ):  # where a transformation started; or it asks for no gradient any more
+            if tensor is None or tensor._edge is None:  # a transformation's start; or it asks for none any more
                 continue
             if leaf.hooks is not None:
                 hooked.append((leaf.hooks, tensor, g))
@@ -109,12 +108,14 @@ def write_grads(
         for tensor, g in retained:
             fresh.append(tensor)
             fresh_grads.append(_own(g, escaped) if tensor._grad is None else tensor._grad + wrapped(g))
-        kept = [kept_of(grad) for grad in fresh_grads]
-        # map() below runs in C from one end to the other: no signal handler and no other thread gets in between.
-        if sums:
-            deque(map(np.add, sums, addends, sums), 0)
-        deque(map(setattr, owners, repeat("grad"), kept), 0)
-        deque(map(setattr, fresh, repeat("_grad"), fresh_grads), 0)
+        writes = [
+            *zip(repeat(np.add), sums, addends, sums),
+            *zip(repeat(setattr), owners, repeat("grad"), map(kept_of, fresh_grads)),
+            *zip(repeat(setattr), fresh, repeat("_grad"), fresh_grads),
+        ]
+        deque(
+            starmap(call, writes), 0
+        )  # in C from one end to the other: no signal handler and no other thread gets in between
     for hooks, tensor, g in hooked:
         accumulated(hooks, tensor, g, create_graph)
 
