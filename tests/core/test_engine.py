@@ -176,6 +176,34 @@ def test_no_reference_cycles():
         gc.enable()
 
 
+def test_wherever_it_is_interrupted_all_gradients_are_written_or_none():
+    def interrupt(frame, event, arg):
+        nonlocal left
+        if frame.f_code.co_name != "write_grads":
+            return None
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        left -= event == "opcode"
+        if left < 0:
+            raise KeyboardInterrupt
+        return interrupt
+
+    ends = set()
+    for start in range(400):
+        x, z = leaf(1.0), leaf(2.0)
+        (x * 3).sum().backward()
+        x.register_hook(lambda g: None)  # so that Python writes
+        y, left = (x * z).sum(), start
+        sys.settrace(interrupt)
+        try:
+            y.backward()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        ends.add((x.grad.item(), z.grad is None))
+    assert ends == {(3.0, True), (5.0, False)}
+
+
 class _Scaled(cr.autograd.Function):
     @staticmethod
     def forward(ctx, x):

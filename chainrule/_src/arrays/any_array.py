@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction, NumpyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType
 
 ndarray = np.ndarray
 
@@ -30,7 +30,7 @@ def unscalar(x: Any) -> Any:
     return x.as_array() if is_recorded(x) else x
 
 
-def lies_within(x: Any, low: Any, high: Any) -> bool:
+def lies_within(x: AnyArray, low: Any, high: Any) -> bool:
     """Whether all elements of an array are between two numbers, or are one of them."""
     return bool(in_one(_lies_within, x, low, high))
 
@@ -60,7 +60,7 @@ def laid_by(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
     return array if fits and array.flags.aligned else with_strides(array, strides)
 
 
-def room(shape: Sequence[int], dtype: Any, strides: Sequence[int]) -> NumpyArray:
+def room(shape: Sequence[int], dtype: NumpyDType, strides: Sequence[int]) -> NumpyArray:
     """An array of whatever lies in memory, with these strides."""
     spans = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)] if math.prod(shape) else []
     low, high = sum([span for span in spans if span < 0]), sum([span for span in spans if span > 0])

@@ -20,6 +20,7 @@ from dask.layers import ArrayChunkShapeDep
 
 from chainrule._src.arrays.dask_fusion import grouped
 from chainrule._src.arrays.library import Library
+from chainrule._src.arrays.types import AnyArray, AnyFunction
 
 Chunks = tuple[tuple[int, ...], ...]
 
@@ -54,7 +55,7 @@ def check(x: Any) -> None:
 
 
 @functools.cache
-def lacks(function: Any) -> bool:
+def lacks(function: AnyFunction) -> bool:
     """Whether Dask would compute the arrays to call NumPy's function: it looks for one of that name in ``dask.array``."""
     module: Any = da
     for name in function.__module__.split(".")[1:]:
@@ -97,7 +98,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     )
 
 
-def _partial_product(x: Any, y: Any) -> Any:
+def _partial_product(x: AnyArray, y: AnyArray) -> Any:
     """The product of one block with one block, with an axis in front to add over."""
     return np.matmul(x, y)[None]
 
@@ -118,7 +119,7 @@ def matmul(x: Any, y: Any) -> Any:
     return terms.sum(axis=0)
 
 
-def reshape(x: Any, shape: Any, *args: Any, **kwargs: Any) -> Any:
+def reshape(x: Any, shape: Any, *args: object, **kwargs: object) -> Any:
     """``np.reshape``: axes that neither merge nor split evenly go through one long axis."""
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if not x.size:
@@ -129,7 +130,7 @@ def reshape(x: Any, shape: Any, *args: Any, **kwargs: Any) -> Any:
         return like(x.reshape(-1).reshape(sizes), shape)
 
 
-def take(x: Any, indices: Any, axis: int | None = None, **options: Any) -> Any:
+def take(x: Any, indices: AnyArray, axis: int | None = None, **options: object) -> Any:
     """``np.take`` at indices of several axes, by one of a single axis."""
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
@@ -139,10 +140,10 @@ def take(x: Any, indices: Any, axis: int | None = None, **options: Any) -> Any:
     return flat if places.ndim == 1 else reshape(flat, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
 
 
-def _along(function: Any) -> Any:
+def _along(function: AnyFunction) -> Any:
     """A function of whole lines along one axis, and of nothing else: each chunk gets its lines whole."""
 
-    def form(x: Any, axis: int = -1, **options: Any) -> Any:
+    def form(x: Any, axis: int = -1, **options: object) -> Any:
         x = x.rechunk({axis % x.ndim: -1})
         return x.map_blocks(function, axis=axis, dtype=function(np.ones(1, x.dtype)).dtype, **options)
 
@@ -161,14 +162,14 @@ def take_along_axis(x: Any, index: Any, axis: int) -> Any:
 # -- matrices ----------------------------------------------------------------------------------------------------------
 
 
-def _whole(function: Any, signature: str, dtypes: Any = lambda dtype: (dtype,)) -> Any:
+def _whole(function: AnyFunction, signature: str, dtypes: Any = lambda dtype: (dtype,)) -> Any:
     """NumPy's function of the matrices in the last two axes, each of which becomes one block; the axes before stay cut.
 
     Dask's own eliminations look for pivots in a block alone, and lose digits, or fail, where NumPy's do not.
     """
     needs, gives = ([axes.strip("()").split(",") for axes in side.split("),(")] for side in signature.split("->"))
 
-    def form(*operands: Any, **options: Any) -> Any:
+    def form(*operands: Any, **options: object) -> Any:
         arrays = [da.asarray(x) for x in operands]
         arrays = [x.rechunk({-k: -1 for k in range(1, len(axes) + 1)}) for x, axes in zip(arrays, needs)]
         before = max(x.ndim - len(axes) for x, axes in zip(arrays, needs))
@@ -252,7 +253,7 @@ _MATRICES = {
 # -- rows that write by index, as blocks ---------------------------------------------------------------------------------
 
 
-def embed(x: Any, *, shape: Any, index: tuple[Any, ...]) -> Any:
+def embed(x: Any, *, shape: Any, index: tuple[object, ...]) -> Any:
     """Zeros of a shape, in its chunks, with x at a basic index: one task for a block, which reads one block."""
     chunks = getattr(shape, "chunks", None) or tuple((n,) for n in shape)
     x, slices = _with_all_axes(x, shape, index)
@@ -273,13 +274,13 @@ def embed(x: Any, *, shape: Any, index: tuple[Any, ...]) -> Any:
     return da.Array(HighLevelGraph.from_collections(name, graph, [x]), name, chunks, dtype=x.dtype)
 
 
-def _placed(block: Any, shape: tuple[int, ...], where: tuple[slice, ...]) -> Any:
+def _placed(block: AnyArray, shape: tuple[int, ...], where: tuple[slice, ...]) -> Any:
     out = np.zeros(shape, block.dtype)
     out[where] = block
     return out
 
 
-def _with_all_axes(x: Any, shape: Any, index: tuple[Any, ...]) -> tuple[Any, list[range]]:
+def _with_all_axes(x: Any, shape: Any, index: tuple[object, ...]) -> tuple[Any, list[range]]:
     """x with one axis for each of a shape, and which elements of that axis it holds, upwards."""
     items = list(index)
     named = len(items) - sum(item is None or item is Ellipsis for item in items)

@@ -62,7 +62,7 @@ def current() -> int:
     return int(library().cuda.runtime.getDevice())
 
 
-def made(function: str, number: int, *args: Any) -> Any:
+def made(function: str, number: int, *args: object) -> Any:
     """What a function of CuPy's that makes arrays (``zeros``) gives on a GPU."""
     with device(number):
         return getattr(library(), function)(*args)
@@ -96,7 +96,7 @@ def seed(value: int, gpus: Iterable[int] | None = None) -> None:
             _SOURCES.pop(number, None)
 
 
-def drawn(method: str, number: int, *args: Any) -> Any:
+def drawn(method: str, number: int, *args: object) -> Any:
     """What a method of CuPy's generator of random numbers gives on a GPU."""
     with device(number):
         if number not in _SOURCES:

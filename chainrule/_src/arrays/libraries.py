@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def root_of(kind: type) -> str:
 
 
 @functools.cache
-def library_of(kind: Any) -> Library:
+def library_of(kind: type) -> Library:
     """What is known of a type of arrays."""
     for base in kind.__mro__:
         root = root_of(base)
@@ -69,7 +69,7 @@ def register_plain(kind: type) -> None:
     _FOREIGN[kind] = False
 
 
-def _is_foreign(kind: Any) -> bool:
+def _is_foreign(kind: type) -> bool:
     if hasattr(kind, "_edge"):  # a tensor, whatever module it says it is of
         return False
     if root_of(kind) in ("chainrule", "numpy") or any(root_of(base) in CONTAINERS for base in kind.__mro__):

@@ -21,6 +21,7 @@ from chainrule._src.arrays.dtypes import (
     to_complex,
     torch_name,
 )
+from chainrule._src.arrays.types import TensorLike
 
 _KIND_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 _WIDE_UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
@@ -149,7 +150,7 @@ def scalar_dtype(dx: DType, scalar: object) -> DType:
     return dtype
 
 
-def result_type(*operands: Any) -> dtype:
+def result_type(*operands: TensorLike) -> dtype:
     """Return the dtype PyTorch would compute an operation on these operands in.
 
     Args:
@@ -168,7 +169,7 @@ def result_type(*operands: Any) -> dtype:
     return DTYPE_OF[joint_dtype(*operands)]
 
 
-def joint_dtype(*operands: Any) -> DType:
+def joint_dtype(*operands: TensorLike) -> DType:
     """``result_type`` as NumPy's dtype."""
     key = tuple([_participant(operand) for operand in operands])
     try:

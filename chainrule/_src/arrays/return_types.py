@@ -23,7 +23,7 @@ class Parts(tuple[Any, ...]):
         return tuple.__new__(cls, given)
 
     @classmethod
-    def _make(cls, parts: Iterable[Any]) -> Any:
+    def _make(cls, parts: Iterable[object]) -> Any:
         return tuple.__new__(cls, parts)
 
     def _asdict(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ def _refuses(error: Exception) -> bool:
     return isinstance(error, ValueError) and any(words in said for words in ("dense", "fill", "SparseArray"))
 
 
-def _sum(x: Any, **options: Any) -> Any:
+def _sum(x: Any, **options: object) -> Any:
     """``np.sum``: of no elements it is 0, whatever the fill value."""
     return sparse.sum(x, **options) if x.size else sparse.COO.from_numpy(np.sum(np.zeros(x.shape, x.dtype), **options))
 

@@ -135,7 +135,7 @@ def _nothing(x: Any) -> Any:
 def _labelled_array() -> _Container:
     """A DataArray (or Variable): a tree of one leaf, its data, which the labels go around again."""
 
-    def unflatten(children: Sequence[Any], labels: _Labels) -> Any:
+    def unflatten(children: Sequence[object], labels: _Labels) -> Any:
         (data,), template = children, labels.template
         shape = getattr(data, "shape", None)
         if shape == template.shape[1:] != template.shape:  # of one example, in vmap
@@ -155,7 +155,7 @@ def _labelled_arrays() -> _Container:
         template = tree.copy(data={name: _nothing(x) for name, x in data.items()})
         return list(data.values()), _Labels(template)
 
-    def unflatten(children: Sequence[Any], labels: _Labels) -> Any:
+    def unflatten(children: Sequence[object], labels: _Labels) -> Any:
         names = list(labels.template.data_vars)
         return labels.template.copy(data=dict(zip(names, children, strict=True)))
 
@@ -165,7 +165,7 @@ def _labelled_arrays() -> _Container:
 class _Kinds(dict[Any, Any]):
     """class -> its container, or None for a class whose instances are leaves; filled as classes are met."""
 
-    def __missing__(self, kind: Any) -> _Container | None:
+    def __missing__(self, kind: type) -> _Container | None:
         container = None
         if issubclass(kind, tuple) and hasattr(kind, "_fields") and hasattr(kind, "_make"):
             container = _named_tuple(kind)
@@ -246,7 +246,7 @@ def register_pytree_node(
 # -- taking apart and putting together -------------------------------------------------------------------------------
 
 
-def _flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> TreeSpec:
+def _flatten(tree: Any, leaves: list[object], is_leaf: Callable[[Any], bool] | None) -> TreeSpec:
     kind = type(tree)
     if is_leaf is not None and is_leaf(tree):
         leaves.append(tree)
@@ -323,7 +323,7 @@ def _unflatten(spec: TreeSpec, leaves: Any) -> Any:
     return _KINDS[kind].unflatten(children, spec.context)
 
 
-def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
+def tree_unflatten(leaves: Iterable[object], treespec: TreeSpec) -> Any:
     """Put leaves into a structure: the inverse of :func:`tree_flatten`.
 
     Raises:
@@ -345,7 +345,7 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     return _unflatten(treespec, iter(leaves))
 
 
-def tree_map(func: AnyFunction, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map(func: AnyFunction, tree: Any, *rests: object, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """A tree of the results of ``func``, called with each leaf of ``tree`` and what is at its place in the others.
 
     Raises:
@@ -362,7 +362,9 @@ def tree_map(func: AnyFunction, tree: Any, *rests: Any, is_leaf: Callable[[Any],
     return tree_unflatten([func(*parts) for parts in zip(leaves, *others, strict=True)], spec)
 
 
-def tree_map_with_path(func: AnyFunction, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map_with_path(
+    func: AnyFunction, tree: Any, *rests: object, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
     """As :func:`tree_map`, with the place of each leaf as the first argument: ``func("['a'][0]", leaf, ...)``.
 
     >>> import chainrule as cr

@@ -28,7 +28,7 @@ def _number(x: Any) -> Any:
     return np.asarray(x) if x.units.base_value == 1 and x.units.is_dimensionless else x.to_value("dimensionless")
 
 
-def _of_numbers(function: Any) -> AnyFunction:
+def _of_numbers(function: AnyFunction) -> AnyFunction:
     """A function of pure numbers: unyt itself would leave units out, and its derivative would not know of them."""
     return lambda *args, **kwargs: function(*map(_number, args), **kwargs)
 
@@ -37,10 +37,10 @@ def _unit_among(args: Any) -> Any:
     return next((x.units for x in args if _has_unit(x)), None)
 
 
-def _in_one_unit(function: Any) -> AnyFunction:
+def _in_one_unit(function: AnyFunction) -> AnyFunction:
     """A function of things of one unit, where zeros and nan are of every unit, and other pure numbers of none."""
 
-    def form(*args: Any, **kwargs: Any) -> Any:
+    def form(*args: object, **kwargs: object) -> Any:
         parts = args[0] if isinstance(args[0], (tuple, list)) else args
         units = _unit_among(parts)
         if units is not None:
@@ -55,13 +55,13 @@ def _is_mask(x: Any) -> bool:
     return getattr(getattr(x, "dtype", None), "kind", "") == "b"
 
 
-def _zero_in(x: Any, units: Any, function: Any) -> Any:
+def _zero_in(x: Any, units: Any, function: AnyFunction) -> Any:
     if np.any(np.nan_to_num(_number(x))):
         raise _no_unit(getattr(function, "func", function), units)
     return unyt.unyt_array(_number(x), units)
 
 
-def _no_unit(function: Any, units: Any) -> Exception:
+def _no_unit(function: AnyFunction, units: Any) -> Exception:
     """What unyt raises where one operand has a unit, and the other should."""
     return unyt.exceptions.UnitOperationError(function, units, unyt.dimensionless)
 
@@ -87,13 +87,13 @@ def _where(condition: Any, *choices: Any) -> Any:
     return _in_one_unit(functools.partial(np.where, np.asarray(condition)))(*choices)
 
 
-def _clip(x: Any, a_min: Any = None, a_max: Any = None, **bounds: Any) -> Any:
+def _clip(x: Any, a_min: Any = None, a_max: Any = None, **bounds: object) -> Any:
     low, high = bounds.get("min", a_min), bounds.get("max", a_max)
     x = x if low is None else _in_one_unit(np.maximum)(x, low)
     return x if high is None else _in_one_unit(np.minimum)(x, high)
 
 
-def _pad(x: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+def _pad(x: Any, pad_width: Any, mode: str = "constant", **options: object) -> Any:
     """What is put around lengths is zero, or a length."""
     value = options.get("constant_values", 0)
     if _has_unit(x) and not _has_unit(value) and np.any(np.asarray(value)):
@@ -101,15 +101,15 @@ def _pad(x: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     return np.pad(x, pad_width, mode, **options)
 
 
-def _kept_unit(function: Any) -> AnyFunction:
-    def form(x: Any, *args: Any, **kwargs: Any) -> Any:
+def _kept_unit(function: AnyFunction) -> AnyFunction:
+    def form(x: Any, *args: tuple[object, ...], **kwargs: object) -> Any:
         plain = function(np.asarray(x), *args, **kwargs)
         return unyt.unyt_array(plain, x.units) if hasattr(x, "units") else plain
 
     return form
 
 
-def _plain_like(function: Any) -> AnyFunction:
+def _plain_like(function: AnyFunction) -> AnyFunction:
     """Zeros and ones are pure numbers: zero is of every unit, and a one that is multiplied with has none."""
     return lambda x, *args, **kwargs: function(np.asarray(x), *args, **kwargs)
 
@@ -151,7 +151,7 @@ _OWN: dict[Any, AnyFunction] = {
 
 
 @functools.cache
-def _lacks(function: Any) -> bool:
+def _lacks(function: AnyFunction) -> bool:
     """Whether NumPy's own code would run, which may lose the units."""
     return function not in _HANDLED_FUNCTIONS and function.__name__ not in _KEEP_UNITS
 

@@ -63,7 +63,7 @@ class BodyRecorder(Recorder):
         super().__exit__(*exc)
         LOCAL.recorder = self.outer
 
-    def bring_all(self, operands: tuple[AnyArray, ...] | list[Tensor]) -> None:
+    def bring_all(self, operands: Sequence[TensorLike]) -> None:
         for x in operands:
             if isinstance(x, Tensor):
                 self.bring(x)

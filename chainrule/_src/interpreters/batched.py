@@ -17,7 +17,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import Params
+from chainrule._src.arrays.types import AnyArray, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import INTERPRETERS, bind, rank
@@ -45,7 +45,7 @@ class Batched(ArrayLike):
         self.dtype = payload.dtype if type(payload) is ndarray else dtype_of(payload)
 
     @classmethod
-    def constant(cls, data: Any, level: int) -> Batched:
+    def constant(cls, data: AnyArray, level: int) -> Batched:
         """What all examples share."""
         return cls(data, level, True)
 
@@ -104,7 +104,7 @@ class Batched(ArrayLike):
     def __repr__(self) -> str:
         return f"Batched(level {int(self.level)}, {self.payload!r})"
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
         """Arithmetic of two arrays needs no table: NumPy's function is applied to the payloads."""
         if out is None and not kwargs and method == "__call__" and ufunc in _DIRECT and len(inputs) == 2:
             x, y = inputs
@@ -167,7 +167,7 @@ def _direct(ufunc: np.ufunc, x: Any, y: Any) -> Any:
     return Batched(ufunc(a, b), level)
 
 
-def _are_columns_and_rows(a: Any, b: Any) -> bool:
+def _are_columns_and_rows(a: AnyArray, b: TensorLike) -> bool:
     """Whether a product is of large outer products, one for each example."""
     return (
         type(b) is ndarray
@@ -195,7 +195,7 @@ class _BatchedCall:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.prim, name)
 
-    def value(self, *payloads: Any, **params: Any) -> Any:
+    def value(self, *payloads: TensorLike, **params: Any) -> Any:
         return self.prim.batch(self.prim, payloads, self.batched, self.size, params)
 
 

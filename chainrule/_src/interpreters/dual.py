@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import unscalar
-from chainrule._src.arrays.types import Params
+from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.interpreters.primal import WithPrimal
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
@@ -111,7 +111,7 @@ class _Forward(threading.local):
 FORWARD = _Forward()
 
 
-def _become(tensor: Tensor, primal: Any) -> None:
+def _become(tensor: Tensor, primal: AnyArray) -> None:
     if not isinstance(primal, Tensor):
         tensor._raw = primal
         return

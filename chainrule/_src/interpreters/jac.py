@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.shapes import dtype_of
-from chainrule._src.arrays.types import Params
+from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.interpreters.primal import WithPrimal
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import note_frame
@@ -99,7 +99,7 @@ class Jac(WithPrimal):
 
     __slots__ = ("origin",)
 
-    def __init__(self, primal: Any, origin: Any, level: int) -> None:
+    def __init__(self, primal: AnyArray, origin: Any, level: int) -> None:
         super().__init__(primal, origin, level)
         self.origin = origin
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.tape.inplace import with_numbers
 from chainrule._src.tape.protocol import ArrayLike, detached, on_numbers, strides_of
 from chainrule._src.tape.tensor import Tensor
@@ -40,7 +41,7 @@ class WithPrimal(ArrayLike):
         raise NotImplementedError
 
     @classmethod
-    def constant(cls, data: Any, level: int) -> Self:
+    def constant(cls, data: AnyArray, level: int) -> Self:
         """What does not change."""
         return cls(data, None, level)
 

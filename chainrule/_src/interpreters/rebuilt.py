@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
 
 ndarray = np.ndarray
 
@@ -41,8 +41,8 @@ class Rebuilt:
 
     def __init__(
         self,
-        function: Any,
-        args: Any,
+        function: AnyFunction,
+        args: tuple[Any, ...],
         kwargs: Params,
         floats: tuple[int, ...],
         scalars: tuple[int, ...],
@@ -66,7 +66,7 @@ class Rebuilt:
         return parts[self.written[0]] if len(self.written) == 1 else tuple([parts[i] for i in self.written])
 
 
-def _filled(x: Any, parts: list[Any]) -> Any:
+def _filled(x: Any, parts: list[AnyArray]) -> Any:
     """Arguments with arrays in the place of Places."""
     kind = type(x)
     if kind is Place:
@@ -87,7 +87,7 @@ class OnFloats:
         self.operation = operation
         self.__name__ = operation.__name__
 
-    def __call__(self, *operands: Any) -> Any:
+    def __call__(self, *operands: TensorLike) -> Any:
         return self.operation(*[x.item() if isinstance(x, (ndarray, np.generic)) else x for x in operands])
 
 

@@ -19,13 +19,14 @@ import sys
 import warnings
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chainrule._src.arrays.any_array import lying_at, with_strides
-from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, Place, Rebuilt
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import note_frame
@@ -33,7 +34,7 @@ from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape import warned
 from chainrule._src.tape.dispatch import INTERPRETERS
 from chainrule._src.tape.inplace import edge_through, passes_through, replay_view
-from chainrule._src.tape.levels import STACK, escaped
+from chainrule._src.tape.levels import STACK, Level, escaped
 from chainrule._src.tape.modes import LOCAL, leave_watched, set_watched
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.protocol import ArrayLike, array_function, array_ufunc
@@ -423,7 +424,7 @@ class Recorder:
         self.note_holder(tensor, value)
         return value
 
-    def bring_all(self, operands: Any) -> None:
+    def bring_all(self, operands: Sequence[TensorLike]) -> None:
         for x in operands:
             if type(x) is not Traced and isinstance(x, Tensor) and type(x._raw) is ndarray:
                 self.bring(x)
@@ -485,7 +486,7 @@ class Recorder:
         self.bring(tensor)
         self.looked_at.append(tensor)
 
-    def check_writable(self, data: Any) -> None:
+    def check_writable(self, data: AnyArray) -> None:
         """Raise where eager may not write: into what is read-only, or has elements that share memory."""
         if type(data) is not Traced:
             return
@@ -498,7 +499,7 @@ class Recorder:
         if type(data) is Traced and (data.var.number in self.given or data.is_view):
             raise Unrecordable("it asks for the base of an array that it was given")
 
-    def note_holder(self, tensor: Tensor, data: Any) -> None:
+    def note_holder(self, tensor: Tensor, data: AnyArray) -> None:
         """Note whose memory a tensor has, be it inside a value of a transformation."""
         if type(data) is Traced:
             array = data.var.array
@@ -537,7 +538,7 @@ class Recorder:
         if cell is not None and cell[0]() is tensor:
             raise Unrecordable("it changes the shape of a tensor that has views")
 
-    def held(self, tensor: Tensor, data: Any) -> Any:
+    def held(self, tensor: Tensor, data: AnyArray) -> Any:
         """Note that a tensor is given other values: if its memory is an array of the program, that is to change.
 
         Returns:
@@ -561,7 +562,7 @@ class Recorder:
             return self.call(np.copy, "", (data.as_array(),), {})  # an array that a number is written into is still one
         return data
 
-    def check_view(self, function: Any, result: Any) -> None:
+    def check_view(self, function: AnyFunction, result: Any) -> None:
         """Look whether what is a view in plain code is one here."""
         expected, self._viewed = self._viewed, None
         if expected is function and isinstance(result, Tensor) and result._view is None:
@@ -582,7 +583,7 @@ class Recorder:
         self,
         function: Any,
         method: str,
-        args: tuple[Any, ...],
+        args: tuple[object, ...],
         kwargs: Params,
         pure: bool = True,
         row: str = "",
@@ -621,7 +622,7 @@ class Recorder:
             parts = tuple([_spread(part, given) for part in parts])
         return self.note(function, method, args, kwargs, parts, several, pure, row)
 
-    def _called(self, function: Any, args: tuple[Any, ...], kwargs: Params) -> Any:
+    def _called(self, function: Any, args: tuple[object, ...], kwargs: Params) -> Any:
         """What a function gives. The program may handle what it raises, and then goes another way than with other numbers."""
         self._around.looked_at = False
         if self._around.changed():
@@ -638,7 +639,7 @@ class Recorder:
                 self.raised = self.raised or error  # one array has no element beyond its shape
             raise
 
-    def _look_for_exceptions(self, function: Any, args: tuple[Any, ...], kwargs: Params) -> None:
+    def _look_for_exceptions(self, function: Any, args: tuple[object, ...], kwargs: Params) -> None:
         """Note how floating-point exceptions are treated here, and refuse if one comes that the program may look at."""
         ignored, handled = self._around.differences()
         self.ignored |= ignored
@@ -682,7 +683,7 @@ class Recorder:
 
     # -- floats of Python's ------------------------------------------------------------------------------------------
 
-    def on_floats(self, operation: Any, *operands: Any) -> Any:
+    def on_floats(self, operation: AnyFunction, *operands: TensorLike) -> Any:
         """An operator on floats of Python's alone, which gives one of Python's; None: it is something else."""
         known = ARITHMETIC.get(operation)
         if known is None or not all(self._is_weak(x) or type(x) in (int, float, bool, complex) for x in operands):
@@ -707,7 +708,7 @@ class Recorder:
         self.scalars.update([x.var.number for x, given in zip(strong, args, strict=True) if x is not given])
         return tuple([self._plain_value(x) if type(x) is Traced else x for x in strong])
 
-    def _dtype_of_floats(self, args: Any) -> NumpyDType:
+    def _dtype_of_floats(self, args: Sequence[TensorLike]) -> NumpyDType:
         """The dtype that Python's floats take among the operands of a ufunc."""
         others = [x.dtype for x in args if hasattr(x, "dtype") and not self._is_weak(x)]
         return np.zeros(0, np.result_type(*others, 0.0)).real.dtype
@@ -722,7 +723,9 @@ class Recorder:
         target = self._dtype_of_floats(args)
         return [x.astype(target, copy=False) if k else x for x, k in zip(args, weak, strict=True)]
 
-    def _with_floats(self, function: Any, method: str, args: Any, kwargs: Any) -> tuple[Any, str, Any, Any]:
+    def _with_floats(
+        self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params
+    ) -> tuple[Any, str, Any, Any]:
         """A call in which Python's floats are what they are for the function."""
         if not self.weak or not any(map(self._is_weak, _flat((args, kwargs)))):
             return function, method, args, kwargs
@@ -735,7 +738,7 @@ class Recorder:
         return self.rebuilt(getattr(function, method) if method else function, args, kwargs)
 
     def rebuilt(
-        self, function: Any, args: Any, kwargs: Any, written: tuple[Traced, ...] = ()
+        self, function: AnyFunction, args: Any, kwargs: Any, written: tuple[Traced, ...] = ()
     ) -> tuple[Any, str, Any, Any]:
         """A call as one of arrays alone, for ``call``."""
         arrays: list[Traced] = []
@@ -769,7 +772,7 @@ class Recorder:
         self,
         function: Any,
         method: str,
-        args: tuple[Any, ...],
+        args: tuple[object, ...],
         kwargs: Params,
         parts: tuple[Any, ...],
         several: bool,
@@ -804,7 +807,7 @@ class Recorder:
         call.results = tuple(variables)
         return tuple(results) if several else results[0]
 
-    def _plain_result(self, function: Any, method: str, args: Any, kwargs: Any, out: Any) -> Any:
+    def _plain_result(self, function: AnyFunction, method: str, args: Any, kwargs: Any, out: Any) -> Any:
         """What a call returned that is no array: it follows from shapes and dtypes, or it is a value that Python reads."""
         if function in _OF_SHAPES:
             return out
@@ -853,7 +856,7 @@ class Recorder:
                 todo += x.values()
         return found
 
-    def stands_for(self, data: Any) -> type | None:
+    def stands_for(self, data: AnyArray) -> type | None:
         """The type that plain code has in the place of a value: ``float``, a scalar of NumPy's, ``ndarray``. None: its own."""
         if type(data) is not Traced or not (self.plain or self.are_plain((data,))):
             return None
@@ -861,24 +864,24 @@ class Recorder:
             return float
         return data.dtype.type if data.var.number in self.scalars else ndarray
 
-    def is_array(self, data: Any) -> bool:
+    def is_array(self, data: AnyArray | None) -> bool:
         """Whether what has no dimension is an array in plain code, and no scalar of NumPy's or float of Python's."""
         return type(data) is Traced and self.plain and data.var.number not in self.scalars | self.weak
 
-    def keep_scalar(self, data: Any) -> None:
+    def keep_scalar(self, data: AnyArray) -> None:
         """Note that what has no dimension is a scalar: a method of one gave it."""
         if type(data) is Traced and not data.shape:
             self.scalars.add(data.var.number)
 
-    def is_scalar(self, data: Any) -> bool:
+    def is_scalar(self, data: AnyArray) -> bool:
         return type(data) is Traced and self.plain and data.var.number in self.scalars
 
-    def keep_array(self, data: Any) -> None:
+    def keep_array(self, data: AnyArray) -> None:
         """Note that an element is an array without axes: it was asked for with an Ellipsis."""
         if type(data) is Traced:
             self.scalars.discard(data.var.number)
 
-    def as_numpy(self, function: Any, method: str, args: tuple[Any, ...], kwargs: Params) -> Any:
+    def as_numpy(self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params) -> Any:
         """Have a function of NumPy's recorded as it is. None: it fails, or its results are views, read-only, or no arrays."""
         begin, read, refusal = len(self.calls), len(self.guards), self.refusal
         try:
@@ -906,7 +909,9 @@ class Recorder:
             return None
         return found
 
-    def written_by(self, function: Any, args: tuple[Any, ...], kwargs: Params, targets: tuple[Traced, ...]) -> Any:
+    def written_by(
+        self, function: AnyFunction, args: tuple[TensorLike, ...], kwargs: Params, targets: tuple[Traced, ...]
+    ) -> Any:
         """What is in arrays that a function of NumPy's wrote into (``out=``, ``**=``), as its other operands are."""
         operands = [x for x in _flat((args, kwargs)) if type(x) in (Traced, ndarray)]
         for target in targets:
@@ -918,7 +923,7 @@ class Recorder:
                 raise Unrecordable("it has NumPy write into an array whose elements share memory")
         return self.call(*self.rebuilt(function, args, kwargs, targets))
 
-    def computes_alike(self, ufunc: np.ufunc, operands: Any, targets: Any) -> bool:
+    def computes_alike(self, ufunc: np.ufunc, operands: tuple[TensorLike, ...], targets: Any) -> bool:
         """Whether a ufunc that writes into an array gives what it gives in an array of its own."""
         if len(targets) != 1 or ufunc.signature is not None or ufunc not in _EXACT:
             return False
@@ -926,7 +931,7 @@ class Recorder:
         dtypes = [x.dtype for x in (*operands, target) if not self._is_weak(x) and hasattr(x, "dtype")]
         return target.dtype.kind in "fiub" and all([dtype == target.dtype for dtype in dtypes])
 
-    def as_operator(self, operation: AnyFunction, x: Any, *other: Any) -> Any:
+    def as_operator(self, operation: AnyFunction, x: TensorLike, *other: TensorLike) -> Any:
         """Have an operator recorded as plain code computes it, with scalars and floats where that has some."""
         if not other:
             return operation(self._plain_value(x))
@@ -937,13 +942,13 @@ class Recorder:
         x, y = self._as_strong((x, y))
         return operation(self._plain_value(x), self._plain_value(y))
 
-    def are_integers(self, operands: tuple[Any, ...]) -> bool:
+    def are_integers(self, operands: tuple[TensorLike, ...]) -> bool:
         """Whether these are scalars of NumPy's and integers alone: of these, unlike of arrays, overflows are warned of."""
         return all(
             [self.is_scalar(x) if type(x) is Traced else isinstance(x, (int, np.integer)) for x in operands]
         ) and all([x.dtype.kind in "iub" for x in operands if type(x) is Traced])
 
-    def of_integers(self, operation: AnyFunction, operands: tuple[Any, ...]) -> Any:
+    def of_integers(self, operation: AnyFunction, operands: tuple[TensorLike, ...]) -> Any:
         """Have an operator on integers recorded as it is."""
         found = self.call(*self.rebuilt(operation, operands, {}, ()))
         self.keep_scalar(found)
@@ -956,7 +961,7 @@ class Recorder:
             return kind([self._plain_values(item) for item in x])
         return self._plain_value(x)
 
-    def _plain_value(self, x: Any) -> Any:
+    def _plain_value(self, x: TensorLike) -> Any:
         if type(x) is Traced and x.var.number in self.scalars:
             x = Traced(x.var, x.level, x.plain)
             x.scalar = True
@@ -964,7 +969,7 @@ class Recorder:
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
-    def row(self, prim: Primitive, operands: Any, params: Params) -> Any:
+    def row(self, prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
         """An operation of ours: the NumPy calls that compute it, or one call of its value."""
         value = prim.value
         if isinstance(value, np.ufunc) and not params:
@@ -991,7 +996,7 @@ class Recorder:
             return self._whole(prim, operands, params)
         return found[0]
 
-    def _as_calls(self, prim: Primitive, operands: Any, params: Params) -> Any:
+    def _as_calls(self, prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
         """Compute a row's value on the values of this level; the result, and where its calls begin. None: it is not possible."""
         begin, outer = len(self.calls), self._row
         refusal, raised = self.refusal, self.raised
@@ -1074,7 +1079,7 @@ class AsArray:
         self.function = function
         self.__name__ = getattr(function, "__name__", "function")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return np.asarray(self.function(*args, **kwargs))
 
 
@@ -1136,7 +1141,7 @@ class _Treatment:
         }
 
 
-def is_tried(code: Any, lasti: int) -> bool:
+def is_tried(code: CodeType, lasti: int) -> bool:
     """Whether a place in the user's program is in a ``try`` (or ``with``)."""
     if code is None or not code.co_exceptiontable:
         return False
@@ -1191,7 +1196,7 @@ _AS_CALLS: dict[Any, bool] = {}
 _MOST = 4096
 
 
-def _key(prim: Primitive, operands: Any, params: Params) -> Any:
+def _key(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
     parts: list[Any] = [prim.name]
     for x in operands:
         if type(x) is Traced:
@@ -1217,12 +1222,12 @@ def _arrays(x: Any) -> Any:
     return x
 
 
-def _without_scalars(args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _without_scalars(args: tuple[object, ...]) -> tuple[Any, ...]:
     """Arguments with arrays without axes in the place of NumPy's scalars."""
     return tuple([x.as_array() if type(x) is Traced else x for x in args])
 
 
-def _drops_axes(function: Any, args: tuple[Any, ...]) -> bool:
+def _drops_axes(function: AnyFunction, args: tuple[object, ...]) -> bool:
     """Whether the result has no axes whatever the operand is like."""
     return function is np.reshape and any(type(x) is tuple and not x for x in args[1:])
 
@@ -1232,7 +1237,7 @@ def _whole(tensor: Tensor) -> Tensor:
     return tensor if tensor._view is None else tensor._view.base
 
 
-def _lowest(data: Any) -> list[Traced]:
+def _lowest(data: AnyArray | None) -> list[Traced]:
     """The values of the recording that a value of any transformation is made of, but for those in tensors of their own."""
     if type(data) is Traced:
         return [data]
@@ -1260,7 +1265,7 @@ def _is_part(array: NumpyArray, base: Any) -> bool:
     return base.flags.forc and base.flags.aligned
 
 
-def _spread(part: Any, given: Any) -> Any:
+def _spread(part: AnyArray, given: Any) -> Any:
     """An array with a place in memory for every element, unless it is a view of an operand.
 
     Elements that a function gives one place today may be different ones tomorrow.
@@ -1272,7 +1277,7 @@ def _spread(part: Any, given: Any) -> Any:
     return part.copy()
 
 
-def _same(found: Any, expected: Any) -> bool:
+def _same(found: Any, expected: AnyArray) -> bool:
     """Whether a recorded result has the bits of what the row's value gives for arrays."""
     results = found[0] if isinstance(found[0], tuple) else (found[0],)
     wanted = expected if isinstance(expected, tuple) else (expected,)
@@ -1333,7 +1338,7 @@ class Traced(ArrayLike):
         self.dtype = var.dtype
 
     @classmethod
-    def constant(cls, data: Any, level: Any) -> Any:
+    def constant(cls, data: AnyArray, level: Level) -> Any:
         """An array of the surrounding program."""
         return level.recorder.traced(data)
 
@@ -1370,7 +1375,7 @@ class Traced(ArrayLike):
         return self.recorder.call(function, "", (self,), {})
 
     @classmethod
-    def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Any:
+    def with_numbers(cls, x: AnyArray, numbers: AnyArray, level: Level) -> Any:
         return level.recorder.traced(numbers)
 
     readable = True
@@ -1385,12 +1390,12 @@ class Traced(ArrayLike):
     def __repr__(self) -> str:
         return f"Traced({self.var!r}, {self.var.array!r})"
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
         if out is None and method != "at" and all(map(_is_ours, inputs)) and not (kwargs and _foreign(kwargs)):
             return self.recorder.call(ufunc, method, inputs, kwargs)
         return array_ufunc(self, ufunc, method, *inputs, out=out, **kwargs)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self, function: AnyFunction, types: Any, args: tuple[object, ...], kwargs: Params) -> Any:
         if kwargs.get("out") is None and function not in _WRITERS and all(map(_is_plain_type, types)):
             return self.recorder.call(function, "", args, kwargs)
         return array_function(self, function, types, args, kwargs)
@@ -1400,7 +1405,7 @@ class Traced(ArrayLike):
             return super().__getitem__(index)
         return self.recorder.call(operator.getitem, "", (self, index), {})
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: TensorLike) -> Any:
         if not _is_ours(other):
             return super().__pow__(other)
         if self.scalar and _is_scalar(other):
@@ -1436,7 +1441,7 @@ class Traced(ArrayLike):
         if self.scalar:  # a tensor's data are an array
             tensor._raw = self.as_array()
 
-    def astype(self, dtype: Any, copy: bool = True) -> Any:
+    def astype(self, dtype: NumpyDType, copy: bool = True) -> Any:
         return self if self.dtype == dtype and not copy else self.recorder.call(np.astype, "", (self, dtype), {})
 
     def reshape(self, *shape: Any) -> Any:
@@ -1474,7 +1479,7 @@ class Traced(ArrayLike):
     def dot(self, other: Any) -> Any:
         return np.dot(self, other)
 
-    def take(self, indices: Any, axis: Any = None) -> Any:
+    def take(self, indices: AnyArray, axis: Any = None) -> Any:
         return np.take(self, indices, axis)
 
     def transpose(self, *axes: Any) -> Any:
@@ -1552,11 +1557,11 @@ for _name, _ufunc in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply
 class _OfScalars:
     """An operator on NumPy's scalars, which computes complex numbers and powers otherwise than a ufunc does."""
 
-    def __init__(self, operator: Any, name: str) -> None:
+    def __init__(self, operator: AnyFunction, name: str) -> None:
         self.operator = operator
         self.__name__ = name
 
-    def __call__(self, *operands: Any) -> Any:
+    def __call__(self, *operands: TensorLike) -> Any:
         # a number of Python's on the left may make one of Python's
         return np.asarray(self.operator(*[x[()] if type(x) is ndarray else x for x in operands]))[()]
 
@@ -1567,16 +1572,16 @@ class _OfScalars:
         return hash(self.operator)
 
 
-def _is_scalar(x: Any) -> bool:
+def _is_scalar(x: TensorLike) -> bool:
     return bool(x.scalar) if type(x) is Traced else isinstance(x, _NUMBERS)
 
 
-def _as_scalars_do(operator: Any, name: str) -> None:
+def _as_scalars_do(operator: AnyFunction, name: str) -> None:
     """Let an operator of two scalars be that, where they are complex."""
     of_scalars = _OfScalars(operator, name)
     of_arrays, of_arrays_exchanged = getattr(Traced, f"__{name}__"), getattr(Traced, f"__r{name}__")
 
-    def operate(self: Traced, other: Any) -> Any:
+    def operate(self: Traced, other: TensorLike) -> Any:
         if self.scalar and _is_scalar(other) and _is_complex(self, other):
             return self.recorder.call(of_scalars, "", (self, other), {})
         return of_arrays(self, other)
@@ -1599,11 +1604,11 @@ def _abs(self: Traced) -> Any:
 setattr(Traced, "__abs__", _abs)  # noqa: B010
 
 
-def _is_complex(x: Traced, y: Any) -> bool:
+def _is_complex(x: Traced, y: TensorLike) -> bool:
     return x.dtype.kind == "c" or isinstance(y, complex) or (hasattr(y, "dtype") and y.dtype.kind == "c")
 
 
-def _power_by_float(x: Any, exponent: Any) -> Any:
+def _power_by_float(x: AnyArray, exponent: Any) -> Any:
     """``x ** exponent`` by a float of Python's, for some of which NumPy has functions of their own."""
     return x ** (exponent.item() if isinstance(exponent, (ndarray, np.generic)) else exponent)
 
@@ -1625,7 +1630,7 @@ _POWERS: dict[Any, np.ufunc] = {2: np.square, -1: np.reciprocal, 0.5: np.sqrt, 1
 _DOTS = frozenset({np.dot, np.inner, np.vdot})
 
 
-def _multiplies_alike(function: Any, x: Any, y: Any) -> bool:
+def _multiplies_alike(function: AnyFunction, x: AnyArray, y: AnyArray) -> bool:
     """Whether ``np.dot`` (or its like) hands two arrays to the very function of BLAS that ``np.matmul`` hands them to."""
     if not (type(x) is type(y) is ndarray and x.dtype == y.dtype and x.dtype.char in "fdFD" and x.size and y.size):
         return False
@@ -1681,7 +1686,7 @@ def _dense(x: NumpyArray) -> bool:
 _WRITERS = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
 
 
-def _is_ours(x: Any) -> bool:
+def _is_ours(x: TensorLike) -> bool:
     return type(x) is Traced or type(x) is ndarray or isinstance(x, _NUMBERS) or x is None
 
 
@@ -1696,7 +1701,7 @@ def _foreign(x: Any) -> bool:
     return any([type(item) is not Traced and isinstance(item, (Tensor, ArrayLike)) for item in x])
 
 
-def _handle(prim: Primitive, operands: Any, params: Params, level: int) -> Any:
+def _handle(prim: Primitive, operands: Sequence[TensorLike], params: Params, level: int) -> Any:
     for x in operands:
         if type(x) is Traced:
             return x.recorder.row(prim, operands, params)

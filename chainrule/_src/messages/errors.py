@@ -55,7 +55,7 @@ def unknown_name(name: str, known: Iterable[str], module: str) -> Exception:
     return UnknownName(f"module {module!r} has no attribute {name!r}", hint)
 
 
-def _hint(name: str, known: Iterable[str], module: str, error: Any) -> str:
+def _hint(name: str, known: Iterable[str], module: str, error: object) -> str:
     return str(__getattr__("name_hint")(name, known, module))
 
 

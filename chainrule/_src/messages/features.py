@@ -71,7 +71,7 @@ def profiler_option(name: str) -> NotImplementedError:
     )
 
 
-def explained_result(function: Any, result: Any, floats: bool) -> TypeError:
+def explained_result(function: object, result: object, floats: bool) -> TypeError:
     name = getattr(function, "__name__", "f")
     fix = "Return what is computed from its arguments, a tensor."
     if not floats:
@@ -89,13 +89,13 @@ def unknown_suffix(path: str, suffix: str) -> ValueError:
     )
 
 
-def graph_format(path: Any, endings: list[str]) -> ValueError:
+def graph_format(path: object, endings: list[str]) -> ValueError:
     return ValueError(
         f"save(): can't tell the format from {str(path)!r}: end it with {', '.join(endings[:-1])} or {endings[-1]}"
     )
 
 
-def function_grad_count(cls: Any, want: int, got: int) -> RuntimeError:
+def function_grad_count(cls: type, want: int, got: int) -> RuntimeError:
     name, parameters = cls.__name__, _parameters(cls)
     if len(parameters) != want:
         parameters = []
@@ -120,7 +120,7 @@ def _parameters(cls: Any) -> list[str]:
     return names[1:] if names[:1] in (["ctx"], ["self"], ["context"]) else names
 
 
-def function_grad_of_constant(cls: Any, index: int) -> RuntimeError:
+def function_grad_of_constant(cls: type, index: int) -> RuntimeError:
     name, parameters = cls.__name__, _parameters(cls)
     which = f", {parameters[index]}," if index < len(parameters) else ""
     return RuntimeError(
@@ -129,7 +129,7 @@ def function_grad_of_constant(cls: Any, index: int) -> RuntimeError:
     )
 
 
-def function_grad_type(name: str, index: int, got: Any) -> RuntimeError:
+def function_grad_type(name: str, index: int, got: object) -> RuntimeError:
     fix = (
         " Wrap the array: from_numpy(array)."
         if hasattr(got, "dtype")
@@ -168,7 +168,7 @@ def func_integer_argument(data: Any) -> RuntimeError:
     )
 
 
-def func_result_type(api: str, result: Any) -> RuntimeError:
+def func_result_type(api: str, result: object) -> RuntimeError:
     if result is None:
         why = "Does the function end without `return`?"
     elif isinstance(result, (list, tuple, dict)):
@@ -200,7 +200,7 @@ def check_function(api: str, func: Any) -> None:
     raise TypeError(text)
 
 
-def functional_type(function: str, what: str, value: Any, index: int | None = None) -> TypeError:
+def functional_type(function: str, what: str, value: object, index: int | None = None) -> TypeError:
     where = f"the value at index {index}" if index is not None else f"the given {what}"
     return TypeError(
         f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but {where} has type "

@@ -7,7 +7,7 @@ from typing import Any
 from chainrule._src.messages.names import name_of
 
 
-def _type(x: Any) -> str:
+def _type(x: object) -> str:
     kind = type(getattr(x, "payload", x))
     return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
@@ -89,7 +89,7 @@ def other_librarys_array(symbol: str, x: Any, other: Any) -> TypeError:
     )
 
 
-def _root(x: Any) -> str:
+def _root(x: object) -> str:
     root = type(x).__module__.partition(".")[0]
     return {"jaxlib": "jax.dlpack", "jax": "jax.dlpack"}.get(root, root)
 

@@ -65,7 +65,7 @@ def no_attribute(tensor: Any, name: str) -> AttributeError:
     return UnknownName(f"'Tensor' object has no attribute {name!r}", functools.partial(_instead, tensor, name))
 
 
-def _instead(tensor: Any, name: str, error: BaseException) -> str:
+def _instead(tensor: object, name: str, error: BaseException) -> str:
     """What to use where a tensor lacks an attribute, in words that follow what it lacks."""
     if name not in _METHODS and not callable(getattr(np.ndarray, name, None)):
         return _did_you_mean(name, type(tensor))

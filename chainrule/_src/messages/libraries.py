@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from types import FrameType
 from typing import Any
 
 from chainrule._src.messages.places import PACKAGE, calling_frame, user_frame
@@ -45,7 +46,7 @@ _GUIDES = {
 }
 
 
-def taken_by_library(tensor: Any) -> tuple[str, str] | None:
+def taken_by_library(tensor: object) -> tuple[str, str] | None:
     """The user's name of a tensor that a function of NumPy or SciPy makes an array of, and what to say about it.
 
     None where the user's own line does it.
@@ -118,7 +119,7 @@ def _text(called: str, x: str, module: str, entered: list[str], distribution: st
     )
 
 
-def _library(frame: Any) -> str:
+def _library(frame: FrameType) -> str:
     """The package that a frame's code is from: ``numpy``, ``numpy.ma``, ``scipy.stats``; '' for the user's own."""
     parts = _running(frame)[0].split(".")
     if parts[0] not in LIBRARIES:
@@ -127,7 +128,7 @@ def _library(frame: Any) -> str:
     return parts[0] if not apart or len(parts) < 2 or parts[1].startswith("_") else ".".join(parts[:2])
 
 
-def _running(frame: Any) -> tuple[str, str]:
+def _running(frame: FrameType) -> tuple[str, str]:
     """The module and the name of the function that a frame runs, or of the one that it is a wrapper of."""
     inside = frame.f_locals.get("f") if frame.f_code.co_name == "wrapper" else None
     if inside is not None and hasattr(inside, "__name__"):
@@ -135,13 +136,13 @@ def _running(frame: Any) -> tuple[str, str]:
     return str(frame.f_globals.get("__name__", "")), frame.f_code.co_name
 
 
-def _names(frame: Any) -> list[str]:
+def _names(frame: FrameType) -> list[str]:
     """The name of the function that a frame runs, and that of its class where it is made or called."""
     name = _running(frame)[1]
     return [name] if name not in ("__init__", "__call__") else [type(frame.f_locals.get("self")).__name__]
 
 
-def _public(frame: Any, library: str) -> str:
+def _public(frame: FrameType, library: str) -> str:
     """The name by which users call the function that a frame runs; '' if it is not one of theirs."""
     if library == "numpy.ma":
         return "np.ma"
@@ -157,7 +158,7 @@ def _public(frame: Any, library: str) -> str:
 _NEWER = {"Binomial": "binom", "Logistic": "logistic", "Normal": "norm", "Uniform": "uniform"}
 
 
-def _distribution(frame: Any) -> str:
+def _distribution(frame: FrameType) -> str:
     """The function of ours for the method of a distribution that a frame of scipy.stats runs; '' if there is none."""
     owner = frame.f_locals.get("self")
     owner = getattr(owner, "dist", owner)  # of a frozen one

@@ -16,7 +16,7 @@ _LAST_RESULT = r"_+\d*"  # what interactive sessions call their latest results
 Scope = tuple[list[tuple[str, Any]], FrameType, bool]
 
 
-def scopes(frame: Any = None) -> list[Scope]:
+def scopes(frame: FrameType | None = None) -> list[Scope]:
     """The variables of a frame (of the user's running one by default) and its callers, three in all.
 
     First all locals, then the globals; each with its frame, and whether it is the globals.
@@ -69,7 +69,7 @@ def _key_text(key: Any) -> str:
     return f'"{key}"' if isinstance(key, str) and key.isprintable() and not set(key) & set('"\\') else repr(key)
 
 
-def variables(frame: Any = None) -> Iterator[tuple[str, Any, FrameType]]:
+def variables(frame: FrameType | None = None) -> Iterator[tuple[str, Any, FrameType]]:
     """All variables, nearest first, and after them what they hold."""
     found = scopes(frame)
     for pairs, frame, _ in found:
@@ -79,6 +79,6 @@ def variables(frame: Any = None) -> Iterator[tuple[str, Any, FrameType]]:
             yield from ((deeper, item, frame) for deeper, item in inside(name, value))
 
 
-def name_of(thing: Any) -> str:
+def name_of(thing: object) -> str:
     """The name of the user's variable that holds ``thing``, or ''."""
     return next((name for name, value, _ in variables() if value is thing), "") if thing is not None else ""

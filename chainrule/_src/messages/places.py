@@ -196,7 +196,7 @@ def user_frame() -> Any:
     return first if frame is None else frame
 
 
-def program_frames(stop: Any) -> list[Any]:
+def program_frames(stop: FrameType) -> list[Any]:
     """The frames of the program that somebody writes, innermost first, as far as a frame."""
     frame, found = calling_frame(), []
     while frame is not None and frame is not stop:

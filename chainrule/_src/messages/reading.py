@@ -7,7 +7,7 @@ import dis
 import linecache
 import os
 import threading
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
 from chainrule._src.messages.names import name_of, variables
@@ -42,7 +42,7 @@ class Running(NamedTuple):
     text: str
 
 
-def running(frame: Any, at: int | None = None) -> Running:
+def running(frame: FrameType | None, at: int | None = None) -> Running:
     """The instruction that a frame is (or was) at, and its source text ('' where there is none)."""
     if frame is None:
         return Running("", "")
@@ -135,7 +135,7 @@ def _is_module(text: str) -> bool:
     return isinstance(frame.f_locals.get(name, frame.f_globals.get(name)), ModuleType)
 
 
-def receiver_of_attribute(name: str, frame: Any = None, at: int | None = None) -> str:
+def receiver_of_attribute(name: str, frame: FrameType | None = None, at: int | None = None) -> str:
     """The source of x in the ``x.name`` that a frame is (or was) at, if that is short; else ''."""
     text = running(frame or user_frame(), at).text
     return text.removesuffix("." + name) if text.endswith("." + name) and len(text) < 30 else ""

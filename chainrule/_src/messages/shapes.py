@@ -24,7 +24,7 @@ def matrix_dtype(function: str, x: Any) -> RuntimeError:
     )
 
 
-def fft_norm(norm: Any, kind: type[Exception] = RuntimeError) -> Exception:
+def fft_norm(norm: object, kind: type[Exception] = RuntimeError) -> Exception:
     text = f'Invalid normalization mode: "{norm}".' if kind is RuntimeError else f"Invalid norm value {norm}."
     return kind(f'{text} It is "backward" (the inverse is scaled), "forward" or "ortho" (both are)')
 
@@ -49,7 +49,7 @@ def fft_needs_real(function: str, x: Any, kind: type[Exception] = RuntimeError) 
     return kind(f"{text}. {whole} is the transform of complex numbers; or take .real first")
 
 
-def of_shapes(error: ValueError, function: str, several: Any) -> ValueError:
+def of_shapes(error: ValueError, function: str, several: list[object]) -> ValueError:
     """NumPy's error about shapes that do not fit, with what ours says of them; any other as it is."""
     text = str(error)
     if not text.startswith("operands could not be broadcast together with shapes") or "\n" in text:
@@ -58,7 +58,7 @@ def of_shapes(error: ValueError, function: str, several: Any) -> ValueError:
     return ValueError(f"{text.rstrip()}\n{why}") if why else error
 
 
-def not_broadcastable(function: str, *several: Any) -> RuntimeError:
+def not_broadcastable(function: str, *several: object) -> RuntimeError:
     shapes = [shape_of(x) for x in several]
     for (i, a), (j, b) in itertools.combinations(enumerate(shapes), 2):
         for k in range(1, min(len(a), len(b)) + 1):
@@ -149,7 +149,7 @@ def where_condition(condition: Any) -> Exception:
     )
 
 
-def target_type(function: str, value: Any, argument: str = "target", position: int = 2) -> TypeError:
+def target_type(function: str, value: object, argument: str = "target", position: int = 2) -> TypeError:
     wrap = ": wrap it in tensor(...)" if isinstance(value, (list, tuple, int, float)) else ""
     what = f"{type(value).__name__}{wrap}"
     return TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {what}")
@@ -211,7 +211,7 @@ def no_kernel(function: str, dtype: Any, accepts: str, on_bools: str = "") -> No
     )
 
 
-def dim_range(function: str, dim: Any, ndim: int) -> IndexError:
+def dim_range(function: str, dim: object, ndim: int) -> IndexError:
     low, high = (-ndim, ndim - 1) if ndim else (-1, 0)
     return IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim}): {function}")
 

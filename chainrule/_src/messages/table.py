@@ -96,7 +96,7 @@ def message(name: str) -> Callable[..., Any] | None:
         ]
     )
 
-    def say(*args: Any, **kwargs: Any) -> Any:
+    def say(*args: object, **kwargs: object) -> Any:
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
         places = {"here": user_line, "program": program_line}
@@ -113,7 +113,7 @@ def message(name: str) -> Callable[..., Any] | None:
     return say
 
 
-def made(name: str, *args: Any) -> Any:
+def made(name: str, *args: object) -> Any:
     """The error of a row."""
     say = message(name)
     assert say is not None, name

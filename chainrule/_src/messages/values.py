@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def _raised_by(error: BaseException, library: str) -> bool:
     return last is not None and str(last.tb_frame.f_globals.get("__name__", "")).startswith(library)
 
 
-def written_to_buffer(array: Any) -> str:
+def written_to_buffer(array: object) -> str:
     """What to say of ``buffer[i] = array``, where the buffer is a plain NumPy array; '' where that is not what happens."""
     frame = user_frame()
     now = running(frame)
@@ -96,7 +97,7 @@ def dlpack_of_derivative(tensor: Any) -> BufferError:
     )
 
 
-def array_index(item: Any) -> IndexError:
+def array_index(item: object) -> IndexError:
     kind = getattr(item, "dtype", None)
     if kind is not None:
         return IndexError(f"arrays used as indices must be of integer (or boolean) type, not {kind}")
@@ -119,7 +120,7 @@ def array_setter(name: str) -> AttributeError:
     return AttributeError(f"x.{name} cannot be assigned to: {fix}")
 
 
-def find_tensor(data: Any, kind: type) -> Any:
+def find_tensor(data: Sequence[object], kind: type) -> Any:
     """The first tensor that requires grad in a nested sequence, else the first tensor, else None."""
     found = None
     stack = [data]
@@ -169,7 +170,7 @@ def special_array(kind: type) -> TypeError:
     )
 
 
-def not_numbers(data: Any, dtype: Any) -> Exception:
+def not_numbers(data: Any, dtype: object) -> Exception:
     kinds = (
         "The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, "
         "uint32, uint16, uint8, and bool."
@@ -215,7 +216,7 @@ def not_a_tensor(function: str, argument: str, value: object) -> TypeError:
     return TypeError(f"{function}(): argument '{argument}' must be a Tensor or a sequence of Tensors, not {what}{how}")
 
 
-def no_tensor(function: Any, args: Any, kwargs: Any) -> TypeError | None:
+def no_tensor(function: Any, args: tuple[object, ...], kwargs: Any) -> TypeError | None:
     """The first argument of a call that is declared a tensor and is none; None where there is no such argument."""
     try:
         given = inspect.signature(function).bind(*args, **kwargs).arguments
@@ -232,7 +233,7 @@ def no_tensor(function: Any, args: Any, kwargs: Any) -> TypeError | None:
     return None
 
 
-def no_rule_for_numpy(name: str, inputs: Any) -> TypeError:
+def no_rule_for_numpy(name: str, inputs: tuple[object, ...]) -> TypeError:
     tensors = [x for x in inputs if hasattr(x, "_edge")]
     names = list(dict.fromkeys(filter(None, map(name_of, tensors))))
     of = f" ({', '.join(names)})" if names else ""
@@ -412,7 +413,7 @@ def _instead_of_numpy(tensor: Any, x: str) -> str:
     )
 
 
-def warn_hooks_not_pickled(hooks: dict[int, Any]) -> None:
+def warn_hooks_not_pickled(hooks: dict[int, object]) -> None:
     hook = next(iter(hooks.values()))
     warn(f"backward hook {hook!r} on tensor will not be serialized. Register it again on the tensor that is loaded.")
 

@@ -20,7 +20,7 @@ class Cut:
 
     __slots__ = ("kind", "leaf", "sources", "where")
 
-    def __init__(self, kind: str, where: Where | None, sources: Sequence[Any] = ()) -> None:
+    def __init__(self, kind: str, where: Where | None, sources: Sequence[object] = ()) -> None:
         self.kind = kind
         self.where = where
         self.sources = [weakref.ref(source) for source in sources]
@@ -128,7 +128,7 @@ def or_plain(message: Callable[..., Any]) -> Callable[..., Any]:
     """A message that never hides the error it is about: where reading the user's program fails, it is made without."""
 
     @functools.wraps(message)
-    def made(*args: Any, **kwargs: Any) -> Any:
+    def made(*args: object, **kwargs: object) -> Any:
         try:
             return message(*args, **kwargs)
         except Exception:

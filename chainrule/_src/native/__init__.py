@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def _unavailable(*args: Any) -> NoReturn:
+def _unavailable(*args: object) -> NoReturn:
     raise RuntimeError(f"chainrule._src.native is not available: {why_not}")
 
 

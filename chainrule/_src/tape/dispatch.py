@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, Params, Saved
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, Params, Saved, TensorLike
 from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.devices import on_one_device
 from chainrule._src.tape.eager import LOOPS, new_node
@@ -57,7 +57,7 @@ _FACE = -1  # an Array, which stands for its tensor
 def bind(prim: Primitive, operands: tuple[Tensor, *tuple[Any, ...]], params: Params) -> Tensor: ...
 @overload
 def bind(prim: Primitive, operands: Sequence[Any], params: Params) -> Any: ...
-def bind(prim: Primitive, operands: Sequence[Any], params: Params) -> Any:
+def bind(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
     """Apply a primitive to operands of any kind."""
     if SPECIAL and LOCAL.recorder is not None:
         LOCAL.recorder.bring_all(operands)
@@ -95,11 +95,11 @@ def bind(prim: Primitive, operands: Sequence[Any], params: Params) -> Any:
     return at_users_line(handler, prim, operands, params, top // 2)
 
 
-def _value(prim: Primitive, datas: Sequence[Any], params: Params) -> Any:
+def _value(prim: Primitive, datas: Sequence[TensorLike], params: Params) -> Any:
     return prim.value(*datas, **params)
 
 
-def record(prim: Primitive, operands: Sequence[Any], params: Params, top: int) -> Any:
+def record(prim: Primitive, operands: Sequence[TensorLike], params: Params, top: int) -> Any:
     """Compute on the data of the tensors of rank ``top`` and, where one requires grad, put a node on the tape."""
     datas = []
     edges = []
@@ -255,6 +255,6 @@ def _saved(prim: Primitive, datas: Sequence[object], edges: Sequence[Edge | None
 def cast(x: Tensor, dtype: DTypeLike) -> Tensor: ...
 @overload
 def cast(x: Any, dtype: DTypeLike) -> Any: ...
-def cast(x: Any, dtype: DTypeLike) -> Any:
+def cast(x: AnyArray, dtype: DTypeLike) -> Any:
     """The array-like in another dtype: itself, if it has it."""
     return x if dtype_of(x) == dtype else bind(TABLE["cast"], (x,), {"dtype": as_dtype(dtype)})

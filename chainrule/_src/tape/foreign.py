@@ -20,7 +20,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.libraries import is_foreign, library_of
-from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.tape.protocol import FOREIGN, ArrayLike, array_function, array_ufunc, plain
 
@@ -67,7 +67,7 @@ class Foreign(ArrayLike):
 
     # -- NumPy's calls -----------------------------------------------------------------------------------------------
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
         if not all(map(_is_data, inputs)):
             return array_ufunc(self, ufunc, method, *inputs, out=out, **kwargs)
         if method == "__call__":
@@ -85,13 +85,13 @@ class Foreign(ArrayLike):
                 return ufunc(self._call(function, inputs, kwargs, out), initial)
         return self._call(function, inputs, kwargs, out)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self, function: AnyFunction, types: Any, args: tuple[object, ...], kwargs: Params) -> Any:
         if not all(map(_is_data_type, types)):
             return array_function(self, function, types, args, kwargs)
         kwargs = dict(kwargs)
         return self._call(function, args, kwargs, kwargs.pop("out", None))
 
-    def _call(self, function: Any, args: Any, kwargs: Params, out: Any) -> Any:
+    def _call(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params, out: Any) -> Any:
         """What the library gives for a NumPy function, or a form of it that it does know."""
         if out is not None and out is not Ellipsis:
             if writable(target := out[0] if isinstance(out, tuple) else out):
@@ -196,7 +196,7 @@ class Foreign(ArrayLike):
     def transpose(self, *axes: Any) -> Any:
         return np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
-    def astype(self, dtype: Any, copy: bool = True) -> Any:
+    def astype(self, dtype: NumpyDType, copy: bool = True) -> Any:
         if self.dtype == dtype:
             return self
         return adopted(self.library.call(lambda: self.payload.astype(dtype), self.payload, (), {}))
@@ -296,11 +296,11 @@ _METHODS = frozenset(
 )
 
 
-def _module_of(function: Any) -> str:
+def _module_of(function: AnyFunction) -> str:
     return getattr(function, "__module__", None) or ""
 
 
-def _name_of(function: Any) -> str:
+def _name_of(function: AnyFunction) -> str:
     if isinstance(ufunc := getattr(function, "__self__", None), np.ufunc):
         return f"{ufunc.__name__}.{function.__name__}"
     module = _module_of(function).removeprefix("numpy").removeprefix(".")
@@ -395,11 +395,11 @@ def _flat(x: Any) -> Any:
         yield x
 
 
-def _is_data(x: Any) -> bool:
+def _is_data(x: TensorLike) -> bool:
     return _is_data_type(type(x))
 
 
-def _is_data_type(kind: Any) -> bool:
+def _is_data_type(kind: type) -> bool:
     return (
         kind is Foreign
         or not hasattr(kind, "__array_ufunc__")
@@ -451,14 +451,14 @@ def divisor(x: Any, zero: Any) -> Any:
     return np.where(zero, 1 if units is None else adopted(found.dtype.type(1) * units), x)  # type: ignore[union-attr]
 
 
-def beside(x: Any, constant: Any) -> Any:
+def beside(x: AnyArray | None, constant: Any) -> Any:
     """A constant where an array is; what is there already stays."""
     if type(x) is not Foreign or type(constant) is Foreign:
         return constant
     return zeros_beside(x, constant.shape, constant.dtype) + constant
 
 
-def row_order(x: Any) -> Any:
+def row_order(x: AnyArray) -> Any:
     """The array in row order: itself, if NumPy's is in that order."""
     return copied(x, "C") if type(x) is Foreign else np.ascontiguousarray(x)
 
@@ -468,14 +468,14 @@ def copied(x: Any, order: Any = "K") -> Any:
     return np.copy(x, order) if type(x) is Foreign else np.array(x, order=order, copy=True)
 
 
-def ones_of(data: Any) -> Any:
+def ones_of(data: AnyArray) -> Any:
     """Ones of the shape and dtype of an array-like, by its own library."""
     if type(data) is Foreign:
         return np.ones_like(data)
     return np.ones(data.shape, data.dtype) if data.shape else np.array(1, data.dtype)
 
 
-def _take(x: Any, indices: Any, axis: int | None = None, **options: Any) -> Any:
+def _take(x: Any, indices: Any, axis: int | None = None, **options: object) -> Any:
     """``np.take`` at indices of several axes, by one of a single axis."""
     if axis is None:
         x, axis = np.reshape(x, (x.size,)), 0

@@ -10,25 +10,28 @@ made inside the transformed function, that such a value is written into.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chainrule._src.arrays import promotion
 from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape import dispatch
 from chainrule._src.tape.eager import new_node
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.modes import LOCAL, SPECIAL, grad_mode, recording
-from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.node import Edge, Leaf
 from chainrule._src.tape.protocol import detached
 from chainrule._src.tape.tensor import InferenceTensor, Tensor, hold, wrap
 from chainrule._src.tape.versions import BEFORE_WRITE, about_to_write, wrote
 from chainrule._src.tape.view import Step, Through, View, is_read_only, views_of
+
+if TYPE_CHECKING:
+    from chainrule._src.tape.levels import Level
 
 ndarray = np.ndarray
 
@@ -157,7 +160,7 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
     return tensor
 
 
-def check_own(tensor: Tensor, level: Any, op: str) -> None:
+def check_own(tensor: Tensor, level: Level, op: str) -> None:
     """Raise if a value of a level cannot be written into a tensor, which is an argument that all examples share."""
     for x in getattr(level, "unmapped", ()):
         if _root(x) is _root(tensor):
@@ -168,7 +171,7 @@ def _root(tensor: Tensor) -> Tensor:
     return tensor if tensor._view is None else tensor._view.base
 
 
-def laid_as(new: Any, data: Any) -> Any:
+def laid_as(new: Any, data: AnyArray) -> Any:
     """What is written while recording, laid out as the memory that it would be written to."""
     return new.laid_as(data) if is_recorded(new) and is_recorded(data) else new
 
@@ -191,7 +194,7 @@ def reach_holders(tensor: Tensor) -> None:
                 set_numbers(each, numbers)
 
 
-def set_numbers(tensor: Tensor, numbers: Any) -> None:
+def set_numbers(tensor: Tensor, numbers: AnyArray) -> None:
     """Give a tensor other numbers, of its shape and dtype; its derivatives are as before."""
     hold(tensor, with_numbers(tensor._raw, numbers))
     if type(tensor._edge) is Leaf:
@@ -210,12 +213,12 @@ def with_numbers(x: Any, numbers: Any) -> Any:
     return type(highest).with_numbers(x, numbers, highest.level)
 
 
-def level_of(data: Any) -> int:
+def level_of(data: AnyArray) -> int:
     """The transformation that a tensor's data belongs to; 0 for an array."""
     return getattr(data, "level", 0)
 
 
-def rebase_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
+def rebase_history(tensor: Tensor, edge: Edge | None, cut: Any = None) -> None:
     """Make ``edge`` the tensor's, and mend its base and all views of that."""
     view = tensor._view
     if view is None and tensor._views is None and (tensor._edge is None or tensor._edge.hooks is None):
@@ -254,7 +257,7 @@ def rebase_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
                 each.retain_grad()
 
 
-def _set_edge(tensor: Tensor, edge: Any, cut: Any) -> None:
+def _set_edge(tensor: Tensor, edge: Edge | None, cut: Any) -> None:
     tensor._edge = edge
     if edge is None:
         tensor._cut = cut
@@ -290,7 +293,7 @@ def _raise(*_: Any) -> Any:
     raise errors.function_view_in_place()
 
 
-def replay_view(data: Any, steps: tuple[Step, ...]) -> Any:
+def replay_view(data: AnyArray, steps: tuple[Step, ...]) -> Any:
     for prim, params in steps:
         data = dispatch.bind(prim, (data,), params)
     return data

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.protocol import detached
 
@@ -23,7 +24,7 @@ class Memory:
 
     __slots__ = ("holders", "numbers")
 
-    def __init__(self, numbers: Any) -> None:
+    def __init__(self, numbers: AnyArray) -> None:
         self.numbers = numbers
         self.holders: list[tuple[weakref.ref[Any], tuple[Any, ...]]] = []
 

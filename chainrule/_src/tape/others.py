@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.messages import errors
 
 ndarray = np.ndarray
@@ -26,7 +26,7 @@ _ARITHMETIC = {
 }
 
 
-def beside(symbol: str, function: Callable[[Any, Any], Any], x: Any, other: Any) -> Any:
+def beside(symbol: str, function: Callable[[Any, Any], Any], x: AnyArray, other: Any) -> Any:
     """An operator of x (a tensor or an Array) and something of another library's; NotImplemented for what is not known.
 
     Args:

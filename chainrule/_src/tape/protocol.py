@@ -18,7 +18,7 @@ import numpy as np
 
 from chainrule._src.arrays.libraries import is_container, is_foreign
 from chainrule._src.arrays.shapes import dtype_of
-from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params
 from chainrule._src.messages import errors
 
 ndarray = np.ndarray
@@ -59,7 +59,7 @@ def load(module: str) -> None:
         importlib.import_module(name)
 
 
-def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
     if method == "__call__" and out is None and not kwargs:
         row = UFUNCS.get(ufunc)
         if row is not None:
@@ -77,7 +77,7 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
     return result if out is None else _put(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"))
 
 
-def _holds_ours(inputs: Any) -> bool:
+def _holds_ours(inputs: tuple[object, ...]) -> bool:
     """Whether an operand is a container of arrays (xarray's, pint's), whose own operation it is then."""
     return any(map(is_container, map(type, inputs)))
 
@@ -179,7 +179,7 @@ def _computes(ufunc: np.ufunc, method: str) -> AnyFunction | None:
     return UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
 
 
-def one_float_dtype(inputs: tuple[Any, ...]) -> bool:
+def one_float_dtype(inputs: tuple[object, ...]) -> bool:
     """Whether the inputs are tensors of one floating dtype, and numbers."""
     dtype = None
     for x in inputs:
@@ -191,7 +191,7 @@ def one_float_dtype(inputs: tuple[Any, ...]) -> bool:
     return dtype is not None
 
 
-def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+def array_function(self: Any, function: AnyFunction, types: Any, args: tuple[object, ...], kwargs: Params) -> Any:
     check_kinds(types)
     if any(map(is_container, types)):
         return NotImplemented
@@ -242,7 +242,7 @@ def out_position(function: AnyFunction) -> int:
     return _signature(function)[1]
 
 
-def implementation(function: Any, operands: tuple[Any, ...]) -> AnyFunction:
+def implementation(function: AnyFunction, operands: tuple[Any, ...]) -> AnyFunction:
     """What computes a NumPy function on array-likes, loaded if need be.
 
     Raises:
@@ -257,7 +257,7 @@ def implementation(function: Any, operands: tuple[Any, ...]) -> AnyFunction:
     return ours
 
 
-def _put(name: str, out: Any, result: Any, casting: Any = "same_kind") -> Any:
+def _put(name: str, out: Any, result: AnyArray, casting: Any = "same_kind") -> Any:
     """NumPy's ``out=``: it must be a tensor, which the result is written into, recorded."""
     target = out[0] if isinstance(out, tuple) else out
     if not hasattr(target, "copy_"):
@@ -266,7 +266,7 @@ def _put(name: str, out: Any, result: Any, casting: Any = "same_kind") -> Any:
     return target.copy_(result)
 
 
-def check_out(name: str, target: Any, result: Any, casting: Any) -> None:
+def check_out(name: str, target: Any, result: AnyArray, casting: Any) -> None:
     """Raise if a result may not be cast to the dtype of what ``out=`` names, as NumPy does."""
     have, want = dtype_of(result), dtype_of(target)
     if not np.can_cast(have, want, casting):
@@ -401,7 +401,7 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     def T(self) -> Any:
         return np.transpose(self)
 
-    def astype(self, dtype: Any, copy: bool = True) -> Any:
+    def astype(self, dtype: NumpyDType, copy: bool = True) -> Any:
         return self if self.dtype == dtype else np.astype(self, dtype)  # type: ignore[call-overload]
 
     def as_argument(self) -> Any:
@@ -487,5 +487,5 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> Any:
         return FUNCTIONS["getitem"](self, index)
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: NumpyDType | None = None, copy: Any = None) -> Any:
         raise errors.escaped_to_numpy(type(self).__name__)

@@ -478,7 +478,7 @@ class Tensor(Methods):
                 raise errors.numpy_has_tangent(self)
         return self._raw.read() if type(self._raw) is Foreign else self._array()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumpyArray:
+    def __array__(self, dtype: NumpyDType | None = None, copy: bool | None = None) -> NumpyArray:
         if left_to_us():
             return no_array()
         if dtype is not None and self.requires_grad and self.numel() == 1 and np.dtype(dtype).kind in "iub":

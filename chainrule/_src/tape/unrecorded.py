@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chainrule._src.arrays.types import AnyArray, Params, Saved
+from chainrule._src.arrays.types import AnyArray, Params, Saved, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL, recording
@@ -13,7 +13,7 @@ from chainrule._src.tape.tensor import InferenceTensor, Tensor, wrap
 from chainrule._src.tape.view import viewed
 
 
-def unrecorded(prim: Primitive, operands: Sequence[Any], out: Any, needs: bool, params: Params) -> Any:
+def unrecorded(prim: Primitive, operands: Sequence[TensorLike], out: Any, needs: bool, params: Params) -> Any:
     """Tensors without an edge, which remember where the path to a tensor that requires grad was cut."""
     cut = None
     if LOCAL.mode.silent:

@@ -17,7 +17,7 @@ import numpy as np
 
 from chainrule._src import config
 from chainrule._src.arrays.any_array import copy_alike
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.tape.locks import new_lock
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.node import next_seq
@@ -76,7 +76,7 @@ class Lender:
 
     __slots__ = ("__array_interface__", "array", "kept")
 
-    def __init__(self, interface: dict[str, Any], array: Any, kept: Any) -> None:
+    def __init__(self, interface: dict[str, Any], array: AnyArray | None, kept: Any) -> None:
         self.__array_interface__ = interface
         self.array = array
         self.kept = kept
@@ -113,13 +113,13 @@ def strided(array: NumpyArray, shape: tuple[int, ...], strides: tuple[int, ...])
     return np.asarray(Lender(interface, array, None))
 
 
-def about_to_write(array: Any) -> None:
+def about_to_write(array: AnyArray) -> None:
     """Tell those who want to know (see ``BEFORE_WRITE``) that an array is going to be overwritten."""
     for tell in BEFORE_WRITE:
         tell(array)
 
 
-def wrote(array: Any, op: str, where: Any) -> None:
+def wrote(array: AnyArray, op: str, where: Any) -> None:
     """Record that ``op``, at source line ``where``, wrote into the array's memory."""
     if not isinstance(array, np.ndarray):
         return
@@ -132,7 +132,7 @@ def wrote(array: Any, op: str, where: Any) -> None:
         written.last = (op, where)
 
 
-def moved(array: Any) -> None:
+def moved(array: AnyArray) -> None:
     """Count an in-place change of shape: a new version, though nothing that was saved is overwritten."""
     if isinstance(array, np.ndarray):
         with WRITING:
@@ -155,7 +155,7 @@ def writes_of(array: Any) -> Written | None:
     return WRITES.get(id(owner(array))) if isinstance(array, np.ndarray) else None
 
 
-def version_of(array: Any) -> int:
+def version_of(array: AnyArray) -> int:
     """How often the array's memory was written in place."""
     written = writes_of(array)
     return written.count if written else 0

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.types import Params
+from chainrule._src.arrays.types import AnyArray, Params
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.tensor import InferenceTensor, Tensor
@@ -117,7 +117,7 @@ def mark_multi_output_views(function: str, tensors: tuple[Tensor, ...]) -> tuple
     return tensors
 
 
-def read_only(x: Any) -> Any:
+def read_only(x: AnyArray) -> Any:
     """A view that may not be written to, as NumPy makes some; an array-like as it is."""
     if isinstance(x, Tensor) and x._view is not None:
         x._view.origin = x._view.origin or "read-only"

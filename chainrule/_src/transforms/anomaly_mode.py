@@ -13,6 +13,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLik
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.node import Node
 from chainrule._src.tape.tensor import Tensor
 
 _INFINITY = "the first infinite gradient"  # a note of the sweep
@@ -59,7 +60,7 @@ class _Anomaly(Watch):
             if self.at_once:
                 raise RuntimeError(f"Function '{prim.name}' returned nan values in the forward pass. {text}")
 
-    def recorded(self, node: Any) -> None:
+    def recorded(self, node: Node) -> None:
         super().recorded(node)
         node.metadata["traceback_"] = errors.call_stack()
         if self.parent is not None:
@@ -146,7 +147,7 @@ def _first(mask: Any) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(mask.argmax()), mask.shape))
 
 
-def _at(x: Any, shape: tuple[int, ...], index: tuple[int, ...]) -> Any:
+def _at(x: TensorLike | None, shape: tuple[int, ...], index: tuple[int, ...]) -> Any:
     """The element that belongs to the index of an array of this shape; None if there is no such thing."""
     x = _raw(x)
     if isinstance(x, (int, float, complex)):

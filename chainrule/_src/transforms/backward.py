@@ -298,7 +298,7 @@ def _gradients(
     outputs: Any,
     wanted: tuple[Any, ...],
     grad_outputs: Any,
-    block: Any = None,
+    block: Node | None = None,
     *,
     retain_graph: bool,
     create_graph: bool,

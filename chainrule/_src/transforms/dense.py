@@ -41,7 +41,7 @@ def pull_batch(
 
 def rows(
     pull: Callable[[Any, bool], Sequence[Any]],
-    y: Any,
+    y: AnyArray,
     inputs: Sequence[Any],
     step: int,
     api: str,
@@ -155,7 +155,7 @@ class _Block:
 
     __slots__ = ("array", "by_columns", "count", "like", "pieces", "shape")
 
-    def __init__(self, y: Any, x: Any, by_columns: bool = False) -> None:
+    def __init__(self, y: Any, x: AnyArray, by_columns: bool = False) -> None:
         self.by_columns = by_columns
         self.like = y if by_columns else x  # one row is like x, one column like y
         self.count = math.prod(shape_of(x if by_columns else y))
@@ -235,7 +235,7 @@ def largest(memory: int) -> int:
 
 
 def check_size(
-    y_shape: tuple[int, ...], x_shape: tuple[int, ...], dtype: Any, limit: int, hint: str = _OTHER_LAYOUTS
+    y_shape: tuple[int, ...], x_shape: tuple[int, ...], dtype: NumpyDType, limit: int, hint: str = _OTHER_LAYOUTS
 ) -> None:
     """Raise if a dense Jacobian takes more bytes than a limit. ``hint`` says what to do.
 

@@ -18,7 +18,7 @@ from chainrule._src.messages import errors
 from chainrule._src.tape.eager import new_node
 from chainrule._src.tape.inplace import check_history, rebase_history
 from chainrule._src.tape.modes import LOCAL, WATCHES
-from chainrule._src.tape.node import Leaf, Output, next_seq
+from chainrule._src.tape.node import Edge, Leaf, Output, next_seq
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.versions import owner, wrote
@@ -186,7 +186,7 @@ def _check_dirty(ctx: Any, args: tuple[object, ...], outputs: tuple[object, ...]
         wrote(tensor._raw, name, errors.user_line())
 
 
-def _output(output: object, edge: Any, ctx: Any, args: tuple[object, ...], index: int) -> Any:
+def _output(output: object, edge: Edge, ctx: Any, args: tuple[object, ...], index: int) -> Any:
     """An output of forward, as a tensor of the new node."""
     if not isinstance(output, Tensor):
         return output

@@ -80,7 +80,7 @@ class FunctionRow(OpenRow):
 
     __slots__ = ("function",)
 
-    def __init__(self, function: Any, outputs: int) -> None:
+    def __init__(self, function: type, outputs: int) -> None:
         def forward(x: Any, *, call: Any) -> Any:
             return call.forward(x)
 
@@ -104,7 +104,7 @@ class FunctionRow(OpenRow):
     def node_name(self, params: Params, node: object = None) -> str:
         return self.name + "Backward"
 
-    def attribute(self, node: Any, name: str) -> Any:
+    def attribute(self, node: Node, name: str) -> Any:
         """``grad_fn.name`` for what is the ctx's: PyTorch's ctx and node are one object."""
         if name.startswith("__") or name in Node.__slots__:
             raise errors.no_node_attribute(node.name(), name)

@@ -12,7 +12,7 @@ with ``setup_context``, or from forward's ctx by exchanging the tensors in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
@@ -69,7 +69,7 @@ class Lift(NamedTuple):
 class Ran:
     """What forward did: its ctx (None where a ``vmap`` static method computed the outputs), arguments and outputs."""
 
-    def __init__(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def __init__(self, ctx: Any, inputs: tuple[object, ...], output: Any) -> None:
         self.ctx = ctx
         self.inputs = inputs
         self.several = isinstance(output, tuple)
@@ -169,14 +169,14 @@ class FunctionCall:
                 data = Batched(data, lift.level)
         return wrapped(data)
 
-    def shown_arguments(self, operands: Any) -> tuple[Any, ...]:
+    def shown_arguments(self, operands: Sequence[AnyArray]) -> tuple[Any, ...]:
         """All arguments as forward sees them."""
         args = list(self.args)
         for n, (i, data) in enumerate(zip(self.at, operands, strict=True)):
             args[i] = self.shown(data, n)
         return tuple(args)
 
-    def shown_outputs(self, values: Any) -> tuple[Any, ...]:
+    def shown_outputs(self, values: Sequence[AnyArray]) -> tuple[Any, ...]:
         return self.ran.with_others(map(self.shown, values), self.ran.outputs)
 
     def unlifted(self, tensor: Tensor, operand: int | None = None) -> Any:
@@ -401,7 +401,7 @@ class FunctionCall:
 
     # -- tangents ------------------------------------------------------------------------------------------------------
 
-    def jvp(self, primals: list[Any], tangents: list[Any], out: Any) -> Any:
+    def jvp(self, primals: list[AnyArray], tangents: list[Any], out: Any) -> Any:
         """The outputs' tangents, by the class's ``jvp`` or as the transpose of its backward."""
         values = _several(out)
         by_rule = self._by_jvp if defines(self.cls, "jvp") else self._transposed
@@ -440,7 +440,7 @@ class FunctionCall:
             found.append(part)
         return found
 
-    def _transposed(self, primals: list[Any], tangents: list[Any], values: tuple[Any, ...]) -> list[Any]:
+    def _transposed(self, primals: list[AnyArray], tangents: list[Any], values: tuple[Any, ...]) -> list[Any]:
         """The tangents from backward. It is linear in the gradients g, so the derivative of ⟨backward(g), t⟩ by g is J·t."""
         ran, name = self.ran, self.cls.__name__
         if getattr(rule_of(self.cls), "_once_differentiable", False):

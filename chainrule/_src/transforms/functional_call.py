@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from chainrule._src.arrays.types import Params
 from chainrule._src.ops.joining import stack
 from chainrule._src.tape.tensor import Tensor
 
@@ -17,7 +18,7 @@ def functional_call(
     module: Module,
     parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]],
     args: object = None,
-    kwargs: Mapping[str, Any] | None = None,
+    kwargs: Params | None = None,
     *,
     tie_weights: bool = True,
     strict: bool = False,

@@ -205,8 +205,8 @@ class Checks(NamedTuple):
 
     def _compare(
         self,
-        expected: Any,
-        got: Any,
+        expected: AnyArray,
+        got: AnyArray,
         k: int,
         y: Tensor,
         i: int,
@@ -389,7 +389,7 @@ def _of_zeros(outputs: Sequence[Tensor], xs: Sequence[Tensor]) -> tuple[Tensor |
     return found
 
 
-def _same_batch(got: Any, expected: Any, k: int, i: int, what: str) -> None:
+def _same_batch(got: AnyArray, expected: AnyArray, k: int, i: int, what: str) -> None:
     if got.shape != expected.shape or not np.allclose(got, expected):
         raise GradcheckError(
             f"For output {k} and input {i}:\n\n{what}: vmap over the derivative does not give what one call for each "

@@ -241,7 +241,7 @@ def _through_elementwise(edge: object, diagonal: AnyArray, targets: Sequence[obj
     return edge, diagonal
 
 
-def _pulled(node: Node, g: Any) -> tuple[Any, ...]:
+def _pulled(node: Node, g: AnyArray) -> tuple[Any, ...]:
     return node.pullback(node, g, node.saved, node.edges)
 
 

@@ -146,7 +146,7 @@ def _zeros_like(x: object) -> Any:
     return wrap(zeros) if isinstance(x, Tensor) else zeros
 
 
-def _conj(g: Any) -> Any:
+def _conj(g: AnyArray) -> Any:
     return np.conjugate(g) if g is not None and g.dtype.kind == "c" else g
 
 

@@ -17,7 +17,9 @@ import numpy as np
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
 from chainrule._src.messages import errors
+from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.node import Node
 
 __all__ = [
     "EventList", "FunctionEvent", "FunctionEventAvg", "emit_itt", "emit_nvtx", "load_nvprof", "parse_nvprof_trace",
@@ -354,11 +356,16 @@ class _Recorder(Watch):
     def forward(self, prim: Any, datas: Sequence[TensorLike] | tuple[AnyArray, ...], params: Params) -> Any:
         return self.timed(prim.name, "forward", datas, datas, super().forward, prim, datas, params)
 
-    def backward(self, node: Any, g: object, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> Any:
+    def backward(self, node: Node, g: object, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> Any:
         return self.timed(node.name(), "backward", g, (g, *saved), super().backward, node, g, saved, edges)
 
     def tangent(
-        self, prim: Any, primals: Sequence[AnyArray], tangents: Sequence[AnyArray], out: TensorLike, params: Params
+        self,
+        prim: Primitive,
+        primals: Sequence[AnyArray],
+        tangents: Sequence[AnyArray],
+        out: TensorLike,
+        params: Params,
     ) -> Any:
         read = (*primals, *tangents, out)
         return self.timed(prim.name, "tangent", primals, read, super().tangent, prim, primals, tangents, out, params)
@@ -388,7 +395,7 @@ def _of_its_events(method: AnyFunction) -> AnyFunction:
     """A method of EventList as one of a finished profile."""
 
     @functools.wraps(method)
-    def call(self: profile, *args: object, **kwargs: Any) -> Any:
+    def call(self: profile, *args: object, **kwargs: object) -> Any:
         if self.function_events is None:
             raise RuntimeError("Profiler didn't finish running: leave its `with` block (with enabled=True) first")
         return method(self.function_events, *args, **kwargs)

@@ -103,7 +103,7 @@ def write_back_duals(api: str, given: Sequence[TensorLike], duals: Sequence[Tens
         while type(value) is Batched and value.level > getattr(x._raw, "level", 0):  # of the batch of tangents
             value = value.payload if value.shared else value.payload[0]
 
-        def enter(primal: Any, data: Any = data) -> Dual:
+        def enter(primal: AnyArray, data: Any = data) -> Dual:
             return Dual(primal, data.tangent, data.level)
 
         write_back(api, x, dual, value, enter)

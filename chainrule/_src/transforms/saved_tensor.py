@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.messages import errors
-from chainrule._src.tape.node import Freed
+from chainrule._src.tape.node import Freed, Node
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.saved import Hook, Packed, PackedValue, unpacked_pullback
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -59,7 +59,7 @@ class SavedTensor:
         self._write(PackedValue(kept, pack_hook, unpack_hook))
 
 
-def raw_saved(node: Any, index: int) -> Any:
+def raw_saved(node: Node, index: int) -> Any:
     """The node's saved value of that number; a tuple, where it saved several under one name."""
 
     def read(part: int | None = None) -> Any:

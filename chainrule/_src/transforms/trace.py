@@ -92,7 +92,7 @@ class Trace:
         api: str,
         func: AnyFunction,
         positions: Iterable[int],
-        args: tuple[Any, ...],
+        args: tuple[object, ...],
         kwargs: Params,
         has_aux: bool = False,
         linked: bool = False,
