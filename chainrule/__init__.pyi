@@ -852,7 +852,7 @@ def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: nothing is still to be done to its elements."""
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: nothing is still to be done to its elements."""
-def result_type(*operands: Any) -> dtype:
+def result_type(*operands: TensorLike) -> dtype:
     """Return the dtype PyTorch would compute an operation on these operands in."""
 def rms_norm(input: Tensor, normalized_shape: object, weight: Tensor | None = ..., eps: builtins.float | None = ...) -> Tensor:
     """x / √(mean(x²) + eps) over the last axes; then times weight. ``eps`` is the dtype's by default."""

@@ -21,7 +21,8 @@ class Finder(doctest.DocTestFinder):
 
     def _from_module(self, module: ModuleType, object: object) -> bool:
         if not inspect.isfunction(object) or hasattr(object, "__wrapped__"):
-            return super()._from_module(module, object)
+            written = getattr(inspect.unwrap(object), "__globals__", None) if inspect.isfunction(object) else None
+            return super()._from_module(module, object) or written is module.__dict__
         return object.__globals__ is module.__dict__ or "." in object.__qualname__.rpartition("<locals>.")[2]
 
 

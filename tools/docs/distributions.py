@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from chainrule import stats
-from chainrule.stats.base import Continuous, Distribution
+from chainrule.stats.base import Continuous, RandomVariable
 from chainrule.stats.multivariate import Multivariate
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "statistics.md"
@@ -21,7 +21,7 @@ def table() -> str:
     lines = ["| distribution | shape parameters | |", "|---|---|---|"]
     vectors = ["| distribution | methods |", "|---|---|"]
     for name, distribution in sorted(vars(stats).items()):
-        if isinstance(distribution, Distribution):
+        if isinstance(distribution, RandomVariable):
             lines.append(f"| `{name}` | {', '.join(distribution.shapes)} | {_lacks(distribution)} |")
         elif isinstance(distribution, Multivariate):
             methods = [m for m in dir(type(distribution)) if not m.startswith("_")]
@@ -29,7 +29,7 @@ def table() -> str:
     return "\n".join([*lines, "", *vectors]) + "\n"
 
 
-def _lacks(distribution: Distribution) -> str:
+def _lacks(distribution: RandomVariable) -> str:
     """What a distribution has not, in words."""
     kind: type = type(distribution)
     base = kind.__mro__[1]
