@@ -179,12 +179,11 @@ def _spread_of_all(row: Primitive) -> Any:
         a = _wide_squares(a, dtype)
         if where is not True:
             a = np.where(where, a, 0)
-            mean = mean if _is_set(mean) else _mean(a, axis, keepdims=True, where=where)
-        elif a.dtype == np.float16 and not _is_set(mean):  # as NumPy, which does not compute it in a wider dtype
-            mean = _shared_out(np.sum(a, axis=axis, keepdims=True), _counted(True, a, axis, True))
+        if not _is_set(mean) and (where is not True or a.dtype == np.float16):  # which NumPy computes in no wider dtype
+            mean = _shared_out(np.sum(a, axis=axis, keepdims=True), _counted(where, a, axis, True))
         if _is_set(mean):
             away = a - mean
-            squares = np.real(away * np.conjugate(away))
+            squares = np.square(np.real(away)) + np.square(np.imag(away)) if a.dtype.kind == "c" else away * away
             total = np.sum(squares, axis=axis, keepdims=keeps(keepdims), where=where)
             variance = _shared_out(total, np.maximum(_counted(where, a, axis, keepdims) - ddof, 0))
             return _root(variance) if row is statistics.std else variance
