@@ -1090,7 +1090,7 @@ def vstack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
     """One above another: along the first axis (vectors become rows)."""
 def where(condition: Any, input: Any = ..., other: Any = ..., *, out: Tensor | None = ...) -> Any:
     """``input`` where the condition holds, else ``other``; with the condition alone, the indices where it does."""
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: TensorLike) -> Any:
+def while_loop(cond_fun: Callable[[Any], object], body_fun: Callable[[Any], object], init_val: TensorLike) -> Any:
     """``val = body_fun(val)`` as long as ``cond_fun(val)``."""
 def xlogy(input: Any, other: Any, *, out: Any = ...) -> Any:
     """x·log(y), and 0 where x is 0 (unless y is nan)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from chainrule._src.api.grad_mode import no_grad
 from chainrule._src.ops.elementwise import where
@@ -25,7 +25,7 @@ class Bernoulli(OfProbabilities):
     arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, 0, validate_args)
 
     def _probs_of(self, logits: Tensor) -> Tensor:
@@ -50,7 +50,7 @@ class Bernoulli(OfProbabilities):
         """p (1 - p)."""
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: object = ()) -> Tensor:
         with no_grad():
             return (self.probs.expand(self._extended_shape(sample_shape))).bernoulli()
 

@@ -26,7 +26,7 @@ class Categorical(OfProbabilities):
 
     arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, probs: object = None, logits: object = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, 1, validate_args)
 
     def _scaled(self, given: Tensor) -> Tensor:

@@ -90,12 +90,12 @@ class Distribution:
         """The square root of the variance."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: object = ()) -> Tensor:
         """Draws of the shape (``sample_shape``..., batch..., event...), without a derivative."""
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: object = ()) -> Tensor:
         """Draws that are functions of the parameters, with derivatives by them.
 
         Raises:
@@ -145,7 +145,7 @@ class Distribution:
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
-    def _validate_sample(self, value: Any) -> None:
+    def _validate_sample(self, value: object) -> None:
         """Check a value that a formula is asked for.
 
         Raises:
@@ -178,7 +178,7 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(f'{n}: {x if x.numel() == 1 else x.size()}' for n, x in shown)})"
 
 
-def together(*values: Any) -> list[Tensor]:
+def together(*values: object) -> list[Tensor]:
     """Parameters, as tensors of one shape; numbers in the dtype of the tensors among them.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from chainrule._src.ops import creation, random
 from chainrule._src.tape.tensor import Tensor
@@ -21,7 +21,7 @@ class Exponential(Distribution):
     support = constraints.nonnegative
     has_rsample = True
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: object, validate_args: bool | None = None) -> None:
         (self.rate,) = together(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
@@ -44,7 +44,7 @@ class Exponential(Distribution):
         """The square of the mean."""
         return self.rate.pow(-2)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: object = ()) -> Tensor:
         return -(-random.rand_like(self.rate.expand(self._extended_shape(sample_shape)))).log1p() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:

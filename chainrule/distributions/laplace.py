@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from chainrule._src.ops import random
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions.location_scale import LocationScale
@@ -22,7 +20,7 @@ class Laplace(LocationScale):
         """The expectation of the squared distance from the mean."""
         return 2 * self.scale**2
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: object = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         u = random.rand_like(self.loc.expand(shape))  # not 1; of 0 the logarithm would be -inf
         sign = 1 - 2 * random.randint(2, shape).to(self.loc.dtype)

@@ -85,7 +85,7 @@ class MultivariateNormal(Distribution):
         """The diagonal of the covariance."""
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand((*self.batch_shape, *self.event_shape))
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: object = ()) -> Tensor:
         noise = random.randn_like(self.loc.expand(self._extended_shape(sample_shape)))
         return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from chainrule._src.ops import random
 from chainrule._src.tape.tensor import Tensor
@@ -33,7 +32,7 @@ class Normal(LocationScale):
         """The square of the standard deviation."""
         return self.scale**2
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: object = ()) -> Tensor:
         return self.loc + random.randn_like(self.loc.expand(self._extended_shape(sample_shape))) * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from chainrule._src.api.grad_mode import no_grad
 from chainrule._src.ops import random
@@ -18,7 +18,7 @@ class Poisson(Distribution):
     arg_constraints: ClassVar = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: object, validate_args: bool | None = None) -> None:
         (self.rate,) = together(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
@@ -34,7 +34,7 @@ class Poisson(Distribution):
         """The most probable count."""
         return self.rate.floor()
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: object = ()) -> Tensor:
         with no_grad():
             return random.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 

@@ -51,7 +51,7 @@ class Uniform(Distribution):
         """A twelfth of the squared length."""
         return (self.high - self.low) ** 2 / 12
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: object = ()) -> Tensor:
         return self.low + random.rand_like(self.low.expand(self._extended_shape(sample_shape))) * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:

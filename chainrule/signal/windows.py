@@ -46,7 +46,8 @@ def _window(formula: AnyFunction) -> Callable[..., Tensor]:
 
     points, *common, _ = inspect.signature(call).parameters.values()
     own = [p.replace(kind=p.KEYWORD_ONLY) for p in list(inspect.signature(formula).parameters.values())[2:]]
-    functools.update_wrapper(call, formula).__signature__ = inspect.Signature([points, *own, *common])  # type: ignore[attr-defined]
+    functools.update_wrapper(call, formula)
+    vars(call)["__signature__"] = inspect.Signature([points, *own, *common])
     return call
 
 

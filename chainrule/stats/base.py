@@ -61,7 +61,7 @@ def draw(name: str, parameters: Any, size: Any, random_state: Seed, *others: Any
     return array_of(wrap(drawn)) if isinstance(drawn, ArrayLike) else drawn
 
 
-def random_state_of(x: Any) -> Any:
+def random_state_of(x: object) -> Any:
     """A seed or a generator, as SciPy takes it."""
     return x._rng if isinstance(x, Generator) else x
 
@@ -243,7 +243,7 @@ def _all(*conditions: IntoArray) -> AnyArray | bool:
     return out
 
 
-def _with_ends(out: Any, below: Any, left: float, above: Any, right: float) -> TensorLike:
+def _with_ends(out: object, below: object, left: float, above: object, right: float) -> TensorLike:
     """A result with what it is below and above the support."""
     return finished(out if below is None else choose(below, left, choose(above, right, out)))
 
@@ -268,11 +268,11 @@ class Continuous(RandomVariable):
         y, shapes, scale, below, above = self._at("pdf", x, args, kwds)
         return _with_ends(np.exp(self._logpdf(y, *shapes)) / scale, below, 0, above, 0)
 
-    def ppf(self, q: Any, *args: Any, **kwds: Any) -> TensorLike:
+    def ppf(self, q: object, *args: object, **kwds: object) -> TensorLike:
         """The point below which the share q lies: the inverse of the cdf."""
         return self._quantile("ppf", self._ppf, q, args, kwds)
 
-    def isf(self, q: IntoArray, *args: Any, **kwds: Any) -> TensorLike:
+    def isf(self, q: IntoArray, *args: object, **kwds: object) -> TensorLike:
         """The point above which the share q lies: the inverse of the sf."""
         return self._quantile("isf", self._isf, q, args, kwds)
 
@@ -333,7 +333,7 @@ class Discrete(RandomVariable):
         out = _with_ends(self._logpmf(y, *shapes), below, -inf, above, -inf)
         return finished(choose(~whole & ~np.isnan(y), -inf, out))
 
-    def pmf(self, k: IntoArray, *args: Any, **kwds: Any) -> AnyArray:
+    def pmf(self, k: IntoArray, *args: object, **kwds: object) -> AnyArray:
         """The probability of k."""
         return np.exp(self.logpmf(k, *args, **kwds))
 

@@ -32,11 +32,10 @@ def _takes_logits(kind: type[Discrete]) -> Any:
     def decorate(cls: type[Discrete]) -> type[Discrete]:
         other = kind()
         other.name = cls.__name__
-        for name in ("logpmf", "pmf", "cdf", "logcdf", "sf", "logsf", "mean", "var", "std"):
-            setattr(cls, name, _or_by_logits(getattr(cls, name), getattr(other, name)))
+        for name in ("_bound", "logpmf", "pmf", "cdf", "logcdf", "sf", "logsf", "mean", "var", "std"):
+            setattr(cls, name, _or_by_logits(getattr(cls, name), getattr(other, name), 2 if name == "_bound" else None))
         for name in ("ppf", "isf", "rvs"):
             setattr(cls, name, _with_share(getattr(cls, name)))
-        cls._bound = _or_by_logits(cls._bound, other._bound, at=2)  # type: ignore[method-assign]
         return cls
 
     return decorate

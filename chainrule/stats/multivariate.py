@@ -36,7 +36,7 @@ class Multivariate(Named):
 class ContinuousMultivariate(Multivariate):
     """One that has a density, which is exp of its ``logpdf``."""
 
-    def pdf(self, x: IntoArray, *args: Any, **kwds: Any) -> Any:
+    def pdf(self, x: IntoArray, *args: object, **kwds: object) -> Any:
         """The density at x."""
         return np.exp(self.logpdf(x, *args, **kwds))
 
@@ -50,7 +50,7 @@ class DiscreteMultivariate(Multivariate):
 
     _density = "logpmf"
 
-    def pmf(self, x: IntoArray, *args: Any, **kwds: Any) -> Any:
+    def pmf(self, x: IntoArray, *args: object, **kwds: object) -> Any:
         """The probability of x."""
         return np.exp(self.logpmf(x, *args, **kwds))
 

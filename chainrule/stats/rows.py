@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.array import takes_arrays
-from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, Params, TensorLike
 from chainrule._src.ops import incomplete
 from chainrule._src.ops.incomplete import (
     beta_logit_by_a,
@@ -58,12 +58,12 @@ def log1mexp(x: AnyArray) -> AnyArray:
 
 
 @elementwise(d={"x": lambda x: -np.exp(x)}, domain=((-3.0, -0.1),), value=lambda x: -np.expm1(x), **_OPTIONS)
-def neg_expm1(x: Any) -> None:
+def neg_expm1(x: TensorLike) -> None:
     """1 − exp(x), with a derivative that keeps its digits where the value is next to 1."""
 
 
 @elementwise(d={"x": lambda x: expit(x) * expit(-x)}, domain=REAL, value=lambda x: NAMES["expit"](x), **_OPTIONS)
-def logistic_cdf(x: Any) -> None:
+def logistic_cdf(x: TensorLike) -> None:
     """1 / (1 + exp(−x)), with a derivative that keeps its digits where the value is next to 1."""
 
 
@@ -84,7 +84,7 @@ def _log_beta_density(a: AnyArray, b: AnyArray, x: AnyArray) -> AnyArray:
     value=incomplete.log_gammainc,
     **_OPTIONS,
 )
-def log_gammainc(a: Any, x: Any) -> None:
+def log_gammainc(a: TensorLike, x: TensorLike) -> None:
     """The logarithm of the regularised lower incomplete gamma function."""
 
 
@@ -94,7 +94,7 @@ def log_gammainc(a: Any, x: Any) -> None:
     value=incomplete.log_gammaincc,
     **_OPTIONS,
 )
-def log_gammaincc(a: Any, x: Any) -> None:
+def log_gammaincc(a: TensorLike, x: TensorLike) -> None:
     """The logarithm of the regularised upper incomplete gamma function."""
 
 
@@ -108,7 +108,7 @@ def log_gammaincc(a: Any, x: Any) -> None:
     value=incomplete.log_betainc,
     **_OPTIONS,
 )
-def log_betainc(a: Any, b: Any, x: Any) -> None:
+def log_betainc(a: TensorLike, b: TensorLike, x: TensorLike) -> None:
     """The logarithm of the regularised incomplete beta function."""
 
 
@@ -122,7 +122,7 @@ def log_betainc(a: Any, b: Any, x: Any) -> None:
     value=incomplete.log_betaincc,
     **_OPTIONS,
 )
-def log_betaincc(a: Any, b: Any, x: Any) -> None:
+def log_betaincc(a: TensorLike, b: TensorLike, x: TensorLike) -> None:
     """The logarithm of the complement of the regularised incomplete beta function."""
 
 
@@ -135,7 +135,7 @@ def log_betaincc(a: Any, b: Any, x: Any) -> None:
     value=incomplete.log_stdtr,
     **_OPTIONS,
 )
-def log_stdtr(df: Any, x: Any) -> None:
+def log_stdtr(df: TensorLike, x: TensorLike) -> None:
     """The logarithm of the distribution function of Student's t distribution."""
 
 
@@ -145,7 +145,7 @@ def log_stdtr(df: Any, x: Any) -> None:
     value=lambda df, x: NAMES["betainc"](0.5, 0.5 * df, np.square(x) / (df + np.square(x))),
     **_OPTIONS,
 )
-def halft_cdf(df: Any, x: Any) -> None:
+def halft_cdf(df: TensorLike, x: TensorLike) -> None:
     """The distribution function of |x| where x has Student's t distribution."""
 
 
@@ -168,7 +168,7 @@ def _skew_by_a(x: TensorLike, a: AnyArray) -> AnyArray:
     value=_of_scipy("skewnorm", "cdf"),
     **_OPTIONS,
 )
-def skewnorm_cdf(x: Any, a: Any) -> None:
+def skewnorm_cdf(x: TensorLike, a: TensorLike) -> None:
     """The distribution function of the skew-normal distribution, which SciPy takes from Boost."""
 
 
@@ -185,7 +185,7 @@ def _log_skew_density(x: AnyArray, a: TensorLike) -> AnyArray:
     value=lambda x, a: log_skewnorm_tail(x, a, _of_scipy("skewnorm", "cdf")).astype(np.result_type(x, a)),
     **_OPTIONS,
 )
-def log_skewnorm_sf(x: Any, a: Any) -> None:
+def log_skewnorm_sf(x: TensorLike, a: TensorLike) -> None:
     """The logarithm of the probability of more than x, of the skew-normal distribution."""
 
 
@@ -195,7 +195,7 @@ def log_skewnorm_sf(x: Any, a: Any) -> None:
     value=_of_scipy("skewnorm", "ppf"),
     **_OPTIONS,
 )
-def skewnorm_ppf(q: AnyArray, a: Any) -> None:
+def skewnorm_ppf(q: AnyArray, a: TensorLike) -> None:
     """The quantile function of the skew-normal distribution, which SciPy takes from Boost."""
 
 
@@ -216,7 +216,7 @@ _UNKNOWN = unsupported("the von Mises distribution's cdf has no formula for it")
     value=_of_scipy("vonmises", "cdf"),
     **_OPTIONS,
 )
-def vonmises_cdf(x: Any, kappa: Any) -> None:
+def vonmises_cdf(x: TensorLike, kappa: TensorLike) -> None:
     """The distribution function of the von Mises distribution, which SciPy computes."""
 
 
@@ -226,7 +226,7 @@ def vonmises_cdf(x: Any, kappa: Any) -> None:
     value=lambda x, kappa: log_vonmises_tail(x, kappa, _of_scipy("vonmises", "cdf")).astype(np.result_type(x, kappa)),
     **_OPTIONS,
 )
-def log_vonmises_sf(x: Any, kappa: Any) -> None:
+def log_vonmises_sf(x: TensorLike, kappa: TensorLike) -> None:
     """The logarithm of the probability of more than x, of the von Mises distribution."""
 
 
@@ -236,7 +236,7 @@ def log_vonmises_sf(x: Any, kappa: Any) -> None:
     value=_of_scipy("vonmises", "ppf"),
     **_OPTIONS,
 )
-def vonmises_ppf(q: AnyArray, kappa: Any) -> None:
+def vonmises_ppf(q: AnyArray, kappa: TensorLike) -> None:
     """The quantile function of the von Mises distribution, which SciPy computes."""
 
 
@@ -270,7 +270,7 @@ _BETWEEN = {"domain": (UNIT, (-2.0, -0.5), (1.5, 2.0)), **_OPTIONS}
     value=_of_scipy("truncnorm", "cdf"),
     **_BETWEEN,
 )
-def truncnorm_cdf(x: Any, a: Any, b: Any) -> None:
+def truncnorm_cdf(x: TensorLike, a: TensorLike, b: TensorLike) -> None:
     """The distribution function of the normal distribution between a and b."""
 
 
@@ -283,7 +283,7 @@ def truncnorm_cdf(x: Any, a: Any, b: Any) -> None:
     value=_of_scipy("truncnorm", "logcdf"),
     **_BETWEEN,
 )
-def truncnorm_logcdf(x: Any, a: Any, b: Any) -> None:
+def truncnorm_logcdf(x: TensorLike, a: TensorLike, b: TensorLike) -> None:
     """The logarithm of the distribution function of the normal distribution between a and b."""
 
 
@@ -306,7 +306,7 @@ def _truncnorm_by_b(x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
     value=_of_scipy("truncnorm", "ppf"),
     **_BETWEEN,
 )
-def truncnorm_ppf(q: AnyArray, a: Any, b: Any) -> None:
+def truncnorm_ppf(q: AnyArray, a: TensorLike, b: TensorLike) -> None:
     """The quantile function of the normal distribution between a and b."""
 
 
@@ -319,7 +319,7 @@ def _drawn(*operands: Any) -> AnyArray | None:
 
 
 @elementwise(d={"a": lambda a, out: gamma_quantile_by_a(a, out)}, value=_drawn, **_OPTIONS)
-def gamma_sample(a: Any, drawn: AnyArray) -> None:
+def gamma_sample(a: TensorLike, drawn: AnyArray) -> None:
     """Numbers drawn from the gamma distribution."""
 
 
@@ -331,17 +331,17 @@ def gamma_sample(a: Any, drawn: AnyArray) -> None:
     value=_drawn,
     **_OPTIONS,
 )
-def beta_logit_sample(a: Any, b: Any, drawn: AnyArray) -> None:
+def beta_logit_sample(a: TensorLike, b: TensorLike, drawn: AnyArray) -> None:
     """log(x / (1 − x)) of numbers drawn from the beta distribution."""
 
 
 @elementwise(d={"df": lambda df, out: -stdtr_by_df(df, out) / student_density(df, out)}, value=_drawn, **_OPTIONS)
-def t_sample(df: Any, drawn: AnyArray) -> None:
+def t_sample(df: TensorLike, drawn: AnyArray) -> None:
     """Numbers drawn from Student's t distribution."""
 
 
 @elementwise(d={"a": lambda a, out: -_skew_by_a(out, a) / _skew_density(out, a)}, value=_drawn, **_OPTIONS)
-def skewnorm_sample(a: Any, drawn: AnyArray) -> None:
+def skewnorm_sample(a: TensorLike, drawn: AnyArray) -> None:
     """Numbers drawn from the skew-normal distribution."""
 
 
@@ -350,7 +350,7 @@ def skewnorm_sample(a: Any, drawn: AnyArray) -> None:
     value=_drawn,
     **_OPTIONS,
 )
-def truncnorm_sample(a: Any, b: Any, drawn: AnyArray) -> None:
+def truncnorm_sample(a: TensorLike, b: TensorLike, drawn: AnyArray) -> None:
     """Numbers drawn from the normal distribution between a and b."""
 
 
@@ -369,6 +369,4 @@ def steps(*operands: IntoArray, name: str, method: str) -> Any:
 
 
 #: The rows as functions of whatever carries derivatives, for distributions to call.
-functions: dict[str, Any] = {
-    name: takes_arrays(row) for name, row in list(globals().items()) if isinstance(row, Primitive)
-}
+functions: Params = {name: takes_arrays(row) for name, row in list(globals().items()) if isinstance(row, Primitive)}

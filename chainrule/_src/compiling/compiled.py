@@ -286,7 +286,7 @@ class Compiled:
             self._eager[general] = "a number among its arguments is another one in nearly every call"
             raise Unrecordable(f"{self._eager[general]}: pass it as a tensor or an array")
 
-    def _as_it_is(self, signature: object, reason: str, again: Callable[[], Any], where: object = None) -> Any:
+    def _as_it_is(self, signature: object, reason: str, again: Callable[[], object], where: object = None) -> Any:
         """Run what cannot be recorded, and do so from now on."""
         if not self._eager or len(self._trees) <= SIGNATURES:
             if where is None:

@@ -118,7 +118,7 @@ def fori_loop(
     ).run()[0]
 
 
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: TensorLike) -> Any:
+def while_loop(cond_fun: Callable[[Any], object], body_fun: Callable[[Any], object], init_val: TensorLike) -> Any:
     """``val = body_fun(val)`` as long as ``cond_fun(val)``.
 
     How often is not known before, so nothing is kept for a gradient: forward mode (``jvp``) goes through it, reverse mode does not,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -94,9 +94,9 @@ def segments(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> Non
     if begins.dtype != np.intp or x.dtype != out.dtype or not (_is_line(x) and _is_line(begins) and _is_line(out)):
         raise Unlowered
     positions, length = reads[1].array, x.layout.shape[0]
-    if not _within(positions, length) or not (positions[1:] > positions[:-1]).all():  # type: ignore[index]
+    if not _within(positions, length) or not (positions[1:] > positions[:-1]).all():
         raise Unlowered
-    count = len(positions)  # type: ignore[arg-type]
+    count = len(positions)
     address, _ = own_loop(f"segments_{dtype}")
     itemsizes = [operand.dtype.itemsize for operand in (x, begins, out)]
     for first, n, last in ((0, count - 1, 0), (count - 1, 1, length)):
@@ -142,7 +142,7 @@ def _indexed(call: TracedCall, x: ArrayLayout) -> Gather:
     return Gather(x, len(x.shape) - (len(index) - places[0]) if after_ellipsis else places[0])
 
 
-def _within(positions: NumpyArray | None, length: int) -> bool:
+def _within(positions: NumpyArray | None, length: int) -> TypeGuard[NumpyArray]:
     """Whether positions are known, and count from the front."""
     return positions is not None and (
         not positions.size or (int(positions.min()) >= 0 and int(positions.max()) < length)

@@ -138,7 +138,7 @@ class Body:
         if back is not None:
             self._back = LoopOfProgram(*back)
         for var in (*self._operands, *[var for call in recording.calls for var in call.results]):
-            var.array = None  # type: ignore[assignment]
+            var.forget()
 
     def _way_back(self, recording: Recording, backward: Backward) -> tuple[Program, int, int]:
         """What is kept of every iteration (``_kept``, and which leaves it began with), and one iteration of the way back.

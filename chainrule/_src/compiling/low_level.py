@@ -43,8 +43,9 @@ def low_level_callable(name: str, tree: Tree, arguments: tuple[NumpyArray, ...])
     entry = plan.entry(None)
     if entry is None:
         raise errors.compile_not_low_level(name, "its result is an argument, or one of its steps is Python's")
-    scalar = not recording.results[0].var.shape  # type: ignore[union-attr]
-    kind = "integrand" if not arguments[0].shape else "filter" if scalar else "line_filter"
+    out = recording.results[0].var
+    assert out is not None
+    kind = "integrand" if not arguments[0].shape else "line_filter" if out.shape else "filter"
     sources = [tree.sources[number] for number in tree.root.takes]
     given = [source.at if type(source) is Argument else source.array((), ()) for source in sources]
     return LowLevelCallable(entry[0].low_level(kind, len(arguments), given))

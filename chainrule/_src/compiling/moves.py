@@ -166,7 +166,7 @@ def put_view(loops: CallLoops, steps: Any) -> None:
     _write(loops, values, loops.writes[0], lambda array: functools.reduce(_after_step, steps, array))
 
 
-def _write(loops: CallLoops, values: Operand, out: Operand, view: Callable[[Any], Any]) -> None:
+def _write(loops: CallLoops, values: Operand, out: Operand, view: Callable[[Any], object]) -> None:
     """Copy values to where a view of the result is."""
     memory = with_strides(np.zeros(out.layout.shape, out.dtype), out.layout.strides)
     region = view(memory)

@@ -186,7 +186,7 @@ class Backward:
     def planned(self, plan: ExecutionPlan) -> None:
         """Take over a plan, and let go of what it was made of."""
         for var in (*self.residuals, *self.cotangents, *[var for call in self.calls for var in call.results]):
-            var.array = None  # type: ignore[assignment]
+            var.forget()
         self.plan, self.calls = plan, []
 
 
@@ -249,7 +249,7 @@ class Recording:
             kept |= {var for call in self.backward.calls for var in call.results}
         for var in (*self.sources, *[var for call in self.calls for var in call.results]):
             if var not in kept:
-                var.array = None  # type: ignore[assignment]
+                var.forget()
         self.count, self.calls = len(self.calls) or self.count, []
 
 

@@ -107,7 +107,7 @@ class FunctionForm:
                 raise Unlike from None
         return "is", id(x)
 
-    def number(self, x: Any) -> int | None:
+    def number(self, x: object) -> int | None:
         """Which of its arrays something is, or is the tensor of."""
         for k, array in enumerate(self.arrays if x is not None else ()):
             if array is x or (type(array) is Array and array._tensor is x):

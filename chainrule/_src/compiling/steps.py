@@ -453,7 +453,7 @@ def _as_type(args: tuple[BufferView, NumpyDType], kwargs: Any) -> Any:
     return (copied, (args[0],), {}) if len(args) == 2 and set(kwargs) <= {"copy"} else None
 
 
-def _as_copy(args: tuple[BufferView, str], kwargs: Any) -> Any:
+def _as_copy(args: tuple[BufferView, str], kwargs: object) -> Any:
     return (copied, (args[0],), {}) if len(args) == 1 and set(kwargs) <= {"order"} else None
 
 

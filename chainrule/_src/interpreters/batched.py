@@ -63,7 +63,7 @@ class Batched(ArrayLike):
             [step // size if size and 0 < between < abs(step) and not step % size else step for step in steps[1:]]
         )
 
-    def on_numbers(self, function: Callable[[Any], Any]) -> Batched:
+    def on_numbers(self, function: Callable[[Any], object]) -> Batched:
         if escaped(self):
             raise errors.escaped_tensor(self.level, getattr(function, "__name__", "a function"))
         return Batched(on_numbers(self.payload, function), self.level, self.shared)
@@ -104,7 +104,9 @@ class Batched(ArrayLike):
     def __repr__(self) -> str:
         return f"Batched(level {int(self.level)}, {self.payload!r})"
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: object, out: object = None, **kwargs: object
+    ) -> Any:
         """Arithmetic of two arrays needs no table: NumPy's function is applied to the payloads."""
         if out is None and not kwargs and method == "__call__" and ufunc in _DIRECT and len(inputs) == 2:
             x, y = inputs
@@ -120,7 +122,7 @@ class Batched(ArrayLike):
         return super().__getitem__(index)
 
 
-def _from_the_end(index: Any) -> bool:
+def _from_the_end(index: object) -> bool:
     """Whether an index is an ellipsis and then new axes, slices and numbers: one more axis in front changes nothing."""
     if type(index) is not tuple or not index or index[0] is not Ellipsis:
         return False
@@ -195,7 +197,7 @@ class _BatchedCall:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.prim, name)
 
-    def value(self, *payloads: TensorLike, **params: Any) -> Any:
+    def value(self, *payloads: TensorLike, **params: object) -> Any:
         return self.prim.batch(self.prim, payloads, self.batched, self.size, params)
 
 

@@ -33,7 +33,7 @@ class Dual(WithPrimal):
 
     __slots__ = ("tangent",)
 
-    def __init__(self, primal: Any, tangent: Any, level: int) -> None:
+    def __init__(self, primal: object, tangent: Any, level: int) -> None:
         super().__init__(primal, tangent, level)
         self.tangent = tangent
 

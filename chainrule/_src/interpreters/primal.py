@@ -25,7 +25,7 @@ class WithPrimal(ArrayLike):
     __slots__ = ("dtype", "level", "primal", "shape")
     wraps = True
 
-    def __init__(self, primal: Any, change: Any, level: int) -> None:
+    def __init__(self, primal: Any, change: object, level: int) -> None:
         self.primal = primal
         self.level = level
         if type(primal) is ndarray:
@@ -57,7 +57,7 @@ class WithPrimal(ArrayLike):
     def own_strides(self) -> tuple[int, ...]:
         return strides_of(self.primal)
 
-    def on_numbers(self, function: Callable[[Any], Any]) -> Any:
+    def on_numbers(self, function: Callable[[Any], object]) -> Any:
         return on_numbers(self.primal, function)
 
     def detached(self) -> Self:

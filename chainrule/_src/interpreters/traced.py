@@ -63,6 +63,10 @@ class Var:
         self.shape = array.shape
         self.dtype = array.dtype
 
+    def forget(self) -> None:
+        """Let go of the recorded value."""
+        self.array = None  # type: ignore[assignment]
+
     def __repr__(self) -> str:
         return f"%{self.number}"
 
@@ -411,7 +415,7 @@ class Recorder:
         self.lent.append((array, digest(array), weakref.ref(tensor if view is None else view.base)))
         return array
 
-    def traced(self, data: Any) -> Any:
+    def traced(self, data: object) -> Any:
         return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level)
 
     def made(self, tensor: Tensor, data: NumpyArray) -> Any:
@@ -562,7 +566,7 @@ class Recorder:
             return self.call(np.copy, "", (data.as_array(),), {})  # an array that a number is written into is still one
         return data
 
-    def check_view(self, function: AnyFunction, result: Any) -> None:
+    def check_view(self, function: AnyFunction, result: object) -> None:
         """Look whether what is a view in plain code is one here."""
         expected, self._viewed = self._viewed, None
         if expected is function and isinstance(result, Tensor) and result._view is None:
@@ -765,7 +769,7 @@ class Recorder:
             return {name: self._places(item, arrays) for name, item in x.items()}
         return slice(*[self._places(item, arrays) for item in (x.start, x.stop, x.step)]) if kind is slice else x
 
-    def _is_weak(self, x: Any) -> bool:
+    def _is_weak(self, x: object) -> bool:
         return type(x) is Traced and x.var.number in self.weak
 
     def note(
@@ -1048,7 +1052,7 @@ class Recorder:
         """Whether random numbers are being drawn, by a call that is repeated."""
         return self._drawing
 
-    def drawn(self, draw: AnyFunction, *given: Any) -> Any:
+    def drawn(self, draw: AnyFunction, *given: object) -> Any:
         """Random numbers of a shape, or of arrays: drawn anew whenever the recording is replayed."""
         self._drawing = True
         try:
@@ -1258,14 +1262,14 @@ def _lies(array: NumpyArray) -> tuple[Any, ...]:
     return array.__array_interface__["data"], array.shape, array.strides, array.dtype
 
 
-def _is_part(array: NumpyArray, base: Any) -> bool:
+def _is_part(array: NumpyArray, base: object) -> bool:
     """Whether an array is a view of one that has its memory to itself, without gaps."""
     if type(base) is not ndarray or base.base is not None or base.dtype != array.dtype or base.dtype.hasobject:
         return False
     return base.flags.forc and base.flags.aligned
 
 
-def _spread(part: AnyArray, given: Any) -> Any:
+def _spread(part: AnyArray, given: object) -> Any:
     """An array with a place in memory for every element, unless it is a view of an operand.
 
     Elements that a function gives one place today may be different ones tomorrow.
@@ -1369,7 +1373,7 @@ class Traced(ArrayLike):
             return self
         return recorder.note(np.positive, "__call__", (self,), {}, (self.var.array,), False)
 
-    def on_numbers(self, function: Callable[[Any], Any]) -> Any:
+    def on_numbers(self, function: Callable[[Any], object]) -> Any:
         if type(function) is functools.partial and not function.args:
             return self.recorder.call(function.func, "", (self,), function.keywords)
         return self.recorder.call(function, "", (self,), {})
@@ -1536,7 +1540,7 @@ class Traced(ArrayLike):
         return (self[i] for i in range(len(self)))
 
 
-def _viewed(x: NumpyArray, dtype: Any) -> Any:
+def _viewed(x: NumpyArray, dtype: object) -> Any:
     """The same memory as elements of another dtype."""
     return x.view(dtype)
 
@@ -1544,7 +1548,7 @@ def _viewed(x: NumpyArray, dtype: Any) -> Any:
 def _anew(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """An operator that would write in place: the same numbers, in an array of their own."""
 
-    def operate(self: Traced, other: Any) -> Any:
+    def operate(self: Traced, other: object) -> Any:
         return ufunc(self, other).astype(self.dtype, copy=False)
 
     return operate
@@ -1608,7 +1612,7 @@ def _is_complex(x: Traced, y: TensorLike) -> bool:
     return x.dtype.kind == "c" or isinstance(y, complex) or (hasattr(y, "dtype") and y.dtype.kind == "c")
 
 
-def _power_by_float(x: AnyArray, exponent: Any) -> Any:
+def _power_by_float(x: AnyArray, exponent: object) -> Any:
     """``x ** exponent`` by a float of Python's, for some of which NumPy has functions of their own."""
     return x ** (exponent.item() if isinstance(exponent, (ndarray, np.generic)) else exponent)
 

@@ -99,7 +99,7 @@ def last_axes(vals: Any, axes: tuple[int, ...]) -> Any:
     return np.moveaxis(vals, [a + n for a in axes], range(n - len(axes), n)) if axes else vals
 
 
-def through_blocks(term: Term, ins: tuple[int, ...], block: Any, shape: Shape, axes: tuple[int, ...]) -> Term:
+def through_blocks(term: Term, ins: tuple[int, ...], block: object, shape: Shape, axes: tuple[int, ...]) -> Term:
     """A term times local Jacobians (in, *rest, *out): the axes that were mixed become slots."""
     ndim = term.cols.ndim
     slots = term.slots

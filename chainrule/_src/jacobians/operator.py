@@ -55,7 +55,7 @@ class JacobianOperator:
     __module__ = "chainrule.jacobians"
     __array_ufunc__ = None  # so that ``array @ A`` comes here
 
-    def __init__(self, function: Callable[[Any], Any], x: Any, create_graph: bool | None = None) -> None:
+    def __init__(self, function: Callable[[Any], object], x: Any, create_graph: bool | None = None) -> None:
         self.value, pull = vjp(function, x)
         if create_graph is None:  # the value is on the tape if it depends on anything that is
             create_graph = isinstance(untracked(self.value), Tensor)

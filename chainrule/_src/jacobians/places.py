@@ -52,7 +52,9 @@ def destinations(step: JacStep, i: int) -> Index:
     row = TABLE[_GOES_LIKE.get(step.prim.name, step.prim.name)]
     given = [x if k == i else plain(x) for k, x in enumerate(step.operands)]
     env = environment(row, given, None, {name: step.params[name] for name in row.parameters})
-    back = read(row, row.vjps[row.operands[i]], {**env, "g": positions(shape_of(step.outs[0])) + 1})  # type: ignore[arg-type]
+    rule = row.vjps[row.operands[i]]
+    assert callable(rule)
+    back = read(row, rule, {**env, "g": positions(shape_of(step.outs[0])) + 1})
     to: Index = np.asarray(back, np.intp) - 1
     return to
 

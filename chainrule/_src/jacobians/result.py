@@ -491,7 +491,9 @@ class Jacobian:
         m, n = self.matrix_shape
         kind = self.kind
         if kind == "blocks":
-            k, p, q = shape_of(self._any_blocks().vals)  # type: ignore[union-attr]
+            blocks = self._any_blocks()
+            assert blocks is not None
+            k, p, q = shape_of(blocks.vals)
             kind = f"{k} blocks of {p} × {q}" if k > 1 else f"a block of {p} × {q}"
         symmetric = "symmetric, " if self.symmetric else ""
         return f"<Jacobian {self.out_shape} by {self.in_shape}: {symmetric}{kind}, {self.nnz} of {m * n} entries, {self.dtype}>"

@@ -142,7 +142,9 @@ def pull(step: JacStep, i: int, cotangents: object) -> Any:
         env["g"] = Batched(cotangents, level)
         if prim.shared is not None:
             env[prim.shared[0]] = read(prim, prim.shared[1], env)
-        return conjugate(exit_level(read(prim, prim.vjps[name], env), level))  # type: ignore[arg-type]
+        rule = prim.vjps[name]
+        assert callable(rule)
+        return conjugate(exit_level(read(prim, rule, env), level))
 
 
 def pull_ones(step: JacStep, i: int) -> Any:
@@ -150,7 +152,7 @@ def pull_ones(step: JacStep, i: int) -> Any:
     return pull(step, i, np.ones((1, *shape_of(step.outs[0])), step.outs[0].dtype))[0]
 
 
-def tangents_of(term: Term, x: Any) -> Any:
+def tangents_of(term: Term, x: object) -> Any:
     """The vals of a term, as tangents of the operand."""
     vals = term.vals
     return np.broadcast_to(vals if hasattr(vals, "dtype") else np.asarray(vals, dtype_of(x)), term.cols.shape)

@@ -61,7 +61,9 @@ class JacobianTrace:
     strategy: str
 
     @within
-    def __init__(self, function: AnyFunction, x: Any, create_graph: bool | None = False, api: str = "jacobian") -> None:
+    def __init__(
+        self, function: AnyFunction, x: object, create_graph: bool | None = False, api: str = "jacobian"
+    ) -> None:
         call = Called(function, x, api)
         self.points, self.inner, self.arrays = call.points, call.inner, call.takes_arrays
         leaves = [in_memory(unfaced(leaf)) for leaf in self.points]

@@ -278,7 +278,7 @@ def _to_look_at(code: CodeType, looked_at: Callable[[str], bool]) -> bytearray:
 def _monitored(
     call: Callable[[], Any], enter: Callable[[FrameType], Any], look: Look, leave: Callable[[Stack], None]
 ) -> Any:
-    monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
+    monitoring: Any = vars(sys)["monitoring"]
     events = monitoring.events
     tool = next((n for n in (4, 3, 5) if monitoring.get_tool(n) is None), None)
     if tool is None:
