@@ -206,6 +206,21 @@ def test_wherever_it_is_interrupted_all_gradients_are_written_or_none():
     assert ends == {(3.0, True), (5.0, False)}
 
 
+def test_gradients_that_others_hold_are_copied_as_they_lie():
+    """A hook may keep what it is given; the address of what it did not keep may come again, so this must not be seen."""
+    kept = []
+    strides = set()
+    for hook in (None, lambda g: None, lambda g: kept.append(g)):
+        x = cr.from_numpy(np.asfortranarray(np.ones((5, 3)))).requires_grad_()
+        y = cr.tanh(x)
+        if hook is not None:
+            y.register_hook(hook)
+            x.register_hook(hook)
+        (y * y).sum().backward()
+        strides.add(x.grad.stride())
+    assert strides == {(1, 5)}
+
+
 class _Scaled(cr.autograd.Function):
     @staticmethod
     def forward(ctx, x):

@@ -56,6 +56,8 @@ LAST_BITS = {
     "norm": np.linalg.norm,
     "norm of singular values": lambda x: np.linalg.norm(x, "nuc"),
     "cumsum": np.cumsum,
+    "sum of some": lambda x: np.sum(x, axis=0, where=np.eye(6) < 1),
+    "std of some": lambda x: np.std(x, axis=0, where=np.eye(6) < 1),
     "exp": np.exp,
     "product with what is reversed": lambda x: x[::-1] @ x[0],
 }
@@ -85,3 +87,28 @@ def test_quantiles_between_infinities_are_numpys(function):
         for x in map(np.array, INFINITE):
             for q in fractions:
                 np.testing.assert_array_equal(function(cr.Array(x), *q).detach(), function(x, *q))
+
+
+SPREADS = {
+    "mean": np.mean,
+    "mean of rows": lambda x: np.mean(x, axis=0),
+    "mean of all": lambda x: np.mean(x, axis=-1, where=np.eye(6) < 2),
+    "nanmean": lambda x: np.nanmean(x, axis=0),
+    "average": np.average,
+    "var": np.var,
+    "var of rows": lambda x: np.var(x, axis=0, ddof=1),
+    "std": lambda x: np.std(x, axis=-1),
+    "std of all": lambda x: np.std(x, axis=0, where=np.eye(6) < 2),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.complex64, np.complex128])
+@pytest.mark.parametrize("name", SPREADS)
+def test_means_and_spreads_of_narrow_and_complex_numbers(name, dtype):
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        x = rng.standard_normal((6, 6)) + (1j * rng.standard_normal((6, 6)) if dtype is not np.float16 else 0)
+        x = x.astype(dtype)
+        found, expected = cr.vjp(SPREADS[name], x)[0], SPREADS[name](x)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)

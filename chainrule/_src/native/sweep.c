@@ -511,7 +511,7 @@ typedef struct {
 
 static int prepare(Write *write, PyObject *arrived, PyObject *const *args, PyObject *others) {
     PyObject *g = PyDict_GetItemWithError(arrived, write->leaf), *id, *added = SLOT(write->leaf, core.leaf_added);
-    int own;
+    int own, view;
     if (g == NULL || !PyArray_CheckExact(g) || !PyLong_CheckExact(added) || !PyTuple_CheckExact(SLOT(write->leaf, core.leaf_passes))) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "what arrived was changed while it was written");
         return -1;
@@ -522,13 +522,14 @@ static int prepare(Write *write, PyObject *arrived, PyObject *const *args, PyObj
         return write->passes == NULL || write->added == NULL ? -1 : 0;
     }
     id = PyLong_FromVoidPtr(g);
-    own = id == NULL ? -1 : PyArray_BASE((PyArrayObject *)g) == NULL ? !PySet_Contains(args[3], id) && !PySet_Contains(others, id) : 0;
+    view = PyArray_BASE((PyArrayObject *)g) != NULL;
+    own = id == NULL ? -1 : !view ? !PySet_Contains(args[3], id) && !PySet_Contains(others, id) : 0;
     if (own >= 0 && PySet_Add(others, id) < 0) own = -1;
     Py_XDECREF(id);
     if (own < 0) return -1;
     write->passes = PyTuple_Pack(1, args[1]);
     write->added = PyLong_FromLong(1);
-    write->fresh = new_tensor(own ? Py_NewRef(g) : PyArray_NewCopy((PyArrayObject *)g, NPY_CORDER), Py_NewRef(Py_None), args[2]);
+    write->fresh = new_tensor(own ? Py_NewRef(g) : PyArray_NewCopy((PyArrayObject *)g, view ? NPY_CORDER : NPY_KEEPORDER), Py_NewRef(Py_None), args[2]);
     if (write->fresh == NULL && !PyErr_Occurred()) PyErr_NoMemory();
     return write->passes == NULL || write->added == NULL || write->fresh == NULL ? -1 : 0;
 }

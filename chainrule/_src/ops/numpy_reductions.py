@@ -135,7 +135,16 @@ def _mean(
     a = wide(a, dtype)
     if where is True:
         return in_dtype(_reduce(reduction.mean, a, axis, keepdims), dtype)
-    return _sum(a, axis, keepdims=keepdims, where=where) / _counted(where, a, axis, keepdims)
+    within = np.float32 if a.dtype == np.float16 and dtype is None else None
+    total = _sum(a, axis, within, keepdims=keepdims, where=where)
+    return in_dtype(_shared_out(total, _counted(where, a, axis, keepdims)), a.dtype)
+
+
+def _shared_out(total: AnyArray, n: AnyArray) -> AnyArray:
+    """A sum divided by a number of elements, in the sum's dtype; as NumPy divides, in double precision where that differs."""
+    if total.dtype.char not in "eF":
+        return total / n
+    return in_dtype(in_dtype(total, np.result_type(total.dtype, np.float64)) / n, total.dtype)
 
 
 def _counted(where: TensorLike, a: AnyArray, axis: Dims, keepdims: bool) -> AnyArray:
@@ -170,12 +179,13 @@ def _spread_of_all(row: Primitive) -> Any:
         a = _wide_squares(a, dtype)
         if where is not True:
             a = np.where(where, a, 0)
-            mean = mean if _is_set(mean) else _mean(a, axis, keepdims=True, where=where)
+        if not _is_set(mean) and (where is not True or a.dtype == np.float16):  # which NumPy computes in no wider dtype
+            mean = _shared_out(np.sum(a, axis=axis, keepdims=True), _counted(where, a, axis, True))
         if _is_set(mean):
             away = a - mean
-            squares = np.real(away * np.conjugate(away))
+            squares = np.square(np.real(away)) + np.square(np.imag(away)) if a.dtype.kind == "c" else away * away
             total = np.sum(squares, axis=axis, keepdims=keeps(keepdims), where=where)
-            variance = total / np.maximum(_counted(where, a, axis, keepdims) - ddof, 0)
+            variance = _shared_out(total, np.maximum(_counted(where, a, axis, keepdims) - ddof, 0))
             return _root(variance) if row is statistics.std else variance
         return _reduce(row, a, axis, keepdims, correction=ddof)
 
@@ -346,7 +356,8 @@ def _nanmean(
     where = True if where is NOTHING else where
     if a.dtype.kind not in "fc":
         return _mean(a, axis, dtype, keepdims=keepdims, where=where)
-    return _mean(without_nan(a, 0), axis, dtype, keepdims=keepdims, where=_there(a, where))
+    n = _counted(_there(a, where), a, axis, keepdims)
+    return _shared_out(_sum(without_nan(a, 0), axis, dtype, keepdims=keepdims, where=where), n)
 
 
 def _spread_of_numbers(spread: Any, finish: Any) -> Any:

@@ -81,7 +81,7 @@ def sum(x: TensorLike, *, axis: tuple[int, ...], keepdims: bool, dims: bool = Fa
 )
 def mean(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, dims: bool = False) -> AnyArray:
     """Mean over axes."""
-    if x.dtype == np.float16:  # whose sums overflow where their mean does not
+    if x.dtype.char in "eF":  # whose sums overflow where their mean does not; which NumPy divides in complex128
         return np.mean(x, axis=axis, keepdims=keepdims)
     return np.true_divide(added(x, axis, keepdims), _divisor(x, axis))
 

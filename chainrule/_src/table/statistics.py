@@ -17,7 +17,7 @@ from chainrule._src.tape.foreign import divisor
 
 def _deviations(x: AnyArray, axis: tuple[int, ...]) -> AnyArray:
     """The distance of every element from the mean."""
-    if x.dtype == np.float16:  # see ``mean``
+    if x.dtype.char in "eF":  # see ``mean``
         return x - np.mean(x, axis=axis, keepdims=True)
     return x - added(x, axis, True) / (count(shape_of(x), axis) or np.nan)
 
@@ -47,7 +47,7 @@ def _variance(x: AnyArray, axis: tuple[int, ...], keepdims: bool, correction: fl
 def _squares(x: AnyArray, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
     """The sum of the squared distances from the mean."""
     away = _deviations(x, axis)
-    squares = np.real(away * np.conjugate(away)) if x.dtype.kind == "c" else away * away
+    squares = np.square(np.real(away)) + np.square(np.imag(away)) if x.dtype.kind == "c" else away * away
     return added(squares, axis, keepdims)
 
 

@@ -151,7 +151,7 @@ def _own(g: Any, escaped: set[int]) -> Tensor:
     """A tensor for ``.grad`` that shares its memory with nothing else."""
     if type(g) is ndarray:
         if g.base is not None or id(g) in escaped:
-            g = g.copy()
+            g = g.copy("K" if g.base is None else "C")
         escaped.add(id(g))
         tensor = new(Tensor)  # an ordinary one, also in inference mode
         tensor._raw = g if not SPECIAL or LOCAL.recorder is None else LOCAL.recorder.made(tensor, g)
@@ -161,7 +161,7 @@ def _own(g: Any, escaped: set[int]) -> Tensor:
     if not isinstance(g, Tensor):
         if is_recorded(g):
             if g.is_view or id(g.array) in escaped:
-                g = g.copy()
+                g = np.copy(g, "C" if g.is_view else "K")
             escaped.add(id(g.array))
         tensor = wrap(g)
         tensor._cut = GRADIENT
