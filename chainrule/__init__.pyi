@@ -64,25 +64,25 @@ from collections.abc import Callable
 from collections.abc import Sequence
 from typing import SupportsIndex
 import builtins
-def BoolTensor(*args: Any) -> Tensor:
+def BoolTensor(*args: object) -> Tensor:
     """A tensor of dtype bool from data, or zeros of the sizes given (an old constructor)."""
-def ByteTensor(*args: Any) -> Tensor:
+def ByteTensor(*args: object) -> Tensor:
     """A tensor of dtype uint8 from data, or zeros of the sizes given (an old constructor)."""
-def CharTensor(*args: Any) -> Tensor:
+def CharTensor(*args: object) -> Tensor:
     """A tensor of dtype int8 from data, or zeros of the sizes given (an old constructor)."""
-def DoubleTensor(*args: Any) -> Tensor:
+def DoubleTensor(*args: object) -> Tensor:
     """A tensor of dtype float64 from data, or zeros of the sizes given (an old constructor)."""
-def FloatTensor(*args: Any) -> Tensor:
+def FloatTensor(*args: object) -> Tensor:
     """A tensor of dtype float32 from data, or zeros of the sizes given (an old constructor)."""
-def HalfTensor(*args: Any) -> Tensor:
+def HalfTensor(*args: object) -> Tensor:
     """A tensor of dtype float16 from data, or zeros of the sizes given (an old constructor)."""
-def IntTensor(*args: Any) -> Tensor:
+def IntTensor(*args: object) -> Tensor:
     """A tensor of dtype int32 from data, or zeros of the sizes given (an old constructor)."""
-def LongTensor(*args: Any) -> Tensor:
+def LongTensor(*args: object) -> Tensor:
     """A tensor of dtype int64 from data, or zeros of the sizes given (an old constructor)."""
-def ShortTensor(*args: Any) -> Tensor:
+def ShortTensor(*args: object) -> Tensor:
     """A tensor of dtype int16 from data, or zeros of the sizes given (an old constructor)."""
-def Variable(data: Any, requires_grad: builtins.bool = ..., volatile: object = ...) -> Tensor:
+def Variable(data: object, requires_grad: builtins.bool = ..., volatile: object = ...) -> Tensor:
     """PyTorch's old name for a tensor that may require grad: the same memory, as a leaf."""
 def abs(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """Absolute value of every element; the gradient at 0 is 0."""
@@ -197,7 +197,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = ..., pos_weight: Tensor | None = ..., reduction: object = ...) -> Tensor:
     """As :func:`nn.functional.binary_cross_entropy_with_logits`."""
-def bincount(input: Tensor, weights: Any = ..., minlength: builtins.int = ...) -> Tensor:
+def bincount(input: Tensor, weights: object = ..., minlength: builtins.int = ...) -> Tensor:
     """How often every non-negative integer occurs; with weights, the sum of their weights."""
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = ...) -> Tensor:
     """How many of ``count`` trials succeed, each with probability ``prob``."""
@@ -232,7 +232,7 @@ def can_cast(from_: object, to: object) -> builtins.bool:
     """Say whether PyTorch would cast one dtype to another inside an operation."""
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of one element of each vector, one a row."""
-def cat(tensors: Any, dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor:
+def cat(tensors: object, dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor:
     """Tensors one after another along ``dim``."""
 def cbrt(input: Any, *, out: Any = ...) -> Any:
     """Cube root."""
@@ -268,7 +268,7 @@ def clip(input: TensorLike, min: Any = ..., max: Any = ..., *, out: Tensor | Non
     """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes."""
 def clone(input: TensorLike, *, memory_format: object = ...) -> Tensor:
     """A copy, which lies in memory as the tensor does, or (``contiguous_format``) in row order; gradients flow through it."""
-def column_stack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
+def column_stack(tensors: object, *, out: Tensor | None = ...) -> Tensor:
     """Vectors as columns of a matrix, matrices side by side."""
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
     """All combinations of r elements of a vector, one a row."""
@@ -280,15 +280,15 @@ complex128: _dtype
 complex64: _dtype
 def compute(*trees: object) -> tuple[Any, ...]:
     """Arrays, tensors and containers of them with their numbers in memory: what is lazy is computed, all in one pass."""
-def concat(tensors: Any, dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor:
+def concat(tensors: object, dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor:
     """Tensors one after another along ``dim``."""
-def concatenate(tensors: Any, dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor:
+def concatenate(tensors: object, dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor:
     """Tensors one after another along ``dim``."""
 def conj(input: TensorLike) -> Tensor:
     """The complex conjugate (the tensor itself, for real dtypes)."""
 def conj_physical(input: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """The complex conjugate (the tensor itself, for real dtypes)."""
-def constant_pad_nd(input: TensorLike, pad: Any, value: TensorLike = ...) -> Tensor:
+def constant_pad_nd(input: TensorLike, pad: object, value: TensorLike = ...) -> Tensor:
     """As ``pad`` with a constant."""
 contiguous_format: _memory_format
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: object = ..., padding: object = ..., dilation: object = ..., groups: builtins.int = ...) -> Tensor:
@@ -369,9 +369,9 @@ def dot(input: TensorLike, other: TensorLike, *, out: Tensor | None = ...) -> Te
 double: _dtype
 def dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """Each element set to 0 with probability p, the others divided by 1 − p; the input itself if not ``training``."""
-def dsplit(input: TensorLike, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(input: TensorLike, indices_or_sections: object) -> tuple[Tensor, ...]:
     """Cut along the third axis."""
-def dstack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
+def dstack(tensors: object, *, out: Tensor | None = ...) -> Tensor:
     """Along the third axis."""
 e: builtins.float
 def einsum(equation: Any, *operands: Any) -> Tensor:
@@ -412,7 +412,7 @@ def fix(input: Any, *, out: Any = ...) -> Any:
     """The integer part."""
 def flatten(input: TensorLike, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
     """The axes from ``start_dim`` to ``end_dim`` joined into one."""
-def flip(input: TensorLike, *axes: Any, dims: Any = ...) -> Tensor:
+def flip(input: TensorLike, *axes: Any, dims: object = ...) -> Tensor:
     """The order along axes reversed (a copy)."""
 def fliplr(input: TensorLike) -> Tensor:
     """Columns in reverse order."""
@@ -440,15 +440,15 @@ def frac(input: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """The fractional part: input − trunc(input)."""
 def frexp(input: TensorLike) -> Any:
     """Mantissas in ±[0.5, 1) and exponents (int32): input = mantissa · 2**exponent. Gradients flow to mantissas."""
-def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: Any = ...) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: object = ...) -> Tensor:
     """A tensor that shares the memory of another library's array."""
 def from_numpy(array: Any) -> Tensor:
     """A tensor that shares the memory of a NumPy array."""
-def frombuffer(buffer: Any, *, dtype: DTypeLike, count: builtins.int = ..., offset: builtins.int = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def frombuffer(buffer: object, *, dtype: DTypeLike, count: builtins.int = ..., offset: builtins.int = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """A vector that shares the memory of an object with a buffer (of bytes, a copy: they cannot be written to)."""
 def full(size: Any, fill_value: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """One value in a shape. Its kind gives the dtype: a float's is the default one, of NumPy's floats and of tensors, too."""
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def full_like(input: Tensor, fill_value: object, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """One value in another tensor's shape and dtype."""
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other dims."""
@@ -505,9 +505,9 @@ def histogram(input: Tensor, bins: Any, *, range: Any = ..., weight: Tensor | No
     """How many elements (or how much of their ``weight``) fall into each bin, and the bins' edges."""
 def histogramdd(input: Tensor, bins: Any, *, range: Any = ..., weight: Tensor | None = ..., density: builtins.bool = ...) -> Any:
     """How many points, whose coordinates are along the last axis, fall into each cell of a grid, and the grid's edges."""
-def hsplit(input: TensorLike, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(input: TensorLike, indices_or_sections: object) -> tuple[Tensor, ...]:
     """Cut between columns (between elements, of a vector)."""
-def hstack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
+def hstack(tensors: object, *, out: Tensor | None = ...) -> Tensor:
     """Side by side: along the second axis (the first, of vectors)."""
 def hvp(func: AnyFunction, primals: Any, tangents: Any) -> Any:
     """The product of the Hessian of a scalar function and a vector, at the cost of a few gradients."""
@@ -641,7 +641,7 @@ def log2(input: Any, *, out: Any = ...) -> Any:
     """Logarithm to base 2."""
 def log_softmax(input: TensorLike, dim: builtins.int | None = ..., dtype: DTypeLike = ...) -> Tensor:
     """The logarithm of the softmax along ``dim``, without overflow."""
-def logaddexp(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def logaddexp(input: Any, other: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """log(exp(input) + exp(other)), without overflow."""
 def logaddexp2(input: Any, other: Any, *, out: Any = ...) -> Any:
     """log2(2**x + 2**y) without overflow."""
@@ -735,7 +735,7 @@ def nanmean(input: TensorLike, dim: Dims = ..., keepdim: builtins.bool = ..., *,
     """Mean over ``dim`` of the elements that are not nan."""
 def nanmedian(input: TensorLike, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """The (lower) median of what is not nan: of everything, or along ``dim`` with its index."""
-def nanquantile(input: TensorLike, q: Any, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor:
+def nanquantile(input: TensorLike, q: object, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor:
     """The q-quantile along ``dim`` of what is not nan; nan where there is nothing else."""
 def nansum(input: TensorLike, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: DTypeLike = ...) -> Tensor:
     """Sum over ``dim``, with nan counted as 0."""
@@ -814,7 +814,7 @@ def put(input: Tensor, index: Any, source: Tensor, accumulate: builtins.bool = .
     """A copy with elements of ``source`` written (or added) at indices into the flattened tensor."""
 def qr(input: Tensor, some: builtins.bool = ...) -> Any:
     """As :func:`linalg.qr`, with the mode "complete" for ``some=False``."""
-def quantile(input: TensorLike, q: Any, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor:
+def quantile(input: TensorLike, q: object, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor:
     """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); nan where there is one."""
 def rad2deg(input: Any, *, out: Any = ...) -> Any:
     """Radians to degrees."""
@@ -822,7 +822,7 @@ def rand(*size: Any, generator: Generator | None = ..., dtype: DTypeLike = ..., 
     """Uniform numbers in [0, 1), or complex numbers with both parts there."""
 def rand_like(input: Tensor, *bounds: builtins.int, dtype: DTypeLike = ..., **options: object) -> Tensor:
     """Uniform numbers of another tensor's shape and dtype."""
-def randint(low: Any = ..., high: Any = ..., size: Any = ..., *, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def randint(low: Any = ..., high: Any = ..., size: Any = ..., *, generator: Generator | None = ..., dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Integers from ``low`` (0) up to and without ``high``."""
 def randint_like(input: Tensor, *bounds: builtins.int, dtype: DTypeLike = ..., **options: object) -> Tensor:
     """Integers from ``low`` (0) up to and without ``high``, of another tensor's shape and dtype."""
@@ -844,7 +844,7 @@ def remainder(input: TensorLike, other: TensorLike, *, out: Tensor | None = ...)
     """Remainder of floor division: its sign is the divisor's."""
 def renorm(input: TensorLike, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
-def repeat_interleave(input: TensorLike | None = ..., repeats: Any = ..., dim: builtins.int | None = ..., *, output_size: Any = ...) -> Tensor:
+def repeat_interleave(input: TensorLike | None = ..., repeats: object = ..., dim: builtins.int | None = ..., *, output_size: object = ...) -> Tensor:
     """Every element (or entry along ``dim``) repeated in place."""
 def reshape(input: Any, *sizes: Any, shape: Any = ...) -> Tensor:
     """The same elements in another shape: a view where memory allows, else a copy. One size may be -1."""
@@ -856,13 +856,13 @@ def result_type(*operands: TensorLike) -> dtype:
     """Return the dtype PyTorch would compute an operation on these operands in."""
 def rms_norm(input: Tensor, normalized_shape: object, weight: Tensor | None = ..., eps: builtins.float | None = ...) -> Tensor:
     """x / √(mean(x²) + eps) over the last axes; then times weight. ``eps`` is the dtype's by default."""
-def roll(input: Any, shifts: Any, dims: Any = ...) -> Tensor:
+def roll(input: Any, shifts: object, dims: Dims = ...) -> Tensor:
     """Elements shifted along axes, around the ends; without ``dims`` as if flattened."""
 def rot90(input: TensorLike, k: builtins.int = ..., dims: Any = ...) -> Tensor:
     """Rotated by k quarter turns in the plane of two axes (a copy)."""
 def round(input: TensorLike, *, decimals: builtins.int = ..., out: Tensor | None = ...) -> Tensor:
     """The nearest integer, ties to even; or to that many decimals."""
-def row_stack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
+def row_stack(tensors: object, *, out: Tensor | None = ...) -> Tensor:
     """One above another: along the first axis (vectors become rows)."""
 def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """x where it is positive, else x times a random slope between the two bounds; their mean if not ``training``."""
@@ -943,9 +943,9 @@ def split(tensor: TensorLike, split_size_or_sections: Any, dim: builtins.int = .
     """Pieces along ``dim``: of a size (the last may be smaller), or of the sizes listed. Each is a view."""
 def split_copy(tensor: TensorLike, split_size_or_sections: Any, dim: builtins.int = ..., *, out: Tensor | None = ...) -> tuple[Tensor, ...]:
     """As :func:`split`, but a copy that shares no memory with the tensor."""
-def split_with_sizes(tensor: TensorLike, split_sizes: Any, dim: builtins.int = ...) -> tuple[Tensor, ...]:
+def split_with_sizes(tensor: TensorLike, split_sizes: object, dim: builtins.int = ...) -> tuple[Tensor, ...]:
     """Pieces of the sizes listed, along ``dim``."""
-def split_with_sizes_copy(tensor: TensorLike, split_sizes: Any, dim: builtins.int = ..., *, out: Tensor | None = ...) -> tuple[Tensor, ...]:
+def split_with_sizes_copy(tensor: TensorLike, split_sizes: object, dim: builtins.int = ..., *, out: Tensor | None = ...) -> tuple[Tensor, ...]:
     """As :func:`split_with_sizes`, but a copy that shares no memory with the tensor."""
 def sqrt(input: Any, *, out: Any = ...) -> Any:
     """Square root; the derivative at 0 is infinite."""
@@ -955,7 +955,7 @@ def squeeze(input: TensorLike, dim: Any = ...) -> Tensor:
     """Axes of length 1 removed: all of them, or those of ``dim`` that are."""
 def squeeze_copy(input: TensorLike, dim: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """As :func:`squeeze`, but a copy that shares no memory with the tensor."""
-def stack(tensors: Any, dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor:
+def stack(tensors: object, dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor:
     """Tensors of one shape, side by side along a new axis."""
 def std(input: TensorLike, dim: Dims = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Standard deviation over ``dim``: the square root of :func:`var`; its gradient where it is 0 is 0."""
@@ -972,9 +972,9 @@ def sum(input: TensorLike, dim: Dims = ..., keepdim: builtins.bool = ..., *, dty
     """Sum over ``dim`` (an int, a tuple, or None for everything). Booleans and integers are summed as int64."""
 def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ...) -> Any:
     """As :func:`linalg.svd`, but with V itself: input = U @ diag(S) @ Vᴴ."""
-def swapaxes(input: TensorLike, dim0: Any, dim1: Any = ...) -> Tensor:
+def swapaxes(input: TensorLike, dim0: object, dim1: object = ...) -> Tensor:
     """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
-def swapdims(input: TensorLike, dim0: Any, dim1: Any = ...) -> Tensor:
+def swapdims(input: TensorLike, dim0: object, dim1: object = ...) -> Tensor:
     """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
 def t(input: TensorLike) -> Tensor:
     """The transpose of a matrix (a vector or number is returned as it is)."""
@@ -1004,9 +1004,9 @@ def topk(input: TensorLike, k: builtins.int, dim: builtins.int = ..., largest: b
     """The k largest (or smallest) elements along ``dim``, and their indices."""
 def trace(input: TensorLike) -> Tensor:
     """The sum of the diagonal of a matrix."""
-def transpose(input: TensorLike, dim0: Any, dim1: Any = ...) -> Tensor:
+def transpose(input: TensorLike, dim0: object, dim1: object = ...) -> Tensor:
     """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
-def transpose_copy(input: TensorLike, dim0: Any, dim1: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+def transpose_copy(input: TensorLike, dim0: object, dim1: object = ..., *, out: Tensor | None = ...) -> Tensor:
     """As :func:`transpose`, but a copy that shares no memory with the tensor."""
 def trapezoid(y: Any, x: TensorLike | None = ..., *, dx: TensorLike | None = ..., dim: builtins.int = ...) -> Tensor:
     """The integral along ``dim`` by the trapezoidal rule."""
@@ -1046,13 +1046,13 @@ def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.
     """The distinct elements, in order. Of equal ones, the first gets the gradient."""
 def unique_consecutive(input: Tensor, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
     """The elements (or entries along ``dim``) without those that equal the one before, which gets the gradient."""
-def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
+def unravel_index(indices: TensorLike, shape: Any) -> tuple[Tensor, ...]:
     """Indices into a flattened tensor of that shape, as one tensor of indices for each axis."""
 def unsafe_chunk(input: TensorLike, chunks: builtins.int, dim: builtins.int = ...) -> tuple[Tensor, ...]:
     """As :func:`chunk`, but the pieces may be written to in place, each with a history of its own."""
 def unsafe_split(tensor: TensorLike, split_size: builtins.int, dim: builtins.int = ...) -> tuple[Tensor, ...]:
     """As :func:`split`, but the pieces may be written to in place, each with a history of its own."""
-def unsafe_split_with_sizes(tensor: TensorLike, split_sizes: Any, dim: builtins.int = ...) -> tuple[Tensor, ...]:
+def unsafe_split_with_sizes(tensor: TensorLike, split_sizes: object, dim: builtins.int = ...) -> tuple[Tensor, ...]:
     """As :func:`split_with_sizes`, but the pieces may be written to in place, each with a history of its own."""
 def unsqueeze(input: TensorLike, dim: builtins.int) -> Tensor:
     """A new axis of length 1 at ``dim``."""
@@ -1084,9 +1084,9 @@ def vjp(func: AnyFunction, *primals: object, has_aux: builtins.bool = ...) -> An
     """``func(*primals)`` and the function that pulls a cotangent of its output back to the primals."""
 def vmap(func: AnyFunction, in_dims: object = ..., out_dims: object = ..., randomness: str = ..., *, chunk_size: builtins.int | None = ...) -> AnyFunction:
     """The function that applies ``func`` to every entry along an axis of its arguments, all at once."""
-def vsplit(input: TensorLike, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(input: TensorLike, indices_or_sections: object) -> tuple[Tensor, ...]:
     """Cut between rows."""
-def vstack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
+def vstack(tensors: object, *, out: Tensor | None = ...) -> Tensor:
     """One above another: along the first axis (vectors become rows)."""
 def where(condition: Any, input: Any = ..., other: Any = ..., *, out: Tensor | None = ...) -> Any:
     """``input`` where the condition holds, else ``other``; with the condition alone, the indices where it does."""

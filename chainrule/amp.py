@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, TypeVar
 
+from chainrule._src.arrays.types import AnyFunction, DTypeLike
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import warn
 
@@ -34,7 +35,7 @@ class autocast(ContextDecorator):
     """
 
     def __init__(
-        self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
+        self, device_type: str, dtype: DTypeLike = None, enabled: bool = True, cache_enabled: bool | None = None
     ) -> None:
         if enabled and device_type == "cpu":
             raise RuntimeError(
@@ -47,7 +48,7 @@ class autocast(ContextDecorator):
     def __enter__(self) -> autocast:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         pass
 
 
@@ -61,12 +62,12 @@ def is_autocast_available(device_type: str) -> bool:
     return False
 
 
-def custom_fwd(fwd: T | None = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+def custom_fwd(fwd: T | None = None, *, device_type: str, cast_inputs: object = None) -> AnyFunction:
     """The ``forward`` of a Function itself, with options only the decorator."""
     return fwd if fwd is not None else lambda function: function
 
 
-def custom_bwd(bwd: T | None = None, *, device_type: str) -> Any:
+def custom_bwd(bwd: T | None = None, *, device_type: str) -> AnyFunction:
     """The ``backward`` of a Function itself, with options only the decorator."""
     return bwd if bwd is not None else lambda function: function
 

@@ -31,7 +31,7 @@ from chainrule._src.arrays import gpu
 from chainrule._src.arrays.device import DeviceLike, check_device
 from chainrule._src.arrays.dtype import dtype as Dtype
 from chainrule._src.arrays.libraries import is_foreign
-from chainrule._src.arrays.types import AnyFunction, DTypeLike, NumpyDType, TensorLike
+from chainrule._src.arrays.types import AnyFunction, DTypeLike, NumpyDType, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import dlpack
 from chainrule._src.tape.protocol import FUNCTIONS, LATER, UFUNCS, load, plain
@@ -113,7 +113,7 @@ def _as_plain(x: object) -> Any:
     return np.asarray(x._tensor._array()) if isinstance(x, Array) and is_plain(x) else x
 
 
-def _functions_of(module: ModuleType) -> dict[str, Any]:
+def _functions_of(module: ModuleType) -> Params:
     """The public names of a module of NumPy's, but for modules inside; functions are ``_on_arrays``."""
     found = {}
     for name in set(module.__all__) - getattr(module, "__numpy_submodules__", set()):

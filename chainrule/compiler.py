@@ -7,9 +7,10 @@ tensor([1.])
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from chainrule._src.api.faces import show
+from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.compiling import compile
 from chainrule._src.compiling.compiled import Compiled  # noqa: F401 -- as it is pickled
 from chainrule._src.messages import errors
@@ -45,7 +46,7 @@ def is_exporting() -> bool:
     return False
 
 
-def disable(fn: T = None, recursive: bool = True, *, reason: str | None = None) -> Any:  # type: ignore[assignment]
+def disable(fn: T = None, recursive: bool = True, *, reason: str | None = None) -> AnyFunction:  # type: ignore[assignment]
     """The function itself, with options only the decorator: compiled functions may call it, and compute what it does."""
     return fn if callable(fn) else lambda function: function
 

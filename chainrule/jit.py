@@ -61,7 +61,7 @@ def trace(
     example_inputs: Any = None,
     *,
     example_kwarg_inputs: Any = None,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """A function that does what another does while it is traced, which it is run for once; a module as it is.
 

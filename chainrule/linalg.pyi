@@ -10,7 +10,7 @@ def cholesky(A: Tensor, *, upper: bool = ..., out: Tensor | None = ...) -> Tenso
     """The lower triangular L with A = L @ Lᴴ (with ``upper`` the U with A = Uᴴ @ U), for positive definite A."""
 def cholesky_ex(A: Tensor, *, upper: bool = ..., check_errors: bool = ..., out: Tensor | None = ...) -> Any:
     """The Cholesky factor, as ``(L, info)``: nan, and the order of the first minor that is not positive, where none is."""
-def cond(A: Tensor, p: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+def cond(A: Tensor, p: object = ..., *, out: Tensor | None = ...) -> Tensor:
     """The condition number: of the largest singular value over the smallest, or ‖A‖·‖A⁻¹‖ in the norm ``p``."""
 def cross(input: Tensor, other: Tensor, *, dim: int = ..., out: Tensor | None = ...) -> Tensor:
     """The vector product along ``dim``, which has length 3."""
@@ -46,17 +46,17 @@ def matmul(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The matrix product ``input @ other``: of vectors, matrices, and stacks of matrices (leading axes broadcast)."""
 def matrix_exp(A: Tensor) -> Tensor:
     """The matrix exponential of square matrices."""
-def matrix_norm(A: Tensor, ord: Any = ..., dim: Any = ..., keepdim: bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+def matrix_norm(A: Tensor, ord: Any = ..., dim: Any = ..., keepdim: bool = ..., *, dtype: DTypeLike = ..., out: Tensor | None = ...) -> Tensor:
     """The norm of the matrices in two axes: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
 def matrix_power(A: Tensor, n: int, *, out: Tensor | None = ...) -> Tensor:
     """The n-th power of square matrices; of the inverse, for negative n."""
-def matrix_rank(A: Tensor, tol: Any = ..., hermitian: bool = ..., *, atol: Any = ..., rtol: TensorLike | None = ..., out: Tensor | None = ...) -> Tensor:
+def matrix_rank(A: Tensor, tol: object = ..., hermitian: bool = ..., *, atol: Any = ..., rtol: TensorLike | None = ..., out: Tensor | None = ...) -> Tensor:
     """How many singular values are over max(atol, rtol·largest); an integer, so no gradient."""
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications."""
-def norm(A: Tensor, ord: Any = ..., dim: Any = ..., keepdim: bool = ..., *, dtype: DTypeLike = ..., out: Tensor | None = ...) -> Tensor:
+def norm(A: Tensor, ord: object = ..., dim: Any = ..., keepdim: bool = ..., *, dtype: DTypeLike = ..., out: Tensor | None = ...) -> Tensor:
     """A vector norm (``dim`` an int, or a 1-D tensor) or a matrix norm (two dims, or a 2-D tensor)."""
-def pinv(A: Tensor, *, atol: Any = ..., rtol: Any = ..., hermitian: bool = ..., out: Tensor | None = ...) -> Tensor:
+def pinv(A: Tensor, *, atol: object = ..., rtol: object = ..., hermitian: bool = ..., out: Tensor | None = ...) -> Tensor:
     """The Moore–Penrose pseudoinverse, of shape (..., n, m) for A of shape (..., m, n)."""
 def qr(A: Tensor, mode: str = ..., *, out: Tensor | None = ...) -> Any:
     """The decomposition A = Q @ R, as ``(Q, R)``."""

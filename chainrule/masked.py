@@ -43,7 +43,7 @@ def _filled(name: str, input: Any, mask: object, dtype: object, with_what: objec
     return ew.where(mask, x, with_what)
 
 
-def _masked(name: str, neutral: object, function: AnyFunction) -> Any:
+def _masked(name: str, neutral: object, function: AnyFunction) -> AnyFunction:
     """A function whose result does not change with the number of ``neutral`` elements."""
 
     def call(
@@ -116,7 +116,7 @@ def var(
     return ew.div(squares, left)
 
 
-def std(input: Any, dim: Any = None, unbiased: bool | None = None, **options: Any) -> Tensor:
+def std(input: Any, dim: object = None, unbiased: bool | None = None, **options: Any) -> Tensor:
     """The standard deviation of the elements where ``mask`` is True."""
     return ew.sqrt(var(input, dim, unbiased, **options))
 

@@ -98,7 +98,7 @@ def _function(prim: Primitive, function: Function) -> Function:
     defaults = function.__kwdefaults__ or {}
 
     @functools.wraps(function)
-    def call(*operands: Any, **params: Any) -> Any:
+    def call(*operands: object, **params: object) -> Any:
         if params or defaults or (len(operands) != len(prim.operands) and not prim.variadic):
             bound = signature.bind(*operands, **params)
             bound.apply_defaults()
@@ -119,7 +119,7 @@ def _function(prim: Primitive, function: Function) -> Function:
     return public
 
 
-def bind_checked(prim: Primitive, *operands: object, **params: Any) -> Any:
+def bind_checked(prim: Primitive, *operands: object, **params: object) -> Any:
     """A row that is not elementwise, on tensors, arrays and numbers."""
     checked = [operand(prim.name, i, x) for i, x in enumerate(operands)]
     for x in checked:

@@ -25,7 +25,7 @@ from chainrule._src.arrays import safetensors
 from chainrule._src.arrays.device import DeviceLike, gpu_of
 from chainrule._src.arrays.safetensors import Arrays, BadFile
 from chainrule._src.arrays.tree import tree_map
-from chainrule._src.arrays.types import NumpyArray, TensorLike
+from chainrule._src.arrays.types import NumpyArray, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import TorchFile  # noqa: F401 -- what load raises
 from chainrule._src.ops.arguments import placed
@@ -240,7 +240,7 @@ class _Packer:
 
     def node(self, obj: object, path: tuple[str, ...], where: str) -> Any:
         if isinstance(obj, Tensor):
-            entry: dict[str, Any] = {"tensor": self.name(obj, obj._array(), path)}
+            entry: Params = {"tensor": self.name(obj, obj._array(), path)}
             return {**entry, "requires_grad": True} if obj.requires_grad else entry
         if isinstance(obj, (np.ndarray, np.generic)):
             if obj.dtype.kind not in "biufc":

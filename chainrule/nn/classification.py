@@ -62,7 +62,7 @@ def _word(dtype: Any) -> str:
     )
 
 
-def _as_rows(x: Any) -> Any:
+def _as_rows(x: Any) -> Tensor:
     """Scores with their classes last, one row per target."""
     if x.ndim == 2:
         return x
@@ -312,5 +312,5 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else loss * weight, mode)
 
 
-def log_sigmoid(x: object) -> Any:
+def log_sigmoid(x: TensorLike) -> Tensor:
     return bind(rows.log_sigmoid, (x,), {})

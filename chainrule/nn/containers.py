@@ -148,7 +148,7 @@ class _Parameters(Module):
     def __len__(self) -> int:
         return len(self._keys())
 
-    def __call__(self, *args: Any, **kwargs: object) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         raise RuntimeError(f"{type(self).__name__} should not be called.")
 
     def extra_repr(self) -> str:
@@ -175,7 +175,7 @@ class ParameterList(_Parameters):
     [('0', (2, 3)), ('1', (3,))]
     """
 
-    def __init__(self, values: Iterable[Any] | None = None) -> None:
+    def __init__(self, values: Iterable[object] | None = None) -> None:
         super().__init__()
         self._size = 0
         self.extend(() if values is None else values)
@@ -183,7 +183,7 @@ class ParameterList(_Parameters):
     def _keys(self) -> list[str]:
         return [str(i) for i in range(self._size)]
 
-    def append(self, value: Any) -> ParameterList:
+    def append(self, value: object) -> ParameterList:
         """Add a value at the end."""
         self._size += 1
         self[self._size - 1] = value
@@ -287,7 +287,7 @@ class ParameterDict(_Parameters):
         """The names with the parameters."""
         return [(key, self[key]) for key in self]
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: object = None) -> Any:
         """The parameter of a name, or the default."""
         return getattr(self, key) if key in self._names else default
 
@@ -315,7 +315,7 @@ class ParameterDict(_Parameters):
         for key in self:
             del self[key]
 
-    def update(self, parameters: Any) -> None:
+    def update(self, parameters: object) -> None:
         """Take over what another dictionary has, or pairs of names and parameters."""
         if not isinstance(parameters, (Mapping, ParameterDict, Iterable)):
             kind = type(parameters).__name__

@@ -234,11 +234,11 @@ def triplet_margin_with_distance_loss(
     return reduced(_triplet_loss(anchor, positive, negative, distance_function or _distance, margin, swap), mode)
 
 
-def _distance(a: Tensor, b: Tensor, p: float = 2.0, eps: float = 1e-6) -> Any:
+def _distance(a: Tensor, b: Tensor, p: float = 2.0, eps: float = 1e-6) -> Tensor:
     return reductions.norm(a - b + eps, p, -1)
 
 
-def _triplet_loss(anchor: Any, positive: Any, negative: Any, distance: Any, margin: float, swap: bool) -> Any:
+def _triplet_loss(anchor: Any, positive: Any, negative: Any, distance: Any, margin: float, swap: bool) -> Tensor:
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = ew.minimum(far, distance(positive, negative))

@@ -87,7 +87,7 @@ class Module:
         """What the module computes, which the subclass says."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
-    def __call__(self, *args: Any, **kwargs: object) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         compiled = self._compiled_call
         return self._call(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
 
@@ -483,7 +483,7 @@ class OptimizedModule(Module):
         self.__dict__["_compiled"] = compiled
         self._orig_mod = compiled.function
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return self._compiled(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -514,7 +514,7 @@ class OptimizedModule(Module):
     def __delattr__(self, name: str) -> None:
         delattr(self._orig_mod, name)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _compiled, (self._compiled,)
 
 

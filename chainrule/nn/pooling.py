@@ -10,7 +10,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op, op_each_axes
 from chainrule._src.arrays.any_array import is_array, lies_within
-from chainrule._src.arrays.types import AnyArray, Shape
+from chainrule._src.arrays.types import AnyArray, NumpyArray, Shape
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import gathering, joining, products, reductions, shaping
@@ -263,7 +263,7 @@ def avg_pool3d(
     return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-def along_axis(x: Any, axis: int, matrix: Any) -> Any:
+def along_axis(x: Any, axis: int, matrix: Any) -> Tensor:
     """The product of a matrix (new, old) of numbers with the vectors along an axis (counted from the end)."""
     matrix = beside(x, as_array(matrix, x.dtype))
     if axis == -2:
@@ -273,7 +273,7 @@ def along_axis(x: Any, axis: int, matrix: Any) -> Any:
     return shaping.movedim(products.matmul(shaping.movedim(x, axis, -1), matrix.mT), -1, axis)
 
 
-def averages(size: int, count: int) -> Any:
+def averages(size: int, count: int) -> NumpyArray:
     """The matrix (new, old) of the means over windows that cover an axis evenly."""
     start, end = _bounds(size, count)
     at = np.arange(size)

@@ -87,7 +87,7 @@ class _Recurrent(Module):
         for p in self.parameters():
             init.uniform_(p, -bound, bound)
 
-    def _state(self, given: Any, shape: tuple[int, ...], like: Tensor) -> list[Tensor]:
+    def _state(self, given: object, shape: tuple[int, ...], like: Tensor) -> list[Tensor]:
         """The tensors of the state: zeros, or what is given, checked."""
         count = _CELLS[self.mode][1]
         if given is None:

@@ -359,7 +359,7 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
-        self.total_steps = math.prod(given.values())  # type: ignore[arg-type]
+        self.total_steps = math.prod(filter(None, given.values()))
         self.cycle_momentum, self._anneal_func_type = cycle_momentum, anneal_strategy
         up, end = float(pct_start * self.total_steps) - 1, self.total_steps - 1
         #: the step that each phase ends at, and between which of the group's options the learning rate and momentum go

@@ -111,7 +111,7 @@ def quad(
     return unfaced(result) if tensors else result, error[0]
 
 
-def _somewhere(func: Function, a: TensorLike, b: TensorLike, args: tuple[AnyArray, ...]) -> Any:
+def _somewhere(func: Function, a: TensorLike, b: TensorLike, args: tuple[AnyArray, ...]) -> AnyArray:
     """What the function returns at a point between the limits."""
     finite = [x for x in (a, b) if _is_differentiated(x) or np.isfinite(x)]
     return func(sum(finite, np.float64(0.0)) / (len(finite) or 1) if len(finite) != 1 else finite[0] * 1.0, *args)

@@ -244,7 +244,7 @@ def make_smoothing_spline(x: object, y: IntoArray, w: object = None, lam: float 
     if lam is None and not isinstance(_values(y), ndarray):
         raise TypeError("make_smoothing_spline(): without lam it chooses by y how smooth to be: give it, as in lam=0.1")
 
-    def make(y: Any) -> Any:
+    def make(y: Any) -> object:
         columns = np.reshape(y, (len(y), -1))
         splines = [_scipy().make_smoothing_spline(x, column, w, lam) for column in columns.T]
         c = np.stack([spline.c for spline in splines], -1).reshape(-1, *np.shape(y)[1:])

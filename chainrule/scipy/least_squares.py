@@ -74,7 +74,7 @@ def least_squares(
     flat = flat_function(lambda x, *args: fun(x, *args, **kwargs), packing, args, what)
     if jac is None:
         options.pop("jac_sparsity", None)
-        jac_of_vector: Any = JacobianOf(flat, what, compile, method != "lm" and options.get("tr_solver") != "exact")
+        jac_of_vector: object = JacobianOf(flat, what, compile, method != "lm" and options.get("tr_solver") != "exact")
     elif callable(jac):
         jac_of_vector = lambda x: plain_matrix(jac(packing.unpack(x), *args, **kwargs))  # noqa: E731
     else:

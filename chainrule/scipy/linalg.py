@@ -126,7 +126,7 @@ def _over_stacks(*cores: int | str) -> Callable[[F], F]:
     return decorate
 
 
-def _stacked(found: Sequence[AnyArray], stack: tuple[int, ...]) -> Any:
+def _stacked(found: Sequence[AnyArray], stack: tuple[int, ...]) -> AnyArray:
     return np.reshape(np.stack(list(found)), (*stack, *np.shape(found[0])))
 
 
@@ -241,7 +241,7 @@ def _lu_solve(lu: Any, piv: object, b: Any, trans: int) -> Any:
     return _faced(x[:, 0] if np.ndim(b) == 1 else x, lu, b)
 
 
-def _tensor(x: object) -> Any:
+def _tensor(x: object) -> Tensor:
     opened = as_tensors(x)
     return (
         opened
@@ -259,12 +259,12 @@ def _faced(tensor: Any, *given: object) -> AnyArray:
 
 
 @_else_scipys
-def block_diag(*arrs: object) -> Any:
+def block_diag(*arrs: object) -> AnyArray:
     """A matrix with blocks on its diagonal, as ``scipy.linalg.block_diag``."""
     return _over_stacks(*[2] * len(arrs))(_block_diag)(*arrs)
 
 
-def _block_diag(*arrs: object) -> Any:
+def _block_diag(*arrs: object) -> AnyArray:
     found = matrices.block_diag(*map(_tensor, arrs))
     return _faced(found, *arrs)
 
@@ -335,7 +335,7 @@ def _solve_banded(ab: Any, b: Any, lower: int, upper: int) -> AnyArray:
 
 @_else_scipys
 @_over_stacks(2, "1|2")
-def solveh_banded(ab: Any, b: object, lower: bool = False) -> AnyArray:
+def solveh_banded(ab: AnyArray, b: object, lower: bool = False) -> AnyArray:
     """x with ``a @ x = b``, for a positive definite banded matrix of which ``ab`` has one triangle."""
     u = np.shape(ab)[0] - 1
     n = np.shape(ab)[1]

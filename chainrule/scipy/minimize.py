@@ -101,7 +101,7 @@ def minimize(
     sparse = method is not None and not callable(method) and method.lower() == "trust-constr"
     what = f"{function_name(fun)}()"
 
-    def flat(x: TensorLike) -> Any:
+    def flat(x: TensorLike) -> object:
         return fun(packing.unpack(x), *args)
 
     journal = None if checkpoint is None else Journal(checkpoint, packing.start)
@@ -181,7 +181,7 @@ def callback_for(callback: AnyFunction | None, packing: Packing) -> AnyFunction 
         return callback
     if set(inspect.signature(callback).parameters) == {"intermediate_result"}:
 
-        def with_result(intermediate_result: Any) -> Any:
+        def with_result(intermediate_result: Any) -> object:
             result = type(intermediate_result)(intermediate_result)
             return callback(intermediate_result=like_start(result, packing, ("x",)))
 

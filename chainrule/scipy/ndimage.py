@@ -93,7 +93,7 @@ def laplace(input: TensorLike, mode: str = "reflect") -> AnyArray:
 
 
 def map_coordinates(
-    input: TensorLike, coordinates: Any, order: int = 1, mode: str = "constant", cval: float = 0.0
+    input: TensorLike, coordinates: AnyArray, order: int = 1, mode: str = "constant", cval: float = 0.0
 ) -> AnyArray:
     """``scipy.ndimage.map_coordinates`` of order 1, differentiable by the input and by the coordinates.
 

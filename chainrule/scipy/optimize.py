@@ -31,14 +31,14 @@ __all__ = ["bisect", "brenth", "brentq", "curve_fit", "newton", "ridder", "toms7
 Function = AnyFunction
 
 
-def _scipys(name: str) -> Any:
+def _scipys(name: str) -> AnyFunction:
     return getattr(scipy_module("scipy.optimize", f"optimize.{name}"), name)
 
 
-def _root(name: str, f: Function, x0: float, args: tuple[object, ...], find: Function) -> Any:
+def _root(name: str, f: Function, x0: float, args: tuple[object, ...], find: Function) -> AnyArray:
     """x with ``f(x, *args) = 0``, which ``find(g)`` finds as a number, for the function g of a number."""
 
-    def solver(g: Function, start: AnyArray) -> Any:
+    def solver(g: Function, start: AnyArray) -> object:
         return np.reshape(
             find(lambda x: float(np.reshape(plain_value(g(np.float64(x)), f"{name}()"), ()))), np.shape(start)
         )
@@ -88,7 +88,7 @@ def newton(func: Function, x0: object, fprime: Function | None = None, args: obj
     if fprime is None and not options:
         return implicit.root(func, x0, *args)
 
-    def solver(g: Function, start: object) -> Any:
+    def solver(g: Function, start: object) -> object:
         derivative = None if fprime is None else lambda x: plain_value(fprime(x, *args), "fprime()")
         return _scipys("newton")(lambda x: plain_value(g(x), "newton()"), start, derivative, **options)
 
@@ -117,7 +117,7 @@ def curve_fit(f: Function, xdata: Any, ydata: Any, p0: Any, sigma: object = None
     scales = () if sigma is None else (sigma,)
     p0 = np.asarray(p0, float)
 
-    def residuals(p: Any, xdata: Any, ydata: Any, *scales: object) -> Any:
+    def residuals(p: AnyArray, xdata: object, ydata: Any, *scales: object) -> Any:
         left = f(xdata, *[p[k] for k in range(len(p0))]) - ydata
         return left / scales[0] if scales else left
 

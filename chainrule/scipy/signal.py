@@ -46,7 +46,7 @@ def filtfilt(b: object, a: object, x: object, axis: int = -1, **options: object)
     return linear_along("signal", "filtfilt", x, axis, before=(b, a), **options)
 
 
-def sosfilt(sos: Any, x: object, axis: int = -1) -> Any:
+def sosfilt(sos: Any, x: object, axis: int = -1) -> object:
     """``scipy.signal.sosfilt`` from rest, differentiable by the coefficients, of the shape (sections, 6), and the signal x."""
     for section in sos if is_differentiated(sos) else np.asarray(sos):
         x = lfilter(section[:3], section[3:], x, axis)

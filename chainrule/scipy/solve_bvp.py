@@ -84,13 +84,13 @@ def solve_bvp(
     def with_parameters(p: tuple[object, ...]) -> tuple[Any, ...]:
         return tuple(parameters.unpack(part) for part in p) if parameters is not None else ()
 
-    def flat_fun(x: AnyArray, y: AnyArray, *p: object) -> Any:
+    def flat_fun(x: AnyArray, y: AnyArray, *p: object) -> AnyArray:
         return flat_output(fun(x, packing.unpack(y), *with_parameters(p)), f, y.shape[1])
 
-    def flat_bc(a: AnyArray, b: AnyArray, *p: object) -> Any:
+    def flat_bc(a: AnyArray, b: AnyArray, *p: object) -> AnyArray:
         return flat_output(bc(packing.unpack(a), packing.unpack(b), *with_parameters(p)), g)
 
-    def by_state(x: AnyArray, y: AnyArray, *p: object) -> Any:
+    def by_state(x: AnyArray, y: AnyArray, *p: object) -> AnyArray:
         # The equation holds point by point, so a change that is the same at all points shows each point's Jacobian.
         return jacfwd(lambda change: flat_fun(x, y + change[:, None], *p))(np.zeros(packing.size))
 
@@ -100,7 +100,7 @@ def solve_bvp(
     jacobian_by_parameters = maybe_compiled(lambda x, y, p: jacfwd(lambda p: flat_fun(x, y, p))(p), compile)
     jacobian_of_ends = maybe_compiled(jacfwd(flat_bc, tuple(range(2 if p is None else 3))), compile)
 
-    def both_jacobians(x: ndarray, y: ndarray, *p: ndarray) -> Any:
+    def both_jacobians(x: ndarray, y: ndarray, *p: ndarray) -> object:
         found = [jacobian_by_state(x, y, *p), *(jacobian_by_parameters(x, y, part) for part in p)]
         at_points = [plain_value(part, f).transpose(0, 2, 1) for part in found]
         return at_points[0] if p == () else tuple(at_points)

@@ -88,7 +88,7 @@ def solve_ivp(
     if vectorized and not packing.is_vector:
         raise ValueError("solve_ivp(): vectorized=True is for a state that is one vector, and y0 is none")
 
-    def flat(x: AnyArray, t: TensorLike) -> Any:
+    def flat(x: AnyArray, t: TensorLike) -> AnyArray:
         return flat_output(fun(t, packing.unpack(x), *args), what, *x.shape[1:])
 
     if "jac" not in options and name in (*SPARSE, "LSODA"):
@@ -97,7 +97,7 @@ def solve_ivp(
         padding = bands[0] if _version() < (1, 16) else 0
         jacobian = JacobianOf(flat, what, compile, name in SPARSE or banded)
 
-        def matrix(t: float, x: Vector) -> Any:
+        def matrix(t: float, x: Vector) -> object:
             found = jacobian(x, float(t))
             return _in_bands(found, *bands, padding) if banded else found
 
@@ -168,12 +168,11 @@ def _events(events: Any, packing: Packing, args: tuple[Any, ...]) -> list[AnyFun
     return [_event(event, packing, args) for event in several]
 
 
-def _event(event: AnyFunction, packing: Packing, args: tuple[Any, ...]) -> Callable[..., float]:
+def _event(event: AnyFunction, packing: Packing, args: tuple[object, ...]) -> Callable[..., float]:
     def of_vector(t: float, x: Vector) -> float:
         return float(plain_value(event(t, packing.unpack(x), *args), f"{function_name(event)}()"))
 
-    of_vector.terminal = getattr(event, "terminal", False)  # type: ignore[attr-defined]
-    of_vector.direction = getattr(event, "direction", 0)  # type: ignore[attr-defined]
+    vars(of_vector).update(terminal=getattr(event, "terminal", False), direction=getattr(event, "direction", 0))
     return of_vector
 
 

@@ -42,7 +42,7 @@ class Packing:
         ValueError: there are no numbers in the tree.
     """
 
-    def __init__(self, tree: Any, what: str, kinds: str = "f") -> None:
+    def __init__(self, tree: object, what: str, kinds: str = "f") -> None:
         self.what = what
         self.leaves, self.spec = tree_flatten(array_like(tree))
         self.paths = leaf_paths(self.spec)
@@ -224,7 +224,7 @@ def plain_matrix(matrix: object) -> Any:
 def flat_function(fun: Function, packing: Packing, args: tuple[object, ...], what: str) -> Function:
     """A function of the tree as a function from vector to vector, which can be differentiated."""
 
-    def flat(x: AnyArray) -> Any:
+    def flat(x: AnyArray) -> AnyArray:
         return flat_output(fun(packing.unpack(x), *args), what)
 
     return flat

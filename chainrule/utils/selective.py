@@ -35,7 +35,7 @@ class CheckpointPolicy(enum.Enum):
 class SelectiveCheckpointContext:
     """What a policy function gets to know: ``is_recompute``, ``op_output`` (None before it is computed)."""
 
-    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+    def __init__(self, *, is_recompute: bool, op_output: object = None) -> None:
         self.is_recompute = is_recompute
         self.op_output = op_output
 
@@ -117,7 +117,7 @@ class _Select(_Counting):
 
 
 def create_selective_checkpoint_contexts(
-    policy_fn_or_list: AnyFunction | Sequence[Any], allow_cache_entry_mutation: bool = False
+    policy_fn_or_list: AnyFunction | Sequence[object], allow_cache_entry_mutation: bool = False
 ) -> tuple[Watch, Watch]:
     """Contexts for ``checkpoint(..., context_fn=...)`` that keep the results of some operations.
 
@@ -141,7 +141,7 @@ def create_selective_checkpoint_contexts(
         if not all(isinstance(name, str) for name in names):
             raise ValueError("Expected ops in `policy_fn_or_list` to be names of operations, such as 'mm'")
 
-        def policy(ctx: object, op: Any, *args: object, **kwargs: object) -> Any:
+        def policy(ctx: object, op: Any, *args: object, **kwargs: object) -> bool:
             return op.name in names
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")

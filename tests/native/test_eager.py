@@ -551,3 +551,12 @@ def test_what_fails_for_its_shapes_warns_once(python):
         return [str(w.message) for w in noted]
 
     assert run() == python(run) == ["overflow encountered in multiply"]
+
+
+@pytest.mark.parametrize("part", ["x[0]", "x[1]", "x[:1]", "x[0, 0]", "x[0, 0, :1]", "x[0, 0, 0]", "x[:, :1]", "x"])
+@pytest.mark.parametrize("name", ["mul_", "add_", "sub_", "div_"])
+def test_a_tensor_changed_by_a_part_of_itself(name, part):
+    start = np.arange(1.0, 13.0).reshape(2, 2, 3)
+    expected = getattr(cr.tensor(start), name)(eval(part, {"x": cr.tensor(start)}))
+    x = cr.tensor(start)
+    assert getattr(x, name)(eval(part, {"x": x})).tolist() == expected.tolist()

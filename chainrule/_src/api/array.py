@@ -122,7 +122,7 @@ class Array(ArrayMethods):
         size: int
 
         def __getitem__(self, index: Index) -> Any: ...
-        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def __setitem__(self, index: object, value: object) -> None: ...
 
     def __init__(self, data: Any, dtype: Any = None, *, requires_grad: bool = False) -> None:
         if isinstance(data, (list, tuple)) and (holds(data, Array) or holds(data, Tensor)):
@@ -163,7 +163,7 @@ class Array(ArrayMethods):
         return _shared(self._tensor.grad)
 
     @grad.setter
-    def grad(self, value: Any) -> None:
+    def grad(self, value: object) -> None:
         self._tensor.grad = None if value is None else Array(value)._tensor
 
     def register_hook(self, hook: Callable[[AnyArray], AnyArray]) -> Any:
@@ -245,7 +245,7 @@ class Array(ArrayMethods):
         return tensor.__array_namespace__(api_version=api_version)
 
     def __dlpack__(
-        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+        self, *, stream: object = None, max_version: object = None, dl_device: object = None, copy: bool | None = None
     ) -> Any:
         tensor: Any = self._tensor
         return tensor.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
@@ -350,7 +350,7 @@ class Array(ArrayMethods):
     def __copy__(self) -> Array:
         return apply(np.copy, self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+    def __deepcopy__(self, memo: dict[int, object]) -> Array:
         return array_of(self._tensor.__deepcopy__(memo))
 
 
@@ -401,7 +401,7 @@ def faced(tensor: Tensor, given: TensorLike) -> AnyArray:
     return tensor if isinstance(given, (Tensor, ArrayLike)) else array_of(tensor)
 
 
-def unfaced(x: Any) -> Any:
+def unfaced(x: object) -> Any:
     """A result with its tensor in the place of an Array (or of an array of objects that are Arrays)."""
     return x._tensor if type(x) is Array else plain_or_stacked(x)
 
@@ -432,7 +432,7 @@ def _holds_any(items: Any) -> bool:
 _CONTAINERS = frozenset({Array, list, tuple, dict, slice, ndarray})
 
 
-def holds(x: Any, kind: type) -> bool:
+def holds(x: object, kind: type) -> bool:
     if isinstance(x, kind):
         return True
     if type(x) is list or type(x) is tuple:
@@ -440,7 +440,7 @@ def holds(x: Any, kind: type) -> bool:
     return type(x) is dict and any(holds(item, kind) for item in x.values())
 
 
-def _shared(x: Any) -> Any:
+def _shared(x: object) -> Any:
     """What a tensor's method or attribute gives, with Arrays in the place of tensors."""
     if isinstance(x, Tensor):
         return array_of(x)
@@ -454,7 +454,7 @@ def _shared(x: Any) -> Any:
     return method
 
 
-def as_arrays(x: Any) -> Any:
+def as_arrays(x: object) -> Any:
     """A result with Arrays in the place of tensors, also inside tuples and lists."""
     if type(x) is Tensor or isinstance(x, Tensor):
         array = new(Array)
@@ -587,7 +587,7 @@ def _recorded_into(function: Any, method: str, args: Any, kwargs: Any, out: Any)
     return out[0] if type(out) is tuple and len(out) == 1 else out
 
 
-def recorded_setitem(x: Array, index: Index, value: Any) -> bool:
+def recorded_setitem(x: Array, index: Index, value: object) -> bool:
     """Have ``x[index] = value`` recorded as it is, where NumPy looks at numbers: at positions, or at what an integer is made of."""
     recorder, raw = LOCAL.recorder, x._tensor._raw
     if not recorder.plain:
@@ -623,7 +623,7 @@ def _out_of(function: Any, args: Any, kwargs: Any) -> Any:
     return args[at] if 0 <= at < len(args) else None
 
 
-def recorded_operator(operation: AnyFunction, special: bool, *operands: Any) -> Any:
+def recorded_operator(operation: AnyFunction, special: bool, *operands: object) -> Any:
     """``recorded_as_numpy`` for an operator, which for floats, scalars and some exponents is not what the ufunc is."""
     recorder = LOCAL.recorder
     warns = recorder.plain and any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
@@ -734,7 +734,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Par
     return write_out(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"))
 
 
-def _write_at(ufunc: np.ufunc, target: Tensor, operands: list[Any]) -> None:
+def _write_at(ufunc: np.ufunc, target: Tensor, operands: list[object]) -> None:
     """``ufunc.at``, which in NumPy writes through views that are read-only, too."""
     view = target._view
     read_only = is_read_only(target)
@@ -769,7 +769,7 @@ def _opened(args: Any) -> tuple[list[Any], bool]:
     return operands, mixed
 
 
-def write_out(name: str, out: Any, result: IntoArray, casting: Casting = "same_kind") -> Any:
+def write_out(name: str, out: object, result: IntoArray, casting: Casting = "same_kind") -> Any:
     """NumPy's ``out=``."""
     targets = out if isinstance(out, tuple) else (out,)
     results = result if isinstance(result, tuple) else (result,)
@@ -787,7 +787,7 @@ def write_out(name: str, out: Any, result: IntoArray, casting: Casting = "same_k
     return targets[0] if len(targets) == 1 else targets
 
 
-def is_objects(x: Any) -> bool:
+def is_objects(x: object) -> bool:
     return type(x) is ndarray and x.dtype == _OBJECT
 
 
@@ -836,5 +836,5 @@ def takes_arrays(
         result = full(*as_tensors(args), **as_tensors(kwargs))
         return result if mixed else as_arrays(result)
 
-    call.takes_arrays = True  # type: ignore[attr-defined]
+    call.__dict__["takes_arrays"] = True
     return call

@@ -3,6 +3,7 @@
 from typing import Any
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.device import DeviceLike
+from chainrule._src.arrays.types import AnyArray
 from chainrule._src.arrays.types import Casting
 from chainrule._src.arrays.types import DTypeLike
 from chainrule._src.arrays.types import IntoArray
@@ -97,9 +98,9 @@ class ArrayMethods:
         """The slices along an axis for which a condition holds."""
     def compute(self) -> Any:
         """The tensor with its numbers in memory: computed, if they are lazy. ``cr.compute(x, y)`` computes several in one pass."""
-    def conj(self) -> Any:
+    def conj(self) -> AnyArray:
         """The complex conjugate."""
-    def conjugate(self) -> Any:
+    def conjugate(self) -> AnyArray:
         """The complex conjugate."""
     def copy(self, order: str | None = ...) -> Array:
         """A copy; recorded."""

@@ -69,8 +69,8 @@ def op(
     arrays: bool = True,
     also: dict[str, str] | None = None,
     remembered: bool = False,
-    ordinary: Any = None,
-    factor: Any = None,
+    ordinary: object = None,
+    factor: object = None,
     sample: str = "",
 ) -> Callable[[F], F]:
     """Declare a public operation: the decorator of a function on tensors, or of an elementwise row.
@@ -197,7 +197,7 @@ def _with_keywords(function: AnyFunction, also: dict[str, str], out: bool) -> An
         return result if target is None else store_results(function.__name__, result, target)
 
     if out:
-        call.__signature__ = _WithOut(function)  # type: ignore[attr-defined]
+        call.__dict__["__signature__"] = _WithOut(function)
     return call
 
 

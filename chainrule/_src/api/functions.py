@@ -108,7 +108,7 @@ def _named(call: AnyFunction, prim: Primitive) -> Callable[..., Tensor]:
     call.__name__ = call.__qualname__ = prim.name
     call.__doc__ = prim.doc
     call.__module__ = "chainrule"
-    call.takes_arrays = True  # type: ignore[attr-defined]
+    call.__dict__["takes_arrays"] = True
     prim.function = call
     return call
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,7 @@ def _form_of(function: AnyFunction, op: str, method: AnyFunction) -> AnyFunction
     return method
 
 
-def _computed_in_place(ufunc: np.ufunc, x: NumpyArray, y: Any, op: str) -> bool:
+def _computed_in_place(ufunc: np.ufunc, x: NumpyArray, y: object, op: str) -> bool:
     """Let a ufunc write into an array, if its result is what it would be elsewhere; whether it did."""
     if x.dtype.kind not in "fc":
         return False

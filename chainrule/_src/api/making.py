@@ -22,7 +22,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 ndarray = np.ndarray
 
 
-def make_tensor(data: Any, dtype: DTypeLike, requires_grad: bool, copy_data: bool) -> Tensor:
+def make_tensor(data: object, dtype: DTypeLike, requires_grad: bool, copy_data: bool) -> Tensor:
     """The work behind ``tensor`` and ``as_tensor``: NumPy data keeps its dtype, Python floats get the default one."""
     if type(data) is not ndarray:
         data = _inner(data)
@@ -52,7 +52,7 @@ def _inner(data: Any) -> Any:
     return data._raw.payload if isinstance(data, Tensor) and type(data._raw) is Foreign else data
 
 
-def to_array(data: Any, dtype: DTypeLike = None, copy_data: bool = True) -> NumpyArray:
+def to_array(data: object, dtype: DTypeLike = None, copy_data: bool = True) -> NumpyArray:
     """Numbers, nested sequences and arrays as an ndarray of a dtype that tensors can have."""
     target = None if dtype is None else as_dtype(dtype)
     data = as_tensors(data)
@@ -99,13 +99,13 @@ def _check_fits(array: NumpyArray, dtype: NumpyDType) -> None:
             raise errors.number_overflows(array[unfit][0].item(), dtype)
 
 
-def _unwrapped(data: Any) -> Any:
+def _unwrapped(data: object) -> Any:
     if isinstance(data, Tensor):
         return data._array()
     return [_unwrapped(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
-def _inferred(array: NumpyArray, data: Any) -> NumpyDType | None:
+def _inferred(array: NumpyArray, data: object) -> NumpyDType | None:
     """The dtype of what is not an array: Python's numbers have the default float, int64 or bool, NumPy's have their own.
 
     None: the array's.

@@ -21,7 +21,7 @@ ndarray = np.ndarray
 generic = np.generic
 
 
-def operand(function: str, position: int, x: Any) -> Any:
+def operand(function: str, position: int, x: object) -> Any:
     """Check an operand: tensors and numbers pass, arrays become tensors, anything else is a TypeError."""
     if isinstance(x, generic) and x.dtype.kind in "fciub":
         return x.item()  # a NumPy scalar is as weak as Python's

@@ -65,7 +65,7 @@ def functions_by_way(call: Any) -> Any:
 
 def learn(
     call: AnyFunction,
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
     names: tuple[str, ...] | None,
     operands: tuple[AnyArray, ...],
     result: Array,
@@ -114,7 +114,7 @@ def _way(steps: _Steps, operands: tuple[AnyArray, ...], end: Tensor) -> tuple[An
     return tuple(way), is_number, end._view.origin if end._view is not None and type(end._view.origin) is str else ""
 
 
-def _is_static(x: Any) -> bool:
+def _is_static(x: object) -> bool:
     if type(x) is dict:
         return all([_is_static(value) for value in x.values()])
     if type(x) is tuple:
@@ -147,7 +147,7 @@ def _same(x: Tensor, y: Tensor, operands: tuple[AnyArray, ...]) -> bool:
     return True
 
 
-def _alike(x: Any, y: Any) -> bool:
+def _alike(x: object, y: object) -> bool:
     if type(x) is not ndarray or type(y) is not ndarray:
         return type(x) is type(y) and type(x) in (int, float, type(None)) and repr(x) == repr(y)
     about = [(z.dtype, z.shape, z.strides, z.flags.writeable, z.base is None, z.tobytes()) for z in (x, y)]

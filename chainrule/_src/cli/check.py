@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from argparse import Namespace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ _RTOL, _ATOL = 1e-3, 1e-5  # those of gradcheck
 _WIDTH = 2 + max(map(len, CHECKS))
 
 
-def run(options: Any) -> int:
+def run(options: Namespace) -> int:
     """Check a function of a file, or a row, and print a report."""
     path, separator, name = options.function.rpartition("::")
     if not separator:
@@ -53,7 +54,7 @@ def _row_of_the_table(name: str) -> Primitive:
 # -- rows ---------------------------------------------------------------------------------------------------------------
 
 
-def _row(row: Primitive, options: Any) -> int:
+def _row(row: Primitive, options: Namespace) -> int:
     if options.input or options.shape or options.set:
         raise BadUsage(
             f"{row.name} is a row, which is checked on its own samples: leave out --input, --shape and --set"
@@ -82,7 +83,7 @@ def _row(row: Primitive, options: Any) -> int:
 # -- functions ----------------------------------------------------------------------------------------------------------
 
 
-def _function(called: str, function: Function, options: Any) -> int:
+def _function(called: str, function: Function, options: Namespace) -> int:
     show = Console()
     given = inputs_for(function, options)
     show.heading(f"gradcheck of {called}")

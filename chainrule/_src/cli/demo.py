@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import linecache
+from argparse import Namespace
 from typing import Any
 
+from chainrule._src.arrays.types import Params
 from chainrule._src.cli.outcome import OK
 from chainrule._src.cli.show import Console
 
@@ -57,10 +59,10 @@ p
 )
 
 
-def run(options: Any) -> int:
+def run(options: Namespace) -> int:
     """Show and run the tour."""
     show = Console()
-    names: dict[str, Any] = {"__name__": "__demo__"}
+    names: Params = {"__name__": "__demo__"}
     for number, (title, source) in enumerate(TOUR, 1):
         show.heading(("" if number == 1 else "\n") + f"{number}. {title}")
         show.line()
@@ -79,12 +81,13 @@ def run(options: Any) -> int:
     return OK
 
 
-def _run(source: str, file: str, names: dict[str, Any]) -> Any:
+def _run(source: str, file: str, names: Params) -> Any:
     """Run a part; the worth of its last line. Explanations find its lines in ``linecache``."""
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     *statements, last = ast.parse(source).body
+    assert isinstance(last, ast.Expr)
     exec(compile(ast.Module(statements, []), file, "exec"), names)
-    return eval(compile(ast.Expression(last.value), file, "eval"), names)  # type: ignore[attr-defined]
+    return eval(compile(ast.Expression(last.value), file, "eval"), names)
 
 
 def _show(show: Console, value: object) -> None:

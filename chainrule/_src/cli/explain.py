@@ -8,6 +8,7 @@ import pathlib
 import sys
 import tempfile
 import webbrowser
+from argparse import Namespace
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, redirect_stdout
 from typing import Any
@@ -28,7 +29,7 @@ from chainrule._src.tape.tensor import Tensor
 _REFUSALS = (RuntimeError, TypeError, ValueError)  # what `explain` raises about what it was given
 
 
-def run(options: Any) -> int:
+def run(options: Namespace) -> int:
     """Run the script, explain, print, and write files."""
     files = _files(options)
     options.path = os.path.abspath(options.script)  # scripts may change the folder
@@ -46,7 +47,7 @@ def run(options: Any) -> int:
     return OK if explanation.check() else CHECK_FAILED
 
 
-def _ran(options: Any) -> Any:
+def _ran(options: Namespace) -> Any:
     script = options.script
     with as_main(script, options.arguments) as module, KeptGraphs() as kept:
         stop = AtBackward(options.at_backward or 0, lambda started: _explain_pass(options, started))
@@ -71,7 +72,7 @@ def _ran(options: Any) -> Any:
 # -- what to explain -----------------------------------------------------------------------------------------------------
 
 
-def _explain_variable(options: Any, names: Params, last: Pass | None) -> Any:
+def _explain_variable(options: Namespace, names: Params, last: Pass | None) -> Any:
     """The explanation of what the script's last backward pass began with, or of another variable that it left behind."""
     script = options.script
     begun = [] if last is None else last.outputs_among([names])
@@ -95,7 +96,7 @@ def _explain_variable(options: Any, names: Params, last: Pass | None) -> Any:
         del names["__explain__"]
 
 
-def _explain_pass(options: Any, started: Pass) -> Any:
+def _explain_pass(options: Namespace, started: Pass) -> Any:
     """The explanation of a backward pass, from inside it."""
     names, script = started.names(), options.script
     if options.out is None:
@@ -112,7 +113,7 @@ def _explain_pass(options: Any, started: Pass) -> Any:
     return _unless_refused(lambda: explaining.explain(Y, grad=G, wrt=wrt), options)
 
 
-def _unless_refused(explained: Callable[[], Any], options: Any) -> Any:
+def _unless_refused(explained: Callable[[], Any], options: Namespace) -> Any:
     try:
         explanation = explained()
         options.parts = None if options.by is None else explanation.contributions(options.by)
@@ -121,7 +122,7 @@ def _unless_refused(explained: Callable[[], Any], options: Any) -> Any:
         raise BadUsage(f"{error}{_hint(str(error), options)}") from error
 
 
-def _hint(said: str, options: Any) -> str:
+def _hint(said: str, options: Namespace) -> str:
     """What helps, where the script is at fault."""
     if options.at_backward:
         return ""
@@ -184,7 +185,7 @@ def _gradient(text: str, Y: Tensor, names: Mapping[str, object], script: str) ->
 # -- files ---------------------------------------------------------------------------------------------------------------
 
 
-def _files(options: Any) -> dict[str, str]:
+def _files(options: Namespace) -> dict[str, str]:
     """What to write where; a folder that is not there is found out before the script runs."""
     files = {kind: path for kind in FILES if (path := getattr(options, kind)) is not None}
     for kind, path in files.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -63,7 +64,7 @@ class Given:
         return all(bool(np.isfinite(y.detach().numpy()).all()) for y in outputs)
 
 
-def inputs_for(function: Any, options: Any) -> Given:
+def inputs_for(function: Any, options: Namespace) -> Given:
     """Inputs as the options say, or random ones.
 
     Raises:
@@ -104,7 +105,7 @@ def _is_custom(function: object) -> bool:
     return isinstance(function, type) and issubclass(function, Function)
 
 
-def _settings(given: Sequence[str]) -> dict[str, Any]:
+def _settings(given: Sequence[str]) -> Params:
     settings = {}
     for text in given:
         name, equals, value = text.partition("=")

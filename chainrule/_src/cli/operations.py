@@ -171,7 +171,7 @@ def _guesses(operation: Operation) -> Iterator[str]:
         yield ", ".join(words)
 
 
-def _vocabulary() -> dict[str, Any]:
+def _vocabulary() -> Params:
     """What samples are written with: random float64 numbers that require grad, and tensors."""
     rng = np.random.default_rng(0)
 

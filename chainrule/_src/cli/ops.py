@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from argparse import Namespace
 from collections.abc import Iterable
 from typing import Any
 
@@ -38,7 +39,7 @@ KINDS = {
 _DTYPES = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 
-def run(options: Any) -> int:
+def run(options: Namespace) -> int:
     """List operations, or describe some."""
     show = Console()
     if options.names:
@@ -226,7 +227,7 @@ def _sample(show: Console, row: Primitive) -> None:
     if case is None:
         return
     outs = as_tuple(case.value(case.operands))
-    facts: list[tuple[str, Any]] = list(zip(_operand_names(case), map(_numbers, case.operands)))
+    facts: list[tuple[str, object]] = list(zip(_operand_names(case), map(_numbers, case.operands)))
     facts += [(name, value) for name, value in case.params.items()]
     facts += list(zip(row.outputs, map(_numbers, outs)))
     if case.wanted:

@@ -155,7 +155,7 @@ def look_up(text: str, names: Mapping[str, object], where: str) -> Any:
         raise BadUsage(f"{text!r} leads nowhere: {type(error).__name__}: {error}") from None
 
 
-def literal(text: str, option: str) -> Any:
+def literal(text: str, option: str) -> object:
     """A number, list or other literal.
 
     Raises:

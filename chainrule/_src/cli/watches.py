@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from types import FrameType
 
 import numpy as np
 
 from chainrule._src.api.watch import Watch
-from chainrule._src.arrays.types import Params, Saved
+from chainrule._src.arrays.types import Cotangents, NumpyArray, Params, Saved
 from chainrule._src.messages.errors import PACKAGE, user_frame
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.node import Freed, Node
+from chainrule._src.tape.node import Edge, Freed, Node
 from chainrule._src.tape.tensor import Tensor
 
 
@@ -24,10 +24,10 @@ class KeptGraphs(Watch):
     """
 
     def __init__(self) -> None:
-        self.kept: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
+        self.kept: weakref.WeakKeyDictionary[Node, tuple[Saved, object]] = weakref.WeakKeyDictionary()
         self.last: Pass | None = None
 
-    def backward(self, node: Node, g: object, saved: Saved, edges: tuple[object, ...]) -> tuple[Any, ...]:
+    def backward(self, node: Node, g: object, saved: Saved, edges: tuple[object, ...]) -> Cotangents:
         if self not in LOCAL.sweep.notes:
             LOCAL.sweep.notes[self] = True
             self.last = Pass()
@@ -53,10 +53,10 @@ class Pass:
 
     def __init__(self) -> None:
         self._roots = [weakref.ref(root) for root in LOCAL.sweep.roots]
-        self.cotangents: list[Any] = list(LOCAL.sweep.cotangents)
+        self.cotangents: list[NumpyArray | None] = list(LOCAL.sweep.cotangents)
 
     @property
-    def roots(self) -> list[Any]:
+    def roots(self) -> list[Edge | None]:
         """The edges that it starts from; None for those that are gone."""
         return [root() for root in self._roots]
 
@@ -65,9 +65,9 @@ class Pass:
         (first, *others) = (getattr(g, "_raw", g) for g in self.cotangents)
         return not others and type(first) is np.ndarray and first.size == 1 and bool(first.item() == 1)
 
-    def names(self) -> dict[str, Any]:
+    def names(self) -> Params:
         """The variables of the functions that are running, inner ones first, and their globals."""
-        names: dict[str, Any] = {}
+        names: Params = {}
         frame = user_frame()
         while frame is not None:
             if not frame.f_code.co_filename.startswith(PACKAGE):
@@ -80,16 +80,17 @@ class Pass:
 
     def outputs(self) -> list[Tensor]:
         """The tensors it starts from: the program passed them to the functions that are running."""
-        scopes, frame = [], sys._getframe(1)
+        scopes: list[Params] = []
+        frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             scopes.append(frame.f_locals)
-            frame = frame.f_back  # type: ignore[assignment]
+            frame = frame.f_back
         return self.outputs_among(scopes)
 
     def outputs_among(self, scopes: Sequence[Params]) -> list[Tensor]:
         """Those of these variables that it starts from."""
         roots = self.roots
-        found: dict[Any, Tensor] = {}
+        found: dict[object, Tensor] = {}
         for tensor in (tensor for scope in scopes for tensor in _tensors(scope)):
             if tensor._edge is not None and tensor._edge in roots:
                 found.setdefault(tensor._edge, tensor)
@@ -106,15 +107,15 @@ def _tensors(scope: Params) -> Iterator[Tensor]:
 class AtBackward(Watch):
     """Calls a function as the Nth backward pass begins, and then stops the program."""
 
-    def __init__(self, count: int, explain: Callable[[Pass], Any]) -> None:
+    def __init__(self, count: int, explain: Callable[[Pass], object]) -> None:
         self.count = count
         self.explain = explain
         self.seen = 0
-        self.last: Any = None
-        self.explanation: Any = None
+        self.last: object = None
+        self.explanation: object = None
         self.failure: Exception | None = None
 
-    def backward(self, node: Node, g: object, saved: Saved, edges: tuple[object, ...]) -> tuple[Any, ...]:
+    def backward(self, node: Node, g: object, saved: Saved, edges: tuple[object, ...]) -> Cotangents:
         if self.explanation is None:
             sweep = LOCAL.sweep
             if sweep is not self.last:

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.explaining.diagnosis.source import result_at
 from chainrule._src.messages.places import Where
 from chainrule._src.messages.reading import called, expression_of
-from chainrule._src.tape.node import Node
+from chainrule._src.tape.node import Edge, Leaf, Node
 
 
 class CallSpan(NamedTuple):
@@ -44,8 +44,8 @@ def calls_of(nodes: Sequence[Any]) -> list[CallSpan]:
 
 
 def remembered(
-    nodes: Sequence[Any], leaves: Sequence[Any], taken: Mapping[Any, str], stacks: Mapping[Node, Sequence[object]]
-) -> dict[Any, tuple[str, bool]]:
+    nodes: Sequence[Node], leaves: Sequence[Leaf], taken: Mapping[Edge, str], stacks: Mapping[Any, Any]
+) -> dict[Edge, tuple[str, bool]]:
     """Names of values that no variable holds any more: those that their statements gave them; and if only one value had it.
 
     Where a variable was given several of the values they are numbered, all but the last, which has the name if nothing else has.
@@ -56,7 +56,7 @@ def remembered(
         taken: the names of values that variables hold.
         stacks: the frames of nodes, outermost first, where more than one is known.
     """
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[Edge]] = {}
     for frames, group in itertools.groupby(nodes, key=lambda node: frames_of(node, stacks)):
         target = target_of(frames)
         if target:
@@ -67,7 +67,7 @@ def remembered(
         target = target_of(frames_of(leaf, stacks)) if leaf not in taken else ""
         if target:
             found.setdefault(target, []).append(leaf)
-    names, used = dict[Any, tuple[str, bool]](), set(taken.values())
+    names, used = dict[Edge, tuple[str, bool]](), set(taken.values())
     for target, edges in found.items():
         once = len(edges) == 1
         edges = sorted((edge for edge in edges if edge not in taken), key=lambda edge: edge.seq)
@@ -83,7 +83,7 @@ def remembered(
 Frame = tuple[CodeType | None, int]
 
 
-def frames_of(node: Any, stacks: Mapping[Any, Any]) -> tuple[Frame, ...]:
+def frames_of(node: Node | Leaf, stacks: Mapping[Any, Any]) -> Sequence[Frame]:
     """The frames of the program at a node, outermost first; the innermost, at least."""
     return stacks.get(node) or ((node.code, node.lasti),)
 
@@ -118,7 +118,7 @@ def operands_at(node: Node) -> list[str]:
     return [operand.id if isinstance(operand, ast.Name) else "" for operand in operands]
 
 
-def named_arguments(function: AnyFunction, args: tuple[object, ...], kwargs: Any) -> list[tuple[str, Any]]:
+def named_arguments(function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> list[tuple[str, object]]:
     """Arguments with the names of the parameters they are for."""
     try:
         bound = inspect.signature(function).bind(*args, **kwargs)

@@ -12,6 +12,7 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.jacobian import jacobian
 
 if TYPE_CHECKING:
+    from chainrule._src.explaining.explanation import Explanation
     from chainrule._src.explaining.values import Value
 
 _LIMIT = 10**6  # numbers in one Jacobian
@@ -34,14 +35,14 @@ class Check:
         return f"<check: {self.text}>"
 
 
-def checked(e: Any) -> Check:
+def checked(e: Explanation) -> Check:
     """Compare Σ G·∂Y/∂x with the gradient of every x."""
     with np.errstate(all="ignore"):  # the pass itself has told
         found = [_one(e, tensor, value) for tensor, value in zip(e._wanted, e.wrt)]
     return Check(all(ok for ok, _ in found), "\n".join(line for _, line in found) or "nothing to check")
 
 
-def _one(e: Any, tensor: Tensor, value: Value) -> tuple[bool, str]:
+def _one(e: Explanation, tensor: Tensor, value: Value) -> tuple[bool, str]:
     size = sum(t.numel() for t in e._tensors) * tensor.numel()
     if size > _LIMIT:
         return True, f"{value.name}: not checked, its Jacobian has {size:,} numbers (at most {_LIMIT:,} are built)"

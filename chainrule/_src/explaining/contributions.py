@@ -24,10 +24,11 @@ from chainrule._src.explaining.text import WIDTH, pad, width
 from chainrule._src.explaining.values import outputs_of
 from chainrule._src.messages import errors
 from chainrule._src.rules import kinds
-from chainrule._src.tape.node import Edge, Node
+from chainrule._src.tape.node import Edge, Output
 from chainrule.nn.parameter import Parameter
 
 if TYPE_CHECKING:
+    from chainrule._src.explaining.explanation import Explanation
     from chainrule._src.explaining.steps import Step
 
 WAYS = ("term", "line", "module")
@@ -49,7 +50,7 @@ class GradientPart:
     """
 
     name: str
-    gradients: dict[str, Any]
+    gradients: dict[str, NumpyArray]
     line: SourceLine | None = None
     count: int = 1
 
@@ -106,7 +107,7 @@ class Contributions:
         """The norm of a leaf's gradient, or of all together."""
         return norm(self.gradients.values() if not leaf else [self.gradients[leaf]])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JSONObject:
         """Names and numbers as plain values, for JSON; what JSON has no number for is None."""
         return {
             "by": self.by,
@@ -174,7 +175,7 @@ def _rest(parts: Sequence[GradientPart], gradients: dict[str, NumpyArray]) -> It
 # -- dividing ----------------------------------------------------------------------------------------------------------
 
 
-def contributions(e: Any, by: str) -> Contributions:
+def contributions(e: Explanation, by: str) -> Contributions:
     """See ``Explanation.contributions``."""
     if by not in WAYS:
         raise errors.explained_by(by, WAYS)
@@ -183,9 +184,9 @@ def contributions(e: Any, by: str) -> Contributions:
     return Contributions(by, ", ".join(v.name for v in e.outputs), parts, gradients)
 
 
-def _by_line(e: Any) -> list[GradientPart]:
+def _by_line(e: Explanation) -> list[GradientPart]:
     """By the line of the operation that read the leaf: what each sent to it."""
-    found: dict[Any, dict[str, Any]] = {}
+    found: dict[SourceLine | None, dict[str, NumpyArray]] = {}
     for value in e.wrt:
         for index, _, g in e.terms_of(value):
             gradients = found.setdefault(e.steps[index - 1].source_line if index else None, {})
@@ -194,9 +195,9 @@ def _by_line(e: Any) -> list[GradientPart]:
     return [GradientPart("elsewhere" if line is None else str(line), found[line], line) for line in order]
 
 
-def _by_module(e: Any) -> list[GradientPart]:
+def _by_module(e: Explanation) -> list[GradientPart]:
     """By the module that a leaf is a parameter of; other leaves are parts of their own."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, NumpyArray]] = {}
     for tensor, value in zip(e._wanted, e.wrt):
         if value.gradient is not None:
             owner = value.name.rpartition(".")[0] if isinstance(tensor, Parameter) else ""
@@ -204,11 +205,11 @@ def _by_module(e: Any) -> list[GradientPart]:
     return [GradientPart(name, gradients) for name, gradients in found.items()]
 
 
-def grouped_terms(e: Any) -> list[tuple[str, SourceLine | None, list[tuple[Any, Any]]]]:
+def grouped_terms(e: Explanation) -> list[tuple[str, SourceLine | None, list[tuple[Edge, NumpyArray]]]]:
     """The terms that the outputs are sums of: name, line, and edges with cotangents; those of one place in the program are one."""
-    groups: dict[Any, list[tuple[Any, Any]]] = {}
+    groups: dict[Any, list[tuple[Edge, NumpyArray]]] = {}
     for edge, g in terms(e):
-        node = getattr(edge, "node", edge)
+        node = edge.node if isinstance(edge, Output) else edge
         alone = node.code is None or e.is_named(e._values.by_edge[edge])
         groups.setdefault(edge if alone else frames_of(node, e._values.stacks), []).append((edge, g))
     found = [(*_called(e, group[0][0]), group) for group in groups.values()]
@@ -218,7 +219,7 @@ def grouped_terms(e: Any) -> list[tuple[str, SourceLine | None, list[tuple[Any, 
     return found
 
 
-def _by_term(e: object) -> list[GradientPart]:
+def _by_term(e: Explanation) -> list[GradientPart]:
     """By those terms: a pass from each."""
     parts: dict[str, GradientPart] = {}
     for name, line, group in grouped_terms(e):
@@ -227,14 +228,14 @@ def _by_term(e: object) -> list[GradientPart]:
     return list(parts.values())
 
 
-def _called(e: Any, edge: Edge) -> tuple[str, SourceLine | None]:
+def _called(e: Explanation, edge: Edge) -> tuple[str, SourceLine | None]:
     """A term's name: its variable, or its expression in the program."""
     value, where = e._values.by_edge[edge], place_of(edge)
     written = "" if where is None or e.is_named(value) else " ".join(where.expression.split())
     return short(written, _NAME) or value.name, line_of(where)
 
 
-def terms(e: Any) -> list[tuple[Any, Any]]:
+def terms(e: Explanation) -> list[tuple[Edge, NumpyArray]]:
     """The edges that the outputs are a sum of, in the order of the program, each with its cotangent.
 
     Factors that are constant, means and the like are looked through. A variable of the program is one term, unless it is the
@@ -256,7 +257,7 @@ def terms(e: Any) -> list[tuple[Any, Any]]:
         given = found
 
 
-def _summands(e: Any, steps: Mapping[Node, Step], edge: Any) -> list[tuple[Any, Any]]:
+def _summands(e: Explanation, steps: Mapping[Edge, Step], edge: Edge) -> list[tuple[Edge, NumpyArray]]:
     """What a value is a sum of, but for constant factors: edges with what the pass sends to each; nothing where it is no sum."""
     first = edge
     while True:
@@ -269,13 +270,13 @@ def _summands(e: Any, steps: Mapping[Node, Step], edge: Any) -> list[tuple[Any, 
         edge = arrows[0].input.edge
 
 
-def _shifted(step: Any, whole: bool) -> list[tuple[Any, Any]]:
+def _shifted(step: Any, whole: bool) -> list[tuple[Edge, NumpyArray]]:
     """A term without the constant that is added to it: ``0 + x`` is x."""
     shifts = not whole and step is not None and len(step.arrows) == 1 and step.prim.name == "add" and _linear(step)
     return [(step.arrows[0].input.edge, step.arrows[0].downstream)] if shifts and len(step.terms) == 1 else []
 
 
-def _linear(step: Any) -> bool:
+def _linear(step: Step) -> bool:
     """Whether an operation is linear in all operands that gradients flow to together."""
     prim, flows = step.prim, [arrow.position for arrow in step.arrows]
     if prim.kind == "linear":
@@ -286,24 +287,24 @@ def _linear(step: Any) -> bool:
     return constant or (prim.name, flows) in (("mul", [0]), ("mul", [1]), ("div", [0]))
 
 
-def pulled(e: Any, starts: Sequence[tuple[object, ...]]) -> dict[str, Any]:
+def pulled(e: Explanation, starts: Sequence[tuple[Edge, NumpyArray]]) -> dict[str, NumpyArray]:
     """What arrives at the leaves of an explanation if a pass starts with these cotangents: its rules once more, without hooks."""
-    values, cotangents = e._values.by_edge, dict[Any, Any]()
+    values, cotangents = e._values.by_edge, dict[Edge, Any]()
 
-    def add(edge: object, g: object) -> None:
+    def add(edge: Edge, g: object) -> None:
         shape, dtype = values[edge].shape, values[edge].dtype
         g = kinds.unbroadcast(np.asarray(g), shape, dtype)
         cotangents[edge] = cotangents[edge] + g if edge in cotangents else g
 
-    for edge, g in starts:
-        add(edge, g)
+    for edge, start in starts:
+        add(edge, start)
     for step in e.steps:
         record = step.record
         edges = outputs_of(record.node)
         gs = [cotangents.get(edge) for edge in edges]
         if all(g is None for g in gs):
             continue
-        g = gs[0]
+        g: Any = gs[0]
         if edges != [record.node]:
             parts = [None if part is None else np.zeros_like(part) for part in record.g]
             for edge, one in zip(edges, gs):
@@ -311,9 +312,9 @@ def pulled(e: Any, starts: Sequence[tuple[object, ...]]) -> dict[str, Any]:
             g = tuple(parts)
         with np.errstate(all="ignore"):
             grads = record.node.pullback(record.node, g, step.saved(), record.edges)
-        for edge, part in zip(record.edges, grads):
-            if edge is not None and part is not None:
-                add(edge, part)
+        for below, part in zip(record.edges, grads):
+            if below is not None and part is not None:
+                add(below, part)
     return {v.name: cotangents[v.edge] for v in e.wrt if v.edge in cotangents}
 
 

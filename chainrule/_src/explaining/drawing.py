@@ -14,7 +14,7 @@ from chainrule._src.explaining.folding import Stretch, fold
 from chainrule._src.explaining.parts import GraphEdge, GraphNode
 from chainrule._src.explaining.tape import Tape, constants_of, saved_bytes
 from chainrule._src.messages.words import Cut
-from chainrule._src.tape.node import Leaf, Node
+from chainrule._src.tape.node import Edge, Leaf, Node
 from chainrule._src.tape.tensor import Tensor
 
 
@@ -52,18 +52,18 @@ class Drawing:
         self.calls = calls_of(self.tape.ops) if composites else every_op
         self.roots = {t._edge if t._edge is not None else id(t): t for t in tensors}
         self.labels = self._labelled()
-        self.boxes: set[Any] | None = None  # of a graph that is folded; None: all that have a name
+        self.boxes: set[object] | None = None  # of a graph that is folded; None: all that have a name
         self.stretches = self._folded(limit, most)
         self.composites = {call[:2]: call.name for call in self.calls if call.name}
         self.of_op = [g for g, s in enumerate(self.stretches) for _ in range(s.start, s.stop)]
         self.nodes: dict[Any, GraphNode] = {}
         self.arrows: list[_Arrow] = []
-        self.kept: list[Any] = []  # arrays whose id is a key
+        self.kept: list[object] = []  # arrays whose id is a key
         self.draw()
 
     # -- names and folds ---------------------------------------------------------------------------------------------
 
-    def _labelled(self) -> dict[Any, str]:
+    def _labelled(self) -> dict[object, str]:
         """A name for every value: the user's, or t1, t2 ... in the order of creation."""
         named = {edge: self.given.get(edge) or self.names.of(edge) or "" for edge in self.tape.values}
         taken = set(named.values())
@@ -82,7 +82,9 @@ class Drawing:
         boxes = sum(self._boxed(edge) for edge in tape.values if type(edge) is not Leaf)
         if limit is None or len(singles) + boxes + len(tape.leaves) <= limit:
             return singles
-        named = {e for e in tape.values if self._boxed(e) and "[" not in self.labels[e] and type(e) is not Leaf}
+        named: set[object] = {
+            e for e in tape.values if self._boxed(e) and "[" not in self.labels[e] and type(e) is not Leaf
+        }
         self.boxes = named if len(named) <= limit // 4 else set(self.roots)
         kinds = [(_name(node), tape.about.get(node, (None,))[0]) for node in tape.ops]
         folded = fold([tuple(kinds[call.start : call.stop]) for call in self.calls], max(most, 1))
@@ -115,7 +117,7 @@ class Drawing:
             self._fold_leaves()
         self._finish()
 
-    def _results(self, i: int) -> list[Any]:
+    def _results(self, i: int) -> list[Edge]:
         node = self.tape.ops[i]
         if "_outputs" not in node.params:
             return [node]
@@ -230,11 +232,11 @@ class Drawing:
 
     def _fold_leaves(self) -> None:
         """Leaves and constants that go to the same places are drawn as one, from the fourth on."""
-        goes: dict[Any, set[Any]] = {}
+        goes: dict[object, set[object]] = {}
         for arrow in self.arrows:
             goes.setdefault(arrow.source, set()).add(arrow.target)
         cut = {key for arrow in self.arrows if arrow.kind == "cut" for key in (arrow.source, arrow.target)}
-        alike: dict[Any, list[Any]] = {}
+        alike: dict[tuple[str, object], list[object]] = {}
         for key, node in self.nodes.items():
             if node.role in ("leaf", "constant") and key in goes and key not in cut and key not in self.roots:
                 alike.setdefault((node.role, frozenset(goes[key])), []).append(key)
@@ -275,7 +277,7 @@ class Drawing:
         place = {key: i for i, key in enumerate(order)}
         self.arrows.sort(key=lambda arrow: (place[arrow.target], arrow.operand))
         pairs = Counter((arrow.source, arrow.target) for arrow in self.arrows)
-        seen: Counter[Any] = Counter()
+        seen: Counter[object] = Counter()
         edges = []
         for arrow in self.arrows:
             pair = (arrow.source, arrow.target)
@@ -296,7 +298,7 @@ class Drawing:
         self.title = ", ".join(self.nodes[key].label for key in self.roots if key in self.nodes)
 
 
-def _sources(tensor: object, names: Names) -> list[Any]:
+def _sources(tensor: object, names: Names) -> list[Tensor]:
     """The tensors, as far as they are alive, that the path to was cut where this one was made."""
     found = []
     for source in getattr(tensor._cut, "sources", ()) if isinstance(tensor, Tensor) else ():

@@ -86,7 +86,7 @@ def explained(
     wrt: Any,
     names: Names,
     called: dict[Edge, str],
-    known: dict[Node, AnyArray],
+    known: dict[Edge, AnyArray],
     wanted: Sequence[Tensor] = (),
     stacks: Mapping[Node, tuple[object, ...]] | None = None,
 ) -> Explanation:
@@ -185,7 +185,7 @@ def _of_function(
 
 
 def _asked(
-    function: object, wrt: object, called: dict[object, str], leaves: list[Tensor], given: dict[int, Tensor]
+    function: object, wrt: object, called: dict[Any, str], leaves: list[Tensor], given: dict[int, Tensor]
 ) -> list[Any]:
     """The leaves that ``wrt`` means: by a parameter's name, as the argument itself, or a tensor that f uses from outside."""
     asked: list[Any] = []

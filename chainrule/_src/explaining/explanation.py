@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import JSONObject, NumpyArray
 from chainrule._src.explaining import rules
 from chainrule._src.explaining.calls import calls_of
 from chainrule._src.explaining.check import Check, checked
 from chainrule._src.explaining.contributions import Contributions, contributions
 from chainrule._src.explaining.exports import mimebundle
-from chainrule._src.explaining.graph import MOST_CARDS, graph_of
+from chainrule._src.explaining.graph import MOST_CARDS, Graph, graph_of
 from chainrule._src.explaining.jacobian import IndexForm, jacobians_of
 from chainrule._src.explaining.lessons import Lesson, lessons_of
 from chainrule._src.explaining.page import fragment, to_html
@@ -24,7 +25,7 @@ from chainrule._src.explaining.sweep import RuleRecord
 from chainrule._src.explaining.text import rich_console, text
 from chainrule._src.explaining.to_dict import to_dict, value_dict
 from chainrule._src.explaining.values import Value, Values, outputs_of
-from chainrule._src.tape.node import Leaf
+from chainrule._src.tape.node import Edge, Leaf
 from chainrule._src.tape.tensor import Tensor
 
 
@@ -51,7 +52,7 @@ class Explanation:
         wanted: Sequence[Tensor],
         values: Values,
         records: Sequence[RuleRecord],
-        found: Sequence[NumpyArray],
+        found: Sequence[NumpyArray | None],
         default_seed: bool,
         given: Sequence[object],
     ) -> None:
@@ -61,7 +62,7 @@ class Explanation:
         self.default_seed = default_seed
         self.seeds = [np.array(seed) for seed in seeds]
         self.steps: list[Step] = []
-        self._terms: dict[Any, list[tuple[int, str, Any]]] = {}
+        self._terms: dict[Edge, list[tuple[int, str, NumpyArray]]] = {}
         for tensor, seed in zip(tensors, self.seeds):
             self._terms.setdefault(tensor._edge, []).append((0, "", seed))
             value = values.at(tensor._edge, seed.shape, seed.dtype)
@@ -103,7 +104,7 @@ class Explanation:
         step.terms = self._terms.get(step.output.edge, [])
         operands = rules.operand_names(node)
         for i, (edge, asked, g) in enumerate(zip(node.edges, record.edges, record.grads)):
-            if asked is not None and g is not None:
+            if edge is not None and asked is not None and g is not None:
                 value = values.at(edge, g.shape, g.dtype)
                 if value.gradient is None:
                     value.gradient = g
@@ -128,7 +129,7 @@ class Explanation:
             if type(value.edge) is Leaf and last and value.edge.hooks is not None and value.edge.hooks.tensor:
                 self.steps[last - 1].notes.append(f"hooks on {value.name} ran: its gradient {made}")
 
-    def terms_of(self, value: Value) -> list[tuple[int, str, Any]]:
+    def terms_of(self, value: Value) -> list[tuple[int, str, NumpyArray]]:
         """What a value's cotangent is the sum of: ``(step index, operand, array)``, with 0 for the given gradient."""
         return self._terms.get(value.edge, [])
 
@@ -147,7 +148,7 @@ class Explanation:
         return next((letter for letter in ("L", "ℒ", "ℓ") if letter not in names), "L′")
 
     @functools.cached_property
-    def graph(self) -> Any:
+    def graph(self) -> Graph:
         """The graph, to draw (see ``Tensor.graph``)."""
         labels = {key: v.name for key, v in {**self._values.constants, **self._values.by_edge}.items()}
         small = len(labels) + len(self.steps) <= MOST_CARDS
@@ -214,11 +215,11 @@ class Explanation:
         """
         return self._checked
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JSONObject:
         """Everything as nested dicts and lists of plain Python values, for JSON."""
         return to_dict(self)
 
-    def to_html(self, path: Any = None) -> str:
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """A page that needs nothing else; also written to a file, if ``path`` is given."""
         page = to_html(self)
         if path is not None:
@@ -232,7 +233,7 @@ class Explanation:
     def __repr__(self) -> str:
         return f"<explanation of {self.title}: {len(self.steps)} steps>"
 
-    def __rich_console__(self, console: object, options: object) -> Any:
+    def __rich_console__(self, console: object, options: object) -> Iterator[object]:
         yield from rich_console(self, console, options)
 
     def _repr_html_(self) -> str:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from chainrule._src.explaining.diagnosis.source import SourceLine
 
 if TYPE_CHECKING:
+    from chainrule._src.explaining.graph import Graph
     from chainrule._src.explaining.parts import GraphEdge, GraphNode
 
 
-def shape_text(shape: tuple[int, ...]) -> str:
+def shape_text(shape: tuple[int, ...] | None) -> str:
     return "" if shape is None else str(tuple(shape))
 
 
@@ -53,7 +54,7 @@ def mimebundle(makers: Mapping[str, Callable[[], str]], include: Any, exclude: A
 # -- a list ------------------------------------------------------------------------------------------------------------
 
 
-def to_text(graph: Any) -> str:
+def to_text(graph: Graph) -> str:
     """One line for each value and operation, in an order in which everything is explained before it is used."""
     ids = {node.id: node for node in graph.nodes}
     into: dict[str, list[Any]] = {}
@@ -115,7 +116,7 @@ def _texts(node: Any) -> tuple[str, ...]:
     return (node.label, shape_text(node.shape), node.detail) if node.kind == "value" else (node.label, node.detail)
 
 
-def to_dot(graph: Any) -> str:
+def to_dot(graph: Graph) -> str:
     """The graph in Graphviz's language."""
     faces = 'node [fontname="monospace" fontsize=11]; edge [fontname="monospace" fontsize=10];'
     rows = ["digraph {", f"  label={_quoted(graph.title)};", f"  {faces}"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class Map:
         whole[self.outputs, self.inputs] = self.values
         return whole
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JSONObject:
         values = [item if np.isfinite(item) else str(item) for item in self.values.tolist()]
         return {"o": self.outputs.tolist(), "i": self.inputs.tolist(), "v": values, "n": list(self.shape)}
 
@@ -91,7 +90,7 @@ def flow_of(plan: JSONObject, *, detailed: int) -> Flow:
     return flow
 
 
-def numbers_of_array(array: dict[str, Any]) -> np.ndarray | None:
+def numbers_of_array(array: JSONObject) -> np.ndarray | None:
     """An array's numbers, if they are all there and real."""
     numbers = flat(array["data"])
     return None if array["truncated"] or not is_real(numbers) else np.array(numbers, dtype=float)
@@ -124,7 +123,7 @@ def close(ours: np.ndarray, given: np.ndarray) -> bool:
     return bool(np.all(np.abs(ours[finite] - given[finite]) <= 1e-4 * scale))
 
 
-def _run(plan: dict[str, Any], flow: Flow) -> None:
+def _run(plan: JSONObject, flow: Flow) -> None:
     """Pull stacks of gradients through the maps: first what was given, then the units of all outputs."""
     seeds = {key: flat(seed["data"]) for key, seed in plan["seed"].items()}
     sizes = {key: len(seed) for key, seed in seeds.items()}

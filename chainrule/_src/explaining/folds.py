@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.calls import frames_of
 from chainrule._src.explaining.contributions import Contributions, finite, grouped_terms, inner, norm
 from chainrule._src.explaining.diagnosis.source import SourceLine, line_of
@@ -15,6 +16,7 @@ from chainrule._src.explaining.folding import fold
 from chainrule._src.messages.places import Where
 
 if TYPE_CHECKING:
+    from chainrule._src.explaining.explanation import Explanation
     from chainrule._src.explaining.steps import Step
 
 _LISTED = 24  # steps of a line, before repetitions are folded
@@ -23,7 +25,7 @@ _PATTERN = 6  # operations of a repetition that are named
 Key = tuple[str, str, Any]  # "term", "function" or "line"; its name; its line
 
 
-def folds_of(e: object, by_term: Contributions) -> list[Any]:
+def folds_of(e: Explanation, by_term: Contributions) -> list[int | JSONObject]:
     """A nested list: numbers of steps, and dicts for folds.
 
     A fold has ``what`` ("term", "function", "line" or "repeat"), ``name``, ``line``, ``steps`` (how many), ``first`` (the step
@@ -34,7 +36,7 @@ def folds_of(e: object, by_term: Contributions) -> list[Any]:
 
 
 class _Folding:
-    def __init__(self, e: Any, by_term: Contributions) -> None:
+    def __init__(self, e: Explanation, by_term: Contributions) -> None:
         self.e = e
         self.sent = _sent(e)
         self.squares = {v.name: inner(v.gradient, v.gradient) for v in e.wrt if v.gradient is not None}
@@ -44,9 +46,9 @@ class _Folding:
         paths = [[_term(masks[step.index], names), *_frames(e, step)][len(names) < 2 :] for step in e.steps]
         self.found = list(self._grouped([*range(len(e.steps))], paths, 0))
 
-    def _grouped(self, members: list[int], paths: Sequence[Sequence[Key]], depth: int) -> Iterator[Any]:
+    def _grouped(self, members: list[int], paths: Sequence[Sequence[Key]], depth: int) -> Iterator[int | JSONObject]:
         """The steps by the key at this depth; a level that does not divide them is left out."""
-        groups: dict[Any, list[int]] = {}
+        groups: dict[Key | None, list[int]] = {}
         while True:
             groups = {}
             for at in members:
@@ -64,7 +66,7 @@ class _Folding:
                 what, name, line = key
                 yield self._fold(what, name, line, group, list(self._grouped(group, paths, depth + 1)))
 
-    def _repeats(self, members: list[int]) -> Iterator[Any]:
+    def _repeats(self, members: list[int]) -> Iterator[int | JSONObject]:
         steps = [self.e.steps[at] for at in members]
         if len(steps) <= _LISTED:
             yield from (at + 1 for at in members)
@@ -81,7 +83,7 @@ class _Folding:
 
     def _fold(
         self, what: str, name: str, line: SourceLine | None, group: list[int], inside: Sequence[object]
-    ) -> dict[str, Any]:
+    ) -> JSONObject:
         first, sent = self.e.steps[group[0]], Counter[str]()
         for at in group:
             sent.update(self.sent.get(at + 1, {}))
@@ -100,7 +102,7 @@ class _Folding:
         }
 
 
-def _sent(e: Any) -> dict[int, dict[str, float]]:
+def _sent(e: Explanation) -> dict[int, dict[str, float]]:
     """By the number of a step ⟨what it sends to a leaf, that leaf's gradient⟩, by the leaf."""
     found: dict[int, dict[str, float]] = {}
     for value in e.wrt:
@@ -110,9 +112,9 @@ def _sent(e: Any) -> dict[int, dict[str, float]]:
     return found
 
 
-def _masks(e: Any, terms: Sequence[Sequence[tuple[object, object]]]) -> dict[int, frozenset[int]]:
+def _masks(e: Explanation, terms: Sequence[Sequence[tuple[object, object]]]) -> dict[int, frozenset[int]]:
     """For each step the terms that it belongs to, by their places among all."""
-    reached: dict[Any, frozenset[int]] = {}
+    reached: dict[object, frozenset[int]] = {}
     for k, group in enumerate(terms):
         for edge, _ in group:
             reached[edge] = reached.get(edge, frozenset()) | {k}
@@ -137,7 +139,7 @@ def _term(mask: frozenset[int], names: Sequence[str]) -> Key:
     )
 
 
-def _frames(e: Any, step: Step) -> Iterator[Key]:
+def _frames(e: Explanation, step: Step) -> Iterator[Key]:
     """The functions of the program that were running when an operation was recorded, and their lines; the innermost, at least."""
     for code, at in frames_of(step.record.node, e._values.stacks):
         where = Where(code, at)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyDType
+from chainrule._src.arrays.types import NumpyDType, Params
 from chainrule._src.explaining.notation import MUL, Alphabet, Printer
 from chainrule._src.explaining.tree import RenameNames, copy_tree, evaluate, free_names, is_scalar
 from chainrule._src.rules.kinds import unbroadcast
@@ -90,7 +90,7 @@ class Formula:
             text = f"{inner}.astype({self.np}.{self.dtype.name})"
         return text
 
-    def environment(self) -> dict[str, Any]:
+    def environment(self) -> Params:
         """The namespace in which ``numpy()`` runs."""
         found = {self.np: np} | {self.aliases[k]: v for k, v in self.helpers.items()}
         for key, value in self.values.items():

@@ -88,7 +88,7 @@ class Graph:
         """The graph in Graphviz's language."""
         return exports.to_dot(self)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JSONObject:
         """Nodes, edges and layout as plain values, for JSON."""
         nodes = [{**asdict(node), "line": None if node.line is None else node.line._asdict()} for node in self.nodes]
         return {

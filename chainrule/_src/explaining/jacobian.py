@@ -24,6 +24,7 @@ from chainrule._src.explaining.values import Value
 from chainrule._src.rules.structure import structure_of
 
 if TYPE_CHECKING:
+    from chainrule._src.explaining.explanation import Explanation
     from chainrule._src.explaining.steps import Arrow
 
 _PATHS = 64  # that are walked
@@ -102,7 +103,7 @@ class IndexForm:
         return f"<Jacobian {self.index or f'∂{self.output.name}/∂{self.input.name}'}, shape {self.shape}>"
 
 
-def jacobians_of(explanation: Any) -> list[IndexForm]:
+def jacobians_of(explanation: Explanation) -> list[IndexForm]:
     """The whole one of every output and every input that was asked for."""
     walk = Walk(explanation)
     found = []
@@ -121,11 +122,11 @@ def jacobians_of(explanation: Any) -> list[IndexForm]:
 class Walk:
     """Follows the operations of an explanation."""
 
-    def __init__(self, explanation: Any) -> None:
+    def __init__(self, explanation: Explanation) -> None:
         self.steps = {value.edge: step for step in explanation.steps for value in step.outputs}
         self.is_named = explanation.is_named
 
-    def jacobian(self, arrow: Any) -> IndexForm:
+    def jacobian(self, arrow: Arrow) -> IndexForm:
         """The local one of an arrow."""
         return IndexForm(arrow.step.output, arrow.input, 1, lambda index: [self.local(arrow, index)])
 
@@ -188,7 +189,7 @@ class Walk:
 
     # -- movements
 
-    def _renamed(self, arrow: object, index: Index) -> Index:
+    def _renamed(self, arrow: Arrow, index: Index) -> Index:
         return tuple(at if axis is None else index[axis] for axis, at in axes_read(arrow))
 
     # -- sums and products
@@ -263,7 +264,7 @@ def _fraction(x: float) -> Fraction:
     return Fraction(int(x)) if isinstance(x, int) else Fraction(repr(float(x)))
 
 
-def axes_read(arrow: Any) -> list[tuple[int | None, int]]:
+def axes_read(arrow: Arrow) -> list[tuple[int | None, int]]:
     """For each axis of an operand whose elements are only moved: the axis of the result it is read along, or None with the
     one place that is read."""
     step = arrow.step

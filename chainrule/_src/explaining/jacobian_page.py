@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chainrule._src.explaining.jacobian_text import after_title, ranges, share, shown_steps
 from chainrule._src.explaining.markup import colours, data, escape, scrolling
@@ -14,6 +14,9 @@ from chainrule._src.explaining.notation import derivative_math
 from chainrule._src.explaining.page import inside
 from chainrule._src.explaining.values import identifier
 from chainrule._src.jacobians import spy
+
+if TYPE_CHECKING:
+    from chainrule._src.explaining.jacobian_terms import JacobianExplanation, JacobianStep, JacobianTerm
 
 #: operations and terms that are listed
 _STEPS, _TERMS = 240, 40
@@ -36,14 +39,14 @@ _COLOURS = (
 )
 
 
-def to_html(e: Any) -> str:
+def to_html(e: JacobianExplanation) -> str:
     """The page, as the text of one file."""
     style = colours(":root") + _term_colours(":root", len(e.terms)) + data("page.css") + data("jacobian.css")
     fields = {"title": escape(e.title), "style": style, "answer": _answer(e), "steps": _steps(e)}
     return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], data("jacobian.html"))
 
 
-def fragment(e: Any) -> str:
+def fragment(e: JacobianExplanation) -> str:
     """What a notebook shows of it."""
     style = colours(".chainrule") + _term_colours(".chainrule", len(e.terms))
     style += inside(data("page.css") + data("jacobian.css"))
@@ -62,14 +65,14 @@ def _term_colours(where: str, count: int) -> str:
     return rules
 
 
-def _coloured(e: Any) -> bool:
+def _coloured(e: JacobianExplanation) -> bool:
     return 1 < len(e.terms) <= len(_COLOURS) and not e.factors
 
 
 # -- the answer --------------------------------------------------------------------------------------------------------
 
 
-def _answer(e: Any) -> str:
+def _answer(e: JacobianExplanation) -> str:
     name = derivative_math(identifier(e.output), identifier(e.input))
     count = f"{len(e.steps):,} operation{'s' * (len(e.steps) != 1)}"
     carried = "carried as terms: which elements a row reads, and how much they count"
@@ -87,7 +90,7 @@ def _answer(e: Any) -> str:
     )
 
 
-def _plot(e: Any) -> str:
+def _plot(e: JacobianExplanation) -> str:
     rows, cols, term = e.entries
     m, n = e.matrix_shape
     title = f"The entries of {e.title}, {m:,} × {n:,}"
@@ -98,7 +101,7 @@ def _plot(e: Any) -> str:
     return f"<figure class='plot'>{picture}<figcaption>{said}</figcaption></figure>"
 
 
-def _facts(e: Any) -> str:
+def _facts(e: JacobianExplanation) -> str:
     m, n = e.matrix_shape
     facts = {
         "shape": "×".join([f"{k:,}" for k in e.shape]) or "scalar",
@@ -113,7 +116,7 @@ def _facts(e: Any) -> str:
     return f"<dl class='facts'>{inner}</dl>"
 
 
-def _terms(e: Any) -> str:
+def _terms(e: JacobianExplanation) -> str:
     if not e.terms:
         return "" if e.nnz else f"<p>No path leads from {escape(e.input)} to {escape(e.output)}: it is zero.</p>"
     head = f"The sum of {len(e.terms)} terms" if len(e.terms) > 1 else "One term"
@@ -125,14 +128,14 @@ def _terms(e: Any) -> str:
     return f"<h2 class='sub'>{head}</h2>{scrolling('The terms', table)}{more}{_row_note(e)}"
 
 
-def _row_note(e: Any) -> str:
+def _row_note(e: JacobianExplanation) -> str:
     if not any(["[r" in said for said in [*[t.columns for t in e.terms], *[step.after for step in e.steps]]]):
         return ""
     said = "counts the rows, where a value has several axes and no index for each."
     return f"<p class='many'><code>r</code> {said}</p>"
 
 
-def _term(e: object, k: int, term: Any) -> str:
+def _term(e: JacobianExplanation, k: int, term: JacobianTerm) -> str:
     number = f"{term.entries:,}"
     return (
         f"<tr data-term='{k}'><td>{_chip(k, term.letter, e)}</td><td><code>{escape(term.columns)}</code></td>"
@@ -140,12 +143,12 @@ def _term(e: object, k: int, term: Any) -> str:
     )
 
 
-def _chip(k: int, letter: str, e: object) -> str:
+def _chip(k: int, letter: str, e: JacobianExplanation) -> str:
     colour = f"var(--t{k})" if _coloured(e) else "var(--soft)"
     return f"<span class='chip' style='--chip:{colour}'>{escape(letter)}</span>"
 
 
-def _product(e: Any) -> str:
+def _product(e: JacobianExplanation) -> str:
     if not e.factors:
         return ""
     items = "".join([_factor(factor) for factor in e.factors[:_TERMS]])
@@ -165,14 +168,14 @@ def _factor(factor: Any) -> str:
 # -- the operations ----------------------------------------------------------------------------------------------------
 
 
-def _steps(e: object) -> str:
+def _steps(e: JacobianExplanation) -> str:
     titles = f"<td></td><th>operation</th><th>local Jacobian</th><th>{escape(after_title(e))}</th>"
     titles += "<th>on its way to</th>" * _coloured(e)
     table = f"<table class='made'><thead><tr>{titles}</tr></thead><tbody>{''.join(_rows(e))}</tbody></table>"
     return scrolling("The operations", table)
 
 
-def _rows(e: Any) -> Iterator[str]:
+def _rows(e: JacobianExplanation) -> Iterator[str]:
     wide = 5 if _coloured(e) else 4
     line, before = None, 0
     for step in shown_steps(e.steps, _STEPS):
@@ -187,7 +190,7 @@ def _rows(e: Any) -> Iterator[str]:
         yield _operation(e, step)
 
 
-def _operation(e: Any, step: Any) -> str:
+def _operation(e: JacobianExplanation, step: JacobianStep) -> str:
     chips = [_chip(k, term.letter, e) for k, term in enumerate(e.terms) if step.number in term.steps]
     of = " ".join([f"of-{k}" for k, term in enumerate(e.terms) if step.number in term.steps])
     many = f" <span class='many'>{step.in_a_row:,} a row</span>" * (step.in_a_row > 1)

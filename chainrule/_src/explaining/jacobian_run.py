@@ -122,9 +122,9 @@ class Story:
     def __init__(self, records: Sequence[TermRecord], result: object, variable: Variable, final: Terms) -> None:
         self.relevant = {variable, *parts_of(variable)}
         self.cuts: dict[Variable, Any] = {}
-        self.merged: set[Any] = set()
+        self.merged: set[object] = set()
         self.lines: list[OutputTerms] = []
-        self.values: dict[Any, tuple[Terms, list[frozenset[int]]]] = {}
+        self.values: dict[object, tuple[Terms, list[frozenset[int]]]] = {}
         for record in records:
             self._add(record)
         self.settled = [term for term in final if term.source in self.relevant]
@@ -137,7 +137,7 @@ class Story:
     def without_terms(cls, result: Jac, variable: Variable) -> Story:
         """Of a result whose Jacobian was computed as products: the steps alone."""
         story = cls([], result.origin, variable, [])
-        on_the_way: set[Any] = {variable}
+        on_the_way: set[object] = {variable}
         for step in steps_of([result]):
             if not on_the_way.isdisjoint(step.origins):
                 on_the_way |= {(step, k) for k in range(len(step.outs))}

@@ -15,7 +15,7 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_leaves
-from chainrule._src.arrays.types import Params
+from chainrule._src.arrays.types import NumpyArray, Params
 from chainrule._src.explaining import jacobian_page, jacobian_text, structure
 from chainrule._src.explaining import jacobian_words as words
 from chainrule._src.explaining.calls import calls_of, named_arguments
@@ -35,6 +35,7 @@ from chainrule._src.jacobians.trace import Recipe, of_input
 from chainrule._src.messages import errors
 from chainrule._src.messages.places import Where
 from chainrule._src.messages.reading import expression_of
+from chainrule._src.rules.primitive import Primitive
 from chainrule._src.transforms.arguments import data_of
 from chainrule._src.transforms.grad import vjp
 
@@ -225,14 +226,14 @@ def _off_tape(jacobian: Jacobian) -> list[Term]:
     return [Term(t.source, t.cols, data_of(t.vals), t.rows) for t in jacobian.terms]
 
 
-def _entries(jacobian: Jacobian) -> tuple[Any, Any, Any]:
+def _entries(jacobian: Jacobian) -> tuple[NumpyArray, NumpyArray, NumpyArray]:
     """Rows, columns and numbers of a Jacobian, row by row."""
     terms = _off_tape(jacobian)
     pattern = EntryPattern.of(terms, jacobian.out_shape, jacobian.matrix_shape[1])
     return pattern.row_numbers(), pattern.indices, pattern.data(terms)
 
 
-def _check(jacobian: Jacobian, rows: Any, cols: Any, numbers: Any) -> None:
+def _check(jacobian: Jacobian, rows: NumpyArray, cols: NumpyArray, numbers: NumpyArray) -> None:
     """Raise if another Jacobian would be explained than there is: the function, or what it reads, may have changed.
 
     Raises:
@@ -455,7 +456,7 @@ class _Value(NamedTuple):
 class _StepOperand(NamedTuple):
     """A step's result and one operand, as ``structure.of`` asks for them; the first also stands for the step."""
 
-    prim: Any
+    prim: Primitive
     params: Params
     output: _Value
     operand_values: dict[int, _Value]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from chainrule._src.explaining.text import WIDTH, pad, width
+
+if TYPE_CHECKING:
+    from chainrule._src.explaining.jacobian_terms import JacobianExplanation, JacobianStep
 
 #: operations that are listed; of more the first and last ones
 _MOST = 48
@@ -14,17 +17,17 @@ _MOST = 48
 _TERMS = 16
 
 
-def text(e: Any) -> str:
+def text(e: JacobianExplanation) -> str:
     """See ``JacobianExplanation.__str__``."""
     return "\n".join([head(e), "", *_steps(e), "", *_sum(e), *_product(e), "", _cut(result(e)), *e.spy().split("\n")])
 
 
-def head(e: Any) -> str:
+def head(e: JacobianExplanation) -> str:
     count = f"{len(e.steps):,} operation{'s' * (len(e.steps) != 1)}"
     return f"How {e.title} came about: {e.strategy}, {count}"
 
 
-def result(e: Any) -> str:
+def result(e: JacobianExplanation) -> str:
     """The result in one line."""
     m, n = e.matrix_shape
     return f"{e.title}: {e.kind}, {m:,} × {n:,}, {e.nnz:,} entries ({share(e.density)})"
@@ -40,7 +43,7 @@ def _cut(s: str, most: int = WIDTH) -> str:
     return s
 
 
-def shown_steps(steps: Sequence[Any], most: int) -> list[Any]:
+def shown_steps(steps: Sequence[JacobianStep], most: int) -> list[JacobianStep]:
     """The first and the last steps, and those where a value was cut, if there are too many."""
     n = len(steps)
     if n <= most:
@@ -49,7 +52,7 @@ def shown_steps(steps: Sequence[Any], most: int) -> list[Any]:
     return [step for step in steps if step.number <= first or step.number > last or step.cut]
 
 
-def _steps(e: Any) -> Iterator[str]:
+def _steps(e: JacobianExplanation) -> Iterator[str]:
     shown = shown_steps(e.steps, _MOST)
     names, local = ([cell(step) for step in shown] for cell in (_made, _local))
     columns = [min(max(map(width, cells), default=0), most) for cells, most in ((names, 34), (local, 20))]
@@ -68,19 +71,19 @@ def _steps(e: Any) -> Iterator[str]:
         yield _cut(f"{step.number:>4} {'  '.join(cells)}  {after(step)}".rstrip())
 
 
-def after_title(e: Any) -> str:
+def after_title(e: JacobianExplanation) -> str:
     return f"∂/∂{e.start} after it" if e.terms or not e.nnz else ""
 
 
-def _made(step: Any) -> str:
+def _made(step: JacobianStep) -> str:
     return f"{step.name} = {step.text}"
 
 
-def _local(step: Any) -> str:
+def _local(step: JacobianStep) -> str:
     return " · ".join(step.local)
 
 
-def after(step: Any) -> str:
+def after(step: JacobianStep) -> str:
     """The Jacobian after a step."""
     if step.cut:
         return f"cut: {step.terms} terms become a variable"
@@ -92,7 +95,7 @@ def after(step: Any) -> str:
     return said
 
 
-def _sum(e: Any) -> Iterator[str]:
+def _sum(e: JacobianExplanation) -> Iterator[str]:
     if e.nnz and not e.terms:
         yield f"{e.title} was computed by products with unit vectors: {e.strategy}."
         return
@@ -118,7 +121,7 @@ def _sum(e: Any) -> Iterator[str]:
         yield "(r counts the rows, where a value has several axes and no index for each)"
 
 
-def _product(e: Any) -> Iterator[str]:
+def _product(e: JacobianExplanation) -> Iterator[str]:
     if e.factors:
         yield f"It is the product of {len(e.factors)} factors, multiplied as sparse matrices:"
         shown = e.factors[:_TERMS]

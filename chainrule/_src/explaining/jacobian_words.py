@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.explaining.elements import LETTERS
 from chainrule._src.jacobians.terms import Term, Variable
 
@@ -78,12 +79,12 @@ def _count(n: int, what: str) -> str:
 def entries_in_a_row(terms: Sequence[Term], size: int) -> int:
     """How many entries the fullest row has, where each slot counts."""
     every = sum([term.slots for term in terms if term.rows is None])
-    scattered = [term for term in terms if term.rows is not None]
+    scattered = [(term.rows, term.slots) for term in terms if term.rows is not None]
     if not scattered or not size:
         return every if size else 0
     counts = np.zeros(size, np.intp)
-    for term in scattered:
-        counts += np.bincount(term.rows, minlength=size) * term.slots  # type: ignore[arg-type]
+    for rows, slots in scattered:
+        counts += np.bincount(rows, minlength=size) * slots
     return every + int(counts.max())
 
 
@@ -124,7 +125,7 @@ def _some(slots: int) -> str:
     return "one" if slots == 1 else f"{slots:,}"
 
 
-def _of_rows(term: Term, rows: Any, ndim: int, name: str) -> str:
+def _of_rows(term: Term, rows: NumpyArray, ndim: int, name: str) -> str:
     """The columns of a term that has entries in some rows: with the number of the row as its index."""
     letter = LETTERS[0] if ndim == 1 else _ROW
     in_order = bool((np.diff(rows) == 1).all())
@@ -138,7 +139,7 @@ def _of_rows(term: Term, rows: Any, ndim: int, name: str) -> str:
     return f"{found or f'{_some(term.slots)} of {name}'} in {where}"
 
 
-def _shifted(term: Term, rows: Any, ndim: int, name: str) -> str | None:
+def _shifted(term: Term, rows: NumpyArray, ndim: int, name: str) -> str | None:
     """Columns that are the row's number plus one of a few numbers; the most frequent one first."""
     shifts, counts = np.unique(term.cols.reshape(-1) - rows, return_counts=True)
     if len(shifts) > _SHIFTS:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray
 from chainrule._src.tape.tensor import Tensor
+
+if TYPE_CHECKING:
+    from chainrule._src.explaining.explanation import Explanation
 
 
 class Lesson(NamedTuple):
@@ -18,15 +21,15 @@ class Lesson(NamedTuple):
     text: str
 
 
-def lessons_of(e: Any, given: Sequence[object]) -> Iterator[Lesson]:
+def lessons_of(e: Explanation, given: Sequence[object]) -> Iterator[Lesson]:
     """The lessons of an explanation, whose gradients were given so (None: not at all)."""
     if not e.steps:
         return
     for y, seed, passed in zip(e.outputs, e.seeds, given):
         meaning = f"∂{e.scalar}/∂{y.name}"
         if passed is not None:
-            x = next((v.name for v in e.wrt if v is not y), "x")
-            yield Lesson("seed_is_output_grad", f"{y.name}.grad = {meaning} is what you passed, not ∂{y.name}/∂{x}.")
+            name = next((v.name for v in e.wrt if v is not y), "x")
+            yield Lesson("seed_is_output_grad", f"{y.name}.grad = {meaning} is what you passed, not ∂{y.name}/∂{name}.")
             same = _leaf_with(e, passed, seed)
             if same is not None:
                 text = (
@@ -47,7 +50,7 @@ def lessons_of(e: Any, given: Sequence[object]) -> Iterator[Lesson]:
         yield Lesson("ones_means_sum", f"{how}: they mean {e.scalar} = {total}.")
 
 
-def _leaf_with(e: Any, passed: object, seed: AnyArray) -> Any:
+def _leaf_with(e: Explanation, passed: object, seed: AnyArray) -> Any:
     """The leaf that was passed as the gradient, or one with the same numbers."""
     data = passed._raw if isinstance(passed, Tensor) else passed
     if np.all(seed == 1) or seed.size < 2:

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from chainrule._src.explaining.shares import DEFINITION, table_html
 from chainrule._src.explaining.tables import flat, is_real, shape_text, table
 from chainrule._src.explaining.to_dict import to_dict
 
+if TYPE_CHECKING:
+    from chainrule._src.explaining.explanation import Explanation
+
 EDITED = 400  # steps that are computed again after an edit; and whose formulas are written in every form
 DERIVED = 9  # lines of the derivation beside the answer
 SUMMED = 4  # contributions that are written out as a sum
@@ -34,7 +37,7 @@ INLINE = 6  # numbers that stand in a line of text
 SHORT = 90  # letters of a Jacobian's elements beside the answer
 
 
-def to_html(explanation: object) -> str:
+def to_html(explanation: Explanation | JSONObject) -> str:
     """The page of an explanation, or of the dictionary that its `to_dict()` gives, as the text of one HTML file.
 
     >>> import chainrule as cr
@@ -63,11 +66,11 @@ def to_html(explanation: object) -> str:
     return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], data("template.html"))
 
 
-def _plan(explanation: Any) -> dict[str, Any]:
+def _plan(explanation: Explanation) -> JSONObject:
     return to_dict(explanation, DERIVED if len(explanation.steps) > EDITED else None)
 
 
-def fragment(explanation: object) -> str:
+def fragment(explanation: Explanation) -> str:
     """The page's answer, graph and steps for a notebook: no scripts, and nothing that depends on what stands around it."""
     plan = _plan(explanation)
     flow = flow_of(plan, detailed=EDITED)
@@ -176,7 +179,7 @@ def _gradient(plan: JSONObject, key: str) -> str:
 def _derivation(plan: JSONObject) -> Iterator[str]:
     """The pass as a column of equations; of a long one the first and the last."""
     arrows = [(step, j, arrow) for step in plan["steps"] for j, arrow in enumerate(step["arrows"])]
-    sums: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    sums: dict[str, list[tuple[str, JSONObject]]] = {}
     for step, j, arrow in arrows:
         sums.setdefault(arrow["input"], []).append((f"a{step['index']}.{j}", arrow["downstream"]))
     several = {key: parts for key, parts in sums.items() if len(parts) > 1}
@@ -293,12 +296,12 @@ def _refused(plan: JSONObject) -> str:
     ) * bool(wrong)
 
 
-def _numbers(plan: JSONObject, flow: Flow) -> dict[str, Any]:
+def _numbers(plan: JSONObject, flow: Flow) -> JSONObject:
     """What the script needs to run the pass again."""
     if not flow.editable:
         return {"off": flow.off}
 
-    def arrow(at: int, j: int, said: JSONObject) -> dict[str, Any]:
+    def arrow(at: int, j: int, said: JSONObject) -> JSONObject:
         found = flow.maps.get((at, j))
         return {"in": said["input"], "base": _base(said["downstream"]), "map": found.to_json() if found else None}
 

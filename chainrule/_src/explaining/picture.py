@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.exports import bytes_text, one_line, place_text, short
@@ -17,6 +17,7 @@ from chainrule._src.explaining.markup import colours, data, escape
 from chainrule._src.explaining.tables import flat, is_real, shape_text, text_rows
 
 if TYPE_CHECKING:
+    from chainrule._src.explaining.graph import Graph
     from chainrule._src.explaining.parts import GraphEdge, GraphNode
 
 WIDE = 1290  # pixels: a picture that is wider from left to right goes from top to bottom
@@ -83,7 +84,7 @@ def placed(
     return lay_out(sizes, [(e.source, e.target, short(e.label, 32)) for e in edges], sideways=sideways)
 
 
-def draw(graph: Any, *, links: Mapping[str, str] | None = None, embedded: bool = False) -> str:
+def draw(graph: Graph, *, links: Mapping[str, str] | None = None, embedded: bool = False) -> str:
     """The picture.
 
     Args:
@@ -129,7 +130,7 @@ def draw(graph: Any, *, links: Mapping[str, str] | None = None, embedded: bool =
     return "".join([*parts, "</svg>"])
 
 
-def _described(graph: Any) -> str:
+def _described(graph: Graph) -> str:
     way = "left to right" if graph.sideways else "top to bottom"
     folded = " Repeated operations are drawn as one." if graph.collapsed else ""
     return (

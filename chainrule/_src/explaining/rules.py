@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import NumpyArray, Params
 from chainrule._src.explaining.elements import ElementReader, letters_of, rounded
 from chainrule._src.explaining.formula import Formula, formula_text, helper
 from chainrule._src.explaining.notation import LATEX, MATHML, NUMBERS, TEXT, Alphabet, bar, bracket, print_tree
@@ -22,6 +22,9 @@ from chainrule._src.explaining.tree import NoForm, is_scalar
 from chainrule._src.explaining.values import Value, identifier, operands_of, outputs_of
 from chainrule._src.rules.structure import structure_of
 from chainrule._src.tape.node import Node
+
+if TYPE_CHECKING:
+    from chainrule._src.explaining.steps import Arrow, Step
 
 ndarray = np.ndarray
 _SMALL = 4096  # elements of arrays whose numbers are compared at once
@@ -38,7 +41,7 @@ def operand_names(node: Node) -> tuple[str, ...]:
     return tuple(prim.operands)
 
 
-def constants(step: Any) -> None:
+def constants(step: Step) -> None:
     """Find what a step's operands are, and list those that no gradient flows to."""
     record, node, values = step.record, step.record.node, step.all_values
     step.operands = operands_of(record, values.known) if node.prim.kind != "function" else [None] * len(node.edges)
@@ -57,7 +60,7 @@ def constants(step: Any) -> None:
             step.constants.append(value)
 
 
-def _called(step: Any, index: int) -> str:
+def _called(step: Step, index: int) -> str:
     """What the program calls an output that no cotangent arrived at."""
     edge = next((edge for edge in outputs_of(step.record.node) if getattr(edge, "index", 0) == index), None)
     name = None if edge is None else step.all_values.names.of(edge)
@@ -67,7 +70,7 @@ def _called(step: Any, index: int) -> str:
 class Rule:
     """One arrow's rule."""
 
-    def __init__(self, arrow: Any) -> None:
+    def __init__(self, arrow: Arrow) -> None:
         self.arrow = arrow
         self.prim = arrow.step.record.node.prim
 
@@ -113,13 +116,13 @@ class Rule:
             prim.kind == "elementwise",
         )  # fmt: skip
 
-    def _names(self) -> tuple[dict[str, Any], dict[str, str], dict[str, Any]]:
+    def _names(self) -> tuple[Params, dict[str, str], Params]:
         """What the names in a formula stand for, what the user calls that, and what is put in as it is."""
         step, prim = self.arrow.step, self.prim
         node, several = step.record.node, len(prim.outputs) > 1
-        values: dict[str, Any] = {}
+        values: Params = {}
         names: dict[str, str] = {}
-        fixed: dict[str, Any] = dict(step.params)
+        fixed: Params = dict(step.params)
         gs = step.record.g if several else (step.record.g,)
         by_index = {getattr(v.edge, "index", 0): v for v in step.outputs}
         for i, (output, g) in enumerate(zip(prim.outputs, gs)):
@@ -196,7 +199,7 @@ class Rule:
     def numpy(self) -> str | None:
         return None if self.formula is None else self.formula.numpy()
 
-    def environment(self) -> dict[str, Any]:
+    def environment(self) -> Params:
         return {} if self.formula is None else self.formula.environment()
 
     def equation(self, to: Alphabet) -> str | None:

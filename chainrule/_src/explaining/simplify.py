@@ -76,12 +76,12 @@ class _AdaptToRow(ast.NodeTransformer):
         self.real = real
         self.conjugated = conjugated
 
-    def visit_Subscript(self, node: ast.Subscript) -> Any:
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         if len(self.prim.outputs) > 1 and _is_name(node.value, "g") and isinstance(node.slice, ast.Constant):
             return ast.Name(cotangent_name(self.prim, cast(int, node.slice.value)), ast.Load())
         return self.generic_visit(node)
 
-    def visit_Attribute(self, node: ast.Attribute) -> Any:
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         known = self.prim.operands
         if node.attr != "dtype":
             known = (*known, *self.prim.outputs, "out", "g")
@@ -89,7 +89,7 @@ class _AdaptToRow(ast.NodeTransformer):
             return ast.Name(f"{node.value.id}_{node.attr}", ast.Load())
         return self.generic_visit(node)
 
-    def visit_Call(self, node: ast.Call) -> Any:
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         if self.prim.variadic and call_name(node) == "tuple":
             self.generic_visit(node)
             return ast.Subscript(node.args[0], ast.Constant(self.position), ast.Load())
@@ -104,7 +104,7 @@ class _AdaptToRow(ast.NodeTransformer):
             return node.args[0]
         return node
 
-    def visit_Name(self, node: ast.Name) -> Any:
+    def visit_Name(self, node: ast.Name) -> ast.AST:
         return numpy_call("conj", node) if node.id in self.conjugated else node
 
 
@@ -145,12 +145,12 @@ class _FoldConstants(ast.NodeTransformer):
         vector = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu"
         return literal(value.tolist() if vector and not isinstance(node, ast.Name) else value)  # axes, lengths
 
-    def visit_Subscript(self, node: ast.Subscript) -> Any:
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
         node.slice = _as_index(node.slice)
         return node
 
-    def visit_IfExp(self, node: ast.IfExp) -> Any:
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         test = self.visit(node.test)
         if isinstance(test, ast.Constant):
             return self.visit(node.body if test.value else node.orelse)

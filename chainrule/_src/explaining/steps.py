@@ -7,11 +7,12 @@ import math
 import re
 from typing import Any
 
-from chainrule._src.arrays.types import TensorLike
+from chainrule._src.arrays.types import AnyArray, NumpyArray, Params, Saved
 from chainrule._src.explaining import rules, structure
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.sweep import RuleRecord
 from chainrule._src.explaining.values import Value, Values
+from chainrule._src.rules.primitive import Primitive
 
 _MARKS = re.compile(r":\w+:`~?([^`]*)`|``?([^`]*)``?")  # of reStructuredText
 
@@ -36,7 +37,7 @@ class Arrow:
     __module__ = "chainrule.explaining"
     built = False
 
-    def __init__(self, step: Step, position: int, operand: str, value: Value, downstream: TensorLike) -> None:
+    def __init__(self, step: Step, position: int, operand: str, value: Value, downstream: NumpyArray) -> None:
         self.step = step
         self.position = position
         self.operand = operand
@@ -69,7 +70,7 @@ class Arrow:
         """How many numbers the local Jacobian has."""
         return math.prod(self.jacobian_shape)
 
-    def environment(self) -> dict[str, Any]:
+    def environment(self) -> Params:
         """The namespace that ``rule_numpy`` runs in."""
         return self._rule.environment()
 
@@ -99,7 +100,7 @@ class Arrow:
 def _of_arrows(attribute: str, doc: str) -> property:
     """What the only arrow has; for several a dict by their inputs' names, or by operands where these are equal."""
 
-    def get(step: Step) -> Any:
+    def get(step: Step) -> object:
         arrows = step.arrows
         if len(arrows) == 1:
             return getattr(arrows[0], attribute)
@@ -157,13 +158,13 @@ class Step:
         self.doc: str = _MARKS.sub(r"\1\2", (node.prim.doc or "").strip().split("\n")[0])
         self.source_line: SourceLine | None = None
         self.outputs: list[Value] = []
-        self.upstreams: list[Any] = []
+        self.upstreams: list[NumpyArray] = []
         self.output: Value
         self.upstream: Any = None
-        self.terms: list[tuple[int, str, Any]] = []
+        self.terms: list[tuple[int, str, NumpyArray]] = []
         self.arrows: list[Arrow] = []
         self.constants: list[Value] = []
-        self.operands: list[Any] = []
+        self.operands: list[AnyArray | None] = []
         self.operand_values: dict[int, Value] = {}
         self.params = {k: v for k, v in node.params.items() if k != "_outputs" and node.prim.kind != "function"}
         self.notes: list[str] = []
@@ -176,7 +177,7 @@ class Step:
     downstream = _of_arrows("downstream", "What the rule sends on.")
 
     @property
-    def prim(self) -> Any:
+    def prim(self) -> Primitive:
         """The row."""
         return self.record.node.prim
 
@@ -190,7 +191,7 @@ class Step:
         """The shapes of its operands, by their names; constants are among them."""
         return {value.name: value.shape for _, value in sorted(self.operand_values.items())}
 
-    def saved(self) -> tuple[Any, ...]:
+    def saved(self) -> Saved:
         """What its rule reads, as it was: copies, where there was room for them."""
         copy = self.all_values.copy
         return tuple(tuple(map(copy, v)) if type(v) is tuple else copy(v) for v in self.record.saved)

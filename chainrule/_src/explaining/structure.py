@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chainrule._src.explaining.formula import broadcast_axes
 from chainrule._src.rules import kinds
 from chainrule._src.rules.structure import structure_of
+
+if TYPE_CHECKING:
+    from chainrule._src.explaining.steps import Arrow
 
 _PRODUCTS = {  # the Jacobians of a product by its left and its right operand, of which o is the other one
     "ik,kj->ij": ("I ⊗ {o}ᵀ", "{o} ⊗ I"),
@@ -72,7 +75,7 @@ def of(arrow: Any) -> tuple[str, str]:
     return "dense", f"{every} can depend on every element of {x.name}"
 
 
-def _product(arrow: Any, by: str, structure: str) -> tuple[str, str]:
+def _product(arrow: Arrow, by: str, structure: str) -> tuple[str, str]:
     """Kronecker products, for arrays flattened row by row."""
     values, prim = arrow.step.operand_values, arrow.step.prim
     out, x = arrow.step.output, arrow.input
@@ -93,7 +96,7 @@ def _product(arrow: Any, by: str, structure: str) -> tuple[str, str]:
     return text, f"{text}: {linear}"
 
 
-def unbroadcast(arrow: Any) -> str | None:
+def unbroadcast(arrow: Arrow) -> str | None:
     """How an operand was stretched, and what that means for its cotangent."""
     prim, out, x = arrow.step.prim, arrow.step.output, arrow.input
     axes = [axis for part in broadcast_axes(out.shape, x.shape) for axis in part]
@@ -103,7 +106,7 @@ def unbroadcast(arrow: Any) -> str | None:
     return f"{x.name} was stretched {x.shape} → {out.shape}: its cotangent is summed over {word}"
 
 
-def jacobian(arrow: Any, limit: int) -> Any:
+def jacobian(arrow: Arrow, limit: int) -> Any:
     """∂output/∂input by pulling back one unit after another."""
     if arrow.jacobian_size > limit:
         return None

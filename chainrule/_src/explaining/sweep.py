@@ -28,11 +28,11 @@ class RuleRecord(NamedTuple):
         grads: its results.
     """
 
-    node: Any
+    node: Node
     g: Any
-    saved: tuple[Any, ...]
-    edges: tuple[Any, ...]
-    grads: tuple[Any, ...]
+    saved: Saved
+    edges: Edges
+    grads: tuple[NumpyArray | None, ...]
 
 
 class RuleRecorder(Watch):
@@ -56,7 +56,7 @@ def _arrays(parts: tuple[NumpyArray, ...]) -> tuple[NumpyArray, ...]:
 
 def swept(
     roots: Sequence[Edge], starts: Sequence[NumpyArray], targets: Sequence[Edge]
-) -> tuple[list[RuleRecord], list[Any]]:
+) -> tuple[list[RuleRecord], list[NumpyArray | None]]:
     """The records of a sweep, in its order, and the targets' cotangents (None where no path leads to one)."""
     recorder = RuleRecorder()
     with no_grad(), recorder:

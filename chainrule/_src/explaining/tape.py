@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.values import computed, saved_operands, saved_values
 from chainrule._src.tape.engine import reachable
-from chainrule._src.tape.node import Leaf, Node, Output
+from chainrule._src.tape.node import Edge, Leaf, Node, Output
 from chainrule._src.tape.tensor import Tensor
 
 About = tuple[tuple[int, ...], Any]
@@ -36,15 +36,15 @@ class Tape:
         self.roots = [tensor._edge for tensor in tensors if tensor._edge is not None]
         order = reachable(self.roots)
         self.ops: list[Node] = [edge for edge in order if isinstance(edge, Node)]
-        self.index = {node: i for i, node in enumerate(self.ops)}
+        self.index: dict[Edge, int] = {node: i for i, node in enumerate(self.ops)}
         self.leaves: list[Leaf] = [edge for edge in order if type(edge) is Leaf]
         self.values = [edge for edge in order if not isinstance(edge, Node) or "_outputs" not in edge.params]
-        self.readers: dict[Any, list[int]] = {}
+        self.readers: dict[object, list[int]] = {}
         for i, node in enumerate(self.ops):
             for edge in node.edges:
                 if edge is not None:
                     self.readers.setdefault(edge, []).append(i)
-        self.about: dict[Any, About] = {}
+        self.about: dict[object, About] = {}
         for tensor in tensors:
             self._learn(tensor._edge, tensor._raw)
         for found in names.found:
@@ -54,12 +54,12 @@ class Tape:
         self._read_nodes()
         self._compute()
 
-    def _learn(self, edge: Any, data: Any) -> None:
+    def _learn(self, edge: object, data: Any) -> None:
         shape = getattr(data, "shape", None)
         if edge is not None and shape is not None:
             self.about[edge] = (tuple(shape), data.dtype)
 
-    def producer(self, edge: Any) -> int | None:
+    def producer(self, edge: Edge) -> int | None:
         """The place of the operation that made the value of an edge; None for a leaf."""
         node = edge.node if type(edge) is Output else edge
         return self.index.get(node)

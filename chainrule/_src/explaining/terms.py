@@ -34,7 +34,7 @@ class Product(NamedTuple):
         return self.above + self.below
 
     @property
-    def indices(self) -> list[Any]:
+    def indices(self) -> list[object]:
         """All that its factors read, in order."""
         entries = (n for factor in self.factors for n in ast.walk(factor) if isinstance(n, Entry))
         return [i for entry in entries for i in entry.index]
@@ -85,7 +85,7 @@ def delta_term(product: Product, place: Index, own: Index, shape: Sequence[int])
 
 def combine(terms: Sequence[DeltaTerm], free: Sequence[str]) -> list[DeltaTerm]:
     """Terms with letters for what they sum over, those that differ by a number only made one."""
-    found: dict[Any, DeltaTerm] = {}
+    found: dict[object, DeltaTerm] = {}
     for term in terms:
         term = _name_bounds(term, free)
         factors = (sorted(print_tree(f, TEXT) for f in part) for part in (term.product.above, term.product.below))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import textwrap
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params
 
 if TYPE_CHECKING:
+    from chainrule._src.explaining.explanation import Explanation
     from chainrule._src.explaining.steps import Arrow, Step
 
 WIDTH = 80
@@ -29,7 +30,7 @@ _LABEL = 11
 Line = tuple[str, str]
 
 
-def text(e: object) -> str:
+def text(e: Explanation) -> str:
     """See ``Explanation.__str__``."""
     return "\n".join(line for _, line in lines(e))
 
@@ -43,14 +44,14 @@ def pad(s: str, columns: int) -> str:
     return s + " " * max(columns - width(s), 0)
 
 
-def lines(e: object) -> list[Line]:
+def lines(e: Explanation) -> list[Line]:
     """All lines, with styles."""
     answer, verdict = [*_answer(e)], [*_verdict(e)]
     whole = [*answer, *_steps(e, _step, 16), *_sums(e), *verdict]
     return whole if len(whole) <= _LONGEST else [*answer, ("", ""), *_steps(e, _brief_step, 24), *verdict]
 
 
-def _answer(e: Any) -> Iterator[Line]:
+def _answer(e: Explanation) -> Iterator[Line]:
     what = "backward() computes" if e.default_seed else "backward(gradient) computes"
     call = f"{e.outputs[0].name}.{what}" if len(e.outputs) == 1 else what
     yield from _wrapped("head", f"What {call} for {', '.join(v.name for v in e.wrt)}")
@@ -112,7 +113,7 @@ def _array(style: str, label: str, x: NumpyArray, compact: bool = False) -> Iter
 # -- steps ---------------------------------------------------------------------------------------------------------------
 
 
-def _steps(e: Any, one: AnyFunction, most: int) -> Iterator[Line]:
+def _steps(e: Explanation, one: AnyFunction, most: int) -> Iterator[Line]:
     """All steps; of more than so many, those in the middle are left out."""
     steps = e.steps
     left_out = steps[most // 2 : -most // 2] if len(steps) > most else []
@@ -133,7 +134,7 @@ def _head(step: Step) -> Line:
     return "head", _cut(f"Step {step.index}  {step.output.name} = {step.op}({', '.join(operands)}){where}")
 
 
-def _brief_step(step: Any, e: object) -> Iterator[Line]:
+def _brief_step(step: Step, e: Explanation) -> Iterator[Line]:
     yield _head(step)
     for arrow in step.arrows:
         sent = f"{_shape(arrow.downstream)} {_range(arrow.downstream)}".rstrip()
@@ -155,7 +156,7 @@ def _range(x: Any) -> str:
     return f"all {x.min():.3g}" if x.min() == x.max() else f"from {x.min():.3g} to {x.max():.3g}"
 
 
-def _step(step: Step, e: Any) -> Iterator[Line]:
+def _step(step: Step, e: Explanation) -> Iterator[Line]:
     yield "", ""
     yield _head(step)
     if step.doc:
@@ -184,7 +185,7 @@ def side(step: Step, operand: str) -> str:
     return operand
 
 
-def _origin(terms: list[tuple[int, str, AnyArray]], e: Any) -> str:
+def _origin(terms: Sequence[tuple[int, str, AnyArray]], e: Explanation) -> str:
     if len(terms) > 1:
         return f", the sum of {len(terms)} terms"
     if terms and terms[0][0]:
@@ -194,7 +195,7 @@ def _origin(terms: list[tuple[int, str, AnyArray]], e: Any) -> str:
     return ", ones" if e.seeds[0].ndim else ", 1, as it is a scalar"
 
 
-def _terms(value: Any, terms: Any, e: Any) -> Iterator[Line]:
+def _terms(value: Any, terms: Any, e: Explanation) -> Iterator[Line]:
     said = ["what you passed" if i == 0 else f"step {i}, {side(e.steps[i - 1], operand)}" for i, operand, _ in terms]
     for i, (words, (_, _, g)) in enumerate(zip(said[:6], terms)):
         sign = f"{value.bar} = " if i == 0 else "  + "
@@ -211,7 +212,7 @@ def _labelled(label: str, sentence: str, style: str = "") -> Iterator[Line]:
     yield from _wrapped(style, sentence, indent if long else "  " + pad(label, _LABEL), indent)
 
 
-def _arrow(arrow: Any) -> Iterator[Line]:
+def _arrow(arrow: Arrow) -> Iterator[Line]:
     step, x = arrow.step, arrow.input
     about = f"{arrow.jacobian_shape}, {arrow.jacobian_size:,} number{'s' * (arrow.jacobian_size != 1)}, {arrow.structure}, never built"
     yield from _labelled(f"∂{step.output.identifier}/∂{x.identifier}", about)
@@ -224,7 +225,7 @@ def _arrow(arrow: Any) -> Iterator[Line]:
     yield from _array("", " " * (_LABEL + 2), arrow.downstream)
 
 
-def _sums(e: Any) -> Iterator[Line]:
+def _sums(e: Explanation) -> Iterator[Line]:
     """Gradients that several steps add to."""
     for value in e.wrt[:8]:
         terms = e.terms_of(value)
@@ -236,7 +237,7 @@ def _sums(e: Any) -> Iterator[Line]:
             yield from _array("rule", " " * _LABEL + "  = ", value.gradient)
 
 
-def _verdict(e: Any) -> Iterator[Line]:
+def _verdict(e: Explanation) -> Iterator[Line]:
     check = e.check()
     yield "", ""
     for i, line in enumerate(check.text.split("\n")):
@@ -248,7 +249,7 @@ def _verdict(e: Any) -> Iterator[Line]:
 _STYLES = {"head": "bold", "rule": "cyan", "note": "dim", "ok": "green", "bad": "bold red", "": ""}
 
 
-def rich_console(e: object, console: object, options: object) -> Iterator[Any]:
+def rich_console(e: Explanation, console: object, options: object) -> Iterator[object]:
     """See ``Explanation.__rich_console__``."""
     rich_text = importlib.import_module("rich.text")
     for style, line in lines(e):

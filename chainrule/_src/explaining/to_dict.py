@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray, NumpyArray
+from chainrule._src.arrays.types import AnyArray, JSONObject, NumpyArray
 from chainrule._src.explaining.contributions import contributions, finite, norm
 from chainrule._src.explaining.folds import folds_of
 from chainrule._src.explaining.jacobian import IndexForm, Walk
 
 if TYPE_CHECKING:
-    from chainrule._src.explaining.steps import Step
+    from chainrule._src.explaining.explanation import Explanation
+    from chainrule._src.explaining.steps import Arrow, Step
     from chainrule._src.explaining.values import Value
 
 SEVERAL, LONG = 8, 60  # steps, from which on it is said what gradients are made of; and the steps are folded
@@ -24,7 +25,7 @@ _JACOBIANS = 65536  # and of all of them together
 _FORMS = ("index", "latex", "mathml")
 
 
-def to_dict(e: Any, ends: int | None = None) -> dict[str, Any]:
+def to_dict(e: Explanation, ends: int | None = None) -> JSONObject:
     """See ``Explanation.to_dict``; with every form of the rules for so many first and last steps only."""
     budget, walk = [_JACOBIANS], Walk(e)
     whole = {step.index for part in (e.steps[:ends], e.steps[-ends:] if ends else ()) for step in part}
@@ -50,7 +51,7 @@ def to_dict(e: Any, ends: int | None = None) -> dict[str, Any]:
     }
 
 
-def array(x: NumpyArray) -> dict[str, Any]:
+def array(x: NumpyArray) -> JSONObject:
     """``{"shape", "dtype", "data", "truncated"}``; of a large array only the corner with the lowest indices."""
     x = np.asarray(x)
     cut = x.size > _CELLS
@@ -76,11 +77,11 @@ def _picked(of: object, *names: str) -> dict[str, int | str | None]:
     return {name: getattr(of, name) for name in names}
 
 
-def _line(where: object) -> dict[str, Any] | None:
+def _line(where: object) -> JSONObject | None:
     return None if where is None else _picked(where, "file", "line", "text")
 
 
-def value_dict(v: Value) -> dict[str, Any]:
+def value_dict(v: Value) -> JSONObject:
     """A value, with its numbers and its cotangent's."""
     return {
         **_picked(v, "name", "bar", "role", "why_constant"),
@@ -92,7 +93,7 @@ def value_dict(v: Value) -> dict[str, Any]:
     }
 
 
-def _step(step: Step, budget: list[int], walk: Walk | None) -> dict[str, Any]:
+def _step(step: Step, budget: list[int], walk: Walk | None) -> JSONObject:
     return {
         **_picked(step, "index", "op", "call", "doc"),
         "node": step.node_name,
@@ -109,7 +110,7 @@ def _step(step: Step, budget: list[int], walk: Walk | None) -> dict[str, Any]:
     }
 
 
-def _arrow(arrow: Any, budget: list[int], walk: Walk | None) -> dict[str, Any]:
+def _arrow(arrow: Arrow, budget: list[int], walk: Walk | None) -> JSONObject:
     jacobian, forms = None, ("numpy", "latex", "mathml", "index")
     if arrow.jacobian_size <= min(_JACOBIAN, budget[0]):
         jacobian = arrow.jacobian(_JACOBIAN)
@@ -126,5 +127,5 @@ def _arrow(arrow: Any, budget: list[int], walk: Walk | None) -> dict[str, Any]:
     }
 
 
-def _jacobian(j: IndexForm) -> dict[str, Any]:
+def _jacobian(j: IndexForm) -> JSONObject:
     return {"output": j.output.id, "input": j.input.id, "shape": list(j.shape), **_picked(j, "paths", *_FORMS)}

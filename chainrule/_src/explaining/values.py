@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, NumpyArray
+from chainrule._src.arrays.types import AnyArray, DTypeLike, NumpyArray, Saved
 from chainrule._src.explaining.calls import remembered
 from chainrule._src.explaining.diagnosis.names import Names
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.notation import bar
 from chainrule._src.explaining.sweep import RuleRecord
-from chainrule._src.tape.node import Leaf, Node
+from chainrule._src.tape.node import Edge, Leaf, Node
 
 ndarray = np.ndarray
 _KEPT = 64 * 2**20  # bytes of values that are copied, so that later writes do not change an explanation
@@ -44,7 +44,7 @@ class Value:
 
     __module__ = "chainrule.explaining"
 
-    def __init__(self, edge: Any, role: str, shape: tuple[int, ...], dtype: Any, data: Any = None) -> None:
+    def __init__(self, edge: Any, role: str, shape: tuple[int, ...], dtype: DTypeLike, data: object = None) -> None:
         self.edge = edge
         self.role = role
         self.shape = shape
@@ -71,23 +71,23 @@ class Values:
         self,
         names: Names,
         given: dict[Any, str],
-        known: dict[Any, Any],
+        known: dict[Edge, AnyArray],
         stacks: Mapping[Node, tuple[object, ...]] | None = None,
     ) -> None:
         self.names = names
         self.stacks = stacks or {}  # node -> the program's frames at it, outermost first, where they were seen
         self.given = given
         self.known = known  # edge -> data
-        self.by_edge: dict[Any, Value] = {}
+        self.by_edge: dict[Edge, Value] = {}
         self.constants: dict[Any, Value] = {}
-        self.held: set[Any] = set()  # what a variable holds, or held when its function returned
-        self.copies: dict[int, tuple[Any, Any]] = {}  # id of an array -> itself, its copy
+        self.held: set[Edge] = set()  # what a variable holds, or held when its function returned
+        self.copies: dict[int, tuple[NumpyArray, NumpyArray]] = {}  # id of an array -> itself, its copy
         self.bytes = 0
 
     def all(self) -> list[Value]:
         return [*self.by_edge.values(), *self.constants.values()]
 
-    def at(self, edge: Any, shape: Any = None, dtype: object = None) -> Value:
+    def at(self, edge: Edge, shape: tuple[int, ...] = (), dtype: DTypeLike = None) -> Value:
         """The value of an edge; its shape and dtype are those of its cotangent."""
         value = self.by_edge.get(edge)
         if value is None:
@@ -178,7 +178,7 @@ def identifier(name: str) -> str:
     return f"c_{found}" if found[:1].isdigit() else found
 
 
-def saved_operands(node: Any, saved: tuple[Any, ...]) -> dict[int, Any]:
+def saved_operands(node: Node, saved: Saved) -> dict[int, Any]:
     """What a node has saved of its operands, by position; nothing where it was freed or keeps other things."""
     prim = node.prim
     if prim.kind == "function" or len(saved) != len(prim.saves):
@@ -220,7 +220,7 @@ def computed(node: Node, operands: Sequence[object]) -> Any:
         return None
 
 
-def operands_of(record: RuleRecord, known: dict[Any, Any]) -> list[NumpyArray | None]:
+def operands_of(record: RuleRecord, known: dict[Edge, AnyArray]) -> list[AnyArray | None]:
     """A node's operands, None for what is not known."""
     kept = saved_operands(record.node, record.saved)
     known_ = (None if edge is None else known.get(edge) for edge in record.node.edges)

@@ -21,7 +21,7 @@ class Seen(Watch):
 
     def __init__(self) -> None:
         self.known: dict[Any, Any] = {}
-        self.stacks: dict[Any, tuple[Frame, ...]] = {}  # the program's frames at each node, outermost first
+        self.stacks: dict[Node, tuple[Frame, ...]] = {}  # the program's frames at each node, outermost first
         self.first = sys._getframe(1)
         self.out: Any = None
 

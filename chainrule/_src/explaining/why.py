@@ -244,7 +244,7 @@ class _Answer:
             return self._retained()
         added = edge.added
         assigned, before, by_hand = getattr(edge, "meta", {}).get("assigned", (None, 0, None))
-        written = writes_of(grad._raw)  # type: ignore[union-attr]
+        written = None if grad is None else writes_of(grad._raw)
         if assigned is not None and assigned() is grad:
             return self._by_hand(added - before, line_of(by_hand))
         if written is not None:
@@ -265,7 +265,8 @@ class _Answer:
 
     def _zeroed(self, times: int, line: SourceLine) -> Why:
         name = self.name
-        if not np.any(self.tensor._grad._raw):  # type: ignore[union-attr]
+        grad = self.tensor._grad
+        if grad is not None and not np.any(grad._raw):
             return self._why(f"{name}.grad is zero: zero_() set it{self._at(line)}, and nothing was added since.")
         return self._why(
             f"{name}.grad is the sum of the backward() calls since zero_(){self._at(line)}; "

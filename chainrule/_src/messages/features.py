@@ -142,7 +142,7 @@ def function_grad_type(name: str, index: int, got: object) -> RuntimeError:
     )
 
 
-def function_vmap_dims(name: str, output: Any, dims: Any) -> RuntimeError:
+def function_vmap_dims(name: str, output: Any, dims: object) -> RuntimeError:
     return RuntimeError(
         "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
         f"out_dims={dims} to be compatible with the structure of `output`: {name}.vmap returned "
@@ -185,7 +185,7 @@ def func_result_type(api: str, result: object) -> RuntimeError:
     return RuntimeError(f"{api}: Expected f(*args) to return a Tensor, got {type(result)}. {why}")
 
 
-def check_function(api: str, func: Any) -> None:
+def check_function(api: str, func: object) -> None:
     """Raise where a transformation of functions is given something that is none."""
     if callable(func):
         return
@@ -216,7 +216,7 @@ def functional_v_count(want: int, got: int) -> RuntimeError:
     )
 
 
-def functional_v_size(index: int | None, want: Any, got: Any) -> RuntimeError:
+def functional_v_size(index: int | None, want: object, got: object) -> RuntimeError:
     which = "v" if index is None else f"Entry {index} in v"
     return RuntimeError(f"{which} has invalid size: should be {torch_size(want)} but got {torch_size(got)}.")
 
@@ -235,7 +235,7 @@ def functional_scalar(function: str, several: bool) -> RuntimeError:
     return RuntimeError(f"The Tensor returned by the function given to {function} should contain a single element")
 
 
-def leaf_in_place(tensor: Any, op: str) -> RuntimeError:
+def leaf_in_place(tensor: object, op: str) -> RuntimeError:
     x, where = name_of(tensor) or "x", user_line()
     fix = out_of_place(where.text if where is not None else "").rstrip(".")
     other = f"{fix[0].lower()}{fix[1:]}, or work" if fix else "work"

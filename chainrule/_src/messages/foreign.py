@@ -71,7 +71,7 @@ def lazy_function(x: Any) -> RuntimeError:
     )
 
 
-def other_librarys_array(symbol: str, x: Any, other: Any) -> TypeError:
+def other_librarys_array(symbol: str, x: Any, other: object) -> TypeError:
     """An operator of a tensor or an Array and an array of a library that knows neither it nor NumPy's protocols."""
     sign = _SIGNS.get(symbol) or _SIGNS.get(symbol.removeprefix("r"), symbol)
     ours, theirs = f"chainrule.{type(x).__name__}", f"{_root(other)}.{type(other).__name__}"
@@ -150,7 +150,7 @@ def foreign_into_memory(op: str, x: Any) -> TypeError:
     )
 
 
-def lazy_requires_grad(tensor: Any, method: str) -> RuntimeError:
+def lazy_requires_grad(tensor: object, method: str) -> RuntimeError:
     x = name_of(tensor) or "tensor"
     return RuntimeError(
         f"{method}() of a lazy tensor that requires grad: its numbers cannot carry the gradient of {x}, so the path would be "

@@ -7,7 +7,6 @@ import functools
 import importlib
 import re
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -61,7 +60,7 @@ def _did_you_mean(name: str, kind: type) -> str:
     return f". Did you mean {close[0]!r}?" if close else ""
 
 
-def no_attribute(tensor: Any, name: str) -> AttributeError:
+def no_attribute(tensor: object, name: str) -> AttributeError:
     return UnknownName(f"'Tensor' object has no attribute {name!r}", functools.partial(_instead, tensor, name))
 
 

@@ -80,7 +80,7 @@ def instead_of_number(array: Any) -> str:
     return "" if taken is None else taken[1].partition(_CUT)[0]
 
 
-def instead_of_arrays(tensor: Any, x: str, detach: bool = True) -> str:
+def instead_of_arrays(tensor: object, x: str, detach: bool = True) -> str:
     """What to write for the user's call that makes a plain array of tensors; '' if that is not known.
 
     ``detach``: whether cutting the path is a way out.

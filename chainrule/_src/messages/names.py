@@ -64,7 +64,7 @@ def inside(name: str, value: Any) -> list[tuple[str, Any]]:
     return [(f"{name}.{k}", v) for k, v in [*parameters, *list(held.items())[:_ITEMS]] if isinstance(k, str)]
 
 
-def _key_text(key: Any) -> str:
+def _key_text(key: object) -> str:
     """A key as one writes it: text in double quotes, where that is simple."""
     return f'"{key}"' if isinstance(key, str) and key.isprintable() and not set(key) & set('"\\') else repr(key)
 

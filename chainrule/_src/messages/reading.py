@@ -18,7 +18,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_PARSER.acquire, after_in_parent=_PARSER.release, after_in_child=_PARSER.release)
 
 
-def syntax(source: str, mode: str = "exec") -> Any:
+def syntax(source: str, mode: str = "exec") -> ast.mod | None:
     """The syntax tree of a text; None if there is none, or it can't be had."""
     with _PARSER:
         try:
@@ -167,7 +167,7 @@ def plain(name: str) -> str:
 
 def out_of_place(text: str, name: str = "") -> str:
     """How to write a line that changes a tensor (called ``name``) in place without that; '' if it is not known."""
-    body: list[Any] = getattr(syntax(text), "body", [])
+    body: list[object] = getattr(syntax(text), "body", [])
     if len(body) != 1:
         return ""
     (statement,) = body

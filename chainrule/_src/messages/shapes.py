@@ -140,7 +140,7 @@ def slice_type(item: slice) -> TypeError:
     )
 
 
-def where_condition(condition: Any) -> Exception:
+def where_condition(condition: object) -> Exception:
     if not hasattr(condition, "dtype"):
         return target_type("where", condition, "condition", 1)
     return RuntimeError(
@@ -155,7 +155,7 @@ def target_type(function: str, value: object, argument: str = "target", position
     return TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {what}")
 
 
-def bias_shape(bias: Any, weight: Any) -> RuntimeError:
+def bias_shape(bias: object, weight: object) -> RuntimeError:
     name, out = name_of(bias) or "bias", shape_of(weight)[0]
     return RuntimeError(
         f"The size of tensor a ({out}) must match the size of tensor b ({(shape_of(bias) or (1,))[-1]}) at non-singleton "
@@ -164,7 +164,7 @@ def bias_shape(bias: Any, weight: Any) -> RuntimeError:
     )
 
 
-def linear_shapes(x: Any, weight: Any) -> RuntimeError:
+def linear_shapes(x: Any, weight: object) -> RuntimeError:
     a, w = shape_of(x), shape_of(weight)
     p, q = name_of(x) or "input", name_of(weight) or "weight"
     rows = math.prod(a[:-1])
@@ -235,7 +235,7 @@ def unsupported_rule(name: str, column: str, why: str) -> NotImplementedError:
     return kind(f"{name} has no {column}: {why}")
 
 
-def convolution_channels(function: str, x: Any, weight: Any, groups: int, transposed: bool) -> RuntimeError:
+def convolution_channels(function: str, x: Any, weight: object, groups: int, transposed: bool) -> RuntimeError:
     w, shape = shape_of(weight), shape_of(x)
     expected = w[0] if transposed else w[1] * groups
     each = f" (weight.shape[1]·groups = {w[1]}·{groups})" if groups > 1 and not transposed else ""

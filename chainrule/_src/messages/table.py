@@ -109,7 +109,7 @@ def message(name: str) -> Callable[..., Any] | None:
         return (getattr(kinds, kind, None) or getattr(builtins, kind))(said)
 
     say.__name__ = say.__qualname__ = name
-    say.__signature__ = signature  # type: ignore[attr-defined]
+    vars(say)["__signature__"] = signature
     return say
 
 

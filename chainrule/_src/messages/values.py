@@ -88,7 +88,7 @@ def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True)
     )
 
 
-def dlpack_of_derivative(tensor: Any) -> BufferError:
+def dlpack_of_derivative(tensor: object) -> BufferError:
     x = name_of(tensor) or "tensor"
     return BufferError(
         "Can't export tensors that require gradient, use tensor.detach()\n"
@@ -120,7 +120,7 @@ def array_setter(name: str) -> AttributeError:
     return AttributeError(f"x.{name} cannot be assigned to: {fix}")
 
 
-def find_tensor(data: Sequence[object], kind: type) -> Any:
+def find_tensor(data: Sequence[object], kind: type) -> object:
     """The first tensor that requires grad in a nested sequence, else the first tensor, else None."""
     found = None
     stack = [data]
@@ -139,7 +139,7 @@ def find_tensor(data: Sequence[object], kind: type) -> Any:
     return found
 
 
-def tensor_of_tensors(tensor: Any) -> RuntimeError:
+def tensor_of_tensors(tensor: object) -> RuntimeError:
     name, parts = name_of(tensor), argument()
     return RuntimeError(
         "tensor(...) of tensors that require grad would copy their numbers and cut the graph"
@@ -149,7 +149,7 @@ def tensor_of_tensors(tensor: Any) -> RuntimeError:
     )
 
 
-def ragged(data: Any) -> ValueError:
+def ragged(data: object) -> ValueError:
     return ValueError(
         "expected sequences of equal length: the nested lists do not form a rectangle "
         f"(lengths {sorted({len(d) for d in data if hasattr(d, '__len__')})[:6]} side by side)"
@@ -170,7 +170,7 @@ def special_array(kind: type) -> TypeError:
     )
 
 
-def not_numbers(data: Any, dtype: object) -> Exception:
+def not_numbers(data: object, dtype: object) -> Exception:
     kinds = (
         "The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, "
         "uint32, uint16, uint8, and bool."
@@ -191,7 +191,7 @@ def not_numbers(data: Any, dtype: object) -> Exception:
     return RuntimeError(f"Could not infer dtype of {type(item).__name__}. {kinds}")
 
 
-def wrong_operand(function: str, position: int, value: Any, argument: str = "") -> TypeError:
+def wrong_operand(function: str, position: int, value: object, argument: str = "") -> TypeError:
     argument = argument or (("input", "other")[position] if position < 2 else f"argument {position + 1}")
     what = type(value).__name__
     if what == "Tensor" or hasattr(value, "__dlpack__"):
@@ -247,7 +247,7 @@ def no_rule_for_numpy(name: str, inputs: tuple[object, ...]) -> TypeError:
     )
 
 
-def out_is_plain_array(name: str, target: Any) -> RuntimeError:
+def out_is_plain_array(name: str, target: object) -> RuntimeError:
     taken = taken_by_library(target)  # np.full_like writes into what it has made itself
     if taken:
         return RuntimeError(f"a plain array cannot carry the gradient of a tensor. {taken[1]}")
@@ -338,7 +338,7 @@ def no_grad_needed(tensor: Any, text: str) -> RuntimeError:
     return RuntimeError(f"{text}{why}")
 
 
-def leaves_graph(tensor: Any, what: str) -> None:
+def leaves_graph(tensor: object, what: str) -> None:
     """A tensor that requires grad becomes a plain number: warn, or raise where it is lost in an array's element.
 
     Nothing is said where the number is printed, as in ``"%.2f" % x``.
@@ -373,7 +373,7 @@ _NUMPY_NAMES = {"pow": "power", "acos": "arccos", "asin": "arcsin", "atan": "arc
                 "acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh"}  # fmt: skip
 
 
-def stored_in_array(tensor: Any, target: str) -> RuntimeError:
+def stored_in_array(tensor: object, target: str) -> RuntimeError:
     """``buffer[i] = t`` with a plain array for a buffer."""
     buffer = target.split("[")[0].strip() or "the buffer"
     return RuntimeError(
@@ -385,7 +385,7 @@ def stored_in_array(tensor: Any, target: str) -> RuntimeError:
     )
 
 
-def numpy_requires_grad(tensor: Any) -> RuntimeError:
+def numpy_requires_grad(tensor: object) -> RuntimeError:
     now = running(user_frame())
     taken = taken_by_library(tensor)
     x = taken[0] if taken else name_of(tensor) or "tensor"
@@ -406,7 +406,7 @@ def numpy_requires_grad(tensor: Any) -> RuntimeError:
     return RuntimeError(text)
 
 
-def _instead_of_numpy(tensor: Any, x: str) -> str:
+def _instead_of_numpy(tensor: object, x: str) -> str:
     return instead_of_arrays(tensor, x) or (
         f"Where that is what you want: {x}.detach().numpy(). NumPy's own functions work on tensors and keep it: "
         f"np.sin({x}), np.sum({x}, axis=0)."
@@ -418,7 +418,7 @@ def warn_hooks_not_pickled(hooks: dict[int, object]) -> None:
     warn(f"backward hook {hook!r} on tensor will not be serialized. Register it again on the tensor that is loaded.")
 
 
-def numpy_has_tangent(tensor: Any) -> RuntimeError:
+def numpy_has_tangent(tensor: object) -> RuntimeError:
     return RuntimeError(
         "Can't call numpy() on a dual Tensor: a plain array cannot carry its tangent, so the derivative would be lost "
         f"silently. {_instead_of_numpy(tensor, name_of(tensor) or 'tensor')}"

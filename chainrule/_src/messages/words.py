@@ -116,7 +116,7 @@ class UnknownName(AttributeError):
     def __str__(self) -> str:
         return f"{self.args[0]}{or_plain(self.hint)(self)}"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return AttributeError, (str(self),)
 
 
@@ -128,7 +128,7 @@ def or_plain(message: Callable[..., Any]) -> Callable[..., Any]:
     """A message that never hides the error it is about: where reading the user's program fails, it is made without."""
 
     @functools.wraps(message)
-    def made(*args: object, **kwargs: object) -> Any:
+    def made(*args: object, **kwargs: object) -> object:
         try:
             return message(*args, **kwargs)
         except Exception:

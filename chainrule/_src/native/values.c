@@ -228,7 +228,7 @@ static PyObject *call_either(const Function *function, int nin, PyObject *const 
 /* Whether arrays without gaps have memory in common, other than all of it. */
 static int overlap(PyArrayObject *x, PyArrayObject *y) {
     const char *a = PyArray_BYTES(x), *b = PyArray_BYTES(y);
-    return a != b && a < b + PyArray_NBYTES(y) && b < a + PyArray_NBYTES(x);
+    return (a != b || PyArray_NBYTES(x) != PyArray_NBYTES(y)) && a < b + PyArray_NBYTES(y) && b < a + PyArray_NBYTES(x);
 }
 
 PyObject *apply(const Function *function, int nin, PyObject *const *raw, int into) {

@@ -44,6 +44,7 @@ from chainrule._src.arrays.types import (
     Index,
     IntoArray,
     NumpyDType,
+    Params,
     TensorLike,
 )
 from chainrule._src.messages import errors
@@ -178,7 +179,7 @@ def in_c() -> None:
             BY_UFUNC[ufunc, True] = instead(exchanged or function, compute, arrays=True, swapped=exchanged is None)
 
 
-def _exchanged(compute: Callable[[AnyArray, AnyArray], AnyArray], x: Any, y: Any) -> Any:
+def _exchanged(compute: Callable[[AnyArray, AnyArray], AnyArray], x: Any, y: Any) -> AnyArray:
     return compute(y, x)
 
 
@@ -191,7 +192,7 @@ Array.__array_function__ = functions_by_way(Array.__array_function__)  # type: i
 _product = _fast_binary(np.matmul, products.matmul, True)
 
 
-def _matmul(x: AnyArray, y: AnyArray) -> Any:
+def _matmul(x: AnyArray, y: AnyArray) -> AnyArray:
     try:
         stacks = max(len(np.shape(x)), len(np.shape(y))) > 3  # they lie as those of a ufunc
         return apply_ufunc(np.matmul, "__call__", (x, y), None, {}) if stacks else _product(x, y)
@@ -227,7 +228,7 @@ def _fast_comparison(ufunc: np.ufunc) -> Callable[[AnyArray, AnyArray], AnyArray
 
 
 _PLAIN = frozenset({ndarray, float, int})
-_COMPARISONS: dict[str, Any] = {
+_COMPARISONS: Params = {
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,
@@ -253,11 +254,11 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     special = ufunc in _SPECIAL_OPERATORS
     assign: Any = getattr(operator, f"i{symbol}", None)
 
-    def recorded(x: Any, y: Any) -> Any:
+    def recorded(x: Any, y: Any) -> object:
         found = recorded_operator(operation, special, x, y)
         return compute(*with_strong_floats(ufunc, (x, y))) if found is None else found
 
-    def forward(self: Array, other: Any) -> Any:
+    def forward(self: Array, other: object) -> Any:
         if type(other) is Array or _is_known(other):
             other = other if type(other) is Array else _arranged(other)
             return recorded(self, other) if SPECIAL and LOCAL.recorder is not None else compute(self, other)
@@ -265,7 +266,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
             return getattr(self._tensor, f"__{symbol}__")(other)
         return beside(symbol, forward, self, other)
 
-    def reflected(self: Array, other: Any) -> Any:
+    def reflected(self: Array, other: AnyArray) -> object:
         if _is_known(other):
             other = _arranged(other)
             return recorded(other, self) if SPECIAL and LOCAL.recorder is not None else compute(other, self)
@@ -280,7 +281,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
         result = forward(self, other)
         return result if result is NotImplemented else write_all(self, result, f"{sign}=")
 
-    methods: dict[str, Any] = {symbol: forward}
+    methods: Params = {symbol: forward}
     if sign:
         methods |= {"r" + symbol: reflected, "i" + symbol: in_place}
     for name, method in methods.items():
@@ -297,7 +298,7 @@ def _is_known(other: object) -> bool:
     return isinstance(other, _KNOWN) or is_foreign(type(other))
 
 
-def _arranged(other: Any) -> Any:
+def _arranged(other: object) -> Any:
     return np.asarray(other) if isinstance(other, (list, tuple)) else other
 
 
@@ -327,7 +328,7 @@ def _divmod(x: Array, y: TensorLike) -> tuple[Array, Array]:
 
 
 def _unary(ufunc: np.ufunc, operation: Callable[[Any], Any]) -> Callable[[Array], Any]:
-    def operate(self: Array) -> Any:
+    def operate(self: Array) -> object:
         found = (
             recorded_operator(operation, ufunc is np.absolute, self) if SPECIAL and LOCAL.recorder is not None else None
         )
@@ -595,7 +596,7 @@ class _Flat:
     def __len__(self) -> int:
         return self.array.size
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[AnyArray]:
         return iter(apply(np.ravel, self.array))
 
     def __getitem__(self, index: Index) -> Any:
@@ -664,7 +665,7 @@ for _name, (_read, _write) in _ATTRIBUTES.items():
     setattr(Array, _name, _property(_read, _name, _write))
 
 
-def _of_scalar(x: Array, result: Any, out: object = None) -> Any:
+def _of_scalar(x: Array, result: object, out: object = None) -> Any:
     """What a method gives, which for a scalar of NumPy's is one again if it has no dimension, and was not written to ``out``."""
     recorder = LOCAL.recorder
     if recorder is not None and type(result) is Array and out is None and recorder.is_scalar(x._tensor._raw):
@@ -680,7 +681,7 @@ def _method(name: str, function: AnyFunction) -> AnyFunction:
 
     method.__name__ = name
     method.__qualname__ = f"Array.{name}"
-    method.__wrapped__ = function  # type: ignore[attr-defined]  # whose arguments it has
+    vars(method)["__wrapped__"] = function  # whose arguments it has
     method.__doc__ = f"As ``numpy.ndarray.{name}``; recorded. See :func:`numpy.{getattr(function, '__name__', name)}`."
     return method
 
@@ -739,7 +740,7 @@ def compress(self: Array, condition: IntoArray, axis: int | None = None, out: An
     return apply(np.compress, condition, self, axis, out=out)
 
 
-def conj(self: Array) -> Any:
+def conj(self: Array) -> AnyArray:
     """The complex conjugate."""
     return np.conjugate(self) if self.dtype.kind == "c" else self
 

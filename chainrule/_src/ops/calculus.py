@@ -193,7 +193,7 @@ def renorm(input: TensorLike, p: float, dim: int, maxnorm: float) -> Tensor:
 
 
 @op(sample="tensor([4, 5]), (2, 3)")
-def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
+def unravel_index(indices: TensorLike, shape: Any) -> tuple[Tensor, ...]:
     """Indices into a flattened tensor of that shape, as one tensor of indices for each axis."""
     where = indices if isinstance(indices, Tensor) else wrap(as_array(indices))
     if where.dtype.kind not in "iu":

@@ -92,7 +92,7 @@ def from_numpy(array: Any) -> Tensor:
 
 @op(arrays=False)
 def frombuffer(
-    buffer: Any, *, dtype: DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False
+    buffer: object, *, dtype: DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
     """A vector that shares the memory of an object with a buffer (of bytes, a copy: they cannot be written to)."""
     array = np.frombuffer(buffer, as_dtype(dtype), count, offset)
@@ -125,7 +125,7 @@ def _sizes(name: str, size: Any) -> tuple[int, ...]:
     return shape
 
 
-def _declared(function: AnyFunction, name: str, doc: str, names: str = "", arrays: bool = True) -> Any:
+def _declared(function: AnyFunction, name: str, doc: str, names: str = "", arrays: bool = True) -> AnyFunction:
     """One of several functions that differ in what NumPy makes for them."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -186,7 +186,7 @@ empty_like = _like("empty_like", "Memory")
 @op()
 @creates
 def full_like(
-    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    input: Tensor, fill_value: object, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """One value in another tensor's shape and dtype."""
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
@@ -316,22 +316,22 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DTypeLike = None
 
 
 @op(arrays=False)
-def Variable(data: Any, requires_grad: bool = False, volatile: object = None) -> Tensor:
+def Variable(data: object, requires_grad: bool = False, volatile: object = None) -> Tensor:
     """PyTorch's old name for a tensor that may require grad: the same memory, as a leaf."""
     if not isinstance(data, Tensor):
         raise errors.variable_data(data)
     return _made(data._raw, requires_grad)
 
 
-def _typed(name: str, dtype: DTypeLike) -> Any:
-    def make(*args: Any) -> Tensor:
+def _typed(name: str, dtype: DTypeLike) -> AnyFunction:
+    def make(*args: object) -> Tensor:
         if not args:
             return wrap(np.empty(0, dtype))
         if all(isinstance(a, int) for a in args):
             return wrap(np.zeros(_sizes(name, args), dtype))
         return make_tensor(args[0], dtype, False, True)
 
-    make.dtype = np.dtype(dtype)  # type: ignore[attr-defined]  # for tensor.type(FloatTensor)
+    vars(make)["dtype"] = np.dtype(dtype)  # for tensor.type(FloatTensor)
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"A tensor of dtype {np.dtype(dtype)} from data, or zeros of the sizes given (an old constructor)."
     return make
@@ -347,7 +347,7 @@ BoolTensor = _typed("BoolTensor", np.bool_)
 @op("Tensor.new_tensor")
 @creates
 def new_tensor(
-    self: Tensor, data: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False
+    self: Tensor, data: object, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of this one's dtype from data."""
     return make_tensor(data, self.dtype if dtype is None else dtype, requires_grad, True)
@@ -381,7 +381,7 @@ new_empty = _new_of_size("new_empty", "Memory")
 def new_full(
     self: Tensor,
     size: Shape,
-    fill_value: Any,
+    fill_value: object,
     *,
     dtype: DTypeLike = None,
     device: DeviceLike = None,

@@ -27,7 +27,7 @@ _HAS_VERSIONS = not np.__version__.startswith("2.0.")
 
 
 def export(
-    tensor: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    tensor: Tensor, *, stream: object = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
     """A DLPack capsule of a tensor's memory.
 
@@ -75,7 +75,7 @@ def _shared(x: Foreign) -> Any:
 
 
 @op(arrays=False)
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: object = None) -> Tensor:
     """A tensor that shares the memory of another library's array.
 
     Args:

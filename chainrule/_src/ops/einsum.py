@@ -155,7 +155,7 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
     return filled, result
 
 
-def _diagonals(x: AnyArray, term: str) -> tuple[Any, str]:
+def _diagonals(x: AnyArray, term: str) -> tuple[AnyArray, str]:
     for c in dict.fromkeys(term):
         while term.count(c) > 1:
             i = term.index(c)
@@ -166,7 +166,7 @@ def _diagonals(x: AnyArray, term: str) -> tuple[Any, str]:
     return x, term
 
 
-def _pair(x: AnyArray, a: str, y: AnyArray, b: str, later: set[str]) -> tuple[Any, str]:
+def _pair(x: AnyArray, a: str, y: AnyArray, b: str, later: set[str]) -> tuple[AnyArray, str]:
     """Two operands to one: sum what only one has, then permute and reshape both to stacks of matrices, and bmm."""
     x, a = _sum_out(x, a, {c for c in a if c not in b and c not in later})
     y, b = _sum_out(y, b, {c for c in b if c not in a and c not in later})
@@ -203,7 +203,7 @@ def _pair(x: AnyArray, a: str, y: AnyArray, b: str, later: set[str]) -> tuple[An
     return _reshape(out, shape), "".join(batch + left + right)
 
 
-def _sum_out(x: AnyArray, term: str, letters: set[str]) -> tuple[Any, str]:
+def _sum_out(x: AnyArray, term: str, letters: set[str]) -> tuple[AnyArray, str]:
     if not letters:
         return x, term
     axes = tuple(i - len(term) for i, c in enumerate(term) if c in letters)

@@ -189,7 +189,7 @@ def rsub(input: TensorLike, other: TensorLike, *, alpha: TensorLike = 1) -> Tens
 
 
 @op(method=True, out=True)
-def logaddexp(input: Any, other: Any) -> Tensor:
+def logaddexp(input: Any, other: TensorLike) -> Tensor:
     """log(exp(input) + exp(other)), without overflow."""
     kinds = {getattr(getattr(x, "dtype", None), "kind", "") for x in (input, other)}
     if "c" not in kinds:
@@ -503,8 +503,8 @@ def _recorded_table() -> None:
     if LOOPS is None:
         return
     for ufunc, row in UFUNCS.items():
-        if type(getattr(row, "function", None)) is LOOPS.Operation:
-            RECORDED[ufunc, False] = row.function  # type: ignore[attr-defined]
+        if type(function := getattr(row, "function", None)) is LOOPS.Operation:
+            RECORDED[ufunc, False] = function
     RECORDED.update({(ufunc, True): operation for ufunc, operation in EXCHANGED.items()})
 
 

@@ -54,7 +54,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     return bind(rows.gather, (x, index), {"axis": d - input.ndim})
 
 
-def _cut(name: str, x: Tensor, index: Any, d: int) -> Tensor:
+def _cut(name: str, x: Tensor, index: AnyArray, d: int) -> Tensor:
     """x, cut to the index's sizes along the other axes."""
     cut = []
     for k, (n, m) in enumerate(zip(x.shape, index.shape, strict=True)):

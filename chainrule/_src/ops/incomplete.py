@@ -27,7 +27,7 @@ import numpy as np
 from scipy import special
 
 from chainrule._src.arrays.shapes import dtype_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyDType, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyDType, TensorLike
 from chainrule._src.tape.protocol import detached
 
 _UFUNCS = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).items() if isinstance(f, np.ufunc)}
@@ -148,7 +148,7 @@ def _at_all_points(function: AnyFunction) -> Any:
         out = _in_blocks(inside, wide) if all(type(x) is np.ndarray for x in wide) else inside(*wide)
         return as_dtype(out, dtype)
 
-    def inside(*operands: Any) -> Any:
+    def inside(*operands: Any) -> object:
         ends = operands[-1] <= 0
         if len(operands) == 2:
             a, x = operands
@@ -168,7 +168,7 @@ def _widened(operands: tuple[TensorLike, ...]) -> tuple[list[AnyArray], NumpyDTy
     return [as_dtype(x, np.float64) for x in arrays], dtype
 
 
-def as_dtype(x: Any, dtype: Any) -> AnyArray:
+def as_dtype(x: Any, dtype: DTypeLike) -> AnyArray:
     """An array-like in another dtype."""
     if dtype_of(x) == dtype:
         return x

@@ -124,7 +124,7 @@ def _axes(item: Any) -> int:
     return item.ndim if type(item) is ndarray and item.dtype.kind == "b" else 1
 
 
-def _check_axes(items: tuple[Any, ...], x: AnyArray) -> None:
+def _check_axes(items: tuple[object, ...], x: AnyArray) -> None:
     """Whether there are as many axes, and masks as long as they are (NumPy lets empty masks pass)."""
     used = sum(map(_axes, items))
     if used > x.ndim:
@@ -190,7 +190,7 @@ def _as_numpy_reads_it(items: tuple[Any, ...]) -> bool:
     return True
 
 
-def getitem(self: Tensor, index: Any) -> Tensor:
+def getitem(self: Tensor, index: object) -> Tensor:
     """``tensor[index]``: a view for basic indices, a copy for integer and boolean ones."""
     data = self._raw
     items = index if type(index) is tuple else (index,)
@@ -212,7 +212,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         raise _failed(error, self) from None
 
 
-def setitem(self: Tensor, index: Any, value: TensorLike) -> None:
+def setitem(self: Tensor, index: object, value: TensorLike) -> None:
     """``tensor[index] = value``, recorded: gradients flow to the value, and to what was not overwritten."""
     items = read_index(index)
     _check_axes(items, self)
@@ -264,7 +264,7 @@ def setitem(self: Tensor, index: Any, value: TensorLike) -> None:
     inplace.update(region, apart(value, region), "__setitem__")
 
 
-def _takes_part(items: tuple[Any, ...]) -> bool:
+def _takes_part(items: tuple[object, ...]) -> bool:
     """Whether an index takes a view of a part before anything is written (rather than all, or what arrays say)."""
     return any(item is None or type(item) is int or (type(item) is slice and item != slice(None)) for item in items)
 
@@ -275,7 +275,7 @@ def _outside(tensor: Tensor) -> bool:
     return base is None or base._edge is None
 
 
-def _leading_ones(value: AnyArray, data: AnyArray, items: Any) -> AnyArray:
+def _leading_ones(value: AnyArray, data: AnyArray, items: object) -> AnyArray:
     ndim = len(data[items].shape)
     while value.ndim > ndim and value.shape[0] == 1:
         value = value[0]

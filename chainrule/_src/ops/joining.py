@@ -57,7 +57,7 @@ def tile(input: Tensor, *times: Any, dims: Dims = None) -> Tensor:
 
 @op(method=True, sample="rand(2, 3), 2")
 def repeat_interleave(
-    input: TensorLike | None = None, repeats: Any = None, dim: int | None = None, *, output_size: Any = None
+    input: TensorLike | None = None, repeats: object = None, dim: int | None = None, *, output_size: object = None
 ) -> Tensor:
     """Every element (or entry along ``dim``) repeated in place.
 
@@ -91,7 +91,7 @@ def repeat_interleave(
     return index_select(x, d, placed(wrap(index), gpu_number(x)))
 
 
-def _places_of_repeats(repeats: Any, output_size: object) -> Tensor:
+def _places_of_repeats(repeats: object, output_size: object) -> Tensor:
     """0 … n - 1, each as often as its number says."""
     if not isinstance(repeats, Tensor):
         kind = type(repeats).__name__
@@ -132,7 +132,7 @@ def repeated(n: int, counts: IntoArray) -> NumpyArray:
 
 
 @op(method=True, remembered=True)
-def flip(input: TensorLike, *axes: Any, dims: Any = None) -> Tensor:
+def flip(input: TensorLike, *axes: Any, dims: object = None) -> Tensor:
     """The order along axes reversed (a copy)."""
     x = tensor_of("flip", input)
     order = [errors.check_dim("flip", d, x.ndim) for d in _ints("flip", axes if dims is None else (dims,))]
@@ -187,7 +187,7 @@ def _integers(argument: str, value: Any) -> tuple[int, ...]:
 
 
 @op(method=True)
-def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
+def roll(input: Any, shifts: object, dims: Dims = None) -> Tensor:
     """Elements shifted along axes, around the ends; without ``dims`` as if flattened."""
     x = tensor_of("roll", input)
     shift, axes = _integers("shifts", shifts), () if dims is None else _integers("dims", dims)
@@ -204,7 +204,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     return bind(rows.roll, (x,), {"shift": shift, "axis": axes})
 
 
-def _list(function: str, tensors: Any) -> list[Tensor]:
+def _list(function: str, tensors: object) -> list[Tensor]:
     if isinstance(tensors, (Tensor, ndarray)):
         raise TypeError(
             f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}: "
@@ -237,7 +237,7 @@ def _list(function: str, tensors: Any) -> list[Tensor]:
 
 
 @op("cat concat concatenate", out=True, remembered=True)
-def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
+def cat(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors one after another along ``dim``.
 
     Raises:
@@ -271,7 +271,7 @@ concat = concatenate = cat
 
 
 @op(out=True, remembered=True)
-def stack(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
+def stack(tensors: object, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors of one shape, side by side along a new axis.
 
     >>> import chainrule as cr
@@ -298,14 +298,14 @@ def _some(name: str, tensors: Any) -> Any:
 
 
 @op(out=True)
-def hstack(tensors: Any) -> Tensor:
+def hstack(tensors: object) -> Tensor:
     """Side by side: along the second axis (the first, of vectors)."""
     xs = [atleast_1d(x) for x in _some("hstack", tensors)]
     return cat(xs, 0 if xs[0].ndim == 1 else 1)
 
 
 @op("vstack row_stack", out=True)
-def vstack(tensors: Any) -> Tensor:
+def vstack(tensors: object) -> Tensor:
     """One above another: along the first axis (vectors become rows)."""
     return cat([atleast_2d(x) for x in _some("vstack", tensors)], 0)
 
@@ -314,13 +314,13 @@ row_stack = vstack
 
 
 @op(out=True)
-def dstack(tensors: Any) -> Tensor:
+def dstack(tensors: object) -> Tensor:
     """Along the third axis."""
     return cat([atleast_3d(x) for x in _some("dstack", tensors)], 2)
 
 
 @op(out=True)
-def column_stack(tensors: Any) -> Tensor:
+def column_stack(tensors: object) -> Tensor:
     """Vectors as columns of a matrix, matrices side by side."""
     parts = [tensor_of("column_stack", x) for x in _some("column_stack", tensors)]
     return cat([reshape(x, x.numel(), 1) if x.ndim <= 1 else x for x in parts], 1)
@@ -342,7 +342,7 @@ def atleast_2d(*tensors: TensorLike) -> Any:
 def atleast_3d(*tensors: TensorLike) -> Tensor:
     """At least three axes."""
 
-    def widen(x: AnyArray) -> Any:
+    def widen(x: AnyArray) -> AnyArray:
         if x.ndim >= 3:
             return x
         return unsqueeze(x, -1) if x.ndim == 2 else reshape(x, 1, -1, 1)
@@ -410,7 +410,7 @@ def pad(input: TensorLike, pad: Any, mode: str = "constant", value: TensorLike |
 
 
 @op(sample="rand(2, 3), (1, 1)")
-def constant_pad_nd(input: TensorLike, pad: Any, value: TensorLike = 0) -> Tensor:
+def constant_pad_nd(input: TensorLike, pad: object, value: TensorLike = 0) -> Tensor:
     """As ``pad`` with a constant."""
     return pad_(input, pad, value=value)
 

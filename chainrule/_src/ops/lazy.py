@@ -15,7 +15,7 @@ import numpy as np
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.api.declare import op
 from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Params
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign, in_memory
 from chainrule._src.tape.modes import recording
@@ -96,7 +96,7 @@ def _lazy(x: Any) -> Any:
 def _rebuilt(x: object, finish: AnyFunction) -> AnyFunction:
     """What puts a result of Dask's in the face of x."""
 
-    def rebuild(results: Any, *args: object, **kwargs: object) -> Any:
+    def rebuild(results: object, *args: object, **kwargs: object) -> AnyArray:
         found = finish(results, *args, **kwargs)
         tensor = wrap(Foreign(found) if hasattr(found, "__dask_graph__") else found)
         return array_of(tensor) if isinstance(x, Array) else tensor
@@ -132,7 +132,7 @@ def _token(x: Any) -> Any:
     return type(x).__name__, sys.modules["dask.base"].normalize_token(raw if type(raw) is np.ndarray else id(raw))
 
 
-_COLLECTION: dict[str, Any] = {
+_COLLECTION: Params = {
     "graph": lambda x: None if _lazy(x) is None else _lazy(x).__dask_graph__(),
     "keys": lambda x: _lazy(x).__dask_keys__(),
     "layers": lambda x: _lazy(x).__dask_layers__(),

@@ -15,7 +15,7 @@ from chainrule._src.arrays.device import DeviceLike, gpu_of, strided
 from chainrule._src.arrays.dtype import Dtype
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype
 from chainrule._src.arrays.libraries import is_foreign
-from chainrule._src.arrays.types import AnyFunction, DTypeLike, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation, indexing, products, scattering, shaping
 from chainrule._src.ops import elementwise as ew
@@ -44,7 +44,7 @@ def _is_operand(x: object) -> bool:
     return isinstance(x, _OPERANDS) or is_foreign(type(x))
 
 
-def _operator(function: AnyFunction, symbol: str) -> Any:
+def _operator(function: AnyFunction, symbol: str) -> AnyFunction:
     """A binary operator: Python tries the other operand's side when this one is not an array or number."""
 
     def method(self: Tensor, other: TensorLike) -> Any:
@@ -59,8 +59,8 @@ def _operator(function: AnyFunction, symbol: str) -> Any:
     return method
 
 
-def _reflected(function: AnyFunction, symbol: str) -> Any:
-    def exchanged(self: Any, other: TensorLike) -> Any:
+def _reflected(function: AnyFunction, symbol: str) -> AnyFunction:
+    def exchanged(self: Any, other: TensorLike) -> object:
         return function(other, self)
 
     def method(self: Tensor, other: TensorLike) -> Any:
@@ -76,7 +76,7 @@ def _divided_into(other: TensorLike, self: Tensor) -> Tensor:
     return ew.mul(ew.reciprocal(self), other)  # what PyTorch computes, and records
 
 
-def _assigned(name: str) -> Any:
+def _assigned(name: str) -> AnyFunction:
     def method(self: Tensor, other: TensorLike) -> Any:
         if not _is_operand(other) and not hasattr(other, "level"):
             return NotImplemented
@@ -169,14 +169,14 @@ attach(
 # -- in place --------------------------------------------------------------------------------------------------------
 
 
-def _copied(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+def _copied(self: Tensor, src: AnyArray, non_blocking: bool = False) -> Tensor:
     if not isinstance(src, Tensor):
         src = wrap(as_array(src))
     value = cast(shaping.expand(placed(src, gpu_number(self)), *self.shape), self.dtype)
     return table.index_put(self, value, index=(Ellipsis,), accumulate=False)
 
 
-def _plain(self: Tensor, src: Any) -> bool:
+def _plain(self: Tensor, src: object) -> bool:
     source = getattr(src, "_raw", None)
     arrays = type(self._raw) is ndarray and (source is None or type(source) is ndarray)
     return arrays and not recording() and LOCAL.recorder is None
@@ -319,7 +319,7 @@ def to(
     return shaping.clone(self) if copy and out is self else out
 
 
-def _to_dtype(name: str, dtype: DTypeLike) -> Any:
+def _to_dtype(name: str, dtype: DTypeLike) -> AnyFunction:
     def method(self: Tensor, memory_format: object = None) -> Tensor:
         return cast(self, np.dtype(dtype))
 

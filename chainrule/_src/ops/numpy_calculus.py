@@ -25,7 +25,7 @@ ndarray = np.ndarray
 _FLOAT = np.dtype(np.float64)
 
 
-def arraylike(x: IntoArray) -> Any:
+def arraylike(x: IntoArray) -> AnyArray:
     """Numbers and lists as an array; what has a dtype stays as it is."""
     return x if isinstance(x, (Tensor, ArrayLike, ndarray)) else arranged(x)
 
@@ -72,7 +72,7 @@ def boxed(x: AnyArray) -> Any:
     return wrap(x) if isinstance(x, (ndarray, np.generic)) else x
 
 
-def take(x: Any, index: Any, axis: int = -1) -> AnyArray:
+def take(x: Any, index: AnyArray, axis: int = -1) -> AnyArray:
     return bind(indexing.take, (x, arraylike(index)), {"axis": axis})
 
 
@@ -197,7 +197,7 @@ def _turns_of_integers(p: AnyArray, axis: int, period: Any) -> AnyArray:
 # -- running totals --------------------------------------------------------------------------------------------------
 
 
-def _cumulative(name: str, function: AnyFunction, neutral: int) -> Any:
+def _cumulative(name: str, function: AnyFunction, neutral: int) -> AnyFunction:
     def run(
         x: AnyArray,
         /,

@@ -74,7 +74,7 @@ def _ones_like(
 
 @implements(np.full_like)
 def _full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+    a: Any, fill_value: object, dtype: DTypeLike = None, order: str = "K", subok: bool = True, shape: Any = None
 ) -> AnyArray:
     if isinstance(fill_value, (Tensor, ArrayLike)):
         shape, dtype = shape_of(a) if shape is None else shape, np.dtype(dtype or dtype_of(a))
@@ -153,7 +153,7 @@ def _array(
     return np.reshape(array, (1,) * max(0, ndmin - len(shape_of(array))) + tuple(shape_of(array)))
 
 
-def _made(function: AnyFunction) -> Any:
+def _made(function: AnyFunction) -> AnyFunction:
     return lambda *args, **options: wrap(function(*args, **options))
 
 
@@ -162,7 +162,7 @@ for _function in (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity, np.
 
 
 @implements(np.array_repr)
-def _array_repr(arr: Any, *args: Any, **kwargs: Any) -> str:
+def _array_repr(arr: TensorLike, *args: Any, **kwargs: Any) -> str:
     numbers = _shown(arr)
     return repr(arr) if numbers is None else np.array_repr(numbers, *args, **kwargs)
 
@@ -240,7 +240,7 @@ def _round(a: AnyArray, decimals: int = 0, out: object = None) -> AnyArray:
 
 @implements(np.nan_to_num)
 def _nan_to_num(
-    x: AnyArray, copy: bool = True, nan: TensorLike = 0.0, posinf: Any = None, neginf: Any = None
+    x: AnyArray, copy: bool = True, nan: TensorLike = 0.0, posinf: object = None, neginf: object = None
 ) -> AnyArray:
     if not copy:
         raise errors.numpy_keyword("nan_to_num", "copy=False")

@@ -132,10 +132,10 @@ def _polyfit(
     x: AnyArray,
     y: AnyArray,
     deg: int,
-    rcond: Any = None,
+    rcond: object = None,
     full: bool = False,
     w: AnyArray | None = None,
-    cov: Any = False,
+    cov: object = False,
 ) -> Any:
     order = int(deg) + 1
     x, y = inexact(x), inexact(y)

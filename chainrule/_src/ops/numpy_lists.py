@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray, IntoArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.protocol import ArrayLike, plain
 from chainrule._src.tape.tensor import Tensor
@@ -24,7 +23,7 @@ def arranged(x: IntoArray) -> AnyArray:
     return np.asarray(x)
 
 
-def operands(*values: object) -> tuple[Any, ...]:
+def operands(*values: object) -> tuple[AnyArray, ...]:
     """Operands of a function, the lists among them as arrays. Numbers stay numbers, which are weak."""
     return tuple([arranged(x) if isinstance(x, (list, tuple)) else plain(x) for x in values])
 
@@ -36,7 +35,7 @@ def promoted(*values: Any) -> list[Any]:
     return [cast(x, dtype) for x in arrays]
 
 
-def sum_of_products(function: Callable[..., Any], *values: object) -> AnyArray:
+def sum_of_products(function: AnyFunction, *values: object) -> AnyArray:
     """One of PyTorch's products, of operands in NumPy's dtype; of booleans, whether any product is true."""
     arrays = promoted(*values)
     if arrays[0].dtype != np.bool_:

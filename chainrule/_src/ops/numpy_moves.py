@@ -166,7 +166,7 @@ def _roll(a: AnyArray, shift: Any, axis: Any = None) -> AnyArray:
 
 
 @implements(np.rot90, by_shape=True)
-def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> AnyArray:
+def _rot90(m: TensorLike, k: int = 1, axes: Any = (0, 1)) -> AnyArray:
     if len(axes) != 2:
         raise ValueError("len(axes) must be 2.")
     a, b = checked_axes(tuple(axes), len(shape_of(m)))
@@ -179,7 +179,7 @@ def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> AnyArray:
 
 @implements(np.concatenate, by_shape=True)
 def _concatenate(
-    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: object = "same_kind"
 ) -> Any:
     arrays = [arranged(a) for a in arrays]
     _check_casts(arrays, dtype, casting)
@@ -216,13 +216,13 @@ def _vstack(tup: Any, **options: Any) -> AnyArray:
 
 
 @implements(np.hstack, by_shape=True)
-def _hstack(tup: Any, **options: Any) -> Any:
+def _hstack(tup: Any, **options: object) -> AnyArray:
     arrays = [np.atleast_1d(arranged(a)) for a in tup]
     return np.concatenate(arrays, axis=0 if len(np.shape(arrays[0])) == 1 else 1, **options)
 
 
 @implements(np.column_stack, by_shape=True)
-def _column_stack(tup: Any) -> Any:
+def _column_stack(tup: Any) -> AnyArray:
     arrays = [arranged(a) for a in tup]
     return np.concatenate([np.reshape(a, (-1, 1)) if len(np.shape(a)) < 2 else a for a in arrays], axis=1)
 
@@ -406,7 +406,7 @@ def _meshgrid(*xi: object, copy: bool = True, sparse: bool = False, indexing: st
 
 
 @implements(np.take)
-def _take(a: AnyArray, indices: Any, axis: int | None = None, out: object = None, mode: str = "raise") -> AnyArray:
+def _take(a: AnyArray, indices: AnyArray, axis: int | None = None, out: object = None, mode: str = "raise") -> AnyArray:
     a, axis = flattened(a, axis)
     indices = indices if hasattr(indices, "shape") else np.asarray(indices)
     if mode != "raise":
@@ -418,7 +418,7 @@ def _take(a: AnyArray, indices: Any, axis: int | None = None, out: object = None
 
 
 @implements(np.take_along_axis)
-def _take_along_axis(arr: AnyArray, indices: Any, axis: int = -1) -> AnyArray:
+def _take_along_axis(arr: AnyArray, indices: AnyArray, axis: int = -1) -> AnyArray:
     if not hasattr(indices, "dtype") or indices.dtype.kind not in "iu":
         raise IndexError("`indices` must be an integer array")
     arr, axis = flattened(arr, axis)
@@ -438,7 +438,7 @@ def _dstack(tup: Any) -> AnyArray:
 
 
 @implements(np.block, by_shape=True)
-def _block(arrays: Any) -> Any:
+def _block(arrays: object) -> AnyArray:
     return _joined(arrays)[0] if isinstance(arrays, list) else np.copy(arrays)
 
 
@@ -453,19 +453,19 @@ def _joined(part: Any) -> tuple[Any, int]:
 
 
 @implements(np.hsplit)
-def _hsplit(ary: Any, indices_or_sections: Any) -> Any:
+def _hsplit(ary: object, indices_or_sections: object) -> Any:
     return np.split(ary, indices_or_sections, axis=0 if len(shape_of(ary)) == 1 else 1)
 
 
 @implements(np.vsplit)
-def _vsplit(ary: Any, indices_or_sections: Any) -> Any:
+def _vsplit(ary: object, indices_or_sections: object) -> Any:
     if len(shape_of(ary)) < 2:
         raise ValueError("vsplit only works on arrays of 2 or more dimensions")
     return np.split(ary, indices_or_sections, axis=0)
 
 
 @implements(np.dsplit)
-def _dsplit(ary: Any, indices_or_sections: Any) -> Any:
+def _dsplit(ary: object, indices_or_sections: object) -> Any:
     return np.split(ary, indices_or_sections, axis=2)
 
 
@@ -478,7 +478,7 @@ if hasattr(np, "unstack"):
 
 
 @implements(np.select)
-def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+def _select(condlist: object, choicelist: object, default: object = 0) -> Any:
     result = default
     for condition, choice in zip(reversed(list(condlist)), reversed(list(choicelist)), strict=True):
         result = np.where(condition, choice, result)
@@ -486,7 +486,7 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 @implements(np.delete)
-def _delete(arr: Any, obj: Any, axis: int | None = None) -> AnyArray:
+def _delete(arr: TensorLike, obj: Any, axis: int | None = None) -> AnyArray:
     arr, along = flattened(arr, axis)
     obj = plain(obj) if isinstance(obj, Tensor) else obj
     left = np.delete(np.arange(shape_of(arr)[along]), obj)
@@ -548,6 +548,6 @@ def inserted(x: AnyArray, y: AnyArray, *, side: str) -> AnyArray:
 
 
 @implements(np.searchsorted)
-def _searchsorted(a: Any, v: Any, side: str = "left", sorter: AnyArray | None = None) -> AnyArray:
+def _searchsorted(a: Any, v: AnyArray, side: str = "left", sorter: AnyArray | None = None) -> AnyArray:
     a, v = operands(a, v)
     return bind(inserted, (a if sorter is None else np.take(a, plain(sorter)), v), {"side": side})

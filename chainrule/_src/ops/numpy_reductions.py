@@ -84,7 +84,7 @@ def wide(a: AnyArray, dtype: DTypeLike = None) -> AnyArray:
 # -- sums and products -----------------------------------------------------------------------------------------------
 
 
-def _total(row: Primitive, pair: np.ufunc, neutral: float) -> Any:
+def _total(row: Primitive, pair: np.ufunc, neutral: float) -> AnyFunction:
     def reduce(
         a: AnyArray,
         axis: Dims = None,
@@ -274,7 +274,7 @@ def _ptp(a: AnyArray, axis: Dims = None, out: object = None, keepdims: bool = Fa
     return _max(a, axis, keepdims=keepdims) - _min(a, axis, keepdims=keepdims)
 
 
-def _truth(row: Primitive, neutral: bool) -> Any:
+def _truth(row: Primitive, neutral: bool) -> AnyFunction:
     def reduce(
         a: AnyArray, axis: Dims = None, out: object = None, keepdims: bool = False, *, where: TensorLike = True
     ) -> AnyArray:
@@ -287,7 +287,7 @@ _any = implements(np.any)(_truth(reduction.any, False))
 _all = implements(np.all)(_truth(reduction.all, True))
 
 
-def _place(row: Primitive) -> Any:
+def _place(row: Primitive) -> AnyFunction:
     def search(a: AnyArray, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> AnyArray:
         keep = keeps(keepdims)
         flat, along = flattened(a, axis)
@@ -309,7 +309,7 @@ def without_nan(a: AnyArray, neutral: float) -> AnyArray:
     return np.where(np.isnan(a), neutral, a) if a.dtype.kind in "fc" else a
 
 
-def _of_numbers(function: AnyFunction, neutral: float) -> Any:
+def _of_numbers(function: AnyFunction, neutral: float) -> AnyFunction:
     def reduce(
         a: AnyArray,
         axis: Dims = None,
@@ -328,7 +328,7 @@ implements(np.nansum)(_of_numbers(_sum, 0))
 implements(np.nanprod)(_of_numbers(_prod, 1))
 
 
-def _extremum_of_numbers(function: AnyFunction, neutral: float) -> Any:
+def _extremum_of_numbers(function: AnyFunction, neutral: float) -> AnyFunction:
     reduce = _of_numbers(function, neutral)
     return lambda a, axis=None, out=None, keepdims=False, **options: reduce(a, axis, keepdims=keepdims, **options)
 
@@ -407,7 +407,7 @@ def _argsort(
 
 @implements(np.sort)
 def _sort(
-    a: AnyArray, axis: int = -1, kind: Any = None, order: str | None = None, *, stable: object = None
+    a: AnyArray, axis: int = -1, kind: object = None, order: str | None = None, *, stable: object = None
 ) -> AnyArray:
     if axis is not None:
         checked_axes(axis, len(shape_of(a)))  # of a number, too
@@ -449,7 +449,7 @@ def _median(
 
 
 @implements(np.percentile)
-def _percentile(a: Any, q: Any, axis: Dims = None, out: object = None, **options: Any) -> AnyArray:
+def _percentile(a: Any, q: Any, axis: Dims = None, out: object = None, **options: object) -> AnyArray:
     return _quantile(a, q / 100 if is_weak(q) else np.true_divide(q, 100), axis, **options)
 
 
@@ -606,7 +606,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> AnyArray
 # -- methods of ufuncs -----------------------------------------------------------------------------------------------
 
 
-def _reducer(row: Primitive, function: AnyFunction) -> Any:
+def _reducer(row: Primitive, function: AnyFunction) -> AnyFunction:
     def reduce(
         a: AnyArray, axis: Dims = 0, dtype: DTypeLike = None, keepdims: bool = False, **options: object
     ) -> AnyArray:
@@ -620,7 +620,7 @@ def _reducer(row: Primitive, function: AnyFunction) -> Any:
 def _accumulating(function: AnyFunction) -> AnyFunction:
     """A ufunc's ``accumulate``: a function of an array along an axis."""
 
-    def accumulate(a: AnyArray, axis: int = 0, dtype: DTypeLike = None) -> Any:
+    def accumulate(a: AnyArray, axis: int = 0, dtype: DTypeLike = None) -> object:
         if not shape_of(a):
             raise TypeError("cannot accumulate on a scalar")
         return function(a, axis, dtype)

@@ -185,7 +185,7 @@ def _at_ranks(a: AnyArray, q: IntoArray | None, axis: Dims, keepdims: bool) -> A
 
 @implements(np.nanpercentile)
 def _nanpercentile(
-    a: AnyArray, q: Any, axis: int | None = None, out: Any = None, *options: object, **named: object
+    a: AnyArray, q: AnyArray, axis: int | None = None, out: Any = None, *options: object, **named: object
 ) -> AnyArray:
     if not _is_ours(q):
         q = q / 100 if is_weak(q) else np.true_divide(q, 100)

@@ -149,7 +149,7 @@ def _real_if_close(a: AnyArray, tol: float = 100) -> AnyArray:
 
 
 @implements(np.piecewise)
-def _piecewise(x: AnyArray, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+def _piecewise(x: AnyArray, condlist: object, funclist: Any, *args: Any, **kw: Any) -> AnyArray:
     x = arraylike(x)
     conditions = [arraylike(c) for c in _conditions(condlist, len(shape_of(x)))]
     n = len(conditions)
@@ -191,7 +191,7 @@ def _piece(
 
 
 @implements(np.apply_along_axis)
-def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> AnyArray:
     arr = arraylike(arr)
     along = checked_axes(axis, len(shape_of(arr)))[0]
     moved = np.moveaxis(arr, along, -1)
@@ -208,7 +208,7 @@ def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: An
 
 
 @implements(np.apply_over_axes)
-def _apply_over_axes(func: Any, a: AnyArray, axes: Any) -> AnyArray:
+def _apply_over_axes(func: Any, a: AnyArray, axes: object) -> AnyArray:
     ndim = len(shape_of(a))
     for axis in np.atleast_1d(axes).tolist():
         result = func(a, axis)

@@ -151,7 +151,7 @@ def checked_levels(name: str, x: Tensor, q: Any, interpolation: str) -> NumpyArr
 
 @op(method=True, out=True)
 def quantile(
-    input: TensorLike, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    input: TensorLike, q: object, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
     """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); nan where there is one."""
     x = tensor_of("quantile", input, "f")

@@ -16,7 +16,7 @@ from chainrule._src.ops.arguments import beside, floating
 from chainrule._src.tape.tensor import Tensor
 
 
-def _chebyshev(k: int, x: AnyArray, p: Tensor, before: Tensor) -> Any:
+def _chebyshev(k: int, x: AnyArray, p: Tensor, before: Tensor) -> AnyArray:
     return 2 * x * p - before
 
 

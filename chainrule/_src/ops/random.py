@@ -17,7 +17,7 @@ from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.device import DeviceLike, gpu_of
 from chainrule._src.arrays.device import device as as_device
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype
-from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation
 from chainrule._src.ops import elementwise as ew
@@ -250,7 +250,7 @@ def randint(
     size: Any = None,
     *,
     generator: Generator | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike = None,
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -291,7 +291,7 @@ def randperm(
     return _made(_drawn((n,), draw), requires_grad)
 
 
-def _like(name: str, what: str, function: AnyFunction) -> Any:
+def _like(name: str, what: str, function: AnyFunction) -> AnyFunction:
     def like(input: Tensor, *bounds: int, dtype: DTypeLike = None, **options: object) -> Tensor:
         x = tensor_of(name, input)
         if type(x._raw) is Foreign and not x.is_cuda:
@@ -502,7 +502,7 @@ def _trials(rng: Any, shape: tuple[int, ...], p: float = 0.5) -> Any:
 _bernoulli_number = _filler("bernoulli_", _trials, "biufc")
 
 
-def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+def bernoulli_(self: Tensor, p: TensorLike = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill the tensor in place with 1, with probability ``p`` (a number, or a tensor of one for each element), else 0."""
     if not isinstance(p, Tensor):
         return _bernoulli_number(self, p, generator=generator)

@@ -211,7 +211,7 @@ def _best(
     of_all: Primitive,
     where: Primitive,
     input: TensorLike,
-    dim: Any,
+    dim: object,
     keepdim: bool,
     other: TensorLike,
 ) -> Any:

@@ -140,7 +140,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Any, src: Any, reduce: str, *
 # -- one entry for each index ----------------------------------------------------------------------------------------
 
 
-def _for_numbers(function: AnyFunction) -> Any:
+def _for_numbers(function: AnyFunction) -> AnyFunction:
     """A 0-d tensor has one entry: it is written to as a vector of length 1."""
     written = function.__code__.co_varnames[3]
 
@@ -161,7 +161,7 @@ def _for_numbers(function: AnyFunction) -> Any:
     return call
 
 
-def _along(name: str, x: Tensor, dim: int, index: Any, source: Any = None) -> tuple[Any, ...]:
+def _along(name: str, x: Tensor, dim: int, index: Any, source: Any = None) -> tuple[AnyArray, ...]:
     """The index of whole entries along ``dim``, after checking it and what will be written there."""
     d = errors.check_dim(name, dim, x.ndim)
     index = _integers(name, index)

@@ -26,7 +26,7 @@ from chainrule._src.tape.protocol import UFUNCS
 #: SciPy's ufuncs themselves: with SCIPY_ARRAY_API=1 ``scipy.special`` has functions around them.
 UFUNCS_OF_SCIPY = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).items() if isinstance(f, np.ufunc)}
 #: What the partial derivatives are written with.
-NAMES: dict[str, Any] = {
+NAMES: Params = {
     **vars(special),
     **UFUNCS_OF_SCIPY,
     "zeta": UFUNCS_OF_SCIPY["_zeta"],

@@ -79,7 +79,7 @@ def _check_entries(name: str, x: Tensor, dim: int | None) -> None:
         )
 
 
-def _chosen(x: Tensor, indices: Any, dim: int | None) -> Tensor:
+def _chosen(x: Tensor, indices: AnyArray, dim: int | None) -> Tensor:
     """The elements, or the entries along ``dim``, at these indices."""
     return x.reshape(-1)[beside(x, indices)] if dim is None else x.index_select(dim, beside(x, indices))
 
@@ -224,7 +224,7 @@ def bucketize(input: TensorLike, boundaries: Tensor, *, out_int32: bool = False,
 
 @op(method=True, sample="tensor([0, 2, 2])")
 @takes_tensors
-def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
+def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tensor:
     """How often every non-negative integer occurs; with weights, the sum of their weights."""
     x = input._array()
     if x.ndim != 1 or x.dtype.kind not in "iu" or (x.size and x.min() < 0):

@@ -193,7 +193,7 @@ def permute(input: TensorLike, *order: Any, dims: Dims = None) -> Tensor:
     remembered=True,
     sample="rand(2, 3), 0, 1",
 )
-def transpose(input: TensorLike, dim0: Any, dim1: Any = None) -> Tensor:
+def transpose(input: TensorLike, dim0: object, dim1: object = None) -> Tensor:
     """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
     if dim1 is None and isinstance(dim0, (tuple, list)):
         return permute(input, dim0)

@@ -19,7 +19,7 @@ from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.tensor import Tensor
 
 
-def _computed(name: str, row: str, operands: tuple[Any, ...], **params: Any) -> Any:
+def _computed(name: str, row: str, operands: tuple[Any, ...], **params: object) -> Any:
     """What SciPy computes by this row, in PyTorch's dtypes. Numbers may stand beside tensors in ``zeta`` alone."""
     try:
         prim = importlib.import_module("chainrule._src.ops.scipy_special").ROWS[row]

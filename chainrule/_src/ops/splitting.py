@@ -110,7 +110,7 @@ def _pieces(x: Tensor, d: int, cuts: Iterable[int]) -> tuple[Tensor, ...]:
 
 
 @op(method=True, sample="rand(4, 3), [1, 3]", remembered=True)
-def split_with_sizes(tensor: TensorLike, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(tensor: TensorLike, split_sizes: object, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of the sizes listed, along ``dim``."""
     return split(tensor, list(split_sizes), dim)
 
@@ -134,7 +134,7 @@ def unsafe_split(tensor: TensorLike, split_size: int, dim: int = 0) -> tuple[Ten
 
 
 @op(method=True, sample="rand(4, 3), [1, 3]")
-def unsafe_split_with_sizes(tensor: TensorLike, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def unsafe_split_with_sizes(tensor: TensorLike, split_sizes: object, dim: int = 0) -> tuple[Tensor, ...]:
     """As :func:`split_with_sizes`, but the pieces may be written to in place, each with a history of its own."""
     return tuple(rows.clone(piece) for piece in split(tensor, list(split_sizes), dim))
 
@@ -187,24 +187,24 @@ def _cuts(where: Tensor) -> Any:
 
 
 @op(method=True, also=_PIECES, sample="rand(2, 4), 2")
-def hsplit(input: TensorLike, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(input: TensorLike, indices_or_sections: object) -> tuple[Tensor, ...]:
     """Cut between columns (between elements, of a vector)."""
     return _split_at_least("hsplit", input, indices_or_sections, 1, 1)
 
 
 @op(method=True, also=_PIECES, sample="rand(4, 3), 2")
-def vsplit(input: TensorLike, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(input: TensorLike, indices_or_sections: object) -> tuple[Tensor, ...]:
     """Cut between rows."""
     return _split_at_least("vsplit", input, indices_or_sections, 2, 0)
 
 
 @op(method=True, also=_PIECES, sample="rand(2, 3, 4), 2")
-def dsplit(input: TensorLike, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(input: TensorLike, indices_or_sections: object) -> tuple[Tensor, ...]:
     """Cut along the third axis."""
     return _split_at_least("dsplit", input, indices_or_sections, 3, 2)
 
 
-def _split_at_least(name: str, input: TensorLike, sections: Any, ndim: int, dim: int) -> tuple[Tensor, ...]:
+def _split_at_least(name: str, input: TensorLike, sections: object, ndim: int, dim: int) -> tuple[Tensor, ...]:
     """Cut along an axis (the last one, if there are fewer) a tensor that needs ``ndim`` of them."""
     x = tensor_of(name, input)
     if x.ndim < ndim:

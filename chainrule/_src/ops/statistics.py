@@ -157,7 +157,7 @@ def _median_of_numbers(x: Tensor) -> Tensor:
 
 @op(method=True, out=True)
 def nanquantile(
-    input: TensorLike, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    input: TensorLike, q: object, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
     """The q-quantile along ``dim`` of what is not nan; nan where there is nothing else."""
     x = tensor_of("nanquantile", input, "f")

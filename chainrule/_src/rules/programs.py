@@ -59,7 +59,6 @@ class _Few:
         raise Untraceable
 
     __lt__ = __gt__ = __eq__ = __bool__ = __int__ = __index__ = __add__ = __sub__ = __mul__ = __truediv__ = _refuse
-    __hash__ = None  # type: ignore[assignment]
 
 
 class _Shape:
@@ -78,7 +77,6 @@ class _Shape:
         raise Untraceable
 
     __ne__ = __len__ = __getitem__ = __iter__ = __bool__ = __add__ = _refuse
-    __hash__ = None  # type: ignore[assignment]
 
 
 #: of how many axes a value is: of all; of all, the last of length 1; of all but the last
@@ -136,7 +134,6 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
 
     __pow__ = __rpow__ = _refuse  # of arrays these have short cuts
     __bool__ = __array__ = __float__ = __int__ = __index__ = __iter__ = __len__ = _refuse
-    __hash__ = None  # type: ignore[assignment]
 
 
 class ArrayValue(Symbol):
@@ -170,7 +167,6 @@ class Number(float):
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __neg__ = __pos__ = __abs__ = _refuse
     __pow__ = __rpow__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __int__ = __round__ = is_integer = _refuse
-    __hash__ = None  # type: ignore[assignment]
 
 
 class LoopProgram:

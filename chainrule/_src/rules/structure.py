@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def structure_of(prim: Primitive, position: int, params: Mapping[str, Any]) -> str:
+def structure_of(prim: Primitive, position: int, params: Mapping[str, object]) -> str:
     """The structure of the Jacobian with respect to the operand at a position.
 
     >>> from chainrule._src.rules.primitive import TABLE

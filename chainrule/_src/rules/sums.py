@@ -31,7 +31,7 @@ def added(x: Any, axis: tuple[int, ...], keepdims: bool = False) -> AnyArray:
     return np.add.reduce(x, axis=axis, keepdims=keepdims)
 
 
-def _in_blocks(x: Any, axis: int) -> Any:
+def _in_blocks(x: Any, axis: int) -> AnyArray:
     """The sum along an axis, which stays, with length 1."""
     lead, shape = (slice(None),) * axis, x.shape
     blocks = shape[axis] // _BLOCK

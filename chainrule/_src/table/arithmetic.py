@@ -253,7 +253,7 @@ def imag(x: TensorLike) -> Any:
     aliases={"x": "real", "y": "imag"},
     accepts="f",
 )
-def complex_(x: object, y: object) -> Any:
+def complex_(x: TensorLike, y: TensorLike) -> Any:
     """The complex numbers x + iy."""
     return x + 1j * y
 

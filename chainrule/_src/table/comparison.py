@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.rules.batching import batch_elementwise
 from chainrule._src.rules.kinds import discrete, elementwise
 from chainrule._src.rules.primitive import Primitive
@@ -119,7 +119,7 @@ def fmin(x: AnyArray, y: AnyArray) -> None:
     formula={"x": "np.where(condition, g, 0)", "y": "np.where(condition, 0, g)"},
     domain=("bool", (-2, 2), (-2, 2)),
 )
-def where(condition: object, x: object, y: object) -> Any:
+def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Any:
     """x where the condition holds, else y."""
     return np.where(condition, x, y)
 
@@ -140,7 +140,7 @@ def _inside(x: AnyArray, low: Any, high: object) -> Any:
     naming="ClampBackward1",
     accepts="iuf",
 )
-def clamp(x: object, *, min: object, max: object) -> Any:
+def clamp(x: TensorLike, *, min: TensorLike, max: TensorLike) -> Any:
     """The elements, limited to [min, max]. At a bound the derivative is 1."""
     if min is not None:
         x = np.maximum(min, x)  # a zero at a bound of 0 keeps its sign

@@ -14,12 +14,12 @@ from chainrule._src.rules.rules import conjugate
 ndarray = np.ndarray
 
 
-def _spread(t: AnyArray, ndim: int) -> Any:
+def _spread(t: AnyArray, ndim: int) -> AnyArray:
     """With further axes of length 1 behind."""
     return np.reshape(t, (*shape_of(t), *(1,) * ndim))
 
 
-def _curve_vjp(g: AnyArray, x: AnyArray, curve: AnyArray, order: int, ndim: int) -> Any:
+def _curve_vjp(g: AnyArray, x: AnyArray, curve: AnyArray, order: int, ndim: int) -> AnyArray:
     products = g * conjugate(curve_at(x, curve=curve, order=order + 1, ndim=ndim))
     return np.sum(products, tuple(range(-ndim, 0))) if ndim else products
 
@@ -36,7 +36,7 @@ def curve_at(x: AnyArray, *, curve: AnyArray, order: AnyArray, ndim: AnyArray) -
     return derivative_at(curve, np.asarray(x), order)
 
 
-def derivative_at(curve: Any, x: NumpyArray, order: int) -> Any:
+def derivative_at(curve: Any, x: NumpyArray, order: int) -> AnyArray:
     """A derivative (or, with a negative order, an antiderivative) of an interpolant of SciPy's, at points."""
     if order < 0:
         return curve.antiderivative(-order)(x)

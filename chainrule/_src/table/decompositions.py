@@ -138,7 +138,7 @@ def _svd_vjp(
     return result
 
 
-def _phases(left: AnyArray, right: AnyArray, s: AnyArray) -> Any:
+def _phases(left: AnyArray, right: AnyArray, s: AnyArray) -> AnyArray:
     """What moves the phases of a pair of singular vectors apart. A common phase must not matter to the loss."""
     a = 0 if left is None else np.imag(_diagonal(left))
     b = 0 if right is None else np.imag(_diagonal(right))

@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays.any_array import is_recorded
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.rules.kinds import discrete, elementwise
 
 _LN2 = float(np.log(2))
@@ -150,7 +150,7 @@ def xlogy(x: object, y: object) -> AnyArray | None:
     samples=[{"beta": 2.0, "threshold": 20.0}, {"beta": 1.0, "threshold": 0.5}],
     accepts="biuf",
 )
-def softplus(x: AnyArray, *, beta: Any, threshold: Any) -> AnyArray:
+def softplus(x: AnyArray, *, beta: TensorLike, threshold: TensorLike) -> AnyArray:
     """log(1 + exp(beta·x)) / beta; the identity where beta·x is over the threshold."""
     z = beta * x
     soft = np.maximum(z, 0) + np.log1p(np.exp(-np.absolute(z)))

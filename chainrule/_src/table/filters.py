@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ def _turned(g: AnyArray, b: AnyArray, a: AnyArray) -> AnyArray:
     return np.flip(filtered(conjugate(b), conjugate(a), np.flip(g, -1)), -1)
 
 
-def _lagged(w: AnyArray, x: AnyArray, count: int) -> Any:
+def _lagged(w: AnyArray, x: AnyArray, count: int) -> AnyArray:
     """The sums of w[t] conj(x[t - k]) over t and over leading axes, for each lag k < count."""
     n = w.shape[-1]
     return np.stack([np.sum(w[..., k:] * conjugate(x[..., : max(n - k, 0)])) for k in range(count)])

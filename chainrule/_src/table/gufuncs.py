@@ -43,7 +43,7 @@ def _raising(gufunc: np.ufunc, *matrices: object) -> Any:
         VARIABLE.set(given)
 
 
-def solve(x: AnyArray, y: AnyArray) -> Any:
+def solve(x: AnyArray, y: AnyArray) -> AnyArray:
     return _raising(_GUFUNCS.solve, x, y) if _are_square(x, y) else linalg.solve(x, y)
 
 

@@ -136,8 +136,7 @@ def _along_one_axis(x: AnyArray, index: tuple[Any, ...]) -> Any:
             axis = k
         elif type(item) is not slice or item != _FULL:
             return None
-    array = index[axis]  # type: ignore[index]
-    if not array.shape:
+    if axis is None or not (array := index[axis]).shape:
         return None
     if array.dtype != bool:
         return axis, array

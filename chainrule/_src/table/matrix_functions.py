@@ -18,7 +18,7 @@ def scipy_linalg() -> Any:
     return importlib.import_module("scipy.linalg")
 
 
-def _frechet(x: AnyArray, t: AnyArray, name: str, options: AnyArray) -> Any:
+def _frechet(x: AnyArray, t: AnyArray, name: str, options: AnyArray) -> AnyArray:
     """The derivative of a function at x in the direction t: a block of its value at [[x, t], [0, x]].
 
     R. Mathias, A chain rule for matrix functions and applications (1996).
@@ -38,7 +38,7 @@ def _frechet(x: AnyArray, t: AnyArray, name: str, options: AnyArray) -> Any:
     promotion="float",
     listed=False,
 )
-def matrix_function(x: Any, *, name: Any, options: Any) -> Any:
+def matrix_function(x: Any, *, name: Any, options: Any) -> AnyArray:
     """A function of a matrix, of those in ``scipy.linalg`` that are so for the conjugate transpose, too."""
     x = np.asarray(x)
     found = getattr(scipy_linalg(), name)(x, *options)
@@ -98,7 +98,7 @@ def _riccati_shared(
     return _settled(closed, hermitian(g), discrete), k, m
 
 
-def _riccati_tangent(right: AnyArray, a: AnyArray, b: AnyArray, r: AnyArray, out: AnyArray, discrete: bool) -> Any:
+def _riccati_tangent(right: AnyArray, a: AnyArray, b: AnyArray, r: AnyArray, out: AnyArray, discrete: bool) -> AnyArray:
     k, closed, m = _closed(a, b, r, out, discrete)
     half = right(k, m)
     return _settled(H(closed), half + H(half), discrete)

@@ -45,7 +45,7 @@ def _elu_partial(x: AnyArray, *, alpha: float, scale: float, input_scale: float)
     samples=[{"alpha": 1.3, "scale": 1.0, "input_scale": 1.0}, {"alpha": 0.7, "scale": 1.1, "input_scale": 0.6}],
     accepts="f",
 )
-def elu(x: AnyArray, *, alpha: Any, scale: TensorLike, input_scale: TensorLike) -> AnyArray:
+def elu(x: AnyArray, *, alpha: TensorLike, scale: TensorLike, input_scale: TensorLike) -> AnyArray:
     """scale·x where x is positive, else scale·alpha·(exp(input_scale·x) − 1)."""
     return np.where(x > 0, scale * x, (alpha * scale) * np.expm1(np.minimum(0, x) * input_scale)).astype(x.dtype)
 
@@ -56,7 +56,7 @@ def elu(x: AnyArray, *, alpha: Any, scale: TensorLike, input_scale: TensorLike) 
     accepts="iuf",
     tied=True,
 )
-def hardtanh(x: AnyArray, *, min_val: Any, max_val: Any) -> AnyArray:
+def hardtanh(x: AnyArray, *, min_val: TensorLike, max_val: TensorLike) -> AnyArray:
     """x limited to [min_val, max_val]. At a bound the derivative is 0."""
     if x.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
@@ -152,7 +152,7 @@ _shrinking = elementwise(
 
 
 @_shrinking
-def hardshrink(x: AnyArray, *, lambd: Any) -> AnyArray:
+def hardshrink(x: AnyArray, *, lambd: TensorLike) -> AnyArray:
     """x where |x| is over lambd, else 0."""
     return np.where((x >= -lambd) & (x <= lambd), np.zeros((), x.dtype), x)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chainrule._src.arrays.any_array import in_one, is_array, is_recorded
@@ -67,7 +65,7 @@ _AXES_OR_EMPTY = [*_AXES, call((0, 3), axis=(-2,), keepdims=False)]
     samples=_AXES_OR_EMPTY,
     structure="sum",
 )
-def sum(x: TensorLike, *, axis: tuple[int, ...], keepdims: bool, dims: bool = False) -> Any:
+def sum(x: TensorLike, *, axis: tuple[int, ...], keepdims: bool, dims: bool = False) -> AnyArray:
     """Sum over axes."""
     return added(x, axis, keepdims)
 
@@ -465,13 +463,13 @@ def logcumsumexp(x: AnyArray, *, axis: int) -> AnyArray | None:
 
 
 @discrete(samples=_AXES, domain="bool")
-def any(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def any(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
     """Whether any element is nonzero."""
     return np.logical_or.reduce(x, axis=axis, keepdims=keepdims)
 
 
 @discrete(samples=_AXES, domain="bool")
-def all(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def all(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> AnyArray:
     """Whether all elements are nonzero."""
     return np.logical_and.reduce(x, axis=axis, keepdims=keepdims)
 

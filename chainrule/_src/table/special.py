@@ -176,7 +176,7 @@ def _erfinv(x: AnyArray) -> AnyArray:
 
 @op("special.entr")
 @elementwise(d=lambda x: -np.log(x) - 1, domain=(0.3, 2), promotion="float", accepts="biuf")
-def entr(x: Any) -> Any:
+def entr(x: Any) -> AnyArray:
     """−x·log(x), 0 at 0 and −∞ below."""
     positive = x > 0
     out = -x * np.log(np.where(positive, x, 1))
@@ -212,7 +212,7 @@ _SERIES = 20.0
 def _bessel(x: AnyArray, order: int) -> AnyArray:
     if type(x) is Foreign:
         own = functools.partial(_bessel, order=order)
-        own.__name__ = f"i{order}"  # type: ignore[attr-defined]  # as CuPy knows it
+        own.__dict__["__name__"] = f"i{order}"  # as CuPy knows it
         return x.elementwise(own)
     wide = np.asarray(x, np.float64)
     size = np.absolute(wide)

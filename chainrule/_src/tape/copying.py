@@ -40,7 +40,7 @@ def copy_memory(array: NumpyArray, memo: Memo) -> NumpyArray:
     return ndarray(array.shape, array.dtype, flat, first, array.strides)
 
 
-def copy_graph(root: Edge, memo: Memo) -> Any:
+def copy_graph(root: Edge, memo: Memo) -> Edge:
     """The edge of a copy of everything behind an edge, its leaves included. Hooks are left behind.
 
     Raises:

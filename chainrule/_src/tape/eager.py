@@ -85,7 +85,7 @@ def _joins(prim: Primitive) -> int:
     return 0
 
 
-def share(prim: Primitive, value: Any) -> None:
+def share(prim: Primitive, value: object) -> None:
     """Have a row's value computed by another function, which gives the same, for large arrays."""
     _VALUES[prim] = value
     row = getattr(prim, "in_c", None)

@@ -447,8 +447,9 @@ def zeros_beside(x: Any, shape: Any, dtype: Any) -> Any:
 def divisor(x: Any, zero: Any) -> Any:
     """x to divide by: 1, of the unit that x has, where it is ``zero``."""
     found = None if type(x) is ndarray else innermost(x)
-    units = None if found is None else getattr(found.payload, "units", None)
-    return np.where(zero, 1 if units is None else adopted(found.dtype.type(1) * units), x)  # type: ignore[union-attr]
+    if found is None or (units := getattr(found.payload, "units", None)) is None:
+        return np.where(zero, 1, x)
+    return np.where(zero, adopted(found.dtype.type(1) * units), x)
 
 
 def beside(x: AnyArray | None, constant: Any) -> Any:

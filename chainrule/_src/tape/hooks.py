@@ -38,7 +38,7 @@ def tensor_hooks(
     return g
 
 
-def pre_hooks(g: Any, hooks: Hooks, create_graph: bool) -> Any:
+def pre_hooks(g: object, hooks: Hooks, create_graph: bool) -> Any:
     """The hooks before a node's rule: they see and may replace the cotangents of its outputs."""
     parts = g if type(g) is list else [g]
     given = tuple(None if p is None else wrapped(p) for p in parts)

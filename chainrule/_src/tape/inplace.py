@@ -10,7 +10,7 @@ made inside the transformed function, that such a value is written into.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -218,7 +218,7 @@ def level_of(data: AnyArray) -> int:
     return getattr(data, "level", 0)
 
 
-def rebase_history(tensor: Tensor, edge: Edge | None, cut: Any = None) -> None:
+def rebase_history(tensor: Tensor, edge: Edge | None, cut: object = None) -> None:
     """Make ``edge`` the tensor's, and mend its base and all views of that."""
     view = tensor._view
     if view is None and tensor._views is None and (tensor._edge is None or tensor._edge.hooks is None):
@@ -257,7 +257,7 @@ def rebase_history(tensor: Tensor, edge: Edge | None, cut: Any = None) -> None:
                 each.retain_grad()
 
 
-def _set_edge(tensor: Tensor, edge: Edge | None, cut: Any) -> None:
+def _set_edge(tensor: Tensor, edge: Edge | None, cut: object) -> None:
     tensor._edge = edge
     if edge is None:
         tensor._cut = cut
@@ -289,7 +289,7 @@ def _poison(tensor: Tensor) -> None:
         tensor._edge = new_node(TABLE["alias"], {}, (tensor._edge,), in_avals=in_avals, pullback=_raise)
 
 
-def _raise(*_: Any) -> Any:
+def _raise(*_: object) -> NoReturn:
     raise errors.function_view_in_place()
 
 

@@ -65,7 +65,7 @@ STACK = _Stack()
 
 def open_level(
     name: str,
-    interpreter: Any,
+    interpreter: object,
     size: int | None = None,
     randomness: str = "same",
     lift_leaves: bool = True,

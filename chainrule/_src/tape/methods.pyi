@@ -144,7 +144,7 @@ class Methods:
         """Inverse hyperbolic tangent."""
     def atanh_(self, *, out: Any = ...) -> Any:
         """Inverse hyperbolic tangent."""
-    def backward(self, gradient: Any = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Any = ...) -> None:
+    def backward(self, gradient: object = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: object = ...) -> None:
         """Compute the gradients of the leaves this tensor was computed from, and add them to their ``.grad``."""
     def baddbmm(self, batch1: TensorLike, batch2: TensorLike, *, beta: TensorLike = ..., alpha: TensorLike = ...) -> Tensor:
         """beta·input + alpha·(batch1 @ batch2)."""
@@ -154,7 +154,7 @@ class Methods:
         """1 with the probability that each element gives (or with probability ``p``, whatever they are), else 0."""
     def bernoulli_(self, p: builtins.float | None = ..., *, generator: Generator | None = ...) -> Tensor:
         """1 with the probability that each element gives (or with probability ``p``, whatever they are), else 0."""
-    def bincount(self, weights: Any = ..., minlength: builtins.int = ...) -> Tensor:
+    def bincount(self, weights: object = ..., minlength: builtins.int = ...) -> Tensor:
         """How often every non-negative integer occurs; with weights, the sum of their weights."""
     def bitwise_and(self, other: Any, *, out: Any = ...) -> Any:
         """Bits set in both."""
@@ -310,7 +310,7 @@ class Methods:
         """The inner product of two vectors."""
     def double(self, memory_format: object = ...) -> Tensor:
         """The tensor as float64; recorded."""
-    def dsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def dsplit(self, indices_or_sections: object) -> tuple[Tensor, ...]:
         """Cut along the third axis."""
     def eq(self, other: Any, *, out: Any = ...) -> Any:
         """Whether two elements are equal."""
@@ -358,7 +358,7 @@ class Methods:
         """The integer part."""
     def flatten(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
         """The axes from ``start_dim`` to ``end_dim`` joined into one."""
-    def flip(self, *axes: Any, dims: Any = ...) -> Tensor:
+    def flip(self, *axes: Any, dims: object = ...) -> Tensor:
         """The order along axes reversed (a copy)."""
     def fliplr(self) -> Tensor:
         """Columns in reverse order."""
@@ -434,7 +434,7 @@ class Methods:
         """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (both 0: of the data)."""
     def histogram(self, bins: Any, *, range: Any = ..., weight: Tensor | None = ..., density: builtins.bool = ...) -> Any:
         """How many elements (or how much of their ``weight``) fall into each bin, and the bins' edges."""
-    def hsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def hsplit(self, indices_or_sections: object) -> tuple[Tensor, ...]:
         """Cut between columns (between elements, of a vector)."""
     def hypot(self, other: Any, *, out: Any = ...) -> Any:
         """√(x² + y²) without overflow."""
@@ -577,7 +577,7 @@ class Methods:
         """Fill the tensor in place with random numbers (log_normal)."""
     def log_softmax(self, dim: builtins.int | None = ..., dtype: DTypeLike = ...) -> Tensor:
         """The logarithm of the softmax along ``dim``, without overflow."""
-    def logaddexp(self, other: Any) -> Tensor:
+    def logaddexp(self, other: TensorLike) -> Tensor:
         """log(exp(input) + exp(other)), without overflow."""
     def logaddexp2(self, other: Any, *, out: Any = ...) -> Any:
         """log2(2**x + 2**y) without overflow."""
@@ -688,7 +688,7 @@ class Methods:
         """Mean over ``dim`` of the elements that are not nan."""
     def nanmedian(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
         """The (lower) median of what is not nan: of everything, or along ``dim`` with its index."""
-    def nanquantile(self, q: Any, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ...) -> Tensor:
+    def nanquantile(self, q: object, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ...) -> Tensor:
         """The q-quantile along ``dim`` of what is not nan; nan where there is nothing else."""
     def nansum(self, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: DTypeLike = ...) -> Tensor:
         """Sum over ``dim``, with nan counted as 0."""
@@ -712,11 +712,11 @@ class Methods:
         """PyTorch's old name for :func:`new_empty` of a size, or :func:`new_tensor` of data."""
     def new_empty(self, *size: Any, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Memory of this tensor's dtype."""
-    def new_full(self, size: Shape, fill_value: Any, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_full(self, size: Shape, fill_value: object, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """One value in a shape, of this tensor's dtype."""
     def new_ones(self, *size: Any, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Ones of this tensor's dtype."""
-    def new_tensor(self, data: Any, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_tensor(self, data: object, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """A tensor of this one's dtype from data."""
     def new_zeros(self, *size: Any, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Zeros of this tensor's dtype."""
@@ -766,7 +766,7 @@ class Methods:
         """A copy with elements of ``source`` written (or added) at indices into the flattened tensor."""
     def qr(self, some: builtins.bool = ...) -> Any:
         """As :func:`linalg.qr`, with the mode "complete" for ``some=False``."""
-    def quantile(self, q: Any, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ...) -> Tensor:
+    def quantile(self, q: object, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ...) -> Tensor:
         """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); nan where there is one."""
     def rad2deg(self, *, out: Any = ...) -> Any:
         """Radians to degrees."""
@@ -796,7 +796,7 @@ class Methods:
         """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
     def repeat(self, *times: Any, repeats: Any = ...) -> Tensor:
         """Copies of the tensor side by side along every axis (``np.tile``)."""
-    def repeat_interleave(self, repeats: Any = ..., dim: builtins.int | None = ..., *, output_size: Any = ...) -> Tensor:
+    def repeat_interleave(self, repeats: object = ..., dim: builtins.int | None = ..., *, output_size: object = ...) -> Tensor:
         """Every element (or entry along ``dim``) repeated in place."""
     def reshape(self, *sizes: Any, shape: Any = ...) -> Tensor:
         """The same elements in another shape: a view where memory allows, else a copy. One size may be -1."""
@@ -810,7 +810,7 @@ class Methods:
         """The tensor itself: nothing is still to be done to its elements."""
     def resolve_neg(self) -> Tensor:
         """The tensor itself: nothing is still to be done to its elements."""
-    def roll(self, shifts: Any, dims: Any = ...) -> Tensor:
+    def roll(self, shifts: object, dims: Dims = ...) -> Tensor:
         """Elements shifted along axes, around the ends; without ``dims`` as if flattened."""
     def rot90(self, k: builtins.int = ..., dims: Any = ...) -> Tensor:
         """Rotated by k quarter turns in the plane of two axes (a copy)."""
@@ -878,7 +878,7 @@ class Methods:
         """Sorted values along ``dim``, and where they came from; equal elements keep their order."""
     def split(self, split_size_or_sections: Any, dim: builtins.int = ...) -> tuple[Tensor, ...]:
         """Pieces along ``dim``: of a size (the last may be smaller), or of the sizes listed. Each is a view."""
-    def split_with_sizes(self, split_sizes: Any, dim: builtins.int = ...) -> tuple[Tensor, ...]:
+    def split_with_sizes(self, split_sizes: object, dim: builtins.int = ...) -> tuple[Tensor, ...]:
         """Pieces of the sizes listed, along ``dim``."""
     def sqrt(self, *, out: Any = ...) -> Any:
         """Square root; the derivative at 0 is infinite."""
@@ -912,13 +912,13 @@ class Methods:
         """Summed over the axes that broadcasting a tensor of that size to this one's shape would stretch."""
     def svd(self, some: builtins.bool = ..., compute_uv: builtins.bool = ...) -> Any:
         """As :func:`linalg.svd`, but with V itself: input = U @ diag(S) @ Vᴴ."""
-    def swapaxes(self, dim0: Any, dim1: Any = ...) -> Tensor:
+    def swapaxes(self, dim0: object, dim1: object = ...) -> Tensor:
         """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
-    def swapaxes_(self, dim0: Any, dim1: Any = ...) -> Tensor:
+    def swapaxes_(self, dim0: object, dim1: object = ...) -> Tensor:
         """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
-    def swapdims(self, dim0: Any, dim1: Any = ...) -> Tensor:
+    def swapdims(self, dim0: object, dim1: object = ...) -> Tensor:
         """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
-    def swapdims_(self, dim0: Any, dim1: Any = ...) -> Tensor:
+    def swapdims_(self, dim0: object, dim1: object = ...) -> Tensor:
         """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
     def t(self) -> Tensor:
         """The transpose of a matrix (a vector or number is returned as it is)."""
@@ -948,9 +948,9 @@ class Methods:
         """The k largest (or smallest) elements along ``dim``, and their indices."""
     def trace(self) -> Tensor:
         """The sum of the diagonal of a matrix."""
-    def transpose(self, dim0: Any, dim1: Any = ...) -> Tensor:
+    def transpose(self, dim0: object, dim1: object = ...) -> Tensor:
         """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
-    def transpose_(self, dim0: Any, dim1: Any = ...) -> Tensor:
+    def transpose_(self, dim0: object, dim1: object = ...) -> Tensor:
         """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
     def triangular_solve(self, A: Tensor, upper: builtins.bool = ..., transpose: builtins.bool = ..., unitriangular: builtins.bool = ...) -> Any:
         """As :func:`linalg.solve_triangular`, with the right side first; A is returned, too."""
@@ -990,7 +990,7 @@ class Methods:
         """As :func:`chunk`, but the pieces may be written to in place, each with a history of its own."""
     def unsafe_split(self, split_size: builtins.int, dim: builtins.int = ...) -> tuple[Tensor, ...]:
         """As :func:`split`, but the pieces may be written to in place, each with a history of its own."""
-    def unsafe_split_with_sizes(self, split_sizes: Any, dim: builtins.int = ...) -> tuple[Tensor, ...]:
+    def unsafe_split_with_sizes(self, split_sizes: object, dim: builtins.int = ...) -> tuple[Tensor, ...]:
         """As :func:`split_with_sizes`, but the pieces may be written to in place, each with a history of its own."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """A new axis of length 1 at ``dim``."""
@@ -1004,7 +1004,7 @@ class Methods:
         """As :func:`reshape`, but never a copy."""
     def view_as(self, other: Tensor) -> Tensor:
         """A view in the shape of ``other``."""
-    def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def vsplit(self, indices_or_sections: object) -> tuple[Tensor, ...]:
         """Cut between rows."""
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """This tensor's elements where the condition holds, else ``other``'s."""

@@ -26,7 +26,7 @@ class Element(NamedTuple):
     name: str
     at: int | None
 
-    def array(self, arrays: Any, leaves: Sequence[object]) -> Any:
+    def array(self, arrays: object, leaves: Sequence[object]) -> Any:
         found: Any = self.holder.get(self.name)
         if self.at is not None:
             found = found[self.at] if type(found) is tuple and len(found) > self.at else None
@@ -67,7 +67,9 @@ ASKED = (part, nonzero)
 
 
 @discrete(listed=False, batch=each_example, outputs=("number", "others"))
-def of_numbers(*given: Any, function: AnyFunction, items: int, constants: tuple[float, ...], dtype: NumpyDType) -> Any:
+def of_numbers(
+    *given: object, function: AnyFunction, items: int, constants: tuple[float, ...], dtype: NumpyDType
+) -> Any:
     """What a function of Python's numbers makes of arrays without axes."""
     numbers = [x.item() if k < items or x.dtype == np.float64 else x[()] for k, x in enumerate(map(np.asarray, given))]
     return tuple([np.asarray(x, dtype) for x in function(*numbers, *constants)])

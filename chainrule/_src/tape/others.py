@@ -26,7 +26,7 @@ _ARITHMETIC = {
 }
 
 
-def beside(symbol: str, function: Callable[[Any, Any], Any], x: AnyArray, other: Any) -> Any:
+def beside(symbol: str, function: Callable[[Any, Any], Any], x: AnyArray, other: object) -> Any:
     """An operator of x (a tensor or an Array) and something of another library's; NotImplemented for what is not known.
 
     Args:
@@ -59,7 +59,7 @@ def _exchanged(symbol: str) -> str:
 # -- pandas ------------------------------------------------------------------------------------------------------------
 
 
-def is_table(x: Any) -> bool:
+def is_table(x: object) -> bool:
     """Whether x is a Series, a DataFrame, or another of pandas' arrays."""
     return hasattr(x, "__pandas_priority__") and hasattr(x, "to_numpy")
 
@@ -85,13 +85,13 @@ def numbers_of(x: Any) -> NumpyArray | None:
 # -- SciPy -------------------------------------------------------------------------------------------------------------
 
 
-def is_sparse(x: Any) -> bool:
+def is_sparse(x: object) -> bool:
     """Whether x is a sparse matrix or array of SciPy's."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(x)
 
 
-def is_linear_operator(x: Any) -> bool:
+def is_linear_operator(x: object) -> bool:
     """Whether x is a ``scipy.sparse.linalg.LinearOperator``."""
     linalg = sys.modules.get("scipy.sparse.linalg")
     return linalg is not None and isinstance(x, linalg.LinearOperator)

@@ -133,7 +133,7 @@ def _default(
         return _converted(func(*args, **(kwargs or {})), cls)
 
 
-def _converted(x: Any, cls: type[Tensor]) -> Any:
+def _converted(x: object, cls: type[Tensor]) -> Any:
     if isinstance(x, Tensor):
         return x if cls is Tensor or isinstance(x, cls) else _as_subclass(x, cls)
     if isinstance(x, (list, tuple)) and type(x) is not Size:

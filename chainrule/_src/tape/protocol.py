@@ -59,7 +59,9 @@ def load(module: str) -> None:
         importlib.import_module(name)
 
 
-def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
+def array_ufunc(
+    self: object, ufunc: np.ufunc, method: str, *inputs: object, out: object = None, **kwargs: object
+) -> Any:
     if method == "__call__" and out is None and not kwargs:
         row = UFUNCS.get(ufunc)
         if row is not None:
@@ -126,7 +128,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Para
     return kept if isinstance(result, tuple) else kept[0]
 
 
-def _in_order(name: str, result: Any, order: str) -> Any:
+def _in_order(name: str, result: object, order: str) -> Any:
     """A result in rows ("C") or columns ("F")."""
     if isinstance(result, tuple):
         return tuple([_in_order(name, part, order) for part in result])
@@ -242,7 +244,7 @@ def out_position(function: AnyFunction) -> int:
     return _signature(function)[1]
 
 
-def implementation(function: AnyFunction, operands: tuple[Any, ...]) -> AnyFunction:
+def implementation(function: AnyFunction, operands: tuple[object, ...]) -> AnyFunction:
     """What computes a NumPy function on array-likes, loaded if need be.
 
     Raises:
@@ -257,7 +259,7 @@ def implementation(function: AnyFunction, operands: tuple[Any, ...]) -> AnyFunct
     return ours
 
 
-def _put(name: str, out: Any, result: AnyArray, casting: Any = "same_kind") -> Any:
+def _put(name: str, out: object, result: AnyArray, casting: object = "same_kind") -> Any:
     """NumPy's ``out=``: it must be a tensor, which the result is written into, recorded."""
     target = out[0] if isinstance(out, tuple) else out
     if not hasattr(target, "copy_"):
@@ -302,7 +304,7 @@ def plain(x: Any) -> Any:
 FOREIGN: list[Callable[[Any], Any]] = []
 
 
-def as_is(x: Any) -> Any:
+def as_is(x: object) -> Any:
     """As ``np.asarray``, but for another library's array, which is not read."""
     found = plain(x)
     return found if isinstance(found, ArrayLike) else np.asarray(found)
@@ -329,7 +331,7 @@ def _means_else(kind: Any) -> bool:
 _ELSE = {("numpy", "matrix"), ("numpy.ma", "MaskedArray")}
 
 
-def detached(x: Any) -> Any:
+def detached(x: object) -> Any:
     """Any value, cut off from every derivative: tensors and interpreters' values know how; arrays are."""
     if isinstance(x, ArrayLike):
         return x.detached()
@@ -394,11 +396,11 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
         return size
 
     @property
-    def mT(self) -> Any:
+    def mT(self) -> AnyArray:
         return np.swapaxes(self, -1, -2)
 
     @property
-    def T(self) -> Any:
+    def T(self) -> AnyArray:
         return np.transpose(self)
 
     def astype(self, dtype: NumpyDType, copy: bool = True) -> Any:
@@ -466,7 +468,7 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
         """See ``tape.inplace``: one of the two is a value of this kind and level, the other may be of a lower one."""
         raise NotImplementedError
 
-    def requiring(self, tensor: Any, value: bool) -> bool:
+    def requiring(self, tensor: object, value: bool) -> bool:
         """Set ``requires_grad`` of a tensor around this, where that is not for the tensor itself to do: then True."""
         return False
 
@@ -474,7 +476,7 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
 
     notes_holders = False  # whether ``held_by`` wants to be called
 
-    def held_by(self, tensor: Any) -> None:
+    def held_by(self, tensor: object) -> None:
         """Called when a tensor gets this as its data."""
 
     def described(self, suffixes: list[str]) -> str:
@@ -487,5 +489,5 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> Any:
         return FUNCTIONS["getitem"](self, index)
 
-    def __array__(self, dtype: NumpyDType | None = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: NumpyDType | None = None, copy: object = None) -> Any:
         raise errors.escaped_to_numpy(type(self).__name__)

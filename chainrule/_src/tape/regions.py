@@ -213,7 +213,7 @@ def may_start(size: int, order: list[Any]) -> bool:
 
 
 def find(
-    node: Node, g: NumpyArray, order: list[Any], pending: Pending, wanted: set[Edge] | None, useful: set[Edge] | None
+    node: Node, g: NumpyArray, order: list[object], pending: Pending, wanted: set[Edge] | None, useful: set[Edge] | None
 ) -> Region:
     """The run of elementwise nodes that starts with ``node`` and goes on at the end of ``order``.
 

@@ -98,7 +98,7 @@ def enable(previous: str | None = None) -> None:
     LOCAL.saved_disabled = previous
 
 
-def _aside(hook: Hook, value: object) -> Any:
+def _aside(hook: Hook, value: object) -> object:
     """Run a hook: unrecorded, and what it does itself is not packed."""
     outer, hooks = LOCAL.mode, LOCAL.saved_hooks
     try:
@@ -140,7 +140,7 @@ def unpack(saved: Saved) -> Saved:
     return tuple(tuple(map(unpack_one, v)) if type(v) is tuple else unpack_one(v) for v in saved)
 
 
-def unpacked_pullback(node: Node, g: Any, saved: Saved, edges: Edges) -> Cotangents:
+def unpacked_pullback(node: Node, g: object, saved: Saved, edges: Edges) -> Cotangents:
     grads: Cotangents = node.prim.pullback(node, g, unpack(saved), edges)
     return grads
 

@@ -730,7 +730,7 @@ def wrap(data: object, edge: Edge | None = None) -> Tensor:
     return tensor
 
 
-def hold(tensor: Tensor, data: Any) -> None:
+def hold(tensor: Tensor, data: object) -> None:
     """Make an array-like a tensor's data."""
     assert not isinstance(data, Tensor), "a tensor holds data, not another tensor"
     if SPECIAL and LOCAL.recorder is not None:

@@ -29,7 +29,7 @@ def tie(result: Tensor) -> Tensor:
     return result
 
 
-def _tied_pullback(node: Node, g: Any, saved: Saved, edges: Edges) -> Cotangents:
+def _tied_pullback(node: Node, g: object, saved: Saved, edges: Edges) -> Cotangents:
     grads: Cotangents = node.prim.pullback(node, g, unpack(saved), edges)
     return tied(node, grads) if LOCAL.sweep is not None and LOCAL.sweep.ties else grads
 
@@ -43,7 +43,7 @@ def _tied(grad: Tensor, anchors: Edges) -> Tensor:
     return wrap(grad._raw, new_node(_TIE, {}, (grad._edge, *anchors)))
 
 
-def _pull(node: Node, g: Any, saved: Saved, edges: Edges) -> Cotangents:
+def _pull(node: Node, g: object, saved: Saved, edges: Edges) -> Cotangents:
     if LOCAL.sweep is not None:
         LOCAL.sweep.notes.setdefault(_TIE, []).append(node)
     return (g, *(None,) * (len(edges) - 1))

@@ -46,6 +46,6 @@ def _leaves() -> list[Any]:
     return [*notes, _bits(x._grad), _bits(y._grad), x._edge.added]
 
 
-def _bits(x: Any) -> Any:
+def _bits(x: Any) -> tuple[object, ...]:
     data = x._raw if isinstance(x, Tensor) else x
     return (type(data).__name__, data.dtype.str, data.shape, data.tobytes())

@@ -13,7 +13,7 @@ from chainrule._src.tape.tensor import InferenceTensor, Tensor, wrap
 from chainrule._src.tape.view import viewed
 
 
-def unrecorded(prim: Primitive, operands: Sequence[TensorLike], out: Any, needs: bool, params: Params) -> Any:
+def unrecorded(prim: Primitive, operands: Sequence[TensorLike], out: object, needs: bool, params: Params) -> Any:
     """Tensors without an edge, which remember where the path to a tensor that requires grad was cut."""
     cut = None
     if LOCAL.mode.silent:
@@ -38,7 +38,7 @@ def unrecorded(prim: Primitive, operands: Sequence[TensorLike], out: Any, needs:
     return tensor
 
 
-def check_inference(prim: Primitive, operands: Sequence[Any], saved: Saved) -> None:
+def check_inference(prim: Primitive, operands: Sequence[object], saved: Saved) -> None:
     """Tensors of inference mode have no versions, so nothing would notice if a saved one was overwritten."""
     for x in operands:
         if type(x) is InferenceTensor and any(value is x._raw for value in saved):

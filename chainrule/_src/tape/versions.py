@@ -30,7 +30,7 @@ class Written:
 
     __slots__ = ("count", "guard", "last", "times")
 
-    def __init__(self, guard: Any) -> None:
+    def __init__(self, guard: object) -> None:
         self.count = 0
         self.times: list[int] = []
         self.last: tuple[str, Any] = ("", None)
@@ -48,7 +48,7 @@ class _Forget:
     def __init__(self, key: int) -> None:
         self.key = key
 
-    def __call__(self, _: Any) -> None:
+    def __call__(self, _: object) -> None:
         WRITES.pop(self.key, None)
 
 
@@ -76,7 +76,7 @@ class Lender:
 
     __slots__ = ("__array_interface__", "array", "kept")
 
-    def __init__(self, interface: dict[str, Any], array: AnyArray | None, kept: Any) -> None:
+    def __init__(self, interface: dict[str, object], array: AnyArray | None, kept: object) -> None:
         self.__array_interface__ = interface
         self.array = array
         self.kept = kept
@@ -119,7 +119,7 @@ def about_to_write(array: AnyArray) -> None:
         tell(array)
 
 
-def wrote(array: AnyArray, op: str, where: Any) -> None:
+def wrote(array: AnyArray, op: str, where: object) -> None:
     """Record that ``op``, at source line ``where``, wrote into the array's memory."""
     if not isinstance(array, np.ndarray):
         return
@@ -151,7 +151,7 @@ def record_of(array: NumpyArray) -> Written:
     return written
 
 
-def writes_of(array: Any) -> Written | None:
+def writes_of(array: object) -> Written | None:
     return WRITES.get(id(owner(array))) if isinstance(array, np.ndarray) else None
 
 

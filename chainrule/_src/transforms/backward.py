@@ -30,7 +30,7 @@ def _later(module: str) -> Any:
     return importlib.import_module("chainrule._src.transforms." + module)
 
 
-def _is_dual(x: Any) -> bool:
+def _is_dual(x: object) -> bool:
     """Whether a tensor's history is that of the primal inside it. (Forward mode is loaded, if so.)"""
     return isinstance(x, Tensor) and x._edge is None and isinstance(x._raw, ArrayLike) and _later("duals").is_dual(x)
 
@@ -135,7 +135,7 @@ def _cotangents(gradients: object, count: int) -> tuple[Any, ...]:
 
 
 def _starts(
-    function: str, outputs: Any, gradients: Any, create_graph: bool, batched: bool = False
+    function: str, outputs: object, gradients: object, create_graph: bool, batched: bool = False
 ) -> tuple[list[Any], list[Any]]:
     """Where a sweep starts: the outputs' edges, and a cotangent for each."""
     tensors = _sequence(function, "tensors" if function == "backward" else "outputs", outputs)
@@ -240,8 +240,8 @@ def _primals(tensors: object) -> Any:
 
 def grad(
     outputs: object,
-    inputs: Any,
-    grad_outputs: Any = None,
+    inputs: object,
+    grad_outputs: object = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     only_inputs: bool = True,
@@ -295,9 +295,9 @@ def grad(
 
 
 def _gradients(
-    outputs: Any,
-    wanted: tuple[Any, ...],
-    grad_outputs: Any,
+    outputs: object,
+    wanted: tuple[object, ...],
+    grad_outputs: object,
     block: Node | None = None,
     *,
     retain_graph: bool,
@@ -370,10 +370,10 @@ def _gradients(
 
 def _tensor_backward(
     self: Tensor,
-    gradient: Any = None,
+    gradient: object = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Any = None,
+    inputs: object = None,
 ) -> None:
     """Compute the gradients of the leaves this tensor was computed from, and add them to their ``.grad``.
 

@@ -185,7 +185,7 @@ class _Twice(OpenRow):
     __slots__ = ()
 
     def __init__(self) -> None:
-        def delayed_error(x: object) -> Any:
+        def delayed_error(x: object) -> object:
             """Raises when a gradient arrives."""
             return x
 
@@ -243,7 +243,7 @@ def once_differentiable(fn: AnyFunction) -> AnyFunction:
         guarded = tuple(_guarded(r, edges, ctx) for r in ((results,) if single else results))
         return guarded[0] if single else guarded
 
-    wrapper._once_differentiable = True  # type: ignore[attr-defined]
+    wrapper.__dict__["_once_differentiable"] = True
     return wrapper
 
 

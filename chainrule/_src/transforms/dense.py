@@ -155,7 +155,7 @@ class _Block:
 
     __slots__ = ("array", "by_columns", "count", "like", "pieces", "shape")
 
-    def __init__(self, y: Any, x: AnyArray, by_columns: bool = False) -> None:
+    def __init__(self, y: object, x: AnyArray, by_columns: bool = False) -> None:
         self.by_columns = by_columns
         self.like = y if by_columns else x  # one row is like x, one column like y
         self.count = math.prod(shape_of(x if by_columns else y))
@@ -191,7 +191,7 @@ class _Block:
             return array.transpose((-1, *range(array.ndim - 1)))
         return np.empty((self.count, *shape_of(self.like)), dtype)
 
-    def joined(self) -> Any:
+    def joined(self) -> AnyArray:
         """All of it, of shape (*y.shape, *x.shape)."""
         found = self.array
         if self.pieces:

@@ -61,7 +61,7 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...], complex_: bool) -> 
     return np.asarray(x + 1j * rng.normal(size=shape)) if complex_ else x
 
 
-def normal_like(x: AnyArray, seed: int) -> Any:
+def normal_like(x: AnyArray, seed: int) -> AnyArray:
     """Random numbers of an array's shape and dtype."""
     return normal(np.random.default_rng((seed, x.size, 11)), x.shape, x.dtype.kind == "c").astype(x.dtype)
 

@@ -39,9 +39,9 @@ def parts(x: Any, level: int | None = None) -> tuple[Any, Any]:
 
 def grad(
     plain: Callable[..., tuple[Any, ...]],
-    outputs: Sequence[Any],
+    outputs: Sequence[object],
     inputs: Sequence[AnyArray],
-    cotangents: Sequence[Any],
+    cotangents: Sequence[object],
     *,
     retain_graph: bool,
     **options: object,

@@ -55,7 +55,7 @@ class _Call:
         self,
         name: str,
         func: Callable[..., Any],
-        inputs: Any,
+        inputs: object,
         create_graph: bool,
         strict: bool,
     ) -> None:
@@ -64,7 +64,7 @@ class _Call:
         self.create_graph, self.strict = create_graph, strict
         self.inputs, self.tuple_in = _tensors(name, "inputs", inputs)
 
-    def vector(self, v: Any, like: Tensors, as_tuple: bool, owner: str) -> Tensors | tuple[None, ...]:
+    def vector(self, v: object, like: Tensors, as_tuple: bool, owner: str) -> Tensors | tuple[None, ...]:
         """The vector to multiply with, checked; None where it may be left out."""
         if v is None:
             if len(like) != 1 or like[0].numel() != 1:
@@ -78,7 +78,7 @@ class _Call:
                 raise errors.functional_v_size(i if as_tuple else None, want.shape, have.shape)
         return vs
 
-    def input_vector(self, v: Any) -> Tensors | tuple[None, ...]:
+    def input_vector(self, v: object) -> Tensors | tuple[None, ...]:
         return self.vector(v, self.inputs, self.tuple_in, _ONE_INPUT)
 
     def start(self, linked: bool) -> Tensors:
@@ -125,7 +125,7 @@ class _Call:
             if x._edge not in reached:
                 raise errors.functional_independent("The output of the user-provided function", i)
 
-    def zeros_for_none(self, grads: Sequence[Any], xs: Sequence[Tensor], what: str) -> Tensors:
+    def zeros_for_none(self, grads: Sequence[object], xs: Sequence[Tensor], what: str) -> Tensors:
         """Zeros for None; if strict an error for it, and for a result that is to be recorded and is not."""
         if self.strict:
             subject = "The output of the user-provided function" if what == "jacobian" else "The jacobian"
@@ -333,8 +333,8 @@ def hessian(
 
 def vhp(
     func: Callable[..., Any],
-    inputs: Any,
-    v: Any = None,
+    inputs: object,
+    v: object = None,
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Any, Any]:
@@ -366,8 +366,8 @@ def vhp(
 
 def hvp(
     func: Callable[..., Any],
-    inputs: Any,
-    v: Any = None,
+    inputs: object,
+    v: object = None,
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Any, Any]:

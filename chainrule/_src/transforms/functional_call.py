@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def functional_call(
     module: Module,
-    parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    parameter_and_buffer_dicts: Mapping[str, object] | Sequence[Mapping[str, object]],
     args: object = None,
     kwargs: Params | None = None,
     *,

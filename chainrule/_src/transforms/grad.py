@@ -144,7 +144,7 @@ def pulled(trace: Trace) -> tuple[Any, AnyFunction]:
     return tree_unflatten([trace.value(y) for y in outputs], spec), vjp_fn
 
 
-def cotangents_like(outputs: list[Tensor], spec: TreeSpec, cotangents: tuple[Any, ...]) -> list[Any]:
+def cotangents_like(outputs: list[Tensor], spec: TreeSpec, cotangents: tuple[object, ...]) -> list[Any]:
     """The leaves of the caller's cotangents, checked against the outputs and in their dtypes."""
     leaves = flatten_like(
         spec,

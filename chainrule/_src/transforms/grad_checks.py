@@ -210,7 +210,7 @@ class Checks(NamedTuple):
         k: int,
         y: Tensor,
         i: int,
-        part: Any,
+        part: object,
         is_complex: bool,
         forward: bool,
     ) -> None:

@@ -306,7 +306,7 @@ class _Recorder(Watch):
     def now(self) -> float:
         return (perf_counter_ns() - self.began) / 1e3
 
-    def begin(self, key: str, phase: str, operands: Any = ()) -> FunctionEvent:
+    def begin(self, key: str, phase: str, operands: object = ()) -> FunctionEvent:
         event = FunctionEvent(key, phase, depth=len(self.open), thread=self.thread)
         event.nested = any(around.key == key and around.phase == phase for around in self.open)
         if self.shapes:
@@ -379,7 +379,7 @@ def _flat(xs: Any) -> Iterator[Any]:
             yield x
 
 
-def _new_bytes(results: TensorLike | tuple[AnyArray | None, ...], operands: Any) -> int:
+def _new_bytes(results: TensorLike | tuple[AnyArray | None, ...], operands: object) -> int:
     """The bytes of result arrays with memory of their own."""
     before = {id(x) for x in _flat(operands)}
     total = 0

@@ -272,7 +272,7 @@ def _check_out_dims(func: AnyFunction, out_dims: object) -> None:
             )
 
 
-def _output_dims(func: object, out_dims: Any, result: object) -> tuple[list[Any], list[Any], TreeSpec]:
+def _output_dims(func: object, out_dims: object, result: object) -> tuple[list[Any], list[Any], TreeSpec]:
     """Where each leaf of the output gets the mapped axis; the leaves; their structure. Here None is a leaf."""
     if isinstance(out_dims, int) and type(result) is Tensor:
         outputs, spec = tree_flatten(result)

@@ -133,7 +133,7 @@ def jacobian(fun: Function, x: object) -> Any:
     if y._edge is None or not y.numel():
         return np.zeros(shape, y._raw.dtype)
 
-    def pull(g: AnyArray, more: bool = True) -> list[Any]:
+    def pull(g: AnyArray, more: bool = True) -> list[AnyArray]:
         return trace.sweep_to_inputs([y], [g], more)
 
     own = any(getattr(getattr(node, "prim", None), "function", None) is Applied for node in engine.reachable([y._edge]))
@@ -166,11 +166,11 @@ def multigrad_dict(fun: Function) -> Function:
     """The gradients with respect to all arguments, as a dict by their names."""
     signature = inspect.signature(fun)
 
-    def gradfun(*args: object, **kwargs: object) -> Any:
+    def gradfun(*args: object, **kwargs: object) -> object:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
 
-        def of_dict(arguments: dict[str, AnyArray]) -> Any:
+        def of_dict(arguments: dict[str, AnyArray]) -> object:
             call = inspect.BoundArguments(signature, OrderedDict(arguments))
             return fun(*call.args, **call.kwargs)
 
@@ -220,7 +220,7 @@ def make_jvp_reversemode(fun: Function, x: object) -> AnyFunction:
     return tracing.make_vjp(vjp, vspace(y).zeros())[0]
 
 
-def _half_square(x: AnyArray) -> Any:
+def _half_square(x: AnyArray) -> AnyArray:
     return np.sum(x**2, axis=-1) / 2
 
 

@@ -47,10 +47,10 @@ __all__ = [
 
 Rule = AnyFunction
 #: primitive -> rule(argnums, ans, args, kwargs), which returns g -> the gradients of these arguments
-primitive_vjps: dict[Any, Rule] = {}
+primitive_vjps: dict[object, Rule] = {}
 #: primitive -> rule(argnums, tangents, ans, args, kwargs), which returns the tangent of the result
-primitive_jvps: dict[Any, Rule] = {}
-_notrace: set[Any] = set()
+primitive_jvps: dict[object, Rule] = {}
+_notrace: set[object] = set()
 
 
 # -- the node ----------------------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def primitive(f_raw: Rule) -> Rule:
     """Make a function one operation, whose rules ``defvjp`` and ``defjvp`` declare. It is called with plain values."""
 
     @wraps(f_raw)
-    def f_wrapped(*args: object, **kwargs: object) -> Any:
+    def f_wrapped(*args: object, **kwargs: object) -> object:
         call = PrimitiveCall(f_wrapped, args, kwargs)
         if not call.argnums:
             return f_raw(*args, **kwargs)
@@ -181,11 +181,12 @@ def primitive(f_raw: Rule) -> Rule:
             return f_raw(*tree_map(getval, args), **kwargs)
         return tree_unflatten(as_arrays(Applied.apply(call, *call.operands())), call.spec)
 
-    f_wrapped.fun = f_raw  # type: ignore[attr-defined]
-    f_wrapped._is_autograd_primitive = True  # type: ignore[attr-defined]
-    f_wrapped.defvjp = partial(_old_rule, f_wrapped, {}, "defvjp")  # type: ignore[attr-defined]
-    f_wrapped.defgrad = partial(_old_rule, f_wrapped, {}, "defgrad")  # type: ignore[attr-defined]
-    f_wrapped.defvjp_is_zero = lambda argnums=(0,): defvjp(f_wrapped, *[None] * len(argnums), argnums=argnums)  # type: ignore[attr-defined]
+    vars(f_wrapped).update(
+        fun=f_raw,
+        _is_autograd_primitive=True,
+        **{name: partial(_old_rule, f_wrapped, {}, name) for name in ("defvjp", "defgrad")},
+        defvjp_is_zero=lambda argnums=(0,): defvjp(f_wrapped, *[None] * len(argnums), argnums=argnums),
+    )
     return f_wrapped
 
 
@@ -204,7 +205,7 @@ def notrace_primitive(f_raw: Rule) -> Rule:
     """A function that is called with plain values and has no derivative."""
 
     @wraps(f_raw)
-    def f_wrapped(*args: AnyArray, **kwargs: object) -> Any:
+    def f_wrapped(*args: AnyArray, **kwargs: object) -> object:
         return f_raw(*tree_map(getval, args), **kwargs)
 
     return f_wrapped
@@ -227,7 +228,7 @@ def _has_rules(f: AnyFunction) -> bool:
     return isinstance(f, np.ufunc) or str(getattr(f, "__module__", "")).partition(".")[0] in ("numpy", "scipy")
 
 
-def _declare(rules: dict[Any, Rule], f: Any, rule: Rule) -> None:
+def _declare(rules: dict[object, Rule], f: Any, rule: Rule) -> None:
     """Note the rule of a function of the program's own. One that is no primitive may be given rules, which then do nothing."""
     if _has_rules(f):
         warn(_RULES_OF_OURS.format("a rule is declared", get_name(f)))
@@ -257,7 +258,7 @@ def defvjp(fun: AnyFunction, *vjpmakers: Rule | None, argnums: Iterable[int] | N
     """Declare for each argument ``vjpmaker(ans, *args)``, which returns g -> its gradient; None where that is zero."""
     table = dict(zip(count() if argnums is None else argnums, vjpmakers))
 
-    def maker(argnum: int, ans: Any, args: tuple[Any, ...], kwargs: Params) -> Rule:
+    def maker(argnum: int, ans: object, args: tuple[object, ...], kwargs: Params) -> Rule:
         found = _rule(table, argnum, fun, "VJP")
         return (lambda g: zeros_like(args[argnum])) if found is None else found(ans, *args, **kwargs)
 
@@ -272,7 +273,7 @@ def defjvp_argnums(fun: object, jvpmaker: Rule) -> None:
 def defjvp_argnum(fun: object, jvpmaker: Rule) -> None:
     """Declare ``jvpmaker(argnum, tangent, ans, args, kwargs)``: the part of the result's tangent that one argument's gives."""
 
-    def maker(argnums: Iterable[int], gs: Iterable[TensorLike], *rest: object) -> Any:
+    def maker(argnums: Iterable[int], gs: Iterable[TensorLike], *rest: object) -> object:
         first, *others = [_dense(jvpmaker(argnum, g, *rest)) for argnum, g in zip(argnums, gs)]
         for part in others:
             first = tree_map(np.add, first, part)
@@ -285,7 +286,7 @@ def defjvp(fun: AnyFunction, *jvpfuns: Rule | str | None, argnums: Iterable[int]
     """Declare for each argument ``jvp(tangent, ans, *args)``; ``"same"`` where the function is linear in it, None for zero."""
     table = dict(zip(count() if argnums is None else argnums, jvpfuns))
 
-    def maker(argnum: int, g: Any, ans: Any, args: tuple[Any, ...], kwargs: Params) -> Any:
+    def maker(argnum: int, g: Any, ans: object, args: tuple[object, ...], kwargs: Params) -> object:
         found = _rule(table, argnum, fun, "JVP")
         if found == "same":
             return fun(*subval(args, argnum, g), **kwargs)

@@ -42,7 +42,7 @@ def _leave_to_arrays(kind: Any) -> None:
     if own is np.ndarray.__array_ufunc__ or hasattr(own, "leaves_to_arrays"):
         return
 
-    def __array_ufunc__(self: object, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object) -> Any:
+    def __array_ufunc__(self: object, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object) -> object:
         if any(type(x) is Array for x in inputs):
             return NotImplemented
         return own(self, ufunc, method, *inputs, **kwargs)

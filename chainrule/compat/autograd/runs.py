@@ -49,7 +49,7 @@ class Run:
         self.forward = forward
         self.level: Level | None = None
         self.starts: weakref.WeakSet[Any] = weakref.WeakSet()
-        self.hidden: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.hidden: weakref.WeakSet[object] = weakref.WeakSet()
         self.began = next_seq()
 
     def __call__(self, x: Any) -> Any:
@@ -134,7 +134,7 @@ GOING = _Going()
 STARTS: weakref.WeakKeyDictionary[Any, Run] = weakref.WeakKeyDictionary()
 
 
-def _layers(x: AnyArray) -> Iterator[Any]:
+def _layers(x: AnyArray) -> Iterator[object]:
     """A tensor, what its data is made of, and so on, as far as runs put them around each other."""
     while isinstance(x, (Tensor, WithPrimal, Batched)):
         yield x

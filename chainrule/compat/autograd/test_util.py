@@ -24,7 +24,7 @@ def make_numerical_jvp(f: Function, x: object) -> Function:
     """The derivative along a tangent by central differences."""
     points, values = vspace(x), vspace(f(x))
 
-    def jvp(v: object) -> Any:
+    def jvp(v: object) -> object:
         ahead, behind = (f(points.add(x, points.scalar_mul(v, step))) for step in (EPS / 2, -EPS / 2))
         return values.scalar_mul(values.add(ahead, values.scalar_mul(behind, -1.0)), 1 / EPS)
 

@@ -143,7 +143,7 @@ class Node:
     """The base of a program's own classes of nodes, for :func:`trace`."""
 
     @classmethod
-    def new_root(cls, *args: Any, **kwargs: object) -> Node:
+    def new_root(cls, *args: object, **kwargs: object) -> Node:
         root = cls.__new__(cls)
         root.initialize_root(*args, **kwargs)  # type: ignore[attr-defined]
         return root

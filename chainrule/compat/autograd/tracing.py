@@ -49,7 +49,7 @@ def vjp_of(run: Run, trace: Trace, x: object) -> tuple[Function, Any]:
     value, pull = pulled(trace)
     spec = tree_structure(value)
 
-    def vjp(g: object) -> Any:
+    def vjp(g: object) -> object:
         g = tree_map(conjugate, in_containers(spec, g))
         return result_of(run, tree_map(conjugate, pull(g)[0]))
 

@@ -28,7 +28,7 @@ class VSpace:
 
     mappings = Kinds()
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         leaves, self.spec = tree_flatten(value)
         if value is None or not all(isinstance(x, _SCALARS) or hasattr(x, "__array__") for x in leaves):
             raise TypeError(

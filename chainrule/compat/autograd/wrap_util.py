@@ -48,9 +48,9 @@ def unary_to_nary(operator: Function) -> Function:
             raise AssertionError(f"argnum must be an int, or a tuple or list of them, not {argnum!r}")
 
         @wrap_nary_f(fun, operator, argnum)
-        def nary_f(*args: Any, **kwargs: object) -> Any:
+        def nary_f(*args: Any, **kwargs: object) -> object:
             @wraps(fun)
-            def unary_f(x: Any) -> Any:
+            def unary_f(x: Any) -> object:
                 pairs = [(argnum, x)] if isinstance(argnum, int) else zip(argnum, x, strict=True)
                 return fun(*subvals(args, pairs), **kwargs)
 

@@ -335,7 +335,7 @@ def eigsh(
         raise NotImplementedError(f"eigsh(A): the derivatives are those of real matrices, and A is {dtype}")
     v0 = np.random.default_rng(0).standard_normal(n) if v0 is None else v0  # the same numbers in each call
 
-    def find(start: object, *args: object) -> Any:
+    def find(start: object, *args: object) -> AnyArray:
         numbers = [_numbers(x) for x in args]
         matrices = [_plain(A, times_a, numbers[: len(of_a)], dtype)]
         matrices.append(None if M is None else _plain(M, times_m, numbers[len(of_a) :], dtype))
@@ -343,7 +343,7 @@ def eigsh(
         found = np.concatenate([v, w[None]]).astype(dtype)
         return found if isinstance(start, ndarray) else wrap(found)
 
-    def residual(x: Any, *args: Any) -> Any:
+    def residual(x: Any, *args: Any) -> AnyArray:
         v, w = x[:-1], x[-1]
         mv = times_m(v, *args[len(of_a) :])
         return np.concatenate([times_a(v, *args[: len(of_a)]) - mv * w, 0.5 * (np.sum(v * mv, 0) - 1)[None]])

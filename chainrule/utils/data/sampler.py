@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from chainrule._src.ops.creation import as_tensor
 from chainrule._src.ops.random import Generator, multinomial, randint, randperm
@@ -104,7 +104,7 @@ class WeightedRandomSampler(Sampler[int]):
     """
 
     def __init__(
-        self, weights: Any, num_samples: int, replacement: bool = True, generator: Generator | None = None
+        self, weights: object, num_samples: int, replacement: bool = True, generator: Generator | None = None
     ) -> None:
         _check_count("num_samples", num_samples)
         _check_switch(ValueError, "replacement", replacement)

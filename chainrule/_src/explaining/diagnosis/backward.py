@@ -159,7 +159,7 @@ def unused_input(index: int, tensor: object, outputs: Tensor | tuple[Tensor, ...
     return RuntimeError("\n".join(lines))
 
 
-def second_backward(node: Any) -> RuntimeError:
+def second_backward(node: Node) -> RuntimeError:
     words = (
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
         "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
@@ -179,7 +179,7 @@ def second_backward(node: Any) -> RuntimeError:
     return RuntimeError(f"{words}What {op_at(node)} had saved ({node.name()}) was freed{by}.\n{fix}")
 
 
-def _earlier_pass(node: Any) -> tuple[str, bool]:
+def _earlier_pass(node: Node) -> tuple[str, bool]:
     """Which backward pass freed a node: `` by `loss.backward()` (t.py:8)``; and whether it was the same in a loop."""
     where, here = node.saved.where if type(node.saved) is Freed else None, user_line()
     if not where:
@@ -208,7 +208,7 @@ def was_overwritten(what: str, array: AnyArray, written: Written, seq: int) -> s
     )
 
 
-def _overwriter(node: object, array: AnyArray, written: Written) -> str:
+def _overwriter(node: Node, array: AnyArray, written: Written) -> str:
     op, where = written.last
     holder = Names().find(array)
     name = "" if holder is None else holder.name
@@ -238,7 +238,7 @@ def warn_non_leaf_grad(tensor: Any) -> None:
     warn(text)
 
 
-def _rebound(tensor: AnyArray, x: str) -> str:
+def _rebound(tensor: Tensor, x: str) -> str:
     """What to say where ``x = x.to(...)`` gave the name of a leaf to what was computed from it."""
     found = rebound(tensor, x, Names())
     if found is None:

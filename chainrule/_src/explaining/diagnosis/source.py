@@ -55,11 +55,11 @@ class Scope(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _parsed(source: str) -> Any:
+def _parsed(source: str) -> ast.mod | None:
     return syntax(source)
 
 
-def tree_of(file: str) -> Any:
+def tree_of(file: str) -> ast.mod | None:
     """The syntax tree of a file, a notebook's cell or what was typed; None where there is none."""
     return _parsed(_source(file))
 
@@ -79,7 +79,7 @@ def _covers(node: Any, line: int) -> bool:
     return bool(node.lineno <= line <= (node.end_lineno or 0))
 
 
-def statement_at(where: Where) -> Any:
+def statement_at(where: Where) -> ast.stmt | None:
     """The innermost statement around a place."""
     line, last, begin, end = where.span
     found = None
@@ -102,7 +102,7 @@ def loop_around(where: Where) -> int:
     return found
 
 
-def _function(tree: Any, name: str, first: int) -> Any:
+def _function(tree: ast.AST | None, name: str, first: int) -> ast.AST | None:
     """The function (or the whole text) that a code object was made from."""
     if tree is None or name == "<module>":
         return tree
@@ -113,7 +113,7 @@ def _function(tree: Any, name: str, first: int) -> Any:
     return None
 
 
-def _own(scope: Any) -> Iterator[ast.AST]:
+def _own(scope: ast.AST) -> Iterator[ast.AST]:
     """What is in a function, without the functions in it, in the order of the text."""
     for child in ast.iter_child_nodes(scope):
         yield child
@@ -142,7 +142,7 @@ def assignment(scope: Scope, name: str, before: int | None = None) -> Assignment
     return None
 
 
-def _assigned(function: object, name: str, now: int) -> tuple[Any, Any] | None:
+def _assigned(function: ast.AST, name: str, now: int) -> tuple[ast.expr | None, ast.stmt | ast.NamedExpr] | None:
     """The last assignment of a name before a line; its value is None where another may have come later."""
     found, blocks = None, []
     for node in _own(function):
@@ -162,7 +162,7 @@ def _assigned(function: object, name: str, now: int) -> tuple[Any, Any] | None:
     return found
 
 
-def _targets(node: object) -> Iterator[tuple[str, Any]]:
+def _targets(node: object) -> Iterator[tuple[str, ast.expr]]:
     """The names that a statement gives values to, each with the expression."""
     if isinstance(node, ast.Assign):
         for target in node.targets:
@@ -179,7 +179,7 @@ def _targets(node: object) -> Iterator[tuple[str, Any]]:
                 yield ast.unparse(item.optional_vars), item.context_expr
 
 
-def _unpacked(target: Any, value: Any) -> Iterator[tuple[str, Any]]:
+def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     if not isinstance(target, (ast.Tuple, ast.List)):
         yield ast.unparse(target.value if isinstance(target, ast.Starred) else target), value
         return
@@ -212,7 +212,7 @@ def appended(scope: Scope, name: str) -> Iterator[tuple[ast.Call, SourceLine]]:
 
 def result_at(where: Where | None) -> str | None:
     """The one variable that the statement at a place gives the value of the very expression there; '' if it returns that; else None."""
-    statement: Any = None if where is None else statement_at(where)
+    statement = None if where is None else statement_at(where)
     value = getattr(statement, "value", None)
     if where is None or not isinstance(value, ast.expr):
         return None

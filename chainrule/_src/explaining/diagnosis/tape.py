@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chainrule._src.explaining.diagnosis.names import NamedArray, Names, place_of
 from chainrule._src.explaining.diagnosis.source import SourceLine, appended, line_of, rebinding
 from chainrule._src.messages.places import bracketed
 from chainrule._src.messages.reading import expression, names_in
 from chainrule._src.messages.words import shape_of
-from chainrule._src.tape.node import Leaf, Node
+from chainrule._src.tape.node import Edge, Leaf, Node, Output
 from chainrule._src.tape.tensor import Tensor
 
 _NEAR = 2000  # as many nodes of a graph are looked at for a message
 
 
-def op_at(node: Any) -> str:
+def op_at(node: Node) -> str:
     """An operation and its line: ``exp (t.py:3)``."""
     return f"{node.prim.name}{bracketed(place_of(node))}"
 
@@ -33,7 +33,7 @@ def described(tensor: Tensor, name: str) -> str:
     return name if node is None else f"{name} = {op_at(node)}"
 
 
-def near(edge: Any) -> Iterator[Any]:
+def near(edge: Edge) -> Iterator[Edge]:
     """What an edge leads to, nearest first, as far as one looks for a message."""
     seen, found = {edge}, [edge]
     for item in found:
@@ -46,23 +46,23 @@ def near(edge: Any) -> Iterator[Any]:
                 found.append(below)
 
 
-def leaves(edge: object) -> list[Any]:
+def leaves(edge: Edge) -> list[Tensor]:
     """The leaf tensors, still alive, that an edge leads to."""
     tensors = [item.tensor() for item in near(edge) if type(item) is Leaf]
     return [tensor for tensor in tensors if tensor is not None]
 
 
-def leaf_names(edge: object) -> list[str]:
+def leaf_names(edge: Edge) -> list[str]:
     """The names of the leaves that an edge leads to."""
     names = Names()
     return sorted({names.of(leaf) or "" for leaf in leaves(edge)} - {""})
 
 
-def path(edge: Any) -> str:
+def path(edge: Edge) -> str:
     """What is at an edge, and what that is computed from: ``sum ← mul ← a``, up to where it branches."""
     words: list[str] = []
     while type(edge) is not Leaf:
-        node = getattr(edge, "node", edge)
+        node = edge.node if isinstance(edge, Output) else edge
         words.append((named(edge) if words else "") or node.prim.name)
         below = [e for e in node.edges if e is not None]
         if len(below) != 1 or len(words) > 5:
@@ -71,7 +71,7 @@ def path(edge: Any) -> str:
     return " ← ".join([*words, named(edge) or "a leaf without a name"])
 
 
-def of_shape(edge: object, shape: tuple[int, ...]) -> str:
+def of_shape(edge: Edge, shape: tuple[int, ...]) -> str:
     """The name of a leaf of this shape among what an edge leads to, or ''."""
     return next((named(leaf) for leaf in leaves(edge) if shape_of(leaf) == shape), "")
 
@@ -83,7 +83,7 @@ class Rebound(NamedTuple):
     leaf: SourceLine | None
 
 
-def rebound(tensor: Any, name: str, names: Names) -> Rebound | None:
+def rebound(tensor: Tensor, name: str, names: Names) -> Rebound | None:
     """Whether ``x = x.to(...)`` gave the name of a leaf to what was computed from it."""
     edge, cut = tensor._edge, tensor._cut
     line = rebinding(place_of(tensor) or (None if cut is None else cut.where), name)
@@ -118,7 +118,7 @@ class Ancestor(NamedTuple):
     """A value that another one was computed from: the variable, what was assigned to it, and on which line."""
 
     found: NamedArray
-    value: Any
+    value: ast.expr
     line: SourceLine
 
 

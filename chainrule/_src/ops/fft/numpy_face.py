@@ -130,7 +130,7 @@ def _one_by_one(transform: AnyFunction, a: Any, sizes: Sequence[Any], axes: Ints
 
 
 def _along(transform: AnyFunction) -> AnyFunction:
-    def call(a: AnyArray, n: int | None = None, axis: int = -1, norm: Any = None) -> AnyArray:
+    def call(a: AnyArray, n: int | None = None, axis: int = -1, norm: object = None) -> AnyArray:
         return _apply(transform, a, (n,), _axes((axis,), len(shape_of(a))), norm)
 
     return call
@@ -164,7 +164,7 @@ for _transform in (fft, ifft, rfft, irfft):
     implements(getattr(raw, _transform.__name__ + "2"))(_over(_transform, (-2, -1)))
 
 
-def _shifted(x: AnyArray, axes: Dims, back: bool) -> Any:
+def _shifted(x: AnyArray, axes: Dims, back: bool) -> AnyArray:
     ndim = len(shape_of(x))
     where: Any = range(-ndim, 0) if axes is None else (axes,) if isinstance(axes, (int, np.integer)) else axes
     over = _axes(where, ndim)

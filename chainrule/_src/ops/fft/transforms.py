@@ -59,7 +59,7 @@ def _along(transform: AnyFunction, function: str, input: Any, n: Any, dim: Any, 
     return _applied(transform, function, x, sizes, axes, norm, out)
 
 
-def _over(transform: AnyFunction, function: str, input: Any, s: Any, dim: Any, norm: Any, out: Any) -> Tensor:
+def _over(transform: AnyFunction, function: str, input: Any, s: object, dim: Any, norm: Any, out: Any) -> Tensor:
     """A transform over several axes."""
     x = tensor_of(f"fft_{function}", input)
     sizes = None if s is None else _ints(function, "s", s)
@@ -313,7 +313,7 @@ def rfftfreq(
     return _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, requires_grad)
 
 
-def _shifted(function: str, input: Any, dim: Any, back: bool) -> Tensor:
+def _shifted(function: str, input: Any, dim: object, back: bool) -> Tensor:
     x = tensor_of(f"fft_{function}", input)
     dims = list(range(x.ndim)) if dim is None else _ints(function, "dim", dim)
     if not dims:

@@ -89,7 +89,7 @@ def _always_complex() -> bool:
 # -- LU factors ------------------------------------------------------------------------------------------------------
 
 
-def _factors(function: str, A: Any, pivot: bool) -> tuple[Tensor, Tensor, Tensor]:
+def _factors(function: str, A: AnyArray, pivot: bool) -> tuple[Tensor, Tensor, Tensor]:
     A = matrices_of(function, A)
     if not pivot:
         raise RuntimeError(
@@ -165,7 +165,7 @@ def _triangles(packed: Any) -> tuple[Any, Any]:
     return ew.add(matrices.tril(packed[..., :k], -1), unit), matrices.triu(packed[..., :k, :])
 
 
-def _permutation(order: Any, dtype: Any) -> Tensor:
+def _permutation(order: Any, dtype: object) -> Tensor:
     """P with A = P @ (A in that order)."""
     n = order.shape[-1]
     return ew.eq(order.unsqueeze(-2), beside(order, np.arange(n)).unsqueeze(-1)).to(dtype)

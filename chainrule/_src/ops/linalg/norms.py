@@ -35,7 +35,7 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
 
 @op(out=True)
 def matrix_norm(
-    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: DTypeLike = None
 ) -> Tensor:
     """The norm of the matrices in two axes: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
     name = "linalg.matrix_norm"
@@ -53,7 +53,7 @@ def matrix_norm(
 
 
 @op(out=True, remembered=True)
-def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
+def norm(A: Tensor, ord: object = None, dim: Any = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
     """A vector norm (``dim`` an int, or a 1-D tensor) or a matrix norm (two dims, or a 2-D tensor).
 
     Without ``ord`` the 2-norm of the elements in ``dim``.

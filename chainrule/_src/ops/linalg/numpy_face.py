@@ -29,7 +29,7 @@ raw = np.linalg
 # -- checks ----------------------------------------------------------------------------------------------------------
 
 
-def checked(function: str, x: AnyArray, square: bool = False, name: str = "A") -> Any:
+def checked(function: str, x: AnyArray, square: bool = False, name: str = "A") -> AnyArray:
     """The operand, if it is a floating or complex stack of (square) matrices; errors for all else."""
     _check_shape(function, x, square, name)
     if x.dtype.kind not in "fc" or x.dtype == np.float16:
@@ -85,7 +85,7 @@ def _extreme(function: str, x: AnyArray, axis: int, keepdims: bool, largest: boo
     return (np.max if largest else np.min)(x, axis=axis, keepdims=keepdims)
 
 
-def matrix_norm(function: str, x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
+def matrix_norm(function: str, x: Any, ord: object, axes: tuple[int, int], keepdims: bool) -> Any:
     """The norm ``ord`` of the matrices in two axes (counted from the end), as one number each."""
     if ord in ("fro", None):
         return bind(reduction.vector_norm, (x,), {"ord": 2.0, "axis": axes, "keepdims": keepdims})
@@ -281,7 +281,7 @@ def _is_singular(x: AnyArray) -> AnyArray:
 
 
 @implements(raw.norm, by_shape=True)
-def _norm(x: AnyArray, ord: Any = None, axis: Any = None, keepdims: bool = False) -> AnyArray:
+def _norm(x: AnyArray, ord: object = None, axis: Any = None, keepdims: bool = False) -> AnyArray:
     x = _floating(x)
     n = len(shape_of(x))
     if axis is None and (ord is None or (ord in ("fro", "f") and n == 2) or (ord == 2 and n == 1)):
@@ -305,7 +305,7 @@ def _vector_norm(x: AnyArray, /, *, axis: Any = None, keepdims: bool = False, or
 
 
 @implements(raw.matrix_norm)
-def _matrix_norm(x: AnyArray, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+def _matrix_norm(x: AnyArray, /, *, keepdims: bool = False, ord: object = "fro") -> AnyArray:
     return matrix_norm("np.linalg.matrix_norm", _matrices("matrix_norm", x), ord, (-2, -1), bool(keepdims))
 
 
@@ -324,22 +324,22 @@ def _cross(x1: AnyArray, x2: AnyArray, /, *, axis: int = -1) -> AnyArray:
 
 
 @implements(raw.diagonal)
-def _diagonal(x: AnyArray, /, *, offset: int = 0) -> Any:
+def _diagonal(x: AnyArray, /, *, offset: int = 0) -> AnyArray:
     return np.diagonal(x, offset, -2, -1)
 
 
 @implements(raw.trace, by_shape=True)
-def _trace(x: AnyArray, /, *, offset: int = 0, dtype: DTypeLike = None) -> Any:
+def _trace(x: AnyArray, /, *, offset: int = 0, dtype: DTypeLike = None) -> AnyArray:
     return np.sum(np.diagonal(x, offset, -2, -1), axis=-1, dtype=dtype)
 
 
 @implements(raw.matrix_transpose)
-def _matrix_transpose(x: AnyArray, /) -> Any:
+def _matrix_transpose(x: AnyArray, /) -> AnyArray:
     return np.swapaxes(x, -1, -2)
 
 
 @implements(raw.outer, by_shape=True)
-def _outer(x1: AnyArray, x2: AnyArray, /) -> Any:
+def _outer(x1: AnyArray, x2: AnyArray, /) -> AnyArray:
     x1, x2 = wrapped(x1), wrapped(x2)
     if len(shape_of(x1)) != 1 or len(shape_of(x2)) != 1:
         dims = f"x1.ndim={len(shape_of(x1))} and x2.ndim={len(shape_of(x2))}"
@@ -348,7 +348,7 @@ def _outer(x1: AnyArray, x2: AnyArray, /) -> Any:
 
 
 @implements(raw.matmul)
-def _matmul(x1: Any, x2: Any, /) -> Any:
+def _matmul(x1: object, x2: object, /) -> AnyArray:
     return np.matmul(x1, x2)
 
 

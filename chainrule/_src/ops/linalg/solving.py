@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op
 from chainrule._src.arrays import return_types
-from chainrule._src.arrays.types import TensorLike
+from chainrule._src.arrays.types import AnyArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import calculus, joining, matrices, products, shaping
 from chainrule._src.ops import elementwise as ew
@@ -123,7 +123,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 
 @op(out=True)
-def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
+def pinv(A: Tensor, *, atol: object = None, rtol: object = None, hermitian: bool = False) -> Tensor:
     """The Moore–Penrose pseudoinverse, of shape (..., n, m) for A of shape (..., m, n).
 
     Args:
@@ -135,7 +135,7 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
     return decompositions.pinv(_mirrored(A) if hermitian else A, atol=atol, rtol=rtol)
 
 
-def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
+def _tolerances(A: AnyArray, atol: Any, rtol: Any) -> tuple[Any, Any]:
     """Both tolerances, as numbers, or as arrays of one for each matrix that meet its singular values."""
     absolute, relative = (_tolerance(x) for x in (atol, rtol))
     if relative is None:
@@ -261,7 +261,7 @@ def logdet(input: Tensor) -> Tensor:
 
 
 @op(out=True)
-def cond(A: Tensor, p: Any = None) -> Tensor:
+def cond(A: Tensor, p: object = None) -> Tensor:
     """The condition number: of the largest singular value over the smallest, or ‖A‖·‖A⁻¹‖ in the norm ``p``."""
     A = tensor_like("linalg.cond", A)
     if A.ndim < 2:
@@ -280,7 +280,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
 
 @op(out=True)
 def matrix_rank(
-    A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: TensorLike | None = None
+    A: Tensor, tol: object = None, hermitian: bool = False, *, atol: Any = None, rtol: TensorLike | None = None
 ) -> Tensor:
     """How many singular values are over max(atol, rtol·largest); an integer, so no gradient."""
     A = matrices_of("torch.linalg.matrix_rank", A, hermitian, "input")

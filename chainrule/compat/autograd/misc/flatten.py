@@ -27,7 +27,7 @@ def flatten(value: object) -> tuple[Any, AnyFunction]:
     order = tree_unflatten(range(len(leaves)), spec)
     cuts = list(accumulate(map(int, map(np.size, leaves)), initial=0))
 
-    def unflatten(vector: AnyArray) -> Any:
+    def unflatten(vector: AnyArray) -> object:
         parts = [np.reshape(vector[a:b], shape) for a, b, shape in zip(cuts, cuts[1:], shapes)]
         return tree_map(lambda i: parts[i][()] if isinstance(parts[i], np.ndarray) else parts[i], _like(value, order))
 

@@ -23,7 +23,7 @@ def unflatten_optimizer(optimize: Optimizer) -> Optimizer:
         callback: AnyFunction | None = None,
         *args: object,
         **kwargs: object,
-    ) -> Any:
+    ) -> object:
         vector, unflatten = flatten(x0)
 
         def step(x: AnyArray, i: int) -> Any:

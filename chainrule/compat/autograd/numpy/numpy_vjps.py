@@ -10,7 +10,7 @@ import numpy as np
 from chainrule._src.arrays.types import AnyArray, TensorLike
 
 
-def unbroadcast(x: TensorLike, target: TensorLike) -> Any:
+def unbroadcast(x: TensorLike, target: TensorLike) -> object:
     """A gradient, summed over the axes along which ``target`` was broadcast, and real if that is."""
     shape = np.shape(target)
     x = np.sum(x, axis=tuple(range(np.ndim(x) - len(shape))))

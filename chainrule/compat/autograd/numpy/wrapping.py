@@ -165,5 +165,5 @@ row_stack = np.vstack  # NumPy's old name
 
 
 @notrace_primitive
-def metadata(A: Any) -> tuple[Any, ...]:
+def metadata(A: TensorLike) -> tuple[Any, ...]:
     return np.shape(A), np.ndim(A), np.result_type(A), np.iscomplexobj(A)

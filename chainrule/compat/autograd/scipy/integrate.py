@@ -29,7 +29,7 @@ def _vjp(argnums: tuple[int, ...], ys: AnyArray, arguments: Any, options: Any) -
     n = len(y0)
 
     def backwards(state: AnyArray, t: float, parameters: AnyArray) -> AnyArray:
-        def rate(given: tuple[AnyArray, ...]) -> Any:
+        def rate(given: tuple[AnyArray, ...]) -> object:
             y, t, parameters = given
             return func(y, t, *unflatten(parameters))
 
