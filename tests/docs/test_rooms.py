@@ -25,6 +25,16 @@ TYPES = {
     frozenset(
         f"chainrule._src.jacobians.{name}" for name in ("result", "solve")
     ): "a Jacobian's method is written beside it",
+} | {
+    frozenset(
+        f"chainrule._src.explaining.{name}" for name in names.split()
+    ): "what is shown, and who shows it, say each other's types"
+    for names in (
+        "exports graph picture",
+        "rules steps structure",
+        "jacobian_page jacobian_terms jacobian_text",
+        "check contributions explanation folds jacobian lessons page text to_dict",
+    )
 }
 
 
