@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
+from chainrule._src.arrays.memory import collector_at_rest
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.versions import BEFORE_WRITE
 
@@ -34,11 +35,12 @@ def calls(program: Callable[[], Any]) -> int:
         nonlocal count
         count += event == "call" and frame.f_code.co_name not in INLINED
 
-    sys.setprofile(profile)
-    try:
-        program()
-    finally:
-        sys.setprofile(None)
+    with collector_at_rest():  # finalizers of what other tests left are calls, too
+        sys.setprofile(profile)
+        try:
+            program()
+        finally:
+            sys.setprofile(None)
     return count
 
 
