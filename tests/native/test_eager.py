@@ -128,6 +128,24 @@ def test_writes_call_no_python():
     assert x._version == 2 * len([*everything, *outside]) and mask.any()
 
 
+@pytest.mark.parametrize("factor", [1, 3, -0.5])
+@pytest.mark.parametrize("shape", [(3,), (1,), ()])
+def test_a_write_with_a_factor_leaves_the_reason_that_python_leaves(factor, shape, python):
+    x, _ = leaves(3)
+    with cr.no_grad():
+        halved = x[:1].expand(3)[:1].reshape(shape) / 2 if shape != (3,) else x / 2
+
+    def run():
+        kinds = []
+        for other in (halved, cr.ones(shape, dtype=cr.float64)):
+            y = (x * 2).detach()
+            y.sub_(other, alpha=factor)
+            kinds.append(getattr(y._cut, "kind", None))
+        return kinds
+
+    assert run() == python(run)
+
+
 def test_a_hook_sends_one_node_to_python_and_not_the_pass():
     x, z = leaves(3)
     seen = []

@@ -687,7 +687,7 @@ static PyObject *call_with_parameters(Operation *self, PyObject *const *args, Py
 
 /* With a factor for the last operand: that operand times the factor first. */
 static PyObject *call_with_factor(Operation *self, PyObject *const *args, PyObject *factor, int mode) {
-    PyObject *operands[MOST_ELEMENTWISE], *result, *both[] = {args[self->nin - 1], factor}, *scaled;
+    PyObject *operands[MOST_ELEMENTWISE + 1], *result, *both[] = {args[self->nin - 1], factor}, *scaled, *name;
     int k, last = self->nin - 1;
     if (PyFloat_CheckExact(factor) ? PyFloat_AS_DOUBLE(factor) == 1 : PyLong_AsDouble(factor) == 1) return self->form == IN_PLACE ? in_place(self, args, 0, mode) : call_here(self, args, self->nin, mode);
     if (PyErr_Occurred() || Py_TYPE(both[0]) != core.tensor) {
@@ -700,7 +700,11 @@ static PyObject *call_with_factor(Operation *self, PyObject *const *args, PyObje
     for (k = 0; k < last; k++) operands[k] = args[k];
     operands[last] = scaled;
     result = self->form == IN_PLACE ? in_place(self, operands, 0, mode) : call_here(self, operands, self->nin, mode);
-    if (result == NULL && !PyErr_Occurred()) result = call_located(self->python, operands, (size_t)self->nin, NULL); /* which goes on from there */
+    if (result == NULL && !PyErr_Occurred() && (name = PyTuple_Pack(1, self->factor_name)) != NULL) { /* which goes on from there: a write with a factor is none that a ufunc does alone */
+        operands[self->nin] = Py_True;
+        result = call_located(self->python, operands, (size_t)self->nin, name);
+        Py_DECREF(name);
+    }
     Py_DECREF(scaled);
     return result;
 }
