@@ -28,9 +28,8 @@ __all__ = [
     "sparse",
 ]
 
-_MODULES = frozenset(
-    {"integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse"}
-)  # which load when they are used
+# These load when they are used.
+_MODULES = frozenset({"integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse"})
 
 
 def __getattr__(name: str) -> object:

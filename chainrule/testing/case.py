@@ -59,9 +59,8 @@ class Case:
     def value(self, operands: Any) -> tuple[Any, ...]:
         """The outputs on raw arrays, by the value column alone."""
         outs = as_tuple(self.prim.value(*operands, **self.params))
-        return tuple(
-            np.int64(out) if type(out) is int else out for out in outs
-        )  # before 2.1, NumPy counts in plain ints
+        # Before 2.1, NumPy counts in plain ints.
+        return tuple(np.int64(out) if type(out) is int else out for out in outs)
 
     def differentiable_outputs(self) -> tuple[int, ...]:
         return tuple(i for i, out in enumerate(self.value(self.operands)) if out.dtype.kind in "fc")

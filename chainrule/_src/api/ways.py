@@ -100,9 +100,8 @@ def _way(steps: _Steps, operands: tuple[AnyArray, ...], end: Tensor) -> tuple[An
     if not steps.calls or len(steps.nodes) != len(steps.calls) or end._edge is not steps.nodes[-1]:
         return None
     numbers = {id(getattr(x, "_raw", x)): i for i, x in enumerate(operands)}
-    arrays = any(
-        [type(x) is ndarray for x in operands]
-    )  # then others may be made of these, else of static arguments alone
+    # If there are arrays, others may be made of them, else of static arguments alone.
+    arrays = any([type(x) is ndarray for x in operands])
     way = []
     for prim, datas, params, out in steps.calls:
         unknown = [x for x in datas if id(x) not in numbers and type(x) not in (int, float)]

@@ -409,9 +409,8 @@ def _getitem(self: Array, index: Any) -> Any:
         part = read_any(tensor, items, "K")
         if part._raw.shape and all(type(i) is not ndarray and not i.shape for i in items if is_array(i)):
             read, write = partial(read_any, items=items), partial(put_any, items=items, accumulate=False)
-            register_view(
-                part, tensor, ((Through(read, write), {}),), ""
-            )  # integers of each example's own: in NumPy a view
+            # Integers of each example's own: in NumPy a view.
+            register_view(part, tensor, ((Through(read, write), {}),), "")
         return array_of(part)
     part = bind(rows.getitem, (tensor,), {"index": items})
     if not part._raw.shape:

@@ -74,9 +74,8 @@ def put_any(x: AnyArray, values: Tensor, items: Items, accumulate: bool) -> Any:
     written = _put(region, values, parts, accumulate)
     if region is not x:
         return index_put(x, written, index=parts.basic, accumulate=False)
-    return (
-        written if innermost(x) is not None else laid_along(written, slowest_first(x))
-    )  # as x, which is what the row does
+    # As x, which is what the row does.
+    return written if innermost(x) is not None else laid_along(written, slowest_first(x))
 
 
 def _put(x: AnyArray, values: AnyArray, parts: _Parts, accumulate: bool) -> AnyArray:

@@ -303,9 +303,8 @@ def scatter_add(x: AnyArray, index: AnyArray, src: AnyArray, *, axis: int) -> An
         steps = [math.prod(out.shape[k + 1 :]) for k in range(out.ndim)]
         grid = _grid(places(index, out.shape[axis], axis), axis)
         at = sum(i * step for i, step in zip(grid, steps, strict=True))
-        np.add.at(
-            out.reshape(-1), at.ravel(), np.broadcast_to(src, index.shape).ravel()
-        )  # quicker than along each axis
+        # Quicker than along each axis.
+        np.add.at(out.reshape(-1), at.ravel(), np.broadcast_to(src, index.shape).ravel())
     return out
 
 

@@ -195,9 +195,8 @@ def _cofactors(x: Any, out: Any) -> AnyArray:
     """∂det/∂x: det(x)·x⁻ᵀ, and for arrays that hold a singular matrix the product of the other singular values."""
     if is_recorded(x) or is_recorded(out):
         if is_recorded(x) and _has_inverse(x.inside):
-            return (
-                _at_matrix(out) * inv(x).mT
-            )  # which fails in a replay with a singular matrix: then it is not replayed
+            # This fails in a replay with a singular matrix: then it is not replayed.
+            return _at_matrix(out) * inv(x).mT
         return in_one(_cofactors, x, out)
     if type(x) is ndarray:
         try:

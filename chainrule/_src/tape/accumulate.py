@@ -113,9 +113,8 @@ def write_grads(
             *zip(repeat(setattr), owners, repeat("grad"), map(kept_of, fresh_grads)),
             *zip(repeat(setattr), fresh, repeat("_grad"), fresh_grads),
         ]
-        deque(
-            starmap(call, writes), 0
-        )  # in C from one end to the other: no signal handler and no other thread gets in between
+        # In C from one end to the other: no signal handler and no other thread gets in between.
+        deque(starmap(call, writes), 0)
     for hooks, tensor, g in hooked:
         accumulated(hooks, tensor, g, create_graph)
 

@@ -184,9 +184,8 @@ class Trace:
         if tensor._edge is not None and recording() and self._reaches_outside([tensor._edge]):
             return result if type(result) is Array else as_caller_type(tensor, tensors)
         value = without_zero_tangent(tensor._raw)
-        return as_caller_type(
-            value, tensors, {array_id(value)}
-        )  # which the tape may have saved, or the caller have passed
+        # The tape may have saved the value, or the caller have passed it.
+        return as_caller_type(value, tensors, {array_id(value)})
 
     # -- gradients ---------------------------------------------------------------------------------------------------
 

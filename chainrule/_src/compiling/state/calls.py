@@ -60,9 +60,8 @@ from chainrule._src.tape.numbers import ASKED, number
 
 ndarray = np.ndarray
 _OF_C = (BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType, type)
-_STATELESS = frozenset(
-    {"_ArrayFunctionDispatcher", "cython_function_or_method", "fused_cython_function"}
-)  # functions of NumPy's
+# Functions of NumPy's.
+_STATELESS = frozenset({"_ArrayFunctionDispatcher", "cython_function_or_method", "fused_cython_function"})
 
 
 _OF_ALL_OBJECTS = frozenset({"__eq__", "__ne__", "__hash__", "__repr__", "__str__", "__format__"})

@@ -220,9 +220,8 @@ def _imports(reads: Calls, stack: Stack, i: Instruction) -> None:
 def _enters(reads: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
     frame = getattr(getattr(x, "gen", None), "gi_frame", None) if type(x).__module__ == "contextlib" else None
-    of_library = frame is not None and is_library(
-        module_of_code(frame.f_code, frame.f_globals)
-    )  # made by contextmanager()
+    # Made by contextmanager().
+    of_library = frame is not None and is_library(module_of_code(frame.f_code, frame.f_globals))
     known = is_lock(x) or is_python(x, "__enter__") or type(x).__module__.startswith(("numpy", "chainrule"))
     if of_library or not known:
         reads.refuse(f"it enters a {type(x).__name__}, of which it is not known what it changes")

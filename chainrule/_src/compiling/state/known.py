@@ -105,13 +105,13 @@ _PURE_MODULES = frozenset(
         "_sre", "unicodedata", "binascii", "zlib", "_statistics", "_json", "_collections", "collections", "_weakref", "_typing",
     }
 )  # fmt: skip
+# Among the flags of classes: whose attributes cannot be set; that Python code made.
 IMMUTABLE_TYPE, HEAP_TYPE = (
     1 << 8,
     1 << 9,
-)  # among the flags of classes: whose attributes cannot be set; that Python code made
-_OUTSIDE = frozenset(
-    {"now", "today", "utcnow", "fromtimestamp", "__subclasses__"}
-)  # methods of classes that look further
+)
+# Methods of classes that look further.
+_OUTSIDE = frozenset({"now", "today", "utcnow", "fromtimestamp", "__subclasses__"})
 #: of Python in C, what is made of its arguments alone
 MAKERS: tuple[Any, ...] = (
     *IMMUTABLE, list, tuple, dict, set, frozenset, bytearray, slice, super, property, staticmethod, classmethod, object, type,

@@ -167,9 +167,8 @@ class Log:
         own = {id(owner(var.array)) for var in constants}
         for key in [key for key, t in self._things.items() if isa(t.thing, ndarray) and id(owner(t.thing)) in own]:
             del self._things[key]
-        self.guard(
-            GuardKind.ITEM, vars(dtypes), "_default", dtypes.default_dtype()
-        )  # which tensors of Python's floats get
+        # The dtype that tensors of Python's floats get.
+        self.guard(GuardKind.ITEM, vars(dtypes), "_default", dtypes.default_dtype())
         if any(thing.undo for thing in self._things.values()):
             gc.collect()  # what the function made may refer to itself: a hook to its list, and a tensor to its hook
             self._drop_what_is_alone()
