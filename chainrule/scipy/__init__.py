@@ -26,10 +26,11 @@ __all__ = [
     "solve_bvp",
     "solve_ivp",
     "sparse",
+    "special",
 ]
 
 # These load when they are used.
-_MODULES = frozenset({"integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse"})
+_MODULES = frozenset({"integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "special"})
 
 
 def __getattr__(name: str) -> object:

@@ -162,3 +162,55 @@ def test_with_scipys_array_api():
         "assert cr.special.bessel_j0(t).requires_grad\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "SCIPY_ARRAY_API": "1"})
+
+
+A = np.random.default_rng(0).standard_normal((3, 4))
+B = np.array([1.0, 0.0, 2.0, 0.5])
+IN_PYTHON = {
+    "logsumexp": (lambda f, x: f(x), (A,)),
+    "logsumexp along an axis": (lambda f, x: f(x, 1, keepdims=True), (A,)),
+    "logsumexp along two": (lambda f, x: f(x, axis=(0, 1)), (A,)),
+    "logsumexp of factors": (lambda f, x, b: f(x, 0, b), (A, np.abs(A[0]))),
+    "logsumexp of factors of which one is 0": (lambda f, x: f(x, axis=1, b=B), (A,)),
+    "logsumexp of factors alone": (lambda f, b: f(A, b=b, axis=1), (np.abs(A[0]),)),
+    "logsumexp with its sign": (lambda f, x: f(x, 1, np.array([-3.0, 1, 1, 1]), return_sign=True), (A,)),
+    "logsumexp of large ones": (lambda f, x: f(x), (np.array([900.0, 901.0, -np.inf]),)),
+    "softmax": (lambda f, x: f(x), (A,)),
+    "softmax along an axis": (lambda f, x: f(x, axis=1), (A,)),
+    "log_softmax": (lambda f, x: f(x), (A,)),
+    "log_softmax along an axis": (lambda f, x: f(x, 0), (A,)),
+    "polygamma": (lambda f, x: f(2, x), (np.abs(A) + 0.5,)),
+    "multigammaln": (lambda f, x: f(x, 2), (np.abs(A) + 2.0,)),
+}
+
+
+@pytest.mark.parametrize("case", IN_PYTHON)
+def test_functions_that_scipy_wrote_in_python(case):
+    call, args = IN_PYTHON[case]
+    name = case.partition(" ")[0]
+    ours, scipys = getattr(cr.scipy.special, name), getattr(special, name)
+    expected = call(scipys, *args)
+    plain = call(ours, *args)
+    leaves = [cr.tensor(x, requires_grad=True) for x in args]
+    found = call(ours, *leaves)
+    for got, same, want in zip(*(x if type(x) is tuple else (x,) for x in (found, plain, expected)), strict=True):
+        assert np.array_equal(same, want)
+        assert got.shape == np.shape(want)
+        np.testing.assert_allclose(got.detach().numpy(), want, rtol=1e-13)
+
+    def first(*xs):
+        result = call(ours, *xs)
+        return result[0] if type(result) is tuple else result
+
+    if np.isfinite(args[0]).all():
+        assert cr.autograd.gradcheck(first, leaves) and cr.autograd.gradgradcheck(first, leaves)
+    total = cr.value_and_grad(lambda x: np.sum(first(x, *args[1:])))
+    again = cr.compile(total)
+    for scale in (1.0, 1.0, 1.1):
+        assert all(map(np.array_equal, again(args[0] * scale), total(args[0] * scale)))
+
+
+def test_the_other_names_are_scipys():
+    assert cr.scipy.special.gammaln is special.gammaln and "jv" in dir(cr.scipy.special)
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        cr.scipy.special.nothing_like_it
