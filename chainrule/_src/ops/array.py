@@ -241,8 +241,11 @@ FAST.update({ufunc: _fast_comparison(ufunc) for ufunc in _COMPARISONS.values()})
 _KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
 
 
-#: operators that NumPy computes otherwise than our rows do, or than its ufuncs: powers, and arithmetic of scalars
-_SPECIAL_OPERATORS = frozenset([np.power, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.matmul])
+#: operators that NumPy computes otherwise than our rows do, or than its ufuncs: powers, arithmetic and the order of scalars
+_SPECIAL_OPERATORS = frozenset(
+    [np.power, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.matmul]
+    + [np.less, np.less_equal, np.greater, np.greater_equal]
+)
 
 
 def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
