@@ -38,7 +38,7 @@ DOCUMENTED = [
     ("only PyTorch", "not implemented for '", _KERNELS),
     (
         "only PyTorch",
-        "expected scalar type|expected dtype|the same dtype",
+        "expected scalar type|expected dtype|the same dtype|Expected both inputs to be Half, Float or Double",
         _KERNELS,
     ),
     (
@@ -56,6 +56,7 @@ DOCUMENTED = [
         r"34359738\d\d\d|expected to be in range of \[-1, 0\], but got \[-1\]",
         "operations and writes that PyTorch's `vmap` refuses",
     ),
+    ("dtype float32 for float64", r"torch\.where\([\s\S]*vmap", "operations and writes that PyTorch's `vmap` refuses"),
     ("shape", r"for \(\d{9,}", "operations and writes that PyTorch's `vmap` refuses"),
     ("shape", "(vmap|f\\d+).*squeeze_", "operations and writes that PyTorch's `vmap` refuses"),
     ("only ours", "dynamic shape", "what gives each example a shape of its own"),
@@ -111,7 +112,11 @@ DOCUMENTED_BEFORE = [
     ("LinAlgError", r"linalg\.qr\(", "derivatives of `linalg.qr` of a singular matrix"),
     ("values", r"\.unfold\([\s\S]*(\w_\(|\] .?= | [-+*/]= )", "`Tensor.unfold`"),
     ("requires_grad", r"torch\.(func|vmap|autograd)|median\(", "whether a derivative of zero is a constant"),
-    ("values True for False", r"torch\.(func|vmap|autograd)\b[\s\S]*\.requires_grad\Z", "whether a derivative of zero is a constant"),
+    (
+        "values True for False",
+        r"torch\.(func|vmap|autograd)\b[\s\S]*\.requires_grad\Z",
+        "whether a derivative of zero is a constant",
+    ),
     ("values", r"logcumsumexp\([\s\S]*(create_graph=True|hessian|jac|functional|func\.)", _DERIVATIVES),
     ("requires_grad", r"\.requires_grad_\(\)", "a view taken before"),
     ("Tensor for NoneType", r"(unsqueeze|t|squeeze|transpose)_\(", "`Tensor._version`"),
@@ -375,7 +380,9 @@ def with_functions(program: list[Statement], statement: Statement) -> str:
 
 def overlapping(program: list[Statement], env: dict[str, Any]) -> bool:
     """Whether a statement adds one part of some memory to another."""
-    pairs = (m for s in program for m in re.findall(r"\b(v\d+)\b(?:.*\w_\(| ?\[.*\] .?= | [-+*/]= ).*\b(v\d+)\b", s.text))
+    pairs = (
+        m for s in program for m in re.findall(r"\b(v\d+)\b(?:.*\w_\(| ?\[.*\] .?= | [-+*/]= ).*\b(v\d+)\b", s.text)
+    )
     return any(
         a == b or env[a].untyped_storage().data_ptr() == env[b].untyped_storage().data_ptr()
         for a, b in pairs
@@ -390,7 +397,11 @@ DOUBLE = re.compile("|".join(map(re.escape, PRECISE)))
 def tied(program: list[Statement], torch: Any) -> bool:
     """Whether one of several equal numbers is chosen."""
     *_, (_, env) = states(torch, program)
-    chosen = [env.get(name) for s in program for name in re.findall(r"(v\d+)\S*\.(?:topk|kthvalue|mode|median|sort)\(", s.text)]
+    chosen = [
+        env.get(name)
+        for s in program
+        for name in re.findall(r"(v\d+)\S*\.(?:topk|kthvalue|mode|median|sort)\(", s.text)
+    ]
     return any(len(x.unique()) < x.numel() for x in chosen if hasattr(x, "unique"))
 
 
