@@ -460,7 +460,7 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
     inplace.update(region, _stretched(value, shape_of(region._raw), tensor), "__setitem__")
 
 
-def _is_element(items: tuple[Any, ...], tensor: Tensor) -> bool:
+def _is_element(items: tuple[object, ...], tensor: Tensor) -> bool:
     """Whether an index is that of one element, and not of an array without axes."""
     return len(items) == len(shape_of(tensor._raw)) and all(
         [type(i) is int or (type(i) is ndarray and not i.ndim and i.dtype != bool) for i in items]
