@@ -109,6 +109,11 @@ DOCUMENTED = [
 
 # The same, where the pattern is for the whole program.
 DOCUMENTED_BEFORE = [
+    (
+        "values",
+        r"linalg\.(solve|inv|pinv|cholesky|qr)\([\s\S]*(reshape|flatten|ravel|contiguous)\([\s\S]*(\w_\(|\] .?= | [-+*/]= )",
+        "how gradients and results lie in memory",
+    ),
     ("LinAlgError", r"linalg\.qr\(", "derivatives of `linalg.qr` of a singular matrix"),
     ("values", r"\.unfold\([\s\S]*(\w_\(|\] .?= | [-+*/]= )", "`Tensor.unfold`"),
     ("requires_grad", r"torch\.(func|vmap|autograd)|median\(", "whether a derivative of zero is a constant"),
@@ -207,6 +212,14 @@ def within(seconds: int) -> Any:
 
 def numbers(x: Any) -> np.ndarray:
     return np.asarray(x.detach().resolve_conj().resolve_neg().numpy(force=True) if hasattr(x, "detach") else x)
+
+
+def read(x: Any) -> np.ndarray:
+    """The numbers of a tensor of PyTorch's; none of a view that it forbids to look at."""
+    try:
+        return numbers(x)
+    except RuntimeError:
+        return np.zeros(0)
 
 
 def is_leaf(x: Any) -> bool | None:
@@ -400,7 +413,7 @@ def at_bound(statement: Statement, env: dict[str, Any], tolerance: float) -> boo
     """Whether a statement chooses elements by a bound that one of them is at, up to rounding."""
     bounds = re.findall(r"(v\d+)(\.abs\(\))? [<>]=? (-?[0-9.]+)", statement.text)
     bounds += [(name, "", "0") for name in re.findall(r"(v\d+)\.(?:nonzero|argwhere)\(", statement.text)]
-    sides = [(numbers(env[name]), absolute, float(bound)) for name, absolute, bound in bounds if name in env]
+    sides = [(read(env[name]), absolute, float(bound)) for name, absolute, bound in bounds if name in env]
     return any(np.any(abs((abs(x) if absolute else x) - bound) < tolerance) for x, absolute, bound in sides)
 
 
@@ -412,7 +425,7 @@ def tied(program: list[Statement], torch: Any) -> bool:
         for s in program
         for name in re.findall(r"(v\d+)\S*\.(?:topk|kthvalue|mode|median|sort)\(", s.text)
     ]
-    return any(len(x.unique()) < x.numel() for x in chosen if hasattr(x, "unique"))
+    return any(len(np.unique(x)) < x.size for x in map(read, [x for x in chosen if hasattr(x, "requires_grad")]))
 
 
 def shaky(program: list[Statement], torch: Any, tolerance: float, what: str) -> bool:
@@ -429,7 +442,7 @@ def shaky(program: list[Statement], torch: Any, tolerance: float, what: str) -> 
         if seed == 1 and tolerance >= 1e-4:  # what is rounded to single precision, in double precision
             shaken = [Statement(s.kind, DOUBLE.sub(lambda m: PRECISE[m[0]], s.text)) for s in program]
         *_, (error, env) = states(torch, shaken)
-        here = [numbers(x) for n, x in env.items() if n[0] in "vtf" and hasattr(x, "requires_grad")]
+        here = [read(x) for n, x in env.items() if n[0] in "vtf" and hasattr(x, "requires_grad")]
         here += [numbers(g) for g in [*gradients(env, env), *env.get("first", ()), *env["log"]] if g is not None]
         here = [np.array(x.shape) for x in here] if shapes else [*here, np.array(type(error).__name__)]
         if base is None:

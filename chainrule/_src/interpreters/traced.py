@@ -307,7 +307,7 @@ def _is_scalar(x: TensorLike) -> bool:
 def _as_scalars_do(operator: AnyFunction, name: str) -> None:
     """Let an operator of two scalars be that, where they are complex."""
     of_scalars = _OfScalars(operator, name)
-    of_arrays, of_arrays_exchanged = getattr(Traced, f"__{name}__"), getattr(Traced, f"__r{name}__", None)
+    of_arrays, of_arrays_exchanged = getattr(Traced, f"__{name}__"), getattr(Traced, f"__r{name}__", operator)
 
     def operate(self: Traced, other: TensorLike) -> Any:
         if self.scalar and _is_scalar(other) and _is_complex(self, other):
@@ -320,7 +320,7 @@ def _as_scalars_do(operator: AnyFunction, name: str) -> None:
         return of_arrays_exchanged(self, other)
 
     setattr(Traced, f"__{name}__", operate)
-    if of_arrays_exchanged:
+    if of_arrays_exchanged is not operator:
         setattr(Traced, f"__r{name}__", exchanged)
 
 
