@@ -110,6 +110,11 @@ DOCUMENTED = [
 # The same, where the pattern is for the whole program.
 DOCUMENTED_BEFORE = [
     (
+        "ours raises RuntimeError: element 0 of tensors does not require grad",
+        r"torch\.func\.",
+        "whether a derivative of zero is a constant",
+    ),
+    (
         "values",
         r"linalg\.(solve|inv|pinv|cholesky|qr)\([\s\S]*(reshape|flatten|ravel|contiguous)\([\s\S]*(\w_\(|\] .?= | [-+*/]= )",
         "how gradients and results lie in memory",
@@ -375,7 +380,9 @@ def against_torch(program: list[Statement], ours: Any, torch: Any) -> Outcome:
                         return Outcome(agreed, raised, documented=row)
                 if "values" in what and overlapping(program[: at + 1], their_env):
                     return Outcome(agreed, raised, documented="operands that overlap what is written")
-                if "shape" in what and at_bound(statement, their_env, tolerance):
+                if ("shape" in what or re.search(OF_ZERO, statement.text)) and at_bound(
+                    statement, their_env, tolerance
+                ):
                     return Outcome(agreed, raised, documented="a kink, a tie or rounding")
                 if tied(program[: at + 1], torch) or shaky(program[: at + 1], torch, tolerance, what):
                     return Outcome(agreed, raised, documented="a kink, a tie or rounding")
@@ -409,10 +416,14 @@ PRECISE = {"float32": "float64", "complex64": "complex128", ".float()": ".double
 DOUBLE = re.compile("|".join(map(re.escape, PRECISE)))
 
 
+#: what differs at zero, and where it is rounded to something else
+OF_ZERO = "nonzero|argwhere|count_nonzero|sign|sgn|bool"
+
+
 def at_bound(statement: Statement, env: dict[str, Any], tolerance: float) -> bool:
     """Whether a statement chooses elements by a bound that one of them is at, up to rounding."""
     bounds = re.findall(r"(v\d+)(\.abs\(\))? [<>]=? (-?[0-9.]+)", statement.text)
-    bounds += [(name, "", "0") for name in re.findall(r"(v\d+)\.(?:nonzero|argwhere)\(", statement.text)]
+    bounds += [(name, "", "0") for name in re.findall(rf"(v\d+)\.(?:{OF_ZERO})\(", statement.text)]
     sides = [(read(env[name]), absolute, float(bound)) for name, absolute, bound in bounds if name in env]
     return any(np.any(abs((abs(x) if absolute else x) - bound) < tolerance) for x, absolute, bound in sides)
 
