@@ -188,7 +188,7 @@ for _name in __all__:
     setattr(gradcheck, _name, globals()[_name])
 
 
-def _of_tensors(func: AnyFunction, args: tuple[TensorLike, ...]) -> tuple[AnyFunction, tuple[TensorLike, ...]]:
+def _of_tensors(func: AnyFunction, args: tuple[object, ...]) -> tuple[AnyFunction, tuple[object, ...]]:
     """A function of arrays, and nothing else, as one of tensors that require grad: of copies, since they are moved."""
     moved = [i for i, x in enumerate(args) if isinstance(x, _ARRAYS) and np.asarray(x).dtype.kind in "fc"]
     if not moved or any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in tree_flatten(args)[0]):
