@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chainrule.testing import gradcheck
+
 TEXT = (Path(__file__).parents[2] / "docs" / "cheat_sheet.md").read_text(encoding="utf-8")
 OURS, *SECTIONS = re.split(r"^## ", TEXT, flags=re.MULTILINE)
 BLOCK = re.compile(r"^```[{ .\w]*python.*?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -71,3 +73,12 @@ def test_row(library: str, by: str, there: str, here: str) -> None:
         theirs = {}
         exec(setup, theirs)
     same(numbers(eval(here, ours)), numbers(eval(there, theirs)))
+
+
+@pytest.mark.parametrize("here", sorted({here for *_, here in CASES if "cr." not in here and "f(x)" not in here}))
+def test_what_is_written_as_in_numpy_has_a_derivative(here: str) -> None:
+    pytest.importorskip("scipy")
+    ours: dict[str, Any] = {}
+    exec(BLOCK.findall(OURS)[0], ours)
+    known = {name: ours[name] for name in "xtA" if re.search(rf"\b{name}\b", here)}
+    assert gradcheck(lambda *values: eval(here, ours | dict(zip(known, values, strict=True))), tuple(known.values()))
