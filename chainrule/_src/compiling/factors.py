@@ -122,7 +122,11 @@ def available() -> bool:
     numbers = np.random.default_rng(0)
     try:
         return all(
-            [_agrees(np.round(numbers.standard_normal((n, n)), digits)) for n in (1, 2, 3, 7, 20) for digits in (0, 9)]
+            [
+                _agrees(np.round(numbers.standard_normal((n, n)), digits))
+                for n in (1, 2, 3, 7, 13, 20)
+                for digits in (0, 9)
+            ]
         )
     except np.linalg.LinAlgError:
         return False
