@@ -8,9 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from chainrule._src.arrays import promotion
+from chainrule._src.arrays.any_array import overlaps_itself
 from chainrule._src.arrays.types import AnyFunction, NumpyArray
 from chainrule._src.messages import errors
-from chainrule._src.tape.inplace import check_mode, check_writable, on_tape, overlaps_itself, update
+from chainrule._src.tape.inplace import check_mode, check_writable, on_tape, update
 from chainrule._src.tape.modes import LOCAL, grad_mode, recording
 from chainrule._src.tape.node import Leaf
 from chainrule._src.tape.tensor import InferenceTensor, Tensor, hold, wrap
@@ -140,6 +141,6 @@ def store_out(out: Tensor | None, result: Tensor) -> Tensor:
             errors.warn_out_resized(out._raw.shape, result._raw.shape)
         hold(out, result._raw.astype(out._raw.dtype, copy=True))
         return out
-    if type(out._raw) is ndarray and overlaps_itself(out._raw, out._view):
+    if type(out._raw) is ndarray and overlaps_itself(out._raw):
         raise errors.expanded_in_place("out=")
     return update(out, result, "out=")

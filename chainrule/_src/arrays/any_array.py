@@ -54,6 +54,17 @@ def with_strides(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
     return copy
 
 
+def overlaps_itself(x: NumpyArray) -> bool:
+    """Whether elements of an array may be one place in memory."""
+    extent = 0
+    for step, length in sorted(zip(map(abs, x.strides), x.shape, strict=True)):
+        if length > 1:
+            if step < extent + x.itemsize:
+                return bool(x.size)
+            extent += step * (length - 1)
+    return False
+
+
 def laid_by(array: NumpyArray, strides: tuple[int, ...]) -> NumpyArray:
     """The array, or a copy where it is not aligned or does not have these strides."""
     fits = all([n < 2 or a == b for n, a, b in zip(array.shape, array.strides, strides, strict=True)])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from chainrule._src.api.array import Array, array_of, as_arrays, plain_or_stacked
+from chainrule._src.arrays.any_array import overlaps_itself
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling.generators import Generators
@@ -23,7 +24,7 @@ from chainrule._src.compiling.state.watch import StateWatch, TypeWatch
 from chainrule._src.interpreters.known_arrays import Lifted, hooks_of
 from chainrule._src.interpreters.recorded import TracedCall, Unrecordable, ValueRead, Var
 from chainrule._src.interpreters.recorder import Recorder
-from chainrule._src.interpreters.same_bits import laid_alike, overlaps_itself
+from chainrule._src.interpreters.same_bits import laid_alike
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.messages.errors import GRADIENT
 from chainrule._src.tape.engine import reachable, sweep

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.arrays.any_array import overlaps_itself, with_strides
 from chainrule._src.arrays.types import AnyArray, NumpyArray, TensorLike
 from chainrule._src.interpreters.recorded import TracedCall, Unrecordable, ValueRead, Var
-from chainrule._src.interpreters.same_bits import overlaps_itself
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.tape.inplace import edge_through, passes_through, replay_view
 from chainrule._src.tape.node import Leaf

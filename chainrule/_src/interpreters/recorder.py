@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import lying_at, with_strides
+from chainrule._src.arrays.any_array import lying_at, overlaps_itself, with_strides
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.interpreters.known_arrays import KnownArrays, memory_key
 from chainrule._src.interpreters.rebuilt import ARITHMETIC, SAME_AS_UFUNC, Place, Rebuilt
 from chainrule._src.interpreters.recorded import AsArray, ByValue, RowCallable, TracedCall, Unrecordable, ValueRead, Var
-from chainrule._src.interpreters.same_bits import laid_alike, multiplies_alike, overlaps_itself, same_bits
+from chainrule._src.interpreters.same_bits import laid_alike, multiplies_alike, same_bits
 from chainrule._src.interpreters.traced import Traced, arrays_in, scalar_square
 from chainrule._src.interpreters.treatment import FLOATING_POINT, Treatment, is_tried
 from chainrule._src.messages.places import note_frame

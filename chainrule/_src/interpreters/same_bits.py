@@ -30,17 +30,6 @@ def laid_alike(x: NumpyArray, y: NumpyArray) -> bool:
     return all([a == b or (n == 1 and (a < 0) == (b < 0)) for a, b, n in pairs])
 
 
-def overlaps_itself(x: NumpyArray) -> bool:
-    """Whether elements of an array may be one place in memory."""
-    extent = 0
-    for step, length in sorted(zip(map(abs, x.strides), x.shape, strict=True)):
-        if length > 1:
-            if step < extent + x.itemsize:
-                return bool(x.size)
-            extent += step * (length - 1)
-    return False
-
-
 def multiplies_alike(function: AnyFunction, x: AnyArray, y: AnyArray) -> bool:
     """Whether ``np.dot`` (or its like) hands two arrays to the very function of BLAS that ``np.matmul`` hands them to."""
     if not (type(x) is type(y) is ndarray and x.dtype == y.dtype and x.dtype.char in "fdFD" and x.size and y.size):

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chainrule._src.arrays.any_array import with_strides
+from chainrule._src.arrays.any_array import overlaps_itself, with_strides
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.interpreters.recorded import Var
-from chainrule._src.interpreters.same_bits import laid_alike, overlaps_itself, same_bits
+from chainrule._src.interpreters.same_bits import laid_alike, same_bits
 from chainrule._src.messages import errors
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import INTERPRETERS

@@ -94,8 +94,6 @@ _METHODS = {
     "zero_grad": "{x}.grad = None",
     "apply_": "{x}.copy_(f({x})), with a function of tensors",
     "map_": "{x}.copy_(f({x}, y)), with a function of tensors",
-    "storage": "its memory is that of {x}.detach().numpy()",
-    "untyped_storage": "its memory is that of {x}.detach().numpy()",
     "share_memory_": "multiprocessing.shared_memory gives an array's buffer; from_numpy shares it",
     "pin_memory": "everything is on the CPU: leave it out",
     "bfloat16": "NumPy has no such numbers: {x}.float()",

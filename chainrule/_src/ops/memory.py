@@ -34,6 +34,50 @@ def storage_offset_of(self: Tensor) -> int:
     return int(start // array.itemsize)
 
 
+class Storage:
+    """The memory that a tensor shares with its views.
+
+    >>> import chainrule as cr
+    >>> x = cr.zeros(2, 3)
+    >>> x[1].storage().size(), x[1].untyped_storage().nbytes(), x[1].storage().data_ptr() == x.data_ptr()
+    (6, 24, True)
+    """
+
+    def __init__(self, tensor: Tensor, itemsize: int) -> None:
+        tensor.data_ptr()  # which raises where there is no memory of its own
+        self._bounds = np.lib.array_utils.byte_bounds(owner(tensor._raw))
+        self._itemsize = itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return self._bounds[0]
+
+    def nbytes(self) -> int:
+        return self._bounds[1] - self._bounds[0]
+
+    def element_size(self) -> int:
+        """Bytes of an element; 1 if the storage is untyped."""
+        return self._itemsize
+
+    def size(self) -> int:
+        """How many elements there are."""
+        return self.nbytes() // self._itemsize
+
+    __len__ = size
+
+
+@op("Tensor.storage")
+def storage(self: Tensor) -> Storage:
+    """The memory of a tensor, in elements of its dtype."""
+    return Storage(self, self.element_size())
+
+
+@op("Tensor.untyped_storage")
+def untyped_storage(self: Tensor) -> Storage:
+    """The memory of a tensor, in bytes."""
+    return Storage(self, 1)
+
+
 @op(method=True, in_place="view", sample="rand(4, 4), (2, 2), (4, 1)")
 def as_strided(input: TensorLike, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view with a size and strides (in elements) of the caller's; elements may show several times.

@@ -112,7 +112,7 @@ class Primitive:
         structure: what the local Jacobian looks like: a word or subscripts (``rules.structure`` has them all), a function
             from the parameters to these, or one of them for each operand.
         moves: whether the value only moves elements, so that what it does to positions says where they go.
-        view: whether the result shows the operand's memory; ``overlaps``: maybe more than once at one place.
+        view: whether the result shows the operand's memory.
         naming: what PyTorch calls the node: a text, or a function of the parameters (and the node).
         promotion: "common" (to one dtype), "float" (and integers to the default float), "comparison" (numbers keep their
             values) or "none".
@@ -123,7 +123,7 @@ class Primitive:
     __slots__ = (
         "_texts", "accepts", "aliases", "batch", "declared", "differentiable", "doc", "domain", "function",
         "in_c", "jvp", "kind", "listed", "moves", "name", "naming", "needs_avals", "on_bools", "operands", "outputs",
-        "overlaps", "overloads", "parameters", "partials", "promotion", "pullback", "reads", "remedy", "required",
+        "overloads", "parameters", "partials", "promotion", "pullback", "reads", "remedy", "required",
         "samples", "save_from", "save_users", "saves", "shared", "structure", "tied", "ufunc", "value", "variadic",
         "view", "vjps",
     )  # fmt: skip
@@ -146,7 +146,6 @@ class Primitive:
         domain: Any = None,
         promotion: str = "common",
         view: bool = False,
-        overlaps: bool = False,
         moves: bool = False,
         structure: Any = "",
         naming: str | Callable[..., str] | None = None,
@@ -178,7 +177,6 @@ class Primitive:
         self.domain = domain
         self.promotion = promotion
         self.view = view
-        self.overlaps = overlaps
         self.moves = moves
         self.structure: Any = structure or ("selection" if moves else "dense")
         self.naming = naming

@@ -86,7 +86,6 @@ def _strided_batch(
         call((3, 2), size=(0, 2), stride=(2, 1), offset=0, x_stride=None),
         call((3, 2), size=(5,), stride=(1,), offset=1, x_stride=(1, 3)),
     ],
-    overlaps=True,
 )
 def as_strided(x: Any, *, size: Any, stride: Any, offset: int, x_stride: Any) -> AnyArray:
     """The elements at offset + Σ index·stride, counted in memory from the first of x; ``x_stride`` is None if x is contiguous."""

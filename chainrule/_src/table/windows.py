@@ -28,7 +28,6 @@ ndarray = np.ndarray
         call((3, 4), axis=-1, size=2, step=2),
         call((4, 2), axis=-2, size=4, step=5),
     ],
-    overlaps=True,
 )
 def unfold(x: AnyArray, *, axis: int, size: int, step: int) -> AnyArray:
     """Windows of ``size`` along an axis, every ``step``, as a new last axis."""

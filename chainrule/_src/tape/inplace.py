@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from chainrule._src.arrays import promotion
-from chainrule._src.arrays.any_array import is_recorded
+from chainrule._src.arrays.any_array import is_recorded, overlaps_itself
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.messages import errors
@@ -50,13 +50,13 @@ def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
     if LOCAL.recorder is not None:
         LOCAL.recorder.check_writable(data)
     if type(data) is ndarray:
-        if not same and (view is not None or 0 in data.strides) and overlaps_itself(data, view):
+        if not same and not data.flags.c_contiguous and overlaps_itself(data):
             raise errors.expanded_in_place(op)
         if not data.flags.writeable:
             raise errors.read_only(op)
         if BEFORE_WRITE:
             about_to_write(data)
-    elif not same and view is not None and overlaps_itself(_as_it_would_lie(view), view):
+    elif not same and view is not None and overlaps_itself(_as_it_would_lie(view)):
         raise errors.expanded_in_place(op)
 
 
@@ -97,23 +97,6 @@ def check_history(tensor: Tensor, op: str) -> None:
             raise errors.leaf_view_in_place(op)
     elif type(tensor._edge) is Leaf:
         raise errors.leaf_in_place(tensor, op)
-
-
-def overlaps_itself(data: NumpyArray, view: View | None) -> bool:
-    """Whether two elements of an array are one place in memory: an expanded array, or windows that overlap."""
-    if not data.size:
-        return False
-    if any(step == 0 and length > 1 for step, length in zip(data.strides, data.shape, strict=True)):
-        return True
-    if view is None or all(type(p) is Through or not p.overlaps for p, _ in view.steps):
-        return False
-    extent = 0
-    for step, length in sorted(zip(map(abs, data.strides), data.shape, strict=True)):
-        if length > 1:
-            if step <= extent:
-                return True
-            extent += step * (length - 1)
-    return False
 
 
 def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:

@@ -5,8 +5,9 @@ from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.device import layout as _layout
 from chainrule._src.arrays.types import DTypeLike
 from chainrule._src.arrays.types import Dims
-from chainrule._src.arrays.types import Shape
+from chainrule._src.arrays.types import ShapeLike
 from chainrule._src.arrays.types import TensorLike
+from chainrule._src.ops.memory import Storage
 from chainrule._src.ops.random import Generator
 from chainrule._src.tape.tensor import Tensor
 from collections.abc import Sequence
@@ -712,7 +713,7 @@ class Methods:
         """PyTorch's old name for :func:`new_empty` of a size, or :func:`new_tensor` of data."""
     def new_empty(self, *size: Any, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Memory of this tensor's dtype."""
-    def new_full(self, size: Shape, fill_value: object, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_full(self, size: ShapeLike, fill_value: object, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """One value in a shape, of this tensor's dtype."""
     def new_ones(self, *size: Any, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Ones of this tensor's dtype."""
@@ -896,6 +897,8 @@ class Methods:
         """Standard deviation over ``dim``: the square root of :func:`var`; its gradient where it is 0 is 0."""
     def stft(self, *args: Any, **kwargs: Any) -> Any:
         ...
+    def storage(self) -> Storage:
+        """The memory of a tensor, in elements of its dtype."""
     def storage_offset(self) -> builtins.int:
         """How many elements of the memory come before the tensor's first."""
     def sub(self, other: TensorLike, *old: Any, alpha: TensorLike = ...) -> Tensor:
@@ -996,6 +999,8 @@ class Methods:
         """A new axis of length 1 at ``dim``."""
     def unsqueeze_(self, dim: builtins.int) -> Tensor:
         """A new axis of length 1 at ``dim``."""
+    def untyped_storage(self) -> Storage:
+        """The memory of a tensor, in bytes."""
     def var(self, dim: Dims = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: builtins.int | None = ...) -> Tensor:
         """Variance over ``dim``, divided by n − correction (1 by default; 0 with ``unbiased=False``)."""
     def vdot(self, other: TensorLike) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, faced, is_objects
 from chainrule._src.arrays.any_array import is_array as is_plain
+from chainrule._src.arrays.any_array import overlaps_itself
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import (
     TreeSpec,
@@ -22,7 +23,6 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLik
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.messages import errors
 from chainrule._src.ops.random import default_generator
-from chainrule._src.tape.inplace import overlaps_itself
 from chainrule._src.tape.levels import Level, open_level, within
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.view import is_read_only
@@ -178,7 +178,9 @@ def _mapped_output(func: object, y: AnyArray, dim: int, level: Level, tensors: b
             raise errors.dim_range("vmap(out_dims=)", dim, ndim)
         payload = np.moveaxis(payload, 0, dim)
     read_only = type(payload) is ndarray and not payload.flags.writeable
-    if read_only or (is_plain(payload) and overlaps_itself(payload, None)):  # what examples share is stretched
+    if read_only or (
+        is_plain(payload) and 0 in payload.strides and overlaps_itself(payload)
+    ):  # what examples share is stretched
         payload = payload.copy()
     return payload
 
