@@ -52,7 +52,7 @@ from chainrule._src.arrays.types import AnyFunction
 from chainrule._src.arrays.types import DTypeLike
 from chainrule._src.arrays.types import Dims
 from chainrule._src.arrays.types import Params
-from chainrule._src.arrays.types import Shape
+from chainrule._src.arrays.types import ShapeLike
 from chainrule._src.arrays.types import TensorLike
 from chainrule._src.jacobians.prepared import PreparedJacobian
 from chainrule._src.jacobians.strategy import Plan
@@ -94,7 +94,7 @@ def acosh(input: Any, *, out: Any = ...) -> Any:
     """Inverse hyperbolic cosine."""
 def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Tensor:
     """The means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
-def adaptive_max_pool1d(input: Tensor, output_size: Shape) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(input: Tensor, output_size: ShapeLike) -> tuple[Tensor, Tensor]:
     """As :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
 def add(input: TensorLike, other: TensorLike, *old: Any, alpha: TensorLike = ..., out: Tensor | None = ...) -> Tensor:
     """input + alpha·other."""

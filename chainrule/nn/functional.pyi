@@ -2,7 +2,7 @@
 
 from typing import Any
 from chainrule._src.arrays.types import DTypeLike
-from chainrule._src.arrays.types import Shape
+from chainrule._src.arrays.types import ShapeLike
 from chainrule._src.arrays.types import TensorLike
 from chainrule._src.tape.tensor import Tensor
 from collections.abc import Callable
@@ -74,7 +74,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = ..., m
     """The sum, mean or maximum of the rows of ``weight`` (n, width) that each bag of indices names."""
 def feature_alpha_dropout(input: Tensor, p: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor:
     """As :func:`alpha_dropout`, for whole channels (axis 1)."""
-def fold(input: Tensor, output_size: Shape, kernel_size: Shape, dilation: Shape = ..., padding: Shape = ..., stride: Shape = ...) -> Tensor:
+def fold(input: Tensor, output_size: ShapeLike, kernel_size: ShapeLike, dilation: ShapeLike = ..., padding: ShapeLike = ..., stride: ShapeLike = ...) -> Tensor:
     """The transpose of :func:`unfold`: columns (n, channels·kernel, blocks), each added where its block was."""
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: TensorLike, full: bool = ..., eps: float = ..., reduction: str = ...) -> Tensor:
     """The mean of (log(var) + (input − target)²/var) / 2, where var is at least ``eps``; ``full`` adds log(2π)/2."""
@@ -210,7 +210,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     """The mean of max(0, d(anchor, positive) − d(anchor, negative) + margin), with d the p-norm of the difference."""
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = ..., margin: float = ..., swap: bool = ..., reduction: str = ...) -> Tensor:
     """As :func:`triplet_margin_loss`, with any distance; by default the 2-norm of the difference."""
-def unfold(input: Tensor, kernel_size: Shape, dilation: Shape = ..., padding: Shape = ..., stride: Shape = ...) -> Tensor:
+def unfold(input: Tensor, kernel_size: ShapeLike, dilation: ShapeLike = ..., padding: ShapeLike = ..., stride: ShapeLike = ...) -> Tensor:
     """The blocks of images (n, channels, height, width) as columns: (n, channels·kernel, blocks)."""
 def upsample(input: Tensor, size: object = ..., scale_factor: object = ..., mode: str = ..., align_corners: bool | None = ...) -> Tensor:
     """As :func:`interpolate`, which replaces it."""

@@ -5,7 +5,7 @@ from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.device import layout as _layout
 from chainrule._src.arrays.types import DTypeLike
 from chainrule._src.arrays.types import Dims
-from chainrule._src.arrays.types import Shape
+from chainrule._src.arrays.types import ShapeLike
 from chainrule._src.arrays.types import TensorLike
 from chainrule._src.ops.random import Generator
 from chainrule._src.tape.tensor import Tensor
@@ -712,7 +712,7 @@ class Methods:
         """PyTorch's old name for :func:`new_empty` of a size, or :func:`new_tensor` of data."""
     def new_empty(self, *size: Any, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Memory of this tensor's dtype."""
-    def new_full(self, size: Shape, fill_value: object, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_full(self, size: ShapeLike, fill_value: object, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """One value in a shape, of this tensor's dtype."""
     def new_ones(self, *size: Any, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Ones of this tensor's dtype."""
