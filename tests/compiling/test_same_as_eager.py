@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import decimal
+import operator
 import pickle
 import sys
 import threading
@@ -493,6 +494,18 @@ def test_a_plan_that_would_hand_other_arrays_to_python_is_not_taken():
 def test_functions_that_tell_scalars_from_arrays():
     z = np.array([1 + 2j, -3 + 1j])
     held(lambda a: (np.nanmax(a.sum()), np.nanmin(a[0]), np.nanmax(a)), (z,), (z + complex(np.nan, 1),))
+
+
+@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("half", [complex(np.inf, np.nan), complex(-np.inf, np.nan), complex(np.nan, 1)])
+def test_the_order_of_complex_scalars(compare, half):
+    """NumPy's scalars compare real parts beside a nan, and its ufuncs don't."""
+
+    def f(a, b):
+        s = a.sum()
+        return compare(s, 0), compare(0, s), compare(s, b[0]), compare(b[0], s), compare(a, 0), 1 if s > 0 else 2
+
+    held(f, (np.ones(2) + 1j, np.ones(2)), (np.array([half, 1]), np.ones(2)), (np.array([half, half]), np.zeros(2)))
 
 
 @pytest.mark.parametrize("function", [np.dot, np.inner, np.vdot], ids=lambda f: f.__name__)

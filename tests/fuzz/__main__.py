@@ -5,6 +5,7 @@ when it hangs. A failure is printed once, shrunk; others with the same signature
 """
 
 import argparse
+import gc
 import json
 import os
 import resource
@@ -26,6 +27,7 @@ def worker(mode: str, first: int, count: int) -> None:
 
     judging.quiet()
     make, judge = modes.MODES[mode]()
+    gc.freeze()  # a compilation collects garbage, which then is that of the program
     seen = set()
     for seed in range(first, first + count):
         print(json.dumps({"seed": seed}), flush=True)

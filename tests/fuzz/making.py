@@ -109,7 +109,7 @@ class Maker:
 
     def hole(self, name: str) -> str:
         rng, env = self.rng, self.env
-        if not self.x and name not in "tibcfolvVknrqe":
+        if not self.x and name not in "tibcfgolvVknrqe":
             self.x = self.pick("f")
         x = env.get(self.x)
         match name:
@@ -119,6 +119,9 @@ class Maker:
                 self.x = self.pick("f" if rng.random() < 0.97 else "t")
             case "o":
                 self.x = self.pick("f" if rng.random() < 0.9 else "t", apart, self.own)
+            case "g":
+                self.x = self.pick("f" if rng.random() < 0.97 else "t")
+                return f"({self.x}.grad_fn, {self.x})[1]"
             case "l":
                 return self.pick("f", lambda t: t.is_leaf and t.requires_grad)
             case "s":
@@ -302,23 +305,10 @@ class Maker:
         rng = self.rng
         x = self.pick("f", lambda t: 0 < count(t) <= 12)
         value = self.env[x]
-        match rng.choice(
-            [
-                "grad",
-                "grad",
-                "vjp",
-                "jvp",
-                "jacrev",
-                "jacfwd",
-                "vmap",
-                "vmap",
-                "hessian",
-                "two",
-                "dual",
-                "functional",
-                "hvp",
-            ]
-        ):
+        ways = ["grad", "grad", "vjp", "jvp", "jacrev", "jacfwd", "vmap", "vmap", "dual"]
+        if self.depth < 2:  # each of these differentiates twice, and more
+            ways += ["hessian", "two", "functional", "hvp"]
+        match rng.choice(ways):
             case "grad":
                 return f"torch.func.grad({self.define(x, scalar=True)})({x})"
             case "two":

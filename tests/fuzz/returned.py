@@ -238,6 +238,9 @@ def against_differences(program: list[Statement]) -> Outcome:
             scale = 1e-3 * max(1.0, float(abs(wanted[kind]).max(initial=0)))
             tolerance = 1e-9 if kind == "value" else scale
             if found.shape != wanted[kind].shape or not np.allclose(found, wanted[kind], rtol=1e-3, atol=tolerance):
+                closed = [Statement(s.kind, s.text.replace(" > ", " >= ")) for s in program]
+                if closed != program and against_differences(closed).agreed:
+                    return Outcome(agreed, raised, documented="a number that is alone on its side of a condition")
                 return Outcome(
                     [], [], Failure("program", text, f"{name}: {found.tolist()} and not {wanted[kind].tolist()}")
                 )

@@ -5,7 +5,8 @@ filled from left to right (`making.Maker.hole`): f, i, b, c and t pick a tensor 
 numbers, or any; s, w one of floats that has the last picked one's shape, or broadcasts with it; x repeats the last
 picked; d is one of x's dimensions, D several; k a number; n a small integer; p a permutation; ix an index, sh a shape,
 m a mask, I indices along a dimension, J indices of x's shape, U a dimension and indices along it of which none comes
-twice; o a tensor that may be written to, l a leaf.
+twice; o a tensor that may be written to, l a leaf, g a tensor of floats whose node was looked at: PyTorch crashes where a hook meets
+a view whose base was written.
 """
 
 
@@ -164,12 +165,12 @@ RECORD = {
         | {f}.detach().mul_({k})
         | {f}.requires_grad_() | !with torch.inference_mode():\n    {v} = {f} * 2
         | {f}.detach().numpy().sum().item() | len({t}) | {t}.numel() | {t}.shape | {t}.ndim | {t}.element_size()""",
-    "hooks": """!{f}.register_hook(lambda g: g * {k})
-        | !{f}.register_hook(lambda g: log.append(g.detach().clone()))
-        | !{f}.register_hook(lambda g: g.clamp(-1, 1)) | !{f}.retain_grad()
+    "hooks": """!{g}.register_hook(lambda g: g * {k})
+        | !{g}.register_hook(lambda g: log.append(g.detach().clone()))
+        | !{g}.register_hook(lambda g: g.clamp(-1, 1)) | !{f}.retain_grad()
         | !{f}.grad_fn.register_prehook(lambda gs: tuple(g * 2 if g is not None else g for g in gs))
         | !{f}.grad_fn.register_hook(lambda ins, outs: log.append(sum(g.detach().sum() for g in outs if g is not None)))
-        | !{f}.register_hook(lambda g: None)
+        | !{g}.register_hook(lambda g: None)
         | !{l}.register_post_accumulate_grad_hook(lambda p: log.append(p.grad.clone()))
         | !torch.autograd.graph.register_multi_grad_hook(({f}, {f}), lambda gs: log.extend(g.clone() for g in gs if g is not None))""",
     "backward": """!{f}.sum().backward(retain_graph=True)

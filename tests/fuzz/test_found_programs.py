@@ -132,6 +132,11 @@ CASES = {
         "result = [x.clone(memory_format=f).stride() for f in (torch.contiguous_format, torch.preserve_format)]",
         [(4, 1), (1, 3)],
     ),
+    "what is flipped or turned lies as its operand does": (
+        "x = torch.ones(2, 3, 4)\n"
+        "result = [y.stride() for y in (x.permute(2, 1, 0).flip(0), torch.rot90(x), x.T.fliplr(), torch.rot90(x, 2))]",
+        [(1, 4, 12), (4, 12, 1), (1, 4, 12), (12, 4, 1)],
+    ),
     "einsum of a diagonal of none": ("torch.einsum('ii->i', torch.ones(1, 3))", RuntimeError),
     "meshgrid of a matrix": ("torch.meshgrid(torch.ones(1, 3), torch.ones(2), indexing='ij')", RuntimeError),
     "cartesian_prod of a matrix": ("torch.cartesian_prod(torch.ones(1, 3), torch.ones(2))", RuntimeError),

@@ -187,6 +187,16 @@ def z(*shape):
         (RuntimeError, "Order foo not supported", lambda: L.norm(z(2, 2), "foo")),
         (RuntimeError, "Order 3 not supported", lambda: L.matrix_norm(z(2, 2), 3)),
         (RuntimeError, "Got Long", lambda: L.vector_norm(z(2).long())),
+        *[
+            (RuntimeError, r"linalg.vector_norm cannot compute the .* does not have an identity", call)
+            for ord in (-1, -0.5, float("inf"), -float("inf"))
+            for call in (
+                lambda ord=ord: L.vector_norm(z(0), ord),
+                lambda ord=ord: L.vector_norm(z(2, 0), ord, 1),
+                lambda ord=ord: cr.norm(z(2, 0), ord),
+                lambda ord=ord: z(0, 2).norm(ord, dim=0),
+            )
+        ],
         (RuntimeError, "must have length 3. Got 2 and 2", lambda: L.cross(z(2), z(2))),
         (TypeError, "argument 'n' .* must be int, not float", lambda: L.matrix_power(cr.eye(2), 1.5)),
         (TypeError, "must be Tensor, not list", lambda: L.inv([[1.0]])),

@@ -1,5 +1,7 @@
 """What gives a scalar of NumPy's gives a value: what is made of it by reshaping has memory of its own."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -75,3 +77,33 @@ def test_scalars_and_views_of_one_shape_have_ways_of_their_own():
     before = float(total.detach())
     np.ravel(total)[0] = 9.0
     assert float(total.detach()) == before
+
+
+@pytest.mark.parametrize("run", ["arrays", "grad", "jvp", "vmap", "compile"])
+@pytest.mark.parametrize("index", [0, (0,), np.array(1), (0, ...), slice(0, 1)], ids=str)
+@pytest.mark.parametrize("length", [0, 1])
+def test_an_array_of_one_number_is_no_element(run, index, length):
+    """NumPy refuses ``x[0] = np.ones(1)`` since 2.4, or warns of it, and takes ``x[0, ...] = np.ones(1)``."""
+
+    def f(y):
+        x = y * 2
+        x[index] = y[:length] if length else y[0]
+        return np.sum(x)
+
+    y = np.array([1.0, 4.0, 9.0])
+    ways = {
+        "arrays": lambda: f(cr.Array(y)),
+        "grad": lambda: cr.value_and_grad(f)(y)[0],
+        "jvp": lambda: cr.jvp(f, (y,), (y,))[0],
+        "vmap": lambda: cr.vmap(f)(y[None])[0],
+        "compile": lambda: [call(y) for call in [cr.compile(f)] for _ in range(2)][1],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            expected = f(y)
+        except ValueError:
+            with pytest.raises(ValueError, match="setting an array element"):
+                ways[run]()
+        else:
+            assert float(ways[run]()) == expected

@@ -307,7 +307,7 @@ def _is_scalar(x: TensorLike) -> bool:
 def _as_scalars_do(operator: AnyFunction, name: str) -> None:
     """Let an operator of two scalars be that, where they are complex."""
     of_scalars = _OfScalars(operator, name)
-    of_arrays, of_arrays_exchanged = getattr(Traced, f"__{name}__"), getattr(Traced, f"__r{name}__")
+    of_arrays, of_arrays_exchanged = getattr(Traced, f"__{name}__"), getattr(Traced, f"__r{name}__", operator)
 
     def operate(self: Traced, other: TensorLike) -> Any:
         if self.scalar and _is_scalar(other) and _is_complex(self, other):
@@ -320,7 +320,8 @@ def _as_scalars_do(operator: AnyFunction, name: str) -> None:
         return of_arrays_exchanged(self, other)
 
     setattr(Traced, f"__{name}__", operate)
-    setattr(Traced, f"__r{name}__", exchanged)
+    if of_arrays_exchanged is not operator:
+        setattr(Traced, f"__r{name}__", exchanged)
 
 
 def _abs(self: Traced) -> Any:
@@ -341,6 +342,8 @@ scalar_pow = _OfScalars(operator.pow, "pow")
 scalar_square = _OfScalars(np.square, "square")
 _as_scalars_do(operator.mul, "mul")
 _as_scalars_do(operator.truediv, "truediv")
+for _name in ("lt", "le", "gt", "ge"):  # of numbers with nan in them
+    _as_scalars_do(getattr(operator, _name), _name)
 
 #: what NumPy makes of ``x ** n``
 _POWERS: dict[Any, np.ufunc] = {2: np.square, -1: np.reciprocal, 0.5: np.sqrt, 1: np.positive}

@@ -241,8 +241,13 @@ FAST.update({ufunc: _fast_comparison(ufunc) for ufunc in _COMPARISONS.values()})
 _KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
 
 
-#: operators that NumPy computes otherwise than our rows do, or than its ufuncs: powers, and arithmetic of scalars
-_SPECIAL_OPERATORS = frozenset([np.power, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.matmul])
+#: operators that NumPy computes otherwise than our rows do, or than its ufuncs: powers, arithmetic and the order of scalars
+_SPECIAL_OPERATORS = frozenset(
+    [
+        *(np.power, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.matmul),
+        *(np.less, np.less_equal, np.greater, np.greater_equal),
+    ]
+)
 
 
 def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
@@ -437,6 +442,8 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
     items = _read_index(index)
     tensor = self._tensor
     value = _value_for(tensor, value)
+    if shape_of(value._raw) and _is_element(items, tensor):
+        np.empty((), tensor._raw.dtype)[()] = np.empty(shape_of(value._raw), tensor._raw.dtype)  # NumPy refuses it
     _prepare_write(tensor, "x[...] = ")
     if _is_advanced(items):
         if not any(isinstance(i, Tensor) for i in items):
@@ -451,6 +458,13 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
         return
     region = bind(rows.getitem, (tensor,), {"index": items})
     inplace.update(region, _stretched(value, shape_of(region._raw), tensor), "__setitem__")
+
+
+def _is_element(items: tuple[object, ...], tensor: Tensor) -> bool:
+    """Whether an index is that of one element, and not of an array without axes."""
+    return len(items) == len(shape_of(tensor._raw)) and all(
+        [type(i) is int or (type(i) is ndarray and not i.ndim and i.dtype != bool) for i in items]
+    )
 
 
 def _follows(tensor: Tensor, value: Tensor) -> bool:

@@ -368,8 +368,17 @@ def norm(
         return _nuclear(x, dim, keepdim)
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported: norm takes numbers, 'fro' and 'nuc'")
-    params = {"ord": 2.0 if p in ("fro", None) else float(p), "axis": axes_of("norm", dim, x.ndim), "keepdims": keepdim}
-    return bind(reduction.vector_norm, (x,), params)
+    return vector_norm(x, 2.0 if p in ("fro", None) else float(p), axes_of("norm", dim, x.ndim), keepdim)
+
+
+def vector_norm(x: Tensor, ord: float, axes: tuple[int, ...], keepdim: bool) -> Tensor:
+    """The norm over axes, which have elements if the norm of none would be infinite."""
+    if (ord < 0 or ord == np.inf) and 0 in [x.shape[axis] for axis in axes]:
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord:g} norm over dimensions {axes} of shape {tuple(x.shape)}, which "
+            "have no elements: the operation does not have an identity"
+        )
+    return bind(reduction.vector_norm, (x,), {"ord": ord, "axis": axes, "keepdims": keepdim})
 
 
 def _nuclear(x: Tensor, dim: Dims, keepdim: bool) -> Tensor:

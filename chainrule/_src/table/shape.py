@@ -138,7 +138,8 @@ def expand(x: AnyArray, *, shape: tuple[int, ...]) -> AnyArray:
 )
 def flip(x: AnyArray, *, axis: tuple[int, ...]) -> AnyArray:
     """The order along axes reversed."""
-    return np.flip(x, axis).copy() if is_array(x) else np.flip(x, axis)
+    flipped = np.flip(x, axis)
+    return flipped.copy("C" if 0 in flipped.strides else "K") if isinstance(flipped, ndarray) else flipped
 
 
 @linear(

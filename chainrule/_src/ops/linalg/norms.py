@@ -8,11 +8,11 @@ from chainrule._src.api.declare import op
 from chainrule._src.arrays.dtypes import as_dtype
 from chainrule._src.arrays.types import AnyArray, DTypeLike
 from chainrule._src.messages import errors
+from chainrule._src.ops import reductions
 from chainrule._src.ops.arguments import axes_of
 from chainrule._src.ops.linalg import numpy_face as shared
 from chainrule._src.ops.linalg.decompositions import tensor_like
-from chainrule._src.table import reduction
-from chainrule._src.tape.dispatch import bind, cast
+from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.tensor import Tensor
 
 
@@ -29,8 +29,7 @@ def _for_norm(function: str, x: AnyArray, dtype: DTypeLike) -> Tensor:
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm (Σ |x|^ord)^(1/ord) over ``dim``: all elements by default, whatever the shape."""
     x = _for_norm("linalg.vector_norm", x, dtype)
-    params = {"ord": float(ord), "axis": axes_of("linalg.vector_norm", dim, x.ndim), "keepdims": bool(keepdim)}
-    return bind(reduction.vector_norm, (x,), params)
+    return reductions.vector_norm(x, float(ord), axes_of("linalg.vector_norm", dim, x.ndim), bool(keepdim))
 
 
 @op(out=True)
