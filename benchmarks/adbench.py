@@ -278,6 +278,8 @@ def main() -> int:
     for peer in everyone:
         if peer.missing:
             print(f"{COLUMNS[peer.name]} is left out: {peer.missing}\n")
+    names = [peer.name for peer in present]
+    libraries = ["chainrule", *(name for name in ("jax", "torch", "autograd") if name in names)]
     all_found = []
     for work in QUICK if arguments.quick else WORKS:
         if matches.search(f"{work.kind} {work.title}"):
@@ -287,13 +289,12 @@ def main() -> int:
             else:
                 all_found.append(measure(work, present, arguments.rounds, arguments.seconds, arguments.limit))
                 progress(all_found[-1].line())
+                if arguments.record:
+                    record("adbench", kept(all_found[-1:], names, arguments.limit), libraries)
     for peer in present:
         peer.close()
     if not arguments.quick:
-        print_tables(all_found, [peer.name for peer in present], arguments.limit)
-    if arguments.record and not arguments.quick:
-        peers = [name for name in ("jax", "torch", "autograd") if name in {peer.name for peer in present}]
-        record("adbench", kept(all_found, [peer.name for peer in present], arguments.limit), ["chainrule", *peers])
+        print_tables(all_found, names, arguments.limit)
     notes = [f"- {found.work.title}: {note}" for found in all_found for note in found.notes.values()]
     print("\n".join(["", *notes]) if notes else f"\nGradients of {len(all_found)} programs agree.")
     return bool(notes)

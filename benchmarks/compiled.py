@@ -17,7 +17,7 @@ import platform
 import re
 from statistics import median
 
-from report import Rows, microseconds, print_table, progress, record, spread, verdict, worker_environment
+from report import Rows, Value, microseconds, print_table, progress, record, spread, verdict, worker_environment
 from table import Work
 from turns import Late, Peer, Row, measure
 
@@ -36,6 +36,7 @@ COLUMNS = {
     "differences": "differences",
 }
 US = "compiled"
+LIBRARIES = ("jax", "torch", "autograd")
 FIRST_MS, FIRST_EAGER_CALLS = 50.0, 10.0  # what a first call may take
 FIRST_JAX_SHARE = 0.05  # of jax's first call, for the long program
 SHORT = 3e6  # microseconds: a first call that takes longer is timed once
@@ -116,12 +117,15 @@ def measure_all(
     for peer in everyone:
         if peer.missing:
             print(f"{COLUMNS[peer.name]} is left out: {peer.missing}\n")
+    libraries = ["chainrule", *(peer.name for peer in present if peer.name in LIBRARIES)]
     rows, firsts = [], []
     for work in chosen:
         progress(work.title)
         row = measure(work, present, arguments.pairs, arguments.seconds, arguments.best)
         rows.append(row)
         firsts.append(first_calls(row, present))
+        if arguments.record:
+            record("compiled", kept(row, firsts[-1], names, arguments.limit), libraries)
     for peer in present:
         peer.close()
     return rows, firsts
@@ -140,21 +144,19 @@ def milliseconds(time: float, limit: float) -> str:
     return f"over {limit:.0f} s" if math.isinf(time) else f"{time / 1e3:,.1f}"
 
 
-def kept(rows: list[Row], firsts: list[dict[str, float]], names: list[str], limit: float) -> Rows:
+def kept(row: Row, first: dict[str, float], names: list[str], limit: float) -> Rows:
     """What goes into the file of results."""
-    found: Rows = {}
-    for row, first in zip(rows, firsts, strict=True):
-        if US not in row.times:
-            continue
-        cells = found[row.work.title] = {"compiled, µs": spread(row.times[US])[0]}
-        for peer in names:
-            if peer != US and (ratios := row.ratios(US, peer)):
-                cells[f"/ {COLUMNS[peer]}"] = spread(ratios, 2)
-        for name, head in ((US, "first call, ms"), ("jax", "first call of jax.jit, ms")):
-            if name in first:
-                late = math.isinf(first[name])
-                cells[head] = f"over {limit:.0f} s" if late else spread([first[name] / 1e3])[0]
-    return found
+    if US not in row.times:
+        return {}
+    cells: dict[str, Value] = {"compiled, µs": spread(row.times[US])[0]}
+    for peer in names:
+        if peer != US and (ratios := row.ratios(US, peer)):
+            cells[f"/ {COLUMNS[peer]}"] = spread(ratios, 2)
+    for name, head in ((US, "first call, ms"), ("jax", "first call of jax.jit, ms")):
+        if name in first:
+            late = math.isinf(first[name])
+            cells[head] = f"over {limit:.0f} s" if late else spread([first[name] / 1e3])[0]
+    return {row.work.title: cells}
 
 
 def print_first_calls(rows: list[Row], firsts: list[dict[str, float]], names: list[str], limit: float) -> None:
@@ -234,13 +236,6 @@ def main() -> None:
         return
     print_times(rows, shown)
     print_first_calls(rows, firsts, shown, arguments.limit)
-    if arguments.record:
-        libraries = {"jax": "jax", "torch": "torch", "autograd": "autograd"}
-        record(
-            "compiled",
-            kept(rows, firsts, shown, arguments.limit),
-            ["chainrule", *(libraries[name] for name in shown if name in libraries)],
-        )
     print_goals(ratio_rows(rows) + first_call_rows(rows, firsts, arguments.limit))
 
 

@@ -15,7 +15,7 @@ import re
 from statistics import median
 
 import footprint
-from report import Rows, microseconds, print_table, progress, record, spread, verdict, worker_environment
+from report import Rows, Value, microseconds, print_table, progress, record, spread, verdict, worker_environment
 from table import IMPORT_GOAL_MS, IMPORT_TITLE, MEMORY_GOAL, MEMORY_NODES, MEMORY_TITLES, WORKS
 from turns import Peer, Row, measure
 
@@ -69,16 +69,15 @@ def print_ratios(rows: list[Row], us: Peer, peer: Peer) -> None:
         print_table(["work", "goal", "ratio", "range", f"{us.name} µs", f"{peer.name} µs", ""], cells)
 
 
-def kept(rows: list[Row], us: Peer, peers: list[Peer]) -> Rows:
+def kept(row: Row, us: Peer, peers: list[Peer]) -> Rows:
     """What goes into the file of results."""
-    found: Rows = {}
-    for row in rows:
-        if us.name in row.times:
-            cells = found[row.work.title] = {"µs": spread(row.times[us.name])[0]}
-            for peer in peers:
-                if ratios := row.ratios(us.name, peer.name):
-                    cells[f"/ {HEADS.get(peer.name, peer.name)}"] = spread(ratios, 2)
-    return found
+    if us.name not in row.times:
+        return {}
+    cells: dict[str, Value] = {"µs": spread(row.times[us.name])[0]}
+    for peer in peers:
+        if ratios := row.ratios(us.name, peer.name):
+            cells[f"/ {HEADS.get(peer.name, peer.name)}"] = spread(ratios, 2)
+    return {row.work.title: cells}
 
 
 def import_row(names: list[str], pairs: int, environment: dict[str, str]) -> list[str]:
@@ -141,21 +140,20 @@ def main() -> None:
         if peer.missing:
             print(f"\n{peer.name} is left out, because it does not import here: {peer.missing}")
 
+    others = [peer for peer in everyone[1:] if not peer.missing]
     rows = []
     for work in filter(lambda work: matches.search(f"{work.kind} {work.title}"), WORKS):
         progress(work.title)
         # NumPy by hand shows what can be had at best, with or without a goal
         asked = [peer for peer in present if peer.name in (us.name, "numpy", *work.goals)]
         rows.append(measure(work, asked, arguments.pairs, arguments.seconds, arguments.best))
+        if arguments.record:
+            libraries = [peer.name for peer in (us, *others) if peer.name != "numpy"]
+            record("eager", kept(rows[-1], us, others), libraries)
     for peer in present:
         peer.close()
-    for peer in everyone[1:]:
-        if not peer.missing:
-            print_ratios(rows, us, peer)
-
-    if arguments.record:
-        asked = [peer for peer in everyone[1:] if not peer.missing]
-        record("eager", kept(rows, us, asked), [peer.name for peer in (us, *asked) if peer.name != "numpy"])
+    for peer in others:
+        print_ratios(rows, us, peer)
     names = [peer.name for peer in present if peer.name in FOOTPRINTS]
     print_footprints(matches, names, arguments.pairs, environment)
 

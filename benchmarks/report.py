@@ -65,8 +65,9 @@ def spread(values: Iterable[float], digits: int = 3) -> list[float]:
 
 
 def record(benchmark: str, rows: Rows, libraries: Iterable[str]) -> None:
-    """Put what a benchmark measured into ``results.json``, with machine, versions, command and date. Rows of an
-    earlier run that was not of the same works stay, with their own date.
+    """Put what a benchmark measured into ``results.json``, with machine, versions, command and date: work by work, so
+    that a run that is cut off has kept what it was through with. Rows of an earlier run that was not of the same works
+    stay, with their own date.
 
     Args:
         benchmark: its name in the file.
@@ -83,17 +84,19 @@ def record(benchmark: str, rows: Rows, libraries: Iterable[str]) -> None:
         "versions": {"python": platform.python_version(), **versions},
     }
     table: dict[str, Any] = kept.setdefault(benchmark, {"runs": [], "rows": {}})
-    table["runs"].append(run)
+    if run not in table["runs"]:
+        table["runs"].append(run)
     for title, cells in rows.items():
-        table["rows"][title] = {"run": len(table["runs"]) - 1, **cells}
+        table["rows"][title] = {"run": table["runs"].index(run), **cells}
     used = sorted({row["run"] for row in table["rows"].values()})
     table["runs"] = [table["runs"][number] for number in used]
     for row in table["rows"].values():
         row["run"] = used.index(row["run"])
     text = json.dumps(kept, indent=1, ensure_ascii=False)
-    RESULTS.write_text(
-        re.sub(r"\[\s+([-\d.e,\s]+?)\s+\]", lambda numbers: f"[{' '.join(numbers[1].split())}]", text) + "\n"
-    )
+    text = re.sub(r"\[\s+([-\d.e,\s]+?)\s+\]", lambda numbers: f"[{' '.join(numbers[1].split())}]", text) + "\n"
+    whole = RESULTS.with_suffix(".new")
+    whole.write_text(text)
+    whole.replace(RESULTS)
 
 
 def processor() -> str:

@@ -58,14 +58,13 @@ if config.CHECK_ROWS:
 
 __all__ = ["TableError", "contraction", "discrete", "elementwise", "leading_axes", "linear", "opaque", "unsupported"]
 
-Function = AnyFunction
 _KINDS = "fciub"
 
 
 def _decorator(
     kind: AnyFunction, *args: object, ufunc: Any = None, **options: object
-) -> Callable[[Function], Function]:
-    def declare(function: Function) -> Function:
+) -> Callable[[AnyFunction], AnyFunction]:
+    def declare(function: AnyFunction) -> AnyFunction:
         if not inspect.isfunction(function):
             raise TypeError(f"{kind.__name__}() decorates a function that computes the value, not {function!r}")
         if ufunc is not None:
@@ -83,7 +82,7 @@ def _decorator(
     return declare
 
 
-def _check_ufunc(function: Function, ufunc: object) -> None:
+def _check_ufunc(function: AnyFunction, ufunc: object) -> None:
     if not isinstance(ufunc, np.ufunc):
         raise TypeError(f"row {function.__name__}: 'ufunc' must be a NumPy ufunc, not {type(ufunc).__name__}")
     taken = UFUNCS.get(ufunc)
@@ -91,7 +90,7 @@ def _check_ufunc(function: Function, ufunc: object) -> None:
         raise TableError(f"row {function.__name__}: {ufunc.__name__} has a rule in chainrule already")
 
 
-def _function(prim: Primitive, function: Function) -> Function:
+def _function(prim: Primitive, function: AnyFunction) -> AnyFunction:
     """The user's function for a row."""
     plain = faces.public_function(prim) if prim.kind == "elementwise" else functools.partial(bind_checked, prim)
     signature = inspect.signature(function)
@@ -137,7 +136,7 @@ def elementwise(
     vjp: object = None,
     jvp: object = None,
     **options: object,
-) -> Callable[[Function], Function]:
+) -> Callable[[AnyFunction], AnyFunction]:
     """A function whose output element depends on the same element of each operand (after broadcasting).
 
     Args:
@@ -172,7 +171,7 @@ def linear(
     batch: AnyFunction = each_example,
     jvp: object = None,
     **options: object,
-) -> Callable[[Function], Function]:
+) -> Callable[[AnyFunction], AnyFunction]:
     """A function that is linear in its differentiable operands: give the transposed maps.
 
     Args:
@@ -195,7 +194,7 @@ def linear(
     )  # fmt: skip
 
 
-def contraction(subscripts: str, *, value: object = None, **options: object) -> Callable[[Function], Function]:
+def contraction(subscripts: str, *, value: object = None, **options: object) -> Callable[[AnyFunction], AnyFunction]:
     """A product of two operands, summed over shared subscripts, as in ``@contraction("ik,jk->ij")``: no rule is needed."""
     return _decorator(kinds.contraction, subscripts, value=value, **options)
 
@@ -208,7 +207,7 @@ def opaque(
     value: object = None,
     batch: AnyFunction = each_example,
     **options: object,
-) -> Callable[[Function], Function]:
+) -> Callable[[AnyFunction], AnyFunction]:
     """A function whose rules are written by hand: VJP and JVP (or ``unsupported(why)``).
 
     Args:
@@ -234,7 +233,7 @@ def opaque(
 
 def discrete(
     *, value: object = None, batch: AnyFunction = each_example, **options: object
-) -> Callable[[Function], Function]:
+) -> Callable[[AnyFunction], AnyFunction]:
     """A function whose results are integers or booleans, through which no gradient passes.
 
     Args:

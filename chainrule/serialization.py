@@ -23,7 +23,7 @@ import numpy as np
 from chainrule._src.api.making import make_tensor
 from chainrule._src.arrays import safetensors
 from chainrule._src.arrays.device import DeviceLike, gpu_of
-from chainrule._src.arrays.safetensors import Arrays, BadFile
+from chainrule._src.arrays.safetensors import BadFile, NamedArrays
 from chainrule._src.arrays.tree import tree_map
 from chainrule._src.arrays.types import NumpyArray, Params, TensorLike
 from chainrule._src.messages import errors
@@ -148,7 +148,7 @@ def _replace(path: str, write: Callable[[Any], None]) -> None:
 # -- npz -------------------------------------------------------------------------------------------------------------
 
 
-def _write_npz(file: BinaryIO, arrays: Arrays, metadata: Mapping[str, str]) -> None:
+def _write_npz(file: BinaryIO, arrays: NamedArrays, metadata: Mapping[str, str]) -> None:
     if _STRUCTURE in metadata:
         arrays = {**arrays, _STRUCTURE: np.frombuffer(metadata[_STRUCTURE].encode(), np.uint8)}
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -165,8 +165,8 @@ _UNREADABLE = (
 )  # fmt: skip
 
 
-def _read_npz(file: BinaryIO, name: object) -> tuple[Arrays, dict[str, str]]:
-    arrays: Arrays = {}
+def _read_npz(file: BinaryIO, name: object) -> tuple[NamedArrays, dict[str, str]]:
+    arrays: NamedArrays = {}
     try:
         size = file.seek(0, os.SEEK_END)
         with zipfile.ZipFile(file) as archive:
@@ -226,12 +226,12 @@ class _Packer:
     """Takes an object apart into arrays by name, and JSON for the rest."""
 
     def __init__(self) -> None:
-        self.arrays: Arrays = {}
+        self.arrays: NamedArrays = {}
         self.names: dict[int, str] = {}
         self.kept: list[Any] = []  # keeps the ids in ``names`` valid
         self.open: set[int] = set()
 
-    def pack(self, obj: object) -> tuple[Arrays, dict[str, str]]:
+    def pack(self, obj: object) -> tuple[NamedArrays, dict[str, str]]:
         structure = self.node(obj, (), "obj")
         flat = [[name, {"tensor": name}] for name in self.arrays]
         if structure == {"dict": flat} and _STRUCTURE not in self.arrays:
@@ -282,7 +282,7 @@ class _Packer:
         return name
 
 
-def _unpack(arrays: Arrays, metadata: dict[str, str]) -> Any:
+def _unpack(arrays: NamedArrays, metadata: dict[str, str]) -> Any:
     for name, array in arrays.items():
         if array.dtype.kind not in "biufc":
             raise BadFile(f"{name!r} is an array of {array.dtype}, and not of numbers")
@@ -296,7 +296,7 @@ def _unpack(arrays: Arrays, metadata: dict[str, str]) -> Any:
         raise BadFile(f"its structure makes no sense ({type(error).__name__}: {error})") from None
 
 
-def _build(node: Any, arrays: Arrays, made: dict[tuple[str, str], Any]) -> Any:
+def _build(node: Any, arrays: NamedArrays, made: dict[tuple[str, str], Any]) -> Any:
     (kind,) = [key for key in node if key != "requires_grad"]
     content = node[kind]
     if kind == "dict":

@@ -20,11 +20,11 @@ from chainrule.distributions.normal import Normal
 from chainrule.distributions.poisson import Poisson
 from chainrule.distributions.uniform import Uniform
 
-Formula = Callable[[Any, Any], Tensor]
-_FORMULAS: dict[tuple[type, type], Formula] = {}
+KLFormula = Callable[[Any, Any], Tensor]
+_FORMULAS: dict[tuple[type, type], KLFormula] = {}
 
 
-def register_kl(type_p: type, type_q: type) -> Callable[[Formula], Formula]:
+def register_kl(type_p: type, type_q: type) -> Callable[[KLFormula], KLFormula]:
     """Decorate the formula ``f(p, q)`` of two families; subclasses of these have it, too.
 
     Raises:
@@ -34,7 +34,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Formula], Formula]:
         if not isinstance(kind, type) or not issubclass(kind, Distribution):
             raise TypeError(f"Expected type_p and type_q to be Distribution subclasses but got {kind}")
 
-    def register(formula: Formula) -> Formula:
+    def register(formula: KLFormula) -> KLFormula:
         _FORMULAS[type_p, type_q] = formula
         return formula
 

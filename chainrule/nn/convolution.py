@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.api.declare import op, op_each_axes
-from chainrule._src.arrays.types import AnyArray, Shape
+from chainrule._src.arrays.types import AnyArray, Ints, ShapeLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import joining
 from chainrule._src.ops.arguments import tensor_of
@@ -16,7 +16,7 @@ from chainrule._src.table import convolution as rows
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.ties import tie
-from chainrule.nn.spatial import Ints, each_axis, tensor_argument, whole, with_examples
+from chainrule.nn.spatial import each_axis, tensor_argument, whole, with_examples
 
 
 def _same_dtype(function: str, x: AnyArray, weight: Tensor, bias: Tensor | None) -> None:
@@ -181,7 +181,9 @@ def convolve_transposed(
 # -- blocks ----------------------------------------------------------------------------------------------------------
 
 
-def _block(function: str, kernel_size: Shape, stride: Shape, padding: Shape, dilation: Shape) -> dict[str, Ints]:
+def _block(
+    function: str, kernel_size: ShapeLike, stride: ShapeLike, padding: ShapeLike, dilation: ShapeLike
+) -> dict[str, Ints]:
     given = {"kernel": kernel_size, "stride": stride, "padding": padding, "dilation": dilation}
     params = {name: each_axis(function, name, value, 2) for name, value in given.items()}
     for name, values in params.items():
@@ -191,7 +193,9 @@ def _block(function: str, kernel_size: Shape, stride: Shape, padding: Shape, dil
 
 
 @op()
-def unfold(input: Tensor, kernel_size: Shape, dilation: Shape = 1, padding: Shape = 0, stride: Shape = 1) -> Tensor:
+def unfold(
+    input: Tensor, kernel_size: ShapeLike, dilation: ShapeLike = 1, padding: ShapeLike = 0, stride: ShapeLike = 1
+) -> Tensor:
     """The blocks of images (n, channels, height, width) as columns: (n, channels·kernel, blocks).
 
     >>> import chainrule as cr
@@ -213,11 +217,11 @@ def unfold(input: Tensor, kernel_size: Shape, dilation: Shape = 1, padding: Shap
 @op(sample="rand(1, 8, 4), 3, 2")
 def fold(
     input: Tensor,
-    output_size: Shape,
-    kernel_size: Shape,
-    dilation: Shape = 1,
-    padding: Shape = 0,
-    stride: Shape = 1,
+    output_size: ShapeLike,
+    kernel_size: ShapeLike,
+    dilation: ShapeLike = 1,
+    padding: ShapeLike = 0,
+    stride: ShapeLike = 1,
 ) -> Tensor:
     """The transpose of :func:`unfold`: columns (n, channels·kernel, blocks), each added where its block was."""
     x, batch = with_examples("fold", tensor_of("fold", input), 1)

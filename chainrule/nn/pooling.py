@@ -10,7 +10,7 @@ import numpy as np
 
 from chainrule._src.api.declare import op, op_each_axes
 from chainrule._src.arrays.any_array import is_array, lies_within
-from chainrule._src.arrays.types import AnyArray, NumpyArray, Shape
+from chainrule._src.arrays.types import AnyArray, Ints, NumpyArray, ShapeLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import gathering, joining, products, reductions, shaping
@@ -22,7 +22,7 @@ from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.protocol import as_array
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.ties import tie
-from chainrule.nn.spatial import Ints, each_axis, tensor_argument, whole, with_examples
+from chainrule.nn.spatial import each_axis, tensor_argument, whole, with_examples
 
 
 def _short(values: Ints) -> str:
@@ -112,7 +112,7 @@ def _largest(x: Tensor, places: tuple[AnyArray, ...], return_indices: bool) -> T
     "nn.functional.max_pool{}d max_pool{}d", ("rand(1, 2, 6), 2", "rand(1, 2, 4, 4), 2", "rand(1, 1, 4, 4, 4), 2")
 )
 def max_pool(
-    axes: int, input: Tensor, kernel_size: Shape, stride: Shape | None = None, padding: Shape = 0, dilation: Shape = 1,
+    axes: int, input: Tensor, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, dilation: ShapeLike = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """The largest element of every window along the last axis. The first of several gets the gradient.

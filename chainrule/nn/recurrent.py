@@ -19,25 +19,25 @@ from chainrule.nn import init
 from chainrule.nn.module import Module
 from chainrule.nn.parameter import Parameter
 
-State = tuple[Tensor, ...]
+HiddenState = tuple[Tensor, ...]
 
 
-def _tanh(x: Tensor, h: Tensor, state: State) -> State:
+def _tanh(x: Tensor, h: Tensor, state: HiddenState) -> HiddenState:
     return (ew.tanh(x + h),)
 
 
-def _relu(x: Tensor, h: Tensor, state: State) -> State:
+def _relu(x: Tensor, h: Tensor, state: HiddenState) -> HiddenState:
     return (F.relu(x + h),)
 
 
-def _lstm(x: Tensor, h: Tensor, state: State) -> State:
+def _lstm(x: Tensor, h: Tensor, state: HiddenState) -> HiddenState:
     """Input, forget, cell and output gate (Hochreiter and Schmidhuber, 1997; with a forget gate)."""
     i, f, g, o = (x + h).chunk(4, -1)
     c = ew.sigmoid(f) * state[1] + ew.sigmoid(i) * ew.tanh(g)
     return ew.sigmoid(o) * ew.tanh(c), c
 
 
-def _gru(x: Tensor, h: Tensor, state: State) -> State:
+def _gru(x: Tensor, h: Tensor, state: HiddenState) -> HiddenState:
     """Reset, update and new gate (Cho and others, 2014)."""
     (xr, xz, xn), (hr, hz, hn) = x.chunk(3, -1), h.chunk(3, -1)
     z, n = ew.sigmoid(xz + hz), ew.tanh(xn + ew.sigmoid(xr + hr) * hn)
@@ -45,7 +45,7 @@ def _gru(x: Tensor, h: Tensor, state: State) -> State:
 
 
 #: of each kind of cell: how many gates it has, of how many tensors its state is, and the step
-_CELLS: dict[str, tuple[int, int, Callable[[Tensor, Tensor, State], State]]] = {
+_CELLS: dict[str, tuple[int, int, Callable[[Tensor, Tensor, HiddenState], HiddenState]]] = {
     "RNN_TANH": (1, 1, _tanh),
     "RNN_RELU": (1, 1, _relu),
     "LSTM": (4, 2, _lstm),
@@ -176,7 +176,7 @@ class RNNBase(_Recurrent):
         shape = (count, self.hidden_size) if one else (count, input.shape[batch_axis], self.hidden_size)
         first = [h.unsqueeze(1) if one else h for h in self._state(hx, shape, input)]
         x = input.unsqueeze(1) if one else input.transpose(0, 1) if self.batch_first else input
-        last: list[State] = []
+        last: list[HiddenState] = []
         for layer in range(self.num_layers):
             outputs = []
             for backwards, suffix in enumerate(self._suffixes(layer)):
@@ -191,7 +191,7 @@ class RNNBase(_Recurrent):
         out = x.squeeze(1) if one else x.transpose(0, 1) if self.batch_first else x
         return out, tuple(after) if self.mode == "LSTM" else after[0]
 
-    def _run(self, x: Tensor, state: State, suffix: str, backwards: bool) -> list[State]:
+    def _run(self, x: Tensor, state: HiddenState, suffix: str, backwards: bool) -> list[HiddenState]:
         """The states of one cell, in the order in which it goes through time."""
         w, u, b, c = self._of(suffix)
         step, states = _CELLS[self.mode][2], []

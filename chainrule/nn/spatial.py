@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule._src.arrays.types import TensorLike
+from chainrule._src.arrays.types import Ints, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import tensor_of
 from chainrule._src.tape.tensor import Tensor
-
-Ints = tuple[int, ...]
 
 
 def each_axis(function: str, argument: str, value: Any, axes: int) -> Ints:

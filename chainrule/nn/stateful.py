@@ -8,7 +8,7 @@ from typing import Any
 
 from chainrule._src.api.grad_mode import no_grad
 from chainrule._src.arrays.device import DeviceLike
-from chainrule._src.arrays.types import DTypeLike, Params, Shape
+from chainrule._src.arrays.types import DTypeLike, Params, ShapeLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation
 from chainrule._src.tape.tensor import Tensor
@@ -73,8 +73,8 @@ class _Convolution(Module):
     transposed = False
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Shape, stride: Shape, padding: Shape | str, dilation: Shape,
-        groups: int, bias: bool, padding_mode: str, output_padding: Shape, factory: Params,
+        self, in_channels: int, out_channels: int, kernel_size: ShapeLike, stride: ShapeLike, padding: ShapeLike | str, dilation: ShapeLike,
+        groups: int, bias: bool, padding_mode: str, output_padding: ShapeLike, factory: Params,
     ) -> None:  # fmt: skip
         super().__init__()
         if padding_mode != "zeros":
@@ -113,8 +113,8 @@ class _Convolution(Module):
 
 class _Conv(_Convolution):
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Shape, stride: Shape = 1, padding: Shape | str = 0,
-        dilation: Shape = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: DeviceLike = None,
+        self, in_channels: int, out_channels: int, kernel_size: ShapeLike, stride: ShapeLike = 1, padding: ShapeLike | str = 0,
+        dilation: ShapeLike = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: DeviceLike = None,
         dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         factory = {"device": device, "dtype": dtype}
@@ -132,8 +132,8 @@ class _ConvTranspose(_Convolution):
     transposed = True
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Shape, stride: Shape = 1, padding: Shape | str = 0,
-        output_padding: Shape = 0, groups: int = 1, bias: bool = True, dilation: Shape = 1, padding_mode: str = "zeros",
+        self, in_channels: int, out_channels: int, kernel_size: ShapeLike, stride: ShapeLike = 1, padding: ShapeLike | str = 0,
+        output_padding: ShapeLike = 0, groups: int = 1, bias: bool = True, dilation: ShapeLike = 1, padding_mode: str = "zeros",
         device: DeviceLike = None, dtype: DTypeLike = None,
     ) -> None:  # fmt: skip
         factory = {"device": device, "dtype": dtype}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule._src.arrays.types import Shape
+from chainrule._src.arrays.types import ShapeLike
 from chainrule._src.tape.tensor import Tensor
 from chainrule.nn import classification, layers, margins, regression
 from chainrule.nn import functional as F
@@ -93,7 +93,7 @@ def triplet_margin_loss(
     return margins.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_name_of(reduction))
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: Shape) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(input: Tensor, output_size: ShapeLike) -> tuple[Tensor, Tensor]:
     """As :func:`nn.functional.adaptive_max_pool1d` with ``return_indices=True``."""
     return F.adaptive_max_pool1d(input, output_size, return_indices=True)
 

@@ -23,7 +23,7 @@ __all__ = [
     "SequentialLR", "StepLR",
 ]  # fmt: skip
 
-Factors = Callable[[int], float] | Sequence[Callable[[int], float]]
+RateFactors = Callable[[int], float] | Sequence[Callable[[int], float]]
 
 
 def _set_lr(group: Group, lr: float) -> None:
@@ -421,7 +421,7 @@ class LambdaLR(LRScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Factors, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: RateFactors, last_epoch: int = -1) -> None:
         _check_optimizer(optimizer)
         groups = len(optimizer.param_groups)
         self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, Sequence) else [lr_lambda] * groups

@@ -13,7 +13,6 @@ from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
 from chainrule.scipy.derivatives import scipy_module
 
-Function = AnyFunction
 LONGEST = 8192  # elements along an axis, whose matrix takes half a gigabyte
 
 
@@ -21,7 +20,7 @@ def is_differentiated(x: object) -> bool:
     return isinstance(x, (Tensor, Array, ArrayLike))
 
 
-def recorded(function: Function, *args: object, **options: object) -> Any:
+def recorded(function: AnyFunction, *args: object, **options: object) -> Any:
     """Have SciPy's own function recorded, for arrays that are plain where nothing is compiled; None: they are not."""
     return None if LOCAL.recorder is None else recorded_as_numpy(function, "", args, options)
 

@@ -10,7 +10,7 @@ import numpy as np
 from chainrule._src.arrays.tree import leaves_like, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, TensorLike
 from chainrule._src.transforms.arguments import array_like
-from chainrule.scipy.vectors import Packing, Vector, output_value
+from chainrule.scipy.vectors import FloatVector, Packing, output_value
 
 ndarray = np.ndarray
 
@@ -47,7 +47,7 @@ def _is_pair_for_all(bounds: object, packing: Packing) -> bool:
     return pair and packing.spec.kind is not None and not issubclass(packing.spec.kind, (tuple, list))
 
 
-def two_sides(bounds: Any, packing: Packing, kind: AnyFunction) -> tuple[Vector, Vector]:
+def two_sides(bounds: Any, packing: Packing, kind: AnyFunction) -> tuple[FloatVector, FloatVector]:
     """The bounds of ``least_squares``: (low, high), each a number for all or with an array or number for each of x0's.
 
     What has x0's structure and is no such pair is read as :func:`element_bounds` does.
@@ -59,7 +59,7 @@ def two_sides(bounds: Any, packing: Packing, kind: AnyFunction) -> tuple[Vector,
     return _side(low, -np.inf, packing, "bounds[0]"), _side(high, np.inf, packing, "bounds[1]")
 
 
-def _side(bound: object, free: float, packing: Packing, what: str) -> Vector:
+def _side(bound: object, free: float, packing: Packing, what: str) -> FloatVector:
     places = [bound] * len(packing.leaves) if bound is None or np.isscalar(bound) else _at_leaves(bound, packing)
     along = zip(places, packing.shapes, packing.paths, strict=True)
     return packing.pack([_filled(at, free, shape, what + path) for at, shape, path in along])

@@ -12,8 +12,8 @@ from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.tape.tensor import Tensor
 from chainrule.scipy.derivatives import HessianOf, JacobianOf
 from chainrule.scipy.vectors import (
+    FloatVector,
     Packing,
-    Vector,
     flat_function,
     function_name,
     output_value,
@@ -111,7 +111,7 @@ def _users(function: AnyFunction, packing: Packing) -> AnyFunction:
     return lambda x, *more: plain_matrix(function(packing.unpack(x), *more))
 
 
-def _side(bound: Any, free: float, what: str) -> Vector | float:
+def _side(bound: Any, free: float, what: str) -> FloatVector | float:
     """low or high of a constraint: a number, or one for each element of what the function returns."""
     if bound is None:
         return free

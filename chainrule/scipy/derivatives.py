@@ -16,7 +16,7 @@ from chainrule._src.tape.foreign import in_memory
 from chainrule._src.transforms.grad import grad, value_and_grad
 from chainrule._src.transforms.jacrev import hvp
 from chainrule.scipy.journal import Journal
-from chainrule.scipy.vectors import Function, Vector, output_value, plain_vector
+from chainrule.scipy.vectors import FloatVector, output_value, plain_vector
 
 ndarray = np.ndarray
 SPARSE_FROM = 50  # unknowns
@@ -40,12 +40,12 @@ def scipy_module(name: str, caller: str) -> Any:
 class Remembered:
     """A function of a vector that is not computed again where it was computed last."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: AnyFunction) -> None:
         self.function = function
-        self.x: Vector | None = None
+        self.x: FloatVector | None = None
         self.found: Any = None
 
-    def __call__(self, x: Vector) -> Any:
+    def __call__(self, x: FloatVector) -> Any:
         if self.x is None or not np.array_equal(self.x, x):
             self.found = self.function(x)
             self.x = np.array(x)
@@ -63,7 +63,9 @@ class Objective:
         journal: keeps values, gradients and products with the Hessian.
     """
 
-    def __init__(self, flat: Function, what: str, compiled: bool, sparse: bool, journal: Journal | None = None) -> None:
+    def __init__(
+        self, flat: AnyFunction, what: str, compiled: bool, sparse: bool, journal: Journal | None = None
+    ) -> None:
         self.flat = flat
         self.what = what
         self._both = maybe_compiled(value_and_grad(flat), compiled)
@@ -74,11 +76,11 @@ class Objective:
         self.values = kept(self._value_alone)
         self.hessian = HessianOf(flat, what, compiled, sparse)
 
-    def plain(self, x: Vector) -> float:
+    def plain(self, x: FloatVector) -> float:
         """The value alone, where no gradient is going to be asked for."""
         return float(self.values(np.array(x))[0])
 
-    def _value_alone(self, x: Vector) -> Vector:
+    def _value_alone(self, x: FloatVector) -> FloatVector:
         value = output_value(self.flat(x), self.what)
         if value.shape or value.dtype.kind == "c":
             kind = "a complex number" if not value.shape else f"an array of shape {value.shape}"
@@ -87,20 +89,20 @@ class Objective:
             )
         return np.array([float(value)])
 
-    def value(self, x: Vector) -> float:
+    def value(self, x: FloatVector) -> float:
         return float(self.both(x)[0])
 
-    def gradient(self, x: Vector) -> Vector:
+    def gradient(self, x: FloatVector) -> FloatVector:
         return self.both(x)[1:]
 
-    def hessian_product(self, x: Vector, p: Vector) -> Vector:
+    def hessian_product(self, x: FloatVector, p: FloatVector) -> FloatVector:
         return self.products(np.array(x), np.array(p))
 
-    def _value_and_gradient(self, x: Vector) -> Vector:
+    def _value_and_gradient(self, x: FloatVector) -> FloatVector:
         value, gradient = in_memory(self._both(x))  # of what is lazy, in one pass
         return np.concatenate([output_value(value, self.what)[None], plain_vector(gradient, self.what)])
 
-    def _hessian_product(self, x: Vector, p: Vector) -> Vector:
+    def _hessian_product(self, x: FloatVector, p: FloatVector) -> FloatVector:
         return plain_vector(self._products(x, p), self.what)
 
 
@@ -115,9 +117,9 @@ class MatrixOf:
     """
 
     derivative: AnyFunction  # jacobian or hessian
-    vector_function: Callable[[Function], Function]  # what it is the Jacobian of
+    vector_function: Callable[[AnyFunction], AnyFunction]  # what it is the Jacobian of
 
-    def __init__(self, flat: Function, what: str, compiled: bool, sparse: bool) -> None:
+    def __init__(self, flat: AnyFunction, what: str, compiled: bool, sparse: bool) -> None:
         self.flat = flat
         self.what = what
         self.compiled = compiled
@@ -126,7 +128,7 @@ class MatrixOf:
         derivative = type(self).derivative
         self.dense = maybe_compiled(lambda x, *args: derivative(lambda x: flat(x, *args), x), compiled)
 
-    def __call__(self, x: Vector, *args: object) -> Any:
+    def __call__(self, x: FloatVector, *args: object) -> Any:
         x = np.array(x)
         if self.sparse and self.compiled:
             return self._replayed(x, args)
@@ -137,7 +139,7 @@ class MatrixOf:
             return found.astype(x.dtype)
         return np.asarray(output_value(self.dense(x, *args), self.what), x.dtype)
 
-    def _replayed(self, x: Vector, args: tuple[object, ...]) -> Any:
+    def _replayed(self, x: FloatVector, args: tuple[object, ...]) -> Any:
         """A sparse matrix whose pattern is known, where it is the same."""
         point = (x, *map(np.asarray, args)) if args else x
         if self.prepared is None:

@@ -33,7 +33,6 @@ from chainrule.scipy.derivatives import scipy_module
 __all__ = ["cumulative_simpson", "cumulative_trapezoid", "quad", "romb", "simpson"]
 
 ndarray = np.ndarray
-Function = AnyFunction
 
 _POINTS = 20  # of Gauss's rule in each interval
 _GRADED = 0.25 ** np.arange(1, 16)  # where intervals end near the limits, where derivatives may be singular
@@ -47,7 +46,7 @@ def _is_differentiated(x: object) -> bool:
 
 
 def quad(
-    func: Function,
+    func: AnyFunction,
     a: Any,
     b: Any,
     args: object = (),
@@ -111,7 +110,7 @@ def quad(
     return unfaced(result) if tensors else result, error[0]
 
 
-def _somewhere(func: Function, a: TensorLike, b: TensorLike, args: tuple[AnyArray, ...]) -> AnyArray:
+def _somewhere(func: AnyFunction, a: TensorLike, b: TensorLike, args: tuple[AnyArray, ...]) -> AnyArray:
     """What the function returns at a point between the limits."""
     finite = [x for x in (a, b) if _is_differentiated(x) or np.isfinite(x)]
     return func(sum(finite, np.float64(0.0)) / (len(finite) or 1) if len(finite) != 1 else finite[0] * 1.0, *args)
@@ -134,7 +133,7 @@ def _number(x: object) -> float:
 
 
 def _sum(
-    func: Function, a: object, b: object, args: tuple[object, ...], kind: tuple[bool, ...], intervals: AnyArray
+    func: AnyFunction, a: object, b: object, args: tuple[object, ...], kind: tuple[bool, ...], intervals: AnyArray
 ) -> Any:
     """The integral as a sum over points in intervals of [0, 1], on which [a, b] is mapped as SciPy does it."""
     plain = data_of(intervals)
@@ -153,7 +152,7 @@ def _sum(
     return np.sum(weight * _mapped(func, a, b, args, kind, t))
 
 
-def _mapped(func: Function, a: Any, b: Any, args: tuple[Any, ...], kind: tuple[bool, ...], t: Any) -> AnyArray:
+def _mapped(func: AnyFunction, a: Any, b: Any, args: tuple[Any, ...], kind: tuple[bool, ...], t: Any) -> AnyArray:
     """The integrand as a function on [0, 1]."""
     if kind == (False, False):
         return _everywhere(func, a + (b - a) * t, args) * (b - a)
@@ -167,7 +166,7 @@ def _mapped(func: Function, a: Any, b: Any, args: tuple[Any, ...], kind: tuple[b
     return _everywhere(func, x, args) * stretched * sign
 
 
-def _everywhere(func: Function, x: Any, args: tuple[Any, ...]) -> Any:
+def _everywhere(func: AnyFunction, x: Any, args: tuple[Any, ...]) -> Any:
     """The function at many points."""
     try:
         return vmap(lambda x: func(x, *args))(x)

@@ -52,7 +52,6 @@ __all__ = [
 ]
 
 ndarray = np.ndarray
-Function = AnyFunction
 
 
 def _scipy() -> Any:
@@ -116,7 +115,7 @@ class Curve:
         axis: that of the values that the points are along.
     """
 
-    def __init__(self, parts: Sequence[tuple[Function, Any]], axis: int = 0) -> None:
+    def __init__(self, parts: Sequence[tuple[AnyFunction, Any]], axis: int = 0) -> None:
         self._axis = axis
         self._order = 0
         self._terms = []

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.scipy.vectors import Vector
+from chainrule.scipy.vectors import FloatVector
 
 
 class Journal:
@@ -31,7 +31,7 @@ class Journal:
         ValueError: the file is of a run that started elsewhere, or no checkpoint at all.
     """
 
-    def __init__(self, path: Any, start: Vector) -> None:
+    def __init__(self, path: Any, start: FloatVector) -> None:
         self.path = Path(path)
         self.known, whole = _read(self.path)
         self.at = 1
@@ -46,10 +46,10 @@ class Journal:
         else:
             raise self._of_another_run("it started from another x0")
 
-    def recorded(self, function: Callable[..., Vector]) -> Callable[..., Vector]:
+    def recorded(self, function: Callable[..., FloatVector]) -> Callable[..., FloatVector]:
         """A function from vectors to a vector, whose answers are kept."""
 
-        def answer(*questions: Vector) -> Vector:
+        def answer(*questions: FloatVector) -> FloatVector:
             asked = np.concatenate(questions)
             if self.at >= len(self.known):
                 found = function(*questions)
@@ -65,7 +65,7 @@ class Journal:
 
         return answer
 
-    def _write(self, record: Vector) -> None:
+    def _write(self, record: FloatVector) -> None:
         with open(self.path, "ab") as file:
             np.save(file, record, allow_pickle=False)
             file.flush()
@@ -78,9 +78,9 @@ class Journal:
         )
 
 
-def _read(path: Path) -> tuple[list[Vector], int]:
+def _read(path: Path) -> tuple[list[FloatVector], int]:
     """The whole arrays at the beginning of a file, and where they end."""
-    records: list[Vector] = []
+    records: list[FloatVector] = []
     whole = 0
     if path.exists():
         with open(path, "rb") as file:
@@ -93,6 +93,6 @@ def _read(path: Path) -> tuple[list[Vector], int]:
     return records, whole
 
 
-def _agree(x: Vector, y: Vector) -> bool:
+def _agree(x: FloatVector, y: FloatVector) -> bool:
     """Whether two computations of the same numbers differ by no more than their order of summation explains."""
     return x.shape == y.shape and np.allclose(x, y, 1e-6, 1e-6 * np.max(np.abs(x), initial=0), equal_nan=True)

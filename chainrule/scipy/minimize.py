@@ -13,7 +13,7 @@ from chainrule.scipy.constraints import with_derivatives
 from chainrule.scipy.derivatives import Objective, scipy_module
 from chainrule.scipy.journal import Journal
 from chainrule.scipy.progress import progress_bar
-from chainrule.scipy.vectors import Packing, Vector, arguments, function_name, plain_matrix, plain_value
+from chainrule.scipy.vectors import FloatVector, Packing, arguments, function_name, plain_matrix, plain_value
 
 #: Which derivatives each method asks for: the gradient (g); the Hessian as a matrix (h), or its products with vectors (p).
 METHODS = {
@@ -159,7 +159,7 @@ def _how_far(found: object, *_: object) -> tuple[float, str]:
 def _both(fun: AnyFunction, packing: Packing, args: tuple[object, ...]) -> Params:
     """``jac=True``: fun returns its value and its gradient."""
 
-    def value_and_gradient(x: Vector) -> tuple[float, Vector]:
+    def value_and_gradient(x: FloatVector) -> tuple[float, FloatVector]:
         value, gradient = fun(packing.unpack(x), *args)
         return float(plain_value(value, "fun's value")), packing.pack_like(gradient, "fun's gradient")
 

@@ -28,17 +28,15 @@ from chainrule.scipy.vectors import arguments, plain_value
 
 __all__ = ["bisect", "brenth", "brentq", "curve_fit", "newton", "ridder", "toms748"]
 
-Function = AnyFunction
-
 
 def _scipys(name: str) -> AnyFunction:
     return getattr(scipy_module("scipy.optimize", f"optimize.{name}"), name)
 
 
-def _root(name: str, f: Function, x0: float, args: tuple[object, ...], find: Function) -> AnyArray:
+def _root(name: str, f: AnyFunction, x0: float, args: tuple[object, ...], find: AnyFunction) -> AnyArray:
     """x with ``f(x, *args) = 0``, which ``find(g)`` finds as a number, for the function g of a number."""
 
-    def solver(g: Function, start: AnyArray) -> object:
+    def solver(g: AnyFunction, start: AnyArray) -> object:
         return np.reshape(
             find(lambda x: float(np.reshape(plain_value(g(np.float64(x)), f"{name}()"), ()))), np.shape(start)
         )
@@ -46,10 +44,10 @@ def _root(name: str, f: Function, x0: float, args: tuple[object, ...], find: Fun
     return implicit.root(lambda x, *args: f(x, *args), float(x0), *args, solver=solver)
 
 
-def _between(name: str) -> Function:
+def _between(name: str) -> AnyFunction:
     """The public function for one of SciPy's solvers on an interval."""
 
-    def solve(f: Function, a: float, b: float, args: object = (), **options: object) -> Any:
+    def solve(f: AnyFunction, a: float, b: float, args: object = (), **options: object) -> Any:
         if options.get("full_output"):
             raise NotImplementedError(f"{name}(full_output=True): SciPy's own has it; here is the root alone")
         find = lambda g: _scipys(name)(g, a, b, **options)  # noqa: E731
@@ -73,7 +71,9 @@ def _between(name: str) -> Function:
 brentq, brenth, bisect, ridder, toms748 = map(_between, ["brentq", "brenth", "bisect", "ridder", "toms748"])
 
 
-def newton(func: Function, x0: object, fprime: Function | None = None, args: object = (), **options: object) -> Any:
+def newton(
+    func: AnyFunction, x0: object, fprime: AnyFunction | None = None, args: object = (), **options: object
+) -> Any:
     """``scipy.optimize.newton``: a root of ``func(x, *args)`` near x0, differentiable by ``args``.
 
     Args:
@@ -88,14 +88,16 @@ def newton(func: Function, x0: object, fprime: Function | None = None, args: obj
     if fprime is None and not options:
         return implicit.root(func, x0, *args)
 
-    def solver(g: Function, start: object) -> object:
+    def solver(g: AnyFunction, start: object) -> object:
         derivative = None if fprime is None else lambda x: plain_value(fprime(x, *args), "fprime()")
         return _scipys("newton")(lambda x: plain_value(g(x), "newton()"), start, derivative, **options)
 
     return implicit.root(func, x0, *args, solver=solver)
 
 
-def curve_fit(f: Function, xdata: Any, ydata: Any, p0: Any, sigma: object = None, absolute_sigma: bool = False) -> Any:
+def curve_fit(
+    f: AnyFunction, xdata: Any, ydata: Any, p0: Any, sigma: object = None, absolute_sigma: bool = False
+) -> Any:
     """``scipy.optimize.curve_fit``: parameters and their covariance, differentiable by the data and by ``sigma``.
 
     Args:

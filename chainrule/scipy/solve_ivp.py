@@ -11,8 +11,8 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
 from chainrule.scipy.progress import progress_bar
 from chainrule.scipy.vectors import (
+    FloatVector,
     Packing,
-    Vector,
     flat_output,
     function_name,
     output_value,
@@ -97,7 +97,7 @@ def solve_ivp(
         padding = bands[0] if _version() < (1, 16) else 0
         jacobian = JacobianOf(flat, what, compile, name in SPARSE or banded)
 
-        def matrix(t: float, x: Vector) -> object:
+        def matrix(t: float, x: FloatVector) -> object:
             found = jacobian(x, float(t))
             return _in_bands(found, *bands, padding) if banded else found
 
@@ -107,7 +107,7 @@ def solve_ivp(
         options["jac"] = lambda t, x: plain_matrix(own(t, packing.unpack(x), *args))
     value = maybe_compiled(flat, compile)
 
-    def derivative(t: float, x: Vector) -> Vector:
+    def derivative(t: float, x: FloatVector) -> FloatVector:
         found = plain_vector(value(np.array(x), float(t)), what) if x.ndim == 1 else output_value(value(x, t), what)
         if found.shape[0] != packing.size:
             raise ValueError(f"{what} returned {found.shape[0]} numbers for a state of {packing.size}")
@@ -169,7 +169,7 @@ def _events(events: Any, packing: Packing, args: tuple[Any, ...]) -> list[AnyFun
 
 
 def _event(event: AnyFunction, packing: Packing, args: tuple[object, ...]) -> Callable[..., float]:
-    def of_vector(t: float, x: Vector) -> float:
+    def of_vector(t: float, x: FloatVector) -> float:
         return float(plain_value(event(t, packing.unpack(x), *args), f"{function_name(event)}()"))
 
     vars(of_vector).update(terminal=getattr(event, "terminal", False), direction=getattr(event, "direction", 0))

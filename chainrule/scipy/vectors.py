@@ -20,8 +20,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.arguments import array_like
 
 ndarray = np.ndarray
-Vector = np.ndarray[Any, np.dtype[np.float64]]
-Function = AnyFunction
+FloatVector = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def _real(x: TensorLike) -> Any:
@@ -80,11 +79,11 @@ class Packing:
             and not isinstance(self.leaves[0], (Tensor, ArrayLike))
         )
 
-    def pack(self, values: Sequence[AnyArray]) -> Vector:
+    def pack(self, values: Sequence[AnyArray]) -> FloatVector:
         """Plain arrays, one for each leaf, as one vector."""
         return np.concatenate([np.reshape(value, -1) for value in values]).astype(self.dtype)
 
-    def pack_like(self, tree: object, what: str) -> Vector:
+    def pack_like(self, tree: object, what: str) -> FloatVector:
         """A tree of the same structure and shapes as one vector.
 
         Raises:
@@ -208,7 +207,7 @@ def output_value(y: TensorLike, what: str) -> ndarray:
     return plain_value(in_memory([tensor._raw if isinstance(tensor, Tensor) else tensor])[0], what)
 
 
-def plain_vector(y: TensorLike, what: str) -> Vector:
+def plain_vector(y: TensorLike, what: str) -> FloatVector:
     """What a function returned as a vector of float64 for SciPy."""
     vector = output_value(flat_output(y, what), what)
     return vector if vector.dtype.kind == "c" else np.asarray(vector, float)
@@ -221,7 +220,7 @@ def plain_matrix(matrix: object) -> Any:
     return np.asarray(matrix) if isinstance(matrix, (list, tuple)) else matrix
 
 
-def flat_function(fun: Function, packing: Packing, args: tuple[object, ...], what: str) -> Function:
+def flat_function(fun: AnyFunction, packing: Packing, args: tuple[object, ...], what: str) -> AnyFunction:
     """A function of the tree as a function from vector to vector, which can be differentiated."""
 
     def flat(x: AnyArray) -> AnyArray:

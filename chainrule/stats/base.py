@@ -17,7 +17,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.shapes import dtype_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, Params, Seed, Shape, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray, Params, Seed, ShapeLike, TensorLike
 from chainrule._src.ops.incomplete import log_of_share
 from chainrule._src.ops.random import Generator, _drawn
 from chainrule._src.ops.scipy_special import NAMES
@@ -88,7 +88,7 @@ class Named:
 
 
 #: what a distribution computes of a point of its standard form, and of its shape parameters
-Formula: TypeAlias = Callable[..., Any]
+StandardFormula: TypeAlias = Callable[..., Any]
 
 
 def _missing(method: str) -> AnyFunction:
@@ -131,17 +131,17 @@ class RandomVariable(Named):
     # What a distribution may say of itself, beside its formulas.
 
     #: whether the shape parameters are in their domain: by default, positive
-    _valid: Formula = lambda self, *shapes: _all(*(shape > 0 for shape in shapes))
+    _valid: StandardFormula = lambda self, *shapes: _all(*(shape > 0 for shape in shapes))
     #: the ends of the support, and a point of it
-    _ends: Formula = lambda self, *shapes: (self.low, self.high)
-    _inner: Formula = lambda self, *shapes: self.inner
+    _ends: StandardFormula = lambda self, *shapes: (self.low, self.high)
+    _inner: StandardFormula = lambda self, *shapes: self.inner
 
-    _cdf: Formula = _missing("cdf")
-    _sf: Formula = lambda self, x, *shapes: 1 - self._cdf(x, *shapes)
-    _logcdf: Formula = lambda self, x, *shapes: log_of_share(self._cdf(x, *shapes), self._sf(x, *shapes))
-    _logsf: Formula = lambda self, x, *shapes: log_of_share(self._sf(x, *shapes), self._cdf(x, *shapes))
-    _mean: Formula = _missing("mean")
-    _var: Formula = _missing("var")
+    _cdf: StandardFormula = _missing("cdf")
+    _sf: StandardFormula = lambda self, x, *shapes: 1 - self._cdf(x, *shapes)
+    _logcdf: StandardFormula = lambda self, x, *shapes: log_of_share(self._cdf(x, *shapes), self._sf(x, *shapes))
+    _logsf: StandardFormula = lambda self, x, *shapes: log_of_share(self._sf(x, *shapes), self._cdf(x, *shapes))
+    _mean: StandardFormula = _missing("mean")
+    _var: StandardFormula = _missing("var")
 
     # Arguments
 
@@ -251,12 +251,12 @@ def _with_ends(out: object, below: object, left: float, above: object, right: fl
 class Continuous(RandomVariable):
     """A continuous distribution: a subclass gives ``_logpdf(x, *shapes)``, and what it has of ``_cdf``, ``_ppf``, …"""
 
-    _logpdf: Formula = _missing("logpdf")
-    _ppf: Formula = _missing("ppf")
-    _isf: Formula = lambda self, q, *shapes: self._ppf(1 - q, *shapes)
-    _entropy: Formula = _missing("entropy")
+    _logpdf: StandardFormula = _missing("logpdf")
+    _ppf: StandardFormula = _missing("ppf")
+    _isf: StandardFormula = lambda self, q, *shapes: self._ppf(1 - q, *shapes)
+    _entropy: StandardFormula = _missing("entropy")
     #: drawn numbers as functions of the shape parameters
-    _resampled: Formula = _missing("derivative of rvs by its shape parameters")
+    _resampled: StandardFormula = _missing("derivative of rvs by its shape parameters")
 
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the density; −inf outside of the support."""
@@ -320,7 +320,7 @@ class Discrete(RandomVariable):
     _density = "_logpmf"
     _located = ("loc",)
 
-    _logpmf: Formula = _missing("logpmf")
+    _logpmf: StandardFormula = _missing("logpmf")
 
     def _standard(self, method: str, x: AnyArray, loc: AnyArray, scale: AnyArray) -> AnyArray:
         y = detached(x) - detached(loc)
@@ -373,7 +373,7 @@ class Frozen:
         given = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwds.items())]
         return f"chainrule.stats.{self.dist.name}({', '.join(given)})"
 
-    def rvs(self, size: Shape | None = None, random_state: Seed = None) -> AnyArray:
+    def rvs(self, size: ShapeLike | None = None, random_state: Seed = None) -> AnyArray:
         """Random numbers, of the parameters' shape or of ``size``."""
         given = {} if size is None else {"size": size}
         return self.dist.rvs(*self.args, **self.kwds, **given, random_state=random_state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chainrule._src.interpreters.traced import TracedCall, Var
+from chainrule._src.interpreters.recorded import TracedCall, Var
 
 
 class Written:

@@ -1,12 +1,17 @@
 """NumPy's linear algebra, positions, orders and scalars in compiled functions: native, with eager's bits, types and exceptions."""
 
+import contextlib
+import ctypes
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule._src.native import AVAILABLE
+from chainrule._src.compiling import factors
+from chainrule._src.native import AVAILABLE, use_lapack
+from chainrule._src.native.blas import blas_function
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
 
@@ -180,6 +185,78 @@ def test_no_step_is_pythons(program):
         for at in (p, p, p * 0.7, -p):
             same(compiled(at), function(at))
         assert compiled.plan(p).executor == "native", compiled.explain()
+
+
+@contextlib.contextmanager
+def blas_threads(count):
+    """While this lasts NumPy's OpenBLAS has so many threads."""
+    names = "openblas_get_num_threads", "openblas_set_num_threads"
+    found = [blas_function(name) for name in names]
+    if None in found or not factors.available():
+        pytest.skip("NumPy's LAPACK is another one")
+    before = ctypes.CFUNCTYPE(ctypes.c_int)(found[0].address)()
+    change = ctypes.CFUNCTYPE(None, ctypes.c_int)(found[1].address)
+    change(count)
+    try:
+        yield
+    finally:
+        change(before)
+
+
+@pytest.fixture
+def lapack():
+    """How often factors that are shared are made, and used: NumPy's LAPACK, on one thread, is called by counters."""
+    with blas_threads(1):
+        arguments = {"dgetrf_": 6, "dgetrs_": 10, "dgesv_": 8}  # a length of text is behind those of getrs
+        found, counts = {name: blas_function(name) for name in arguments}, Counter()
+
+        def counter(name):
+            kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments[name])
+            function = kind(found[name].address)
+            return kind(lambda *args: (counts.update([name]), function(*args))[1])
+
+        counters = [counter(name) for name in arguments]
+        more = blas_function("openblas_get_num_threads").address, found["dgetrf_"].bits
+        use_lapack(*[ctypes.cast(each, ctypes.c_void_p).value for each in counters], *more)
+        yield counts
+        use_lapack(*[each.address for each in found.values()], *more)
+
+
+ONE_MATRIX = {
+    "solve, slogdet": (lambda a, v: v @ np.linalg.solve(a, v) + np.linalg.slogdet(a)[1], 3),
+    "inv, slogdet": (lambda a, v: v @ np.linalg.inv(a) @ v + np.linalg.slogdet(a)[1], 1),  # one inverse serves both
+    "inv, det": (lambda a, v: v @ np.linalg.inv(a) @ v * np.linalg.det(a), 1),
+    "solve, det": (lambda a, v: v @ np.linalg.solve(a, v) * np.linalg.det(a), 3),
+    "two solutions": (lambda a, v: v @ np.linalg.solve(a, v) + np.sum(np.linalg.solve(a, v * v)), 4),
+}
+
+
+@pytest.mark.parametrize("name", ONE_MATRIX)
+@pytest.mark.parametrize("n", [3, 70])
+def test_a_matrix_is_factored_once(name, n, lapack):
+    """Also in the backward pass, that of a solution with the transpose: here the same, so that its factors are, too."""
+    f, uses = ONE_MATRIX[name]
+    v = np.random.default_rng(0).normal(size=n)
+    a = np.outer(v, v) / n + np.diag(np.arange(1.0, n + 1))
+    both = cr.func.value_and_grad(f, (0, 1))
+    gradient = lambda *args: (lambda value, parts: (value, *parts))(*both(*args))
+    compiled = cr.compile(gradient)
+    compiled(a, v), lapack.clear()
+    same(compiled(a, v), gradient(a, v))
+    assert lapack == {"dgetrf_": 1, "dgetrs_": uses}
+
+
+@pytest.mark.parametrize("n", [13, 40, 70, 100, 130])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_of_the_blas(threads, n):
+    """Solving with known factors would share the columns among threads where solving a system does not."""
+    a, b = np.random.default_rng(n).normal(size=(2, n, n))
+    program = lambda a, b: (np.linalg.inv(a), np.linalg.solve(a, b), np.linalg.solve(a, b[0]), *np.linalg.slogdet(a))
+    with blas_threads(threads):
+        compiled = cr.compile(program)
+        for x in (a, a, b):
+            same(compiled(x, b), program(x, b))
+        assert compiled.plan(a, b).executor == "native"
 
 
 def test_a_singular_matrix_that_was_recorded_first_is_forgotten():

@@ -1,4 +1,4 @@
-"""Classes and files do not share names, but for those that the glossary gives a reason for."""
+"""Classes, names of types, and files do not share names, but for those that the glossary gives a reason for."""
 
 from __future__ import annotations
 
@@ -12,12 +12,31 @@ PACKAGE = ROOT / "chainrule"
 PAGE = (ROOT / "docs" / "author" / "glossary.md").read_text(encoding="utf-8")
 
 
-def test_no_two_classes_share_a_name_without_a_reason() -> None:
+def names_of_types(text: str) -> list[str]:
+    """The classes of a file, and what it assigns to names that are written like those of classes."""
+    found = []
+    for statement in ast.parse(text).body:
+        match statement:
+            case ast.ClassDef(name):
+                found.append(name)
+            case ast.Assign(targets=[ast.Name(name)]) | ast.AnnAssign(target=ast.Name(name)):
+                if re.fullmatch(r"_?[A-Z]\w*[a-z]\w*", name):
+                    found.append(name)
+    return found
+
+
+def test_names_of_types_are_found() -> None:
+    text = (
+        "ndarray = x.ndarray\nSIZE = 3\nPlace = tuple[int, str]\nIndex: TypeAlias = int\nclass Step:\n    Inner = int"
+    )
+    assert names_of_types(text) == ["Place", "Index", "Step"]
+
+
+def test_no_two_types_share_a_name_without_a_reason() -> None:
     found = defaultdict(set)
     for path in PACKAGE.rglob("*.py"):
-        for statement in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(statement, ast.ClassDef):
-                found[statement.name].add(path.relative_to(PACKAGE).as_posix())
+        for name in names_of_types(path.read_text(encoding="utf-8")):
+            found[name].add(path.relative_to(PACKAGE).as_posix())
     rows = re.findall(r"^\| `(\w+)` \| (`.*`) \| \S.*\|$", PAGE, re.MULTILINE)
     listed = {name: set(re.findall(r"`([^`]+)`", places)) for name, places in rows}
     assert {name: places for name, places in found.items() if len(places) > 1} == listed

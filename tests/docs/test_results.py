@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import json
+import os
 import re
 from pathlib import Path
 
@@ -37,3 +40,23 @@ def test_pages_stay_short() -> None:
         r"<!-- results: .*?<!-- /results -->", "", (ROOT / PAGES[2]).read_text(encoding="utf-8"), flags=re.DOTALL
     )
     assert words["README.md"] <= 1_400 and len(prose.split()) <= 1_200
+
+
+def test_a_run_is_recorded_work_by_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was measured before a run was cut off is in the file; works of one run share its entry, others keep theirs."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    report, file = importlib.import_module("report"), tmp_path / "results.json"
+    monkeypatch.setattr(report, "RESULTS", file)
+    tables = []
+    for command, works in (("first", "ab"), ("second", "bc")):
+        monkeypatch.setattr("sys.argv", [command])
+        for work in works:
+            report.record("a benchmark", {work: {"ms": [1.0, 0.5, 2.0], "by": command}}, [])
+            tables.append(json.loads(file.read_text())["a benchmark"])
+    assert [sorted(table["rows"]) for table in tables] == [["a"], ["a", "b"], ["a", "b"], ["a", "b", "c"]]
+    commands = [run["command"].split("/")[1] for run in tables[-1]["runs"]]
+    assert commands == ["first", "second"] and len(tables[1]["runs"]) == 1
+    assert {work: commands[row["run"]] for work, row in tables[-1]["rows"].items()} == {
+        "a": "first", "b": "second", "c": "second",
+    }  # fmt: skip
+    assert os.listdir(tmp_path) == ["results.json"]

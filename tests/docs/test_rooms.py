@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,9 @@ TYPES = {
     frozenset(
         f"chainrule._src.jacobians.{name}" for name in ("result", "solve")
     ): "a Jacobian's method is written beside it",
+    frozenset(
+        f"chainrule._src.interpreters.{name}" for name in ("known_arrays", "recorder", "traced")
+    ): "a Traced says who records it",
 } | {
     frozenset(
         f"chainrule._src.explaining.{name}" for name in names.split()
@@ -72,3 +76,16 @@ def test_every_room_is_described() -> None:
     for room in rooms.floors():
         assert rooms._about(room), room
         assert f"`{room}" in guide, room
+
+
+def test_what_the_guide_names_is_there() -> None:
+    guide = (ROOT / "chainrule" / "README.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:_src|tape|data)/[\w/*]+(?:\.\w+)?)`", guide)
+    assert len(paths) > 15
+    for path in paths:
+        full = path.replace("data/", "_src/explaining/data/", 1).replace("tape/", "_src/tape/", 1)
+        assert any((ROOT / "chainrule").glob(full)), path
+    named = re.findall(r"`(_?[A-Z][A-Z_]+)` (?:in|of) `(_src/[\w/]+\.py)`", guide)
+    assert len(named) > 1
+    for name, path in named:
+        assert f"\n{name}" in (ROOT / "chainrule" / path).read_text(encoding="utf-8"), (name, path)

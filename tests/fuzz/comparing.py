@@ -11,7 +11,7 @@ import numpy as np
 import chainrule as cr
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.compiling.compiled import TRIES
-from chainrule._src.interpreters.traced import same_bits
+from chainrule._src.interpreters.same_bits import same_bits
 from chainrule.tree import tree_flatten, tree_map
 
 

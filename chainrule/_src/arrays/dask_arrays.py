@@ -25,7 +25,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction
 Chunks = tuple[tuple[int, ...], ...]
 
 
-class Shape(tuple[int, ...]):
+class DaskShape(tuple[int, ...]):
     """A shape that remembers how the array was cut into chunks, so that what is made of that shape is cut alike."""
 
     chunks: Chunks
@@ -34,8 +34,8 @@ class Shape(tuple[int, ...]):
         return tuple, (tuple(self),)
 
 
-def shape_of(x: Any) -> Shape:
-    shape = Shape(x.shape)
+def shape_of(x: Any) -> DaskShape:
+    shape = DaskShape(x.shape)
     shape.chunks = x.chunks
     return shape
 

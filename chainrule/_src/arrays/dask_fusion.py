@@ -25,7 +25,7 @@ try:
 except ImportError:  # another version of Dask: its own fusion has to do
     Task = None  # type: ignore[assignment, misc, unused-ignore]
 
-Graph = dict[Any, Any]
+TaskGraph = dict[Any, Any]
 
 
 class TaskGroup:
@@ -43,10 +43,10 @@ class TaskGroup:
         self.nodes, self.outputs, self.sources = nodes, outputs, sources
 
     def __call__(self, *arguments: Any) -> Any:
-        values: Graph = {}
+        values: TaskGraph = {}
         for (several, keys), argument in zip(self.sources, arguments, strict=True):
             values.update(zip(keys, argument if several else (argument,), strict=True))
-        uses: Graph = defaultdict(int)
+        uses: TaskGraph = defaultdict(int)
         for node in self.nodes:
             for key in node.dependencies:
                 uses[key] += 1
@@ -70,7 +70,7 @@ def grouped(arrays: list[Any]) -> list[Any]:
     return [da.Array(found, result_key((x.name,))[0], x.chunks, meta=x._meta) for x in arrays]
 
 
-def _grouped(graph: Graph, wanted: set[Any]) -> Graph:
+def _grouped(graph: TaskGraph, wanted: set[Any]) -> TaskGraph:
     aliases = {key: node.target for key, node in graph.items() if isinstance(node, Alias) and key not in wanted}
     aliases = _resolved({key: target for key, target in aliases.items() if target in graph})
     if aliases:
@@ -98,7 +98,7 @@ def _resolved(aliases: dict[Any, Any]) -> dict[Any, Any]:
     return found
 
 
-def _sorted(graph: Graph) -> list[Any]:
+def _sorted(graph: TaskGraph) -> list[Any]:
     """The keys, each after those that it needs."""
     waiting = {key: len([d for d in node.dependencies if d in graph]) for key, node in graph.items()}
     users: dict[Any, list[Any]] = defaultdict(list)
@@ -115,7 +115,7 @@ def _sorted(graph: Graph) -> list[Any]:
 
 
 def _places(
-    graph: Graph, order: list[Any], users: dict[Any, list[Any]], known_as: dict[Any, Any]
+    graph: TaskGraph, order: list[Any], users: dict[Any, list[Any]], known_as: dict[Any, Any]
 ) -> dict[Any, Hashable]:
     """Where each task's block lies: the numbers in its key, or in that of the array which it was put into.
 
@@ -134,7 +134,7 @@ def _places(
     return place
 
 
-def _stages(graph: Graph, order: list[Any], users: Any, place: dict[Any, Hashable]) -> dict[Any, int]:
+def _stages(graph: TaskGraph, order: list[Any], users: Any, place: dict[Any, Hashable]) -> dict[Any, int]:
     """As early as what it needs allows; then, for what needs little, as late as its users allow."""
     stage: dict[Any, int] = {}
     for key in order:
@@ -146,7 +146,7 @@ def _stages(graph: Graph, order: list[Any], users: Any, place: dict[Any, Hashabl
     return stage
 
 
-def _condensed(graph: Graph, members: dict[Hashable, list[Any]], users: Any, wanted: set[Any]) -> Graph:
+def _condensed(graph: TaskGraph, members: dict[Hashable, list[Any]], users: Any, wanted: set[Any]) -> TaskGraph:
     """The graph of groups, and of the results that were asked for, under keys of their own."""
     home = {key: group for group, keys in members.items() for key in keys}
     outputs = {
@@ -161,7 +161,7 @@ def _condensed(graph: Graph, members: dict[Hashable, list[Any]], users: Any, wan
     } - graph.keys():  # it lies on a cluster
         home[key] = names[key] = key
         outputs[key] = [key]
-    condensed: Graph = {}
+    condensed: TaskGraph = {}
     for group in groups:
         keys = members[group]
         needed = dict.fromkeys([home[d] for key in keys for d in graph[key].dependencies if home[d] != group])

@@ -13,15 +13,13 @@ import contextlib
 import math
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from chainrule._src.arrays import dtypes
 from chainrule._src.arrays.dtypes import as_dtype, to_complex, torch_name
-
-Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-
+from chainrule._src.arrays.types import NumpyArray
 
 # Options
 
@@ -115,7 +113,7 @@ class _Cells(NamedTuple):
     width: int
 
 
-def _cells(shown: Array) -> _Cells:
+def _cells(shown: NumpyArray) -> _Cells:
     kind = shown.dtype.kind
     if kind == "c":
         return _complex_cells(shown)
@@ -125,7 +123,7 @@ def _cells(shown: Array) -> _Cells:
     return _pad(texts, max(map(len, texts), default=1))
 
 
-def _float_cells(shown: Array) -> _Cells:
+def _float_cells(shown: NumpyArray) -> _Cells:
     flat = shown.ravel()
     counted = np.isfinite(flat) & (flat != 0)
     values = flat[counted]
@@ -139,7 +137,7 @@ def _float_cells(shown: Array) -> _Cells:
     return _pad(texts, max(widths, default=1))
 
 
-def _scientific(values: Array) -> bool:
+def _scientific(values: NumpyArray) -> bool:
     """Decide between fixed and scientific notation for finite numbers other than zero."""
     if _options.sci_mode is not None:
         return bool(_options.sci_mode)
@@ -148,7 +146,7 @@ def _scientific(values: Array) -> bool:
     return largest / smallest > 1000.0 or largest > 1.0e8 or smallest < 1.0e-4
 
 
-def _complex_cells(shown: Array) -> _Cells:
+def _complex_cells(shown: NumpyArray) -> _Cells:
     real, imag = _float_cells(shown.real), _float_cells(shown.imag)
     texts = []
     for a, b in zip(real.texts, imag.texts, strict=True):
@@ -164,7 +162,7 @@ def _pad(texts: list[str], width: int) -> _Cells:
 # Layout
 
 
-def _edges(array: Array, edgeitems: int) -> tuple[Array, list[bool]]:
+def _edges(array: NumpyArray, edgeitems: int) -> tuple[NumpyArray, list[bool]]:
     """Cut every dimension down to its two ends; says which dimensions were cut."""
     cut = [size > 2 * edgeitems for size in array.shape]
     ends = np.r_[0:edgeitems, -edgeitems:0]
@@ -193,7 +191,7 @@ def _layout(texts: list[str], shape: tuple[int, ...], cut: list[bool], indent: i
     return "[" + ("," + "\n" * (dim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def tensor_str(array: Array, indent: int = 0) -> str:
+def tensor_str(array: NumpyArray, indent: int = 0) -> str:
     """Return the numbers of an array in brackets, without ``tensor(`` and what follows.
 
     Args:
@@ -241,7 +239,7 @@ def join_suffixes(text: str, suffixes: Iterable[str], indent: int) -> str:
 
 
 def tensor_repr(
-    array: Array,
+    array: NumpyArray,
     *,
     suffixes: Iterable[str] = (),
     indent: int = 0,
@@ -283,7 +281,7 @@ def tensor_repr(
     return join_suffixes(text, [*described, *suffixes], indent)
 
 
-def array_repr(array: Array, suffixes: Iterable[str]) -> str:
+def array_repr(array: NumpyArray, suffixes: Iterable[str]) -> str:
     """The text NumPy would print for an array, and what else is to be said of it.
 
     Example:
@@ -293,7 +291,7 @@ def array_repr(array: Array, suffixes: Iterable[str]) -> str:
     return ", ".join([np.array_repr(array)[:-1], *suffixes]) + ")"
 
 
-def format_tensor(array: Array, spec: str) -> str:
+def format_tensor(array: NumpyArray, spec: str) -> str:
     """Format an array for ``format()`` and f-strings: a 0-d one as the number it holds.
 
     Args:

@@ -11,7 +11,7 @@ import numpy as np
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.messages import errors
 
-Arrays = dict[str, NumpyArray]
+NamedArrays = dict[str, NumpyArray]
 
 
 class BadFile(ValueError):
@@ -42,7 +42,7 @@ def write(file: BinaryIO, arrays: Mapping[str, NumpyArray], metadata: Mapping[st
     file.write(_library().numpy.save(dense, dict(metadata) or None))
 
 
-def read(file: BinaryIO) -> tuple[Arrays, dict[str, str]]:
+def read(file: BinaryIO) -> tuple[NamedArrays, dict[str, str]]:
     """The arrays and the metadata of a file.
 
     Raises:

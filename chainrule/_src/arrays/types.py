@@ -92,8 +92,12 @@ Axis: TypeAlias = SupportsIndex | None
 IndexItem: TypeAlias = SupportsIndex | slice | EllipsisType | AnyArray | Sequence[object] | None
 #: what stands in brackets behind an array
 Index: TypeAlias = IndexItem | tuple[IndexItem, ...]
+#: lengths of axes
+Shape: TypeAlias = tuple[int, ...]
 #: lengths of axes, one by one or together
-Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
+ShapeLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
+#: a number for each axis
+Ints: TypeAlias = tuple[int, ...]
 #: an element type, as Python or a library says it; None for the one that follows from the rest
 DTypeLike: TypeAlias = NumpyDType | HasDType | type[Any] | str | None
 #: which casts NumPy may do

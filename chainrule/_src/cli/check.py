@@ -19,7 +19,6 @@ from chainrule._src.transforms.grad_checks import recorded
 from chainrule.testing import CHECKS, GradcheckError, gradcheck, gradgradcheck, rulecheck
 from chainrule.testing.rulecheck import every_sample
 
-Function = AnyFunction
 _RTOL, _ATOL = 1e-3, 1e-5  # those of gradcheck
 _WIDTH = 2 + max(map(len, CHECKS))
 
@@ -83,14 +82,14 @@ def _row(row: Primitive, options: Namespace) -> int:
 # -- functions ----------------------------------------------------------------------------------------------------------
 
 
-def _function(called: str, function: Function, options: Namespace) -> int:
+def _function(called: str, function: AnyFunction, options: Namespace) -> int:
     show = Console()
     given = inputs_for(function, options)
     show.heading(f"gradcheck of {called}")
     show.pairs((name, _described(x)) for name, x in given.named())
     f, xs = given.call, given.tensors
     forward = {"check_backward_ad": False, "check_forward_ad": True}
-    checks: list[tuple[str, list[str], list[str], Function]] = [
+    checks: list[tuple[str, list[str], list[str], AnyFunction]] = [
         ("backward mode", given.outputs(), given.names, lambda: gradcheck(f, xs)),
         ("forward mode", given.outputs(), given.names, lambda: gradcheck(f, xs, **forward)),
     ]
@@ -104,7 +103,7 @@ def _function(called: str, function: Function, options: Namespace) -> int:
     return _verdict(show, failed, len(checks), called)
 
 
-def _one(show: Console, what: str, outputs: list[str], inputs: list[str], check: Function) -> bool:
+def _one(show: Console, what: str, outputs: list[str], inputs: list[str], check: AnyFunction) -> bool:
     """Run a check and print a line about it: whether it failed."""
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):

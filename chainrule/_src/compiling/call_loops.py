@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyDType
+from chainrule._src.arrays.types import NumpyDType, Shape
 from chainrule._src.compiling.iteration import (
     ArrayLayout,
-    Axis,
-    Shape,
+    LoopAxis,
     broadcast_strides,
     dense_strides,
     is_run,
@@ -21,7 +20,7 @@ from chainrule._src.compiling.iteration import (
 )
 from chainrule._src.compiling.layout import BufferView
 from chainrule._src.compiling.loops import READ, WRITE, Loop, Operand, Template, Unlowered, own_loop
-from chainrule._src.interpreters.traced import Var
+from chainrule._src.interpreters.recorded import Var
 
 #: elements of a row, and bytes that rows may go through again and again
 SHORT, CACHED = 8, 1 << 19
@@ -122,7 +121,7 @@ def in_one_line(x: Operand) -> Operand:
     return Operand(x.slot, (size(x.layout.shape),), (x.dtype.itemsize,), x.dtype, x.offset)
 
 
-def _with_longer_rows(axes: list[Axis]) -> list[Axis]:
+def _with_longer_rows(axes: list[LoopAxis]) -> list[LoopAxis]:
     """The axes with another one innermost, where rows are so short that calling a loop for each is most of the time."""
     if len(axes) < 2 or axes[0].length >= SHORT:
         return axes
@@ -132,7 +131,7 @@ def _with_longer_rows(axes: list[Axis]) -> list[Axis]:
     return [axes[k], *axes[:k], *axes[k + 1 :]]
 
 
-def iteration(deciding: list[ArrayLayout], every: list[ArrayLayout], shape: Shape) -> tuple[list[Axis], list[int]]:
+def iteration(deciding: list[ArrayLayout], every: list[ArrayLayout], shape: Shape) -> tuple[list[LoopAxis], list[int]]:
     """The merged axes of an iteration, and the order of those of the shape."""
     strides = [broadcast_strides(layout, shape) for layout in every]
     order = sorted_axes(strides[: len(deciding)], len(shape))

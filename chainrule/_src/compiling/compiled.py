@@ -29,7 +29,7 @@ from chainrule._src.compiling.low_level import arguments_of, low_level_callable
 from chainrule._src.compiling.recording import LOCK, BadResult, Recording, record, rewind
 from chainrule._src.compiling.state.frames import occupied
 from chainrule._src.compiling.tree import Missing, TooMany, Tree
-from chainrule._src.interpreters.traced import ByValue, Unrecordable
+from chainrule._src.interpreters.recorded import ByValue, Unrecordable
 from chainrule._src.messages import errors
 from chainrule._src.native import AVAILABLE
 from chainrule._src.tape.levels import STACK

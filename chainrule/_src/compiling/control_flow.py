@@ -21,7 +21,8 @@ from chainrule._src.compiling.remembered import find, form_of, keep
 from chainrule._src.compiling.state.frames import occupied
 from chainrule._src.compiling.state.log import Refused
 from chainrule._src.interpreters.batched import Batched
-from chainrule._src.interpreters.traced import Recorder, Traced
+from chainrule._src.interpreters.recorder import Recorder
+from chainrule._src.interpreters.traced import Traced
 from chainrule._src.messages import errors
 from chainrule._src.ops.creation import tensor as new_tensor
 from chainrule._src.ops.joining import stack

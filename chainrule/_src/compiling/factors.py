@@ -14,13 +14,13 @@ import numpy as np
 
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.call_loops import CallLoops
-from chainrule._src.compiling.grouping import Argument, Work
-from chainrule._src.compiling.iteration import Axis
+from chainrule._src.compiling.grouping import LoopArgument, Work
+from chainrule._src.compiling.iteration import LoopAxis
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView
 from chainrule._src.compiling.loops import MEMORY, READ, Loop, Operand, own_loop
 from chainrule._src.compiling.products import along_cores
 from chainrule._src.compiling.steps import PlanStep
-from chainrule._src.interpreters.traced import same_bits
+from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.native import OWN, execute, use_lapack
 from chainrule._src.native.blas import blas_function
 from chainrule._src.native.code import FIRST_INPUT, loop_step, program
@@ -88,9 +88,9 @@ class Memories:
         n = next(at for (kind, at), _ in loop.shared.args if kind == MEMORY)
         if n not in self._buffers:
             buffer = self._buffers[n] = Buffer(ARENA, _nbytes(n))
-            args: list[Argument] = [(None, 0, np.zeros((), np.int64)), (buffer, 0, None)]
+            args: list[LoopArgument] = [(None, 0, np.zeros((), np.int64)), (buffer, 0, None)]
             slots = [((READ, 0), 0), ((READ, 0), 0)]
-            works.append(Work(Loop("copy", own_loop("copy8"), [Axis(1, (0, WORD))], slots, [WORD, WORD]), args))
+            works.append(Work(Loop("copy", own_loop("copy8"), [LoopAxis(1, (0, WORD))], slots, [WORD, WORD]), args))
         return loop.shared
 
     def buffer(self, n: int) -> Buffer:
@@ -122,7 +122,11 @@ def available() -> bool:
     numbers = np.random.default_rng(0)
     try:
         return all(
-            [_agrees(np.round(numbers.standard_normal((n, n)), digits)) for n in (1, 2, 3, 7, 20) for digits in (0, 9)]
+            [
+                _agrees(np.round(numbers.standard_normal((n, n)), digits))
+                for n in (1, 2, 3, 7, 13, 20)
+                for digits in (0, 9)
+            ]
         )
     except np.linalg.LinAlgError:
         return False

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import NumpyArray, Shape
 from chainrule._src.compiling import indexed
 from chainrule._src.compiling.call_loops import CallLoops
-from chainrule._src.compiling.iteration import ArrayLayout, Axis, Shape, is_run, merged_axes, sorted_axes
+from chainrule._src.compiling.iteration import ArrayLayout, LoopAxis, is_run, merged_axes, sorted_axes
 from chainrule._src.compiling.layout import BufferView
 from chainrule._src.compiling.loops import Loop, Operand, Unlowered, own_loop
-from chainrule._src.interpreters.traced import TracedCall, Var
+from chainrule._src.interpreters.recorded import TracedCall, Var
 
 BLOCK = 16384  # elements
 FUNCTIONS: frozenset[Any] = frozenset({np.take, operator.getitem})
@@ -72,16 +72,16 @@ def gathered(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> Non
         loops.template.loops.append(Loop("take", (address, layout.strides[axis]), axes, args, itemsizes))
 
 
-def _in_blocks(axes: list[Axis]) -> list[tuple[list[Axis], Shape]]:
+def _in_blocks(axes: list[LoopAxis]) -> list[tuple[list[LoopAxis], Shape]]:
     """A long run as blocks, which threads can share, and what is left: the axes of each part, and where it begins."""
     (length, strides), *outer = axes
     if outer or length < 2 * BLOCK:
         return [(axes, (0, 0, 0))]
     count, rest = divmod(length, BLOCK)
     steps = tuple([stride * BLOCK for stride in strides])
-    parts: list[tuple[list[Axis], Shape]] = [([Axis(BLOCK, strides), Axis(count, steps)], (0, 0, 0))]
+    parts: list[tuple[list[LoopAxis], Shape]] = [([LoopAxis(BLOCK, strides), LoopAxis(count, steps)], (0, 0, 0))]
     if rest:
-        parts.append(([Axis(rest, strides)], tuple([step * count for step in steps])))
+        parts.append(([LoopAxis(rest, strides)], tuple([step * count for step in steps])))
     return parts
 
 
@@ -103,7 +103,7 @@ def segments(loops: CallLoops, call: TracedCall, reads: list[BufferView]) -> Non
         if n > 0:
             args = [(x.slot, x.offset)]
             args += [(part.slot, part.offset + first * part.dtype.itemsize) for part in (begins, out)]
-            axes = [Axis(n, (0, itemsizes[1], itemsizes[2]))]
+            axes = [LoopAxis(n, (0, itemsizes[1], itemsizes[2]))]
             for part, offsets in _in_blocks(axes):
                 placed = [(slot, at + offset) for (slot, at), offset in zip(args, offsets, strict=True)]
                 loops.template.loops.append(Loop("add.reduceat", (address, last), part, placed, itemsizes))

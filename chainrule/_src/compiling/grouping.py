@@ -19,11 +19,11 @@ LARGE = 4096
 WAITING = 64
 
 #: where the elements of an argument are: offset, stride within a row, stride from row to row, length of a row
-Pattern = tuple[int, int, int, int]
+ElementPattern = tuple[int, int, int, int]
 
 
 #: an argument of a loop: a buffer, or place that moves in one (None: a number), an offset in it, the number
-Argument = tuple[Any, int, Any]
+LoopArgument = tuple[Any, int, Any]
 
 
 class Work:
@@ -31,7 +31,7 @@ class Work:
 
     __slots__ = ("args", "loop")
 
-    def __init__(self, loop: Any, args: list[Argument]) -> None:
+    def __init__(self, loop: Any, args: list[LoopArgument]) -> None:
         self.loop = loop
         self.args = args
 
@@ -48,7 +48,7 @@ class Work:
         """All buffers that it uses."""
         return {root_of(place) for place, _, _ in self.args if place is not None}
 
-    def pattern(self, k: int) -> Pattern:
+    def pattern(self, k: int) -> ElementPattern:
         """Where the elements of an argument are; one that a single stride goes through has rows of no length."""
         axes = self.loop.axes
         stride = axes[0].strides[k]
@@ -71,7 +71,7 @@ class LoopGroup:
         self.total = total
         self.row = 0
         self.reads: set[Buffer] = set()
-        self.written: dict[Buffer, Pattern] = {}
+        self.written: dict[Buffer, ElementPattern] = {}
         self.places: dict[Buffer, Any] = {}
 
     def takes(self, work: Work) -> bool:

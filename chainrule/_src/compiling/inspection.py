@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chainrule._src.compiling.tree import Segment, Tree
-from chainrule._src.interpreters.traced import ValueRead
+from chainrule._src.interpreters.recorded import ValueRead
 from chainrule._src.messages.places import Where
 from chainrule._src.native import AVAILABLE, why_not
 
@@ -70,12 +70,12 @@ def _native(steps: Counter[bool]) -> str:
 
 
 #: one step of a plan: what it calls, by the names of rows, and the place in the user's program
-Called = tuple[str, Any, int]
+StepCall = tuple[str, Any, int]
 
 
-def python_steps(steps: Iterable[Any]) -> Counter[Called]:
+def python_steps(steps: Iterable[Any]) -> Counter[StepCall]:
     """The calls that Python makes, and how often."""
-    found = Counter[Called]()
+    found = Counter[StepCall]()
     for step in steps:
         if step.template is None and not step.view:
             call = step.call

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src.arrays.any_array import laid_by
-from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Shape
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import Work, grouped
-from chainrule._src.compiling.iteration import Shape, dense_strides
+from chainrule._src.compiling.iteration import dense_strides
 from chainrule._src.compiling.layout import (
     ARENA,
     CONSTANT,
@@ -36,7 +36,8 @@ from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
 from chainrule._src.compiling.rolling import Item, Rolled, moved
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowerer, Lowering, Made
-from chainrule._src.interpreters.traced import Program, TracedCall, Var, same_bits
+from chainrule._src.interpreters.recorded import Program, TracedCall, Var
+from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.native import AVAILABLE
 
 #: loops of other lengths or layouts that are remembered

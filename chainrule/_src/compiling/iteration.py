@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-Shape = tuple[int, ...]
+from chainrule._src.arrays.types import Shape
 
 
 class ArrayLayout(NamedTuple):
@@ -21,7 +21,7 @@ class ArrayLayout(NamedTuple):
     itemsize: int
 
 
-class Axis(NamedTuple):
+class LoopAxis(NamedTuple):
     """One dimension of an iteration: its length and a stride for each operand."""
 
     length: int
@@ -43,7 +43,7 @@ def broadcast_strides(layout: ArrayLayout, shape: Shape) -> list[int]:
     return strides
 
 
-def one_run(operands: list[ArrayLayout], inputs: int, shape: Shape) -> Axis | None:
+def one_run(operands: list[ArrayLayout], inputs: int, shape: Shape) -> LoopAxis | None:
     """The iteration as one run that needs no iterator, in NumPy's terms a trivial loop; None if it is not.
 
     It is one for arrays of one dimension and for those that are all in C or all in Fortran order; single numbers among the
@@ -64,7 +64,7 @@ def one_run(operands: list[ArrayLayout], inputs: int, shape: Shape) -> Axis | No
                 return None
             order = found
             strides.append(operand.itemsize)
-    return Axis(size(shape), tuple(strides))
+    return LoopAxis(size(shape), tuple(strides))
 
 
 def contiguity(operand: ArrayLayout) -> int:
@@ -114,21 +114,21 @@ def sorted_axes(strides: list[list[int]], ndim: int) -> list[int]:
     return order
 
 
-def merged_axes(lengths: list[int], strides: list[list[int]], order: list[int]) -> list[Axis]:
+def merged_axes(lengths: list[int], strides: list[list[int]], order: list[int]) -> list[LoopAxis]:
     """The axes in an order, where those that one stride goes through are one; innermost first."""
-    axes: list[Axis] = []
+    axes: list[LoopAxis] = []
     for axis in order:
         length, steps = lengths[axis], tuple([of[axis] for of in strides])
         if axes:
             inner = axes[-1]
             if inner.length == 1:
-                axes[-1] = Axis(length, steps)
+                axes[-1] = LoopAxis(length, steps)
                 continue
             if length == 1 or all([a * inner.length == b for a, b in zip(inner.strides, steps, strict=True)]):
-                axes[-1] = Axis(inner.length * length, inner.strides)
+                axes[-1] = LoopAxis(inner.length * length, inner.strides)
                 continue
-        axes.append(Axis(length, steps))
-    return axes or [Axis(1, (0,) * len(strides))]
+        axes.append(LoopAxis(length, steps))
+    return axes or [LoopAxis(1, (0,) * len(strides))]
 
 
 def dense_strides(shape: Shape, order: list[int], itemsize: int) -> Shape:

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyArray, NumpyDType
+from chainrule._src.arrays.types import NumpyArray, NumpyDType, Shape
 
 ALIGNMENT = 64
-Shape = tuple[int, ...]
 #: what a buffer is: memory of the caller's, of the plan, made anew for each call, returned by a Python function
 INPUT, CONSTANT, ARENA, OUTPUT, LOOSE = "input", "constant", "arena", "output", "loose"
 

@@ -17,7 +17,7 @@ from chainrule._src.compiling.factors import add_shared
 from chainrule._src.compiling.iteration import dense_strides, size
 from chainrule._src.compiling.loops import Operand, Unlowered, loop_of, own_loop
 from chainrule._src.compiling.products import along_cores, core_names
-from chainrule._src.interpreters.traced import TracedCall, Var
+from chainrule._src.interpreters.recorded import TracedCall, Var
 
 DOUBLE, COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
 _GUFUNCS: Any = getattr(np.linalg, "_umath_linalg", None)
@@ -37,7 +37,7 @@ def _gufunc(name: str, operands: list[Operand]) -> tuple[np.ufunc, tuple[NumpyDT
 
 
 def _run(loops: CallLoops, name: str, reads: list[Operand], writes: list[Operand], checked: bool) -> None:
-    """TracedCall a gufunc in the dtype that NumPy computes in."""
+    """Call a gufunc in the dtype that NumPy computes in."""
     ufunc, dtypes, found = _gufunc(name, reads)
     given = [loops.converted(x, dtype) for x, dtype in zip(reads, dtypes, strict=False)]
     made = [_like(loops, out, dtype) for out, dtype in zip(writes, dtypes[ufunc.nin :], strict=True)]

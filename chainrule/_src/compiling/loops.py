@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyArray, NumpyDType
-from chainrule._src.compiling.iteration import ArrayLayout, Axis, Shape, size
+from chainrule._src.arrays.types import NumpyArray, NumpyDType, Shape
+from chainrule._src.compiling.iteration import ArrayLayout, LoopAxis, size
 from chainrule._src.native import OWN, loop
 from chainrule._src.native.code import loop_step
 
@@ -46,7 +46,7 @@ class Loop:
         self,
         name: str,
         found: tuple[int, int],
-        axes: list[Axis],
+        axes: list[LoopAxis],
         args: list[tuple[Slot, int]],
         itemsizes: list[int],
         outputs: int = 1,

@@ -22,7 +22,8 @@ from chainrule._src.compiling.loops import KINDS, Operand, Template, Unlowered, 
 from chainrule._src.compiling.steps import Made
 from chainrule._src.compiling.trials import power
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.traced import RowCallable, TracedCall, Var, scalar_pow
+from chainrule._src.interpreters.recorded import RowCallable, TracedCall, Var
+from chainrule._src.interpreters.traced import scalar_pow
 
 #: calls that are remembered
 MOST = 20_000

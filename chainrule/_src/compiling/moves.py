@@ -10,14 +10,10 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
-from chainrule._src.arrays.types import NumpyArray, Params
+from chainrule._src.arrays.types import NumpyArray, Params, Shape
 from chainrule._src.compiling import indexed, ordering
 from chainrule._src.compiling.call_loops import CallLoops
-from chainrule._src.compiling.iteration import (
-    Shape,
-    dense_strides,
-    is_run,
-)
+from chainrule._src.compiling.iteration import dense_strides, is_run
 from chainrule._src.compiling.layout import address
 from chainrule._src.compiling.loops import (
     Operand,
@@ -25,7 +21,7 @@ from chainrule._src.compiling.loops import (
     own_loop,
 )
 from chainrule._src.compiling.steps import element
-from chainrule._src.interpreters.traced import TracedCall, Var
+from chainrule._src.interpreters.recorded import TracedCall, Var
 from chainrule._src.rules.primitive import Primitive
 
 ndarray = np.ndarray

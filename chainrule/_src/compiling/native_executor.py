@@ -17,7 +17,7 @@ import numpy as np
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.factors import Memories
-from chainrule._src.compiling.grouping import Argument, LoopGroup, Work
+from chainrule._src.compiling.grouping import LoopArgument, LoopGroup, Work
 from chainrule._src.compiling.layout import (
     ALIGNMENT,
     ARENA,
@@ -38,7 +38,7 @@ from chainrule._src.compiling.loops import MEMORY, READ, ROUND, TEMPORARY, WRITE
 from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, named
 from chainrule._src.compiling.rolling import Item, Rolled, rolled_up
 from chainrule._src.compiling.steps import Lowering, PlanStep
-from chainrule._src.interpreters.traced import Program
+from chainrule._src.interpreters.recorded import Program
 from chainrule._src.native import Runner
 from chainrule._src.native import code as words
 
@@ -92,7 +92,7 @@ def add_works(works: list[Work], step: PlanStep, memories: Memories) -> None:
     temporaries = [Buffer(ARENA, nbytes) for nbytes in template.temporaries]
     for each in template.loops:
         loop = memories.chosen(each, reads, works)
-        args: list[Argument] = []
+        args: list[LoopArgument] = []
         for (kind, i), offset in loop.args:
             if kind in (READ, WRITE):
                 value = reads[i] if kind == READ else writes[i]
@@ -218,7 +218,7 @@ class Words:
     def constants(self) -> list[Any]:
         return [*self._constants, self._numbers.array()]
 
-    def _place(self, arg: Argument) -> tuple[int, int]:
+    def _place(self, arg: LoopArgument) -> tuple[int, int]:
         buffer, offset, number = arg
         if buffer is None:
             return self._number_base, offset + self._numbers.offset(number)

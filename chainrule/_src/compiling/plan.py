@@ -21,11 +21,11 @@ from chainrule._src.compiling.printing import table
 from chainrule._src.compiling.python_executor import Executor, Failed, Report
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering, PlanStep, note_uses
-from chainrule._src.interpreters.traced import Program, Var, same_bits
+from chainrule._src.interpreters.recorded import Program, Var
+from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.native import AVAILABLE
 
 ndarray = np.ndarray
-Arrays = list[NumpyArray]
 LOWERER = LoopLowerer()
 
 
@@ -61,7 +61,7 @@ class ExecutionPlan:
         if not made:
             self._make_python(program, simplified)
 
-    def run(self, arrays: Arrays, report: Report | None = None) -> Arrays:
+    def run(self, arrays: list[NumpyArray], report: Report | None = None) -> list[NumpyArray]:
         """The outputs, as arrays of the caller's own; then the writes to inputs are made.
 
         Args:
@@ -93,7 +93,7 @@ class ExecutionPlan:
         executor = _python(lowering)
         self.executor, self.memory, self._whole = "python", executor.memory, None
         self.groups, self.private, self.loops = [], set(), []
-        self._run: Callable[[Arrays, Report | None], Arrays] = executor.run
+        self._run: Callable[[list[NumpyArray], Report | None], list[NumpyArray]] = executor.run
 
     def _make_native(self, program: Program, simplified: Simplified) -> bool:
         """Use native loops, if there are any and they give what was recorded."""
@@ -131,14 +131,14 @@ def _python(lowering: Lowering) -> Executor:
     return Executor(lowering, memory, lowering.steps[:main], lowering.steps[main:])
 
 
-def _called(program: Program, simplified: Simplified) -> Arrays:
+def _called(program: Program, simplified: Simplified) -> list[NumpyArray]:
     """The outputs by Python's calls at the inputs as they are now: somebody may have changed them since they were recorded."""
     lowering = Lowering(program, simplified)
     found = _python(lowering).replay(_arrays(program.inputs), _recorded(lowering))
     return found or _arrays(program.outputs)
 
 
-def _arrays(variables: list[Var]) -> Arrays:
+def _arrays(variables: list[Var]) -> list[NumpyArray]:
     return [var.array for var in variables]
 
 
@@ -146,5 +146,5 @@ def _recorded(lowering: Lowering) -> dict[BufferView, NumpyArray]:
     return {value: var.array for var, value in lowering.values.items()}
 
 
-def _all_same(found: Arrays, wanted: Arrays) -> bool:
+def _all_same(found: list[NumpyArray], wanted: list[NumpyArray]) -> bool:
     return all([same_bits(x, y) for x, y in zip(found, wanted, strict=True)])

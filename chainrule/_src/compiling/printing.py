@@ -10,7 +10,7 @@ import numpy as np
 from chainrule._src.compiling.grouping import LoopGroup
 from chainrule._src.compiling.layout import ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, BufferView, in_stack
 from chainrule._src.compiling.steps import PlanStep
-from chainrule._src.interpreters.traced import Var
+from chainrule._src.interpreters.recorded import Var
 from chainrule._src.messages.places import Where
 
 CONSTANTS = 4  # of one dtype and shape that are named one by one

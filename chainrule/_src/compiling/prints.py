@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.interpreters.rebuilt import Rebuilt
-from chainrule._src.interpreters.traced import AsArray, RowCallable, TracedCall, Var
+from chainrule._src.interpreters.recorded import AsArray, RowCallable, TracedCall, Var
 
 ndarray = np.ndarray
 

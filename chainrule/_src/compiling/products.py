@@ -11,7 +11,7 @@ import numpy as np
 from chainrule._src.compiling.call_loops import CallLoops, iteration
 from chainrule._src.compiling.iteration import (
     ArrayLayout,
-    Axis,
+    LoopAxis,
     contiguity,
     size,
 )
@@ -24,7 +24,7 @@ from chainrule._src.compiling.loops import (
     ufunc_loop,
 )
 from chainrule._src.compiling.trials import multiple
-from chainrule._src.interpreters.traced import TracedCall
+from chainrule._src.interpreters.recorded import TracedCall
 
 ndarray = np.ndarray
 
@@ -49,7 +49,7 @@ def along_cores(
     checked: bool = False,
     outputs: int = 0,
 ) -> None:
-    """TracedCall a loop that goes through the core axes of operands, which have its dtypes, for each index of the leading ones.
+    """Call a loop that goes through the core axes of operands, which have its dtypes, for each index of the leading ones.
 
     Args:
         cores: the names of each operand's core axes.
@@ -147,7 +147,7 @@ def _scaled(loops: CallLoops) -> None:
     if n > 1 and (step <= 0 or step % itemsize):
         raise Unlowered  # it would be copied first
     args = [(operand.slot, operand.offset) for operand in (x, y, out)]
-    loops.template.loops.append(Loop("dot", found, [Axis(n, (step, 0, itemsize))], args, [itemsize] * 3))
+    loops.template.loops.append(Loop("dot", found, [LoopAxis(n, (step, 0, itemsize))], args, [itemsize] * 3))
 
 
 def outer(loops: CallLoops, call: TracedCall) -> None:

@@ -17,11 +17,12 @@ from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling.layout import ALIGNMENT, ARENA, CONSTANT, BufferView, address
 from chainrule._src.compiling.steps import Lowering, PlanStep
-from chainrule._src.interpreters.traced import FLOATING_POINT, same_bits
+from chainrule._src.interpreters.same_bits import same_bits
+from chainrule._src.interpreters.treatment import FLOATING_POINT
 
 ndarray = np.ndarray
 #: an argument list, list or dict of a step, and a position in it
-Place = tuple[Any, Any]
+ArgumentPlace = tuple[Any, Any]
 Report = Callable[[set[str]], None]
 
 
@@ -153,7 +154,7 @@ class Workspace:
         self._arena = memory[start : start + executor.memory]
         self._recorded = recorded
         self._arrays: dict[BufferView, NumpyArray] = {}
-        self._places: dict[BufferView, list[Place]] = {}
+        self._places: dict[BufferView, list[ArgumentPlace]] = {}
         self.noted = _RaisedFlags()
         self.faithful = True
         self.results: list[Any] = [None] * len(executor.outputs)
@@ -297,7 +298,7 @@ class _Sink:
 
     __slots__ = ("_memory", "_places", "_step")
 
-    def __init__(self, step: PlanStep, places: list[list[Place]], memory: NumpyArray) -> None:
+    def __init__(self, step: PlanStep, places: list[list[ArgumentPlace]], memory: NumpyArray) -> None:
         self._step = step
         self._places = places
         self._memory = memory

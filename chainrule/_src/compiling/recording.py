@@ -20,18 +20,11 @@ from chainrule._src.compiling.state import frames
 from chainrule._src.compiling.state.guards import References
 from chainrule._src.compiling.state.log import Refused
 from chainrule._src.compiling.state.watch import StateWatch, TypeWatch
-from chainrule._src.interpreters.traced import (
-    Lifted,
-    Recorder,
-    Traced,
-    TracedCall,
-    Unrecordable,
-    ValueRead,
-    Var,
-    hooks_of,
-    laid_alike,
-    overlaps_itself,
-)
+from chainrule._src.interpreters.known_arrays import Lifted, hooks_of
+from chainrule._src.interpreters.recorded import TracedCall, Unrecordable, ValueRead, Var
+from chainrule._src.interpreters.recorder import Recorder
+from chainrule._src.interpreters.same_bits import laid_alike, overlaps_itself
+from chainrule._src.interpreters.traced import Traced
 from chainrule._src.messages.errors import GRADIENT
 from chainrule._src.tape.engine import reachable, sweep
 from chainrule._src.tape.levels import open_level
@@ -194,7 +187,7 @@ class Recording:
     """What one run of a function came to.
 
     Attributes:
-        calls, guards: as :class:`~chainrule._src.interpreters.traced.Recorder` noted them; count: how many calls there were.
+        calls, guards: as :class:`~chainrule._src.interpreters.recorder.Recorder` noted them; count: how many calls there were.
         sources: where each array that the program starts from is found, by Var.
         constants: arrays that nobody else has.
         results, spec: the leaves that it returned, and their structure.

@@ -11,7 +11,7 @@ from chainrule._src.arrays.types import NumpyArray, Params
 from chainrule._src.compiling.call_loops import CallLoops, in_one_line
 from chainrule._src.compiling.iteration import (
     ArrayLayout,
-    Axis,
+    LoopAxis,
     broadcast_strides,
     merged_axes,
     size,
@@ -28,7 +28,7 @@ from chainrule._src.compiling.loops import (
     ufunc_loop,
 )
 from chainrule._src.compiling.steps import REDUCTIONS
-from chainrule._src.interpreters.traced import TracedCall
+from chainrule._src.interpreters.recorded import TracedCall
 
 ndarray = np.ndarray
 SUMS_IN_PIECES = np.lib.NumpyVersion(np.__version__) < "2.3.0"
@@ -131,8 +131,10 @@ def accumulation(loops: CallLoops, ufunc: np.ufunc, given: Params) -> None:
     if shape[axis] == 1:
         return
     sx, so = x.layout.strides, out.layout.strides
-    along = Axis(shape[axis] - 1, (so[axis], sx[axis], so[axis]))
-    others = [Axis(shape[k], (so[k], sx[k], so[k])) for k in reversed(range(len(shape))) if k != axis and shape[k] > 1]
+    along = LoopAxis(shape[axis] - 1, (so[axis], sx[axis], so[axis]))
+    others = [
+        LoopAxis(shape[k], (so[k], sx[k], so[k])) for k in reversed(range(len(shape))) if k != axis and shape[k] > 1
+    ]
     args = [(out.slot, out.offset), (x.slot, x.offset + sx[axis]), (out.slot, out.offset + so[axis])]
     itemsizes = [x.dtype.itemsize] * 3
     loops.template.loops.append(Loop(f"{ufunc.__name__}.accumulate", found, [along, *others], args, itemsizes))
@@ -187,7 +189,7 @@ def _reduce(
         if not reduced:
             return
         (k,) = reduced
-        axes[k] = Axis(axes[k].length - 1, axes[k].strides)
+        axes[k] = LoopAxis(axes[k].length - 1, axes[k].strides)
         offset += axes[k].strides[1]
     if size(shape) == 0:
         return
@@ -199,7 +201,7 @@ def _reduce(
         loops.template.loops.append(Loop(f"{ufunc.__name__}.reduce", found, part, args, [x.dtype.itemsize] * 3))
 
 
-def _pieces(axes: list[Axis], reduced: int) -> list[tuple[list[Axis], int]]:
+def _pieces(axes: list[LoopAxis], reduced: int) -> list[tuple[list[LoopAxis], int]]:
     """The rows that are added up at once, and where they start: before NumPy 2.3 those that fill the iterator's buffer."""
     row, *others = axes
     count, left = divmod(row.length, np.getbufsize())
@@ -209,9 +211,9 @@ def _pieces(axes: list[Axis], reduced: int) -> list[tuple[list[Axis], int]]:
         raise Unlowered
     result, step, _ = row.strides
     size = np.getbufsize()
-    pieces = [([Axis(size, row.strides), Axis(count, (result, size * step, result)), *others], 0)]
+    pieces = [([LoopAxis(size, row.strides), LoopAxis(count, (result, size * step, result)), *others], 0)]
     if left:
-        pieces.append(([Axis(left, row.strides), *others], count * size * step))
+        pieces.append(([LoopAxis(left, row.strides), *others], count * size * step))
     return pieces
 
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src.arrays.types import NumpyArray
-from chainrule._src.compiling.grouping import LARGE, Argument, LoopGroup, Work, grouped
+from chainrule._src.compiling.grouping import LARGE, LoopArgument, LoopGroup, Work, grouped
 from chainrule._src.compiling.layout import (
     ALIGNMENT,
     ARENA,
@@ -144,7 +144,7 @@ class _Own(NamedTuple):
 
 _TABLED = -1  # the place of numbers and constants, of which there may be a table
 _NUMBER, _CONSTANT = "number", "constant"  # it is another one, of the same kind
-Relation = _Fixed | _Own | str
+OperandRelation = _Fixed | _Own | str
 
 
 class _RepeatFinder:
@@ -315,7 +315,7 @@ class _RepeatFinder:
             root = root.stack
         return root, moves, offset
 
-    def relation(self, x: int, y: int, k: int) -> Relation | None:
+    def relation(self, x: int, y: int, k: int) -> OperandRelation | None:
         """What an argument of a later loop is to that of an earlier one; None: nothing that is known."""
         place, offset, number = self.works[x].args[k]
         other, further, another = self.works[y].args[k]
@@ -344,7 +344,7 @@ class _RepeatFinder:
         same = moves == others and written[1] == again[1] and x - written[0] == y - again[0]
         return _Own(x - written[0], written[1], further - offset) if same and x >= written[0] else None
 
-    def is_related(self, x: int, y: int, k: int, expected: Relation) -> bool:
+    def is_related(self, x: int, y: int, k: int, expected: OperandRelation) -> bool:
         """Whether ``relation`` is as expected; what most operands are is seen at a glance."""
         place, offset, _ = self.works[x].args[k]
         other, further, _ = self.works[y].args[k]
@@ -392,7 +392,7 @@ class _Repeat:
     def __init__(self, finder: _RepeatFinder, start: int, period: int, alike: int) -> None:
         self._finder = finder
         self.start, self.period = start, period
-        self._relations: list[list[Relation]] = []
+        self._relations: list[list[OperandRelation]] = []
         self._slots: dict[tuple[int, int], _Slot] = {}
         if alike < (FEWEST - 1) * period:
             self.alike, self.count = alike, 1
@@ -492,7 +492,7 @@ class _Repeat:
             for j, (work, relations) in enumerate(zip(works, self._relations, strict=True))
         ]
 
-    def _argument(self, j: int, k: int, relation: Relation, depth: int) -> Argument:
+    def _argument(self, j: int, k: int, relation: OperandRelation, depth: int) -> LoopArgument:
         place, offset, number = self._finder.works[self.start + j].args[k]
         if type(relation) is _Fixed:
             root, moves, offset = self._finder.canonical(place, offset)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from chainrule._src.arrays.any_array import lying_at
-from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params
-from chainrule._src.compiling.iteration import Shape, dense_strides, size
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params, Shape
+from chainrule._src.compiling.iteration import dense_strides, size
 from chainrule._src.compiling.layout import (
     ARENA,
     CONSTANT,
@@ -29,7 +29,7 @@ from chainrule._src.compiling.layout import (
     span,
 )
 from chainrule._src.compiling.simplify import Simplified
-from chainrule._src.interpreters.traced import Program, TracedCall, Var
+from chainrule._src.interpreters.recorded import Program, TracedCall, Var
 
 if TYPE_CHECKING:
     pass

@@ -11,12 +11,10 @@ import numpy as np
 from chainrule._src.arrays.types import NumpyArray, NumpyDType
 from chainrule._src.compiling.layout import address
 from chainrule._src.compiling.loops import Unlowered, own_loop
-from chainrule._src.interpreters.traced import same_bits
+from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.native import execute
 from chainrule._src.native.blas import blas_function
 from chainrule._src.native.code import FIRST_INPUT, loop_step, program
-
-Array = NumpyArray
 
 
 def multiple(dtype: NumpyDType) -> tuple[int, int]:
@@ -38,7 +36,9 @@ def power(dtype: NumpyDType) -> tuple[int, int]:
 _AGREE: dict[tuple[int, int], bool] = {}
 
 
-def _tried(found: tuple[int, int], dtype: NumpyDType, expected: Callable[[Array, Any], Array]) -> tuple[int, int]:
+def _tried(
+    found: tuple[int, int], dtype: NumpyDType, expected: Callable[[NumpyArray, Any], NumpyArray]
+) -> tuple[int, int]:
     """A loop, if it gives what is expected of it for an array and each of many numbers."""
     if found not in _AGREE:
         special = [
@@ -68,7 +68,7 @@ def _tried(found: tuple[int, int], dtype: NumpyDType, expected: Callable[[Array,
     return found
 
 
-def _applied(found: tuple[int, int], x: Array, y: object) -> Array:
+def _applied(found: tuple[int, int], x: NumpyArray, y: object) -> NumpyArray:
     """What a loop makes of an array and a number."""
     arrays = [x, np.asarray(y), np.empty(x.shape, x.dtype)]
     args = [(FIRST_INPUT + i, 0) for i in range(3)]

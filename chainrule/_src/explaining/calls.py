@@ -80,15 +80,15 @@ def remembered(
     return names
 
 
-Frame = tuple[CodeType | None, int]
+CodePlace = tuple[CodeType | None, int]
 
 
-def frames_of(node: Node | Leaf, stacks: Mapping[Any, Any]) -> Sequence[Frame]:
+def frames_of(node: Node | Leaf, stacks: Mapping[Any, Any]) -> Sequence[CodePlace]:
     """The frames of the program at a node, outermost first; the innermost, at least."""
     return stacks.get(node) or ((node.code, node.lasti),)
 
 
-def target_of(frames: Sequence[Frame]) -> str:
+def target_of(frames: Sequence[CodePlace]) -> str:
     """The variable that was given what the innermost frame computes, through functions that return it."""
     for code, at in reversed(frames):
         target = _target(code, at)

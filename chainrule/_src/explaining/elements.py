@@ -20,7 +20,7 @@ from chainrule._src.explaining.formula import Formula, broadcast_axes
 from chainrule._src.explaining.notation import TEXT, print_tree
 from chainrule._src.explaining.tree import (
     Entry,
-    Index,
+    IndexLetters,
     NoForm,
     Relation,
     Sigma,
@@ -41,7 +41,7 @@ _MOVES = {"expand_dims", "broadcast_to", "transpose", "swapaxes", "moveaxis", "d
 _ELEMENTWISE = {"clip", "real", "imag"}  # besides NumPy's ufuncs and elementwise rows
 
 
-def letters_of(shape: Sequence[int], wanted: str = "") -> Index:
+def letters_of(shape: Sequence[int], wanted: str = "") -> IndexLetters:
     """Indices of an array: the wanted letters for its last axes, or i, j, k ...; 0 along axes of length 1."""
     letters = "bcdef"[: len(shape) - len(wanted)] + wanted if wanted else LETTERS[: len(shape)]
     if len(letters) < len(shape):
@@ -49,7 +49,7 @@ def letters_of(shape: Sequence[int], wanted: str = "") -> Index:
     return tuple(0 if n == 1 else c for n, c in zip(shape, letters))
 
 
-def broadcast_index(index: Index, shape: tuple[int, ...]) -> Index:
+def broadcast_index(index: IndexLetters, shape: tuple[int, ...]) -> IndexLetters:
     """The index of the element that broadcasting puts there."""
     if len(index) < len(shape):
         raise NoForm
@@ -77,7 +77,7 @@ class ElementReader:
         formula: Formula,
         concrete: bool = False,
         used: Sequence[str] = (),
-        entry: Callable[[str, Index], ast.expr] | None = None,
+        entry: Callable[[str, IndexLetters], ast.expr] | None = None,
     ) -> None:
         self.formula = formula
         self.concrete = concrete
@@ -87,7 +87,7 @@ class ElementReader:
         self._shapes: dict[int, tuple[int, ...]] = {}
         self._free = (letter for letter in LETTERS if letter not in used)
 
-    def result(self, index: Index) -> ast.expr:
+    def result(self, index: IndexLetters) -> ast.expr:
         """The element of the operand's cotangent: with the sums that undo broadcasting."""
         f = self.formula
         if f.raw_shape and len(f.raw_shape) - len(f.stretched[0]) != len(f.shape):
@@ -95,21 +95,21 @@ class ElementReader:
         return self._unbroadcast(f.tree, f.raw_shape, f.stretched, index)
 
     def _unbroadcast(
-        self, array: ast.expr, shape: tuple[int, ...], stretched: tuple[tuple[int, ...], ...], index: Index
+        self, array: ast.expr, shape: tuple[int, ...], stretched: tuple[tuple[int, ...], ...], index: IndexLetters
     ) -> ast.expr:
         added, long = stretched
         return self._summed(array, shape, (*added, *long), (*(None for _ in added), *index))
 
-    def _summed(self, array: ast.expr, shape: tuple[int, ...], axes: tuple[int, ...], index: Index) -> ast.expr:
+    def _summed(self, array: ast.expr, shape: tuple[int, ...], axes: tuple[int, ...], index: IndexLetters) -> ast.expr:
         """The sum over axes of an array, at an index that is theirs for the other axes."""
 
-        def body(bound: Index) -> ast.expr:
+        def body(bound: IndexLetters) -> ast.expr:
             at = dict(zip(axes, bound))
             return self.at(array, tuple(at.get(a, i) for a, i in enumerate(index)))
 
         return self._total([shape[a] for a in axes], body)
 
-    def _total(self, sizes: Sequence[int], body: Callable[[Index], ast.expr]) -> ast.expr:
+    def _total(self, sizes: Sequence[int], body: Callable[[IndexLetters], ast.expr]) -> ast.expr:
         """The sum of ``body`` over indices below ``sizes``."""
         if not sizes:
             return body(())
@@ -122,7 +122,7 @@ class ElementReader:
             terms.append(ast.Constant(...))
         return functools.reduce(lambda a, b: ast.BinOp(a, ast.Add(), b), terms) if terms else ast.Constant(0)
 
-    def at(self, node: ast.expr, index: Index) -> ast.expr:
+    def at(self, node: ast.expr, index: IndexLetters) -> ast.expr:
         """One element of an expression."""
         read = getattr(self, "_" + type(node).__name__.lower(), None)
         if read is None:
@@ -132,14 +132,14 @@ class ElementReader:
 
     # -- what is read at its own index
 
-    def _name(self, node: ast.Name, index: Index) -> ast.expr:
+    def _name(self, node: ast.Name, index: IndexLetters) -> ast.expr:
         value = self.formula.values.get(node.id)
         if not isinstance(value, np.ndarray):
             return self._single(node)
         index = broadcast_index(index, value.shape)
         return rounded(value[index]) if self.concrete else self.entry(node.id, index)
 
-    def _constant(self, node: ast.Constant, index: Index) -> ast.expr:
+    def _constant(self, node: ast.Constant, index: IndexLetters) -> ast.expr:
         if not isinstance(node.value, (bool, int, float, complex)):
             raise NoForm
         return node
@@ -151,7 +151,7 @@ class ElementReader:
             raise NoForm
         return constant(np.asarray(value).item())
 
-    def _result(self, node: ast.Call, index: Index) -> ast.expr:
+    def _result(self, node: ast.Call, index: IndexLetters) -> ast.expr:
         """What a function returns for whole arrays: ``softmax(x)[i,j]``; that says nothing where the rule is no more."""
         shape = self.shape(node)
         if not shape:
@@ -165,7 +165,7 @@ class ElementReader:
             return rounded(self._value(node)[index])
         return Entry(print_tree(self.formula.renamed(node), TEXT), index)
 
-    def _attribute(self, node: ast.Attribute, index: Index) -> ast.expr:
+    def _attribute(self, node: ast.Attribute, index: IndexLetters) -> ast.expr:
         if of_numpy(node):
             value = getattr(np, node.attr)
             if not isinstance(value, float):
@@ -173,12 +173,12 @@ class ElementReader:
             return rounded(value) if self.concrete else node
         return self._moved(node, index, node.value) if node.attr in ("mT", "T") else self._single(node)
 
-    def _unaryop(self, node: ast.UnaryOp, index: Index) -> ast.expr:
+    def _unaryop(self, node: ast.UnaryOp, index: IndexLetters) -> ast.expr:
         if not isinstance(node.op, (ast.USub, ast.Invert)):
             raise NoForm
         return ast.UnaryOp(node.op, self.at(node.operand, index))
 
-    def _binop(self, node: ast.BinOp, index: Index) -> ast.expr:
+    def _binop(self, node: ast.BinOp, index: IndexLetters) -> ast.expr:
         if isinstance(node.op, ast.MatMult):
             inner = "k" if len(self.shape(node.right)) == 1 else "kj"
             return self._product(f"...ik,...{inner}->...i{inner[1:]}", (node.left, node.right), index)
@@ -186,18 +186,18 @@ class ElementReader:
             raise NoForm
         return ast.BinOp(self.at(node.left, index), node.op, self.at(node.right, index))
 
-    def _compare(self, node: ast.Compare, index: Index) -> ast.expr:
+    def _compare(self, node: ast.Compare, index: IndexLetters) -> ast.expr:
         if len(node.ops) != 1 or isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
             raise NoForm
         return ast.Compare(self.at(node.left, index), node.ops, [self.at(node.comparators[0], index)])
 
-    def _subscript(self, node: ast.Subscript, index: Index) -> ast.expr:
+    def _subscript(self, node: ast.Subscript, index: IndexLetters) -> ast.expr:
         value = node.value
         if isinstance(value, ast.Call) and call_name(value) == "split":
             value = value.args[0]
         return self._moved(node, index, value)
 
-    def _moved(self, node: ast.expr, index: Index, array: ast.expr) -> ast.expr:
+    def _moved(self, node: ast.expr, index: IndexLetters, array: ast.expr) -> ast.expr:
         """What moves the elements of an array; how, is read off what it does to coordinates."""
 
         def move(coordinates: object) -> Any:
@@ -210,7 +210,7 @@ class ElementReader:
 
     # -- calls
 
-    def _call(self, node: ast.Call, index: Index) -> ast.expr:
+    def _call(self, node: ast.Call, index: IndexLetters) -> ast.expr:
         name = call_name(node)
         if name in _MOVES:
             return self._moved(node, index, node.args[0])
@@ -230,23 +230,23 @@ class ElementReader:
         elementwise = isinstance(function, Primitive) and function.kind == "elementwise"
         return elementwise or isinstance(function, np.ufunc) or name in _ELEMENTWISE
 
-    def _np_where(self, node: ast.Call, index: Index, test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.expr:
+    def _np_where(self, node: ast.Call, index: IndexLetters, test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.expr:
         return ast.IfExp(*(self.at(part, index) for part in (test, yes, no)))
 
-    def _np_one_hot(self, node: ast.Call, index: Index, x: ast.expr, n: ast.expr) -> ast.expr:
+    def _np_one_hot(self, node: ast.Call, index: IndexLetters, x: ast.expr, n: ast.expr) -> ast.expr:
         at = ast.Constant(index[-1]) if self.concrete else ast.Name(index[-1], ast.Load())
         return ast.Compare(self.at(x, index[:-1]), [ast.Eq()], [at])
 
-    def _np_outer(self, node: ast.Call, index: Index, x: ast.expr, y: ast.expr) -> ast.expr:
+    def _np_outer(self, node: ast.Call, index: IndexLetters, x: ast.expr, y: ast.expr) -> ast.expr:
         return self._product("i,j->ij", (x, y), index)
 
-    def _np_flip(self, node: ast.Call, index: Index, x: ast.expr, axes: ast.expr) -> ast.expr:
+    def _np_flip(self, node: ast.Call, index: IndexLetters, x: ast.expr, axes: ast.expr) -> ast.expr:
         inner = x.args[0] if isinstance(x, ast.Call) and call_name(x) == "cumsum" else None
         if isinstance(inner, ast.Call) and call_name(inner) == "flip":
             return self._from_here_on(inner.args[0], _value(axes), index)
         return self._moved(node, index, x)
 
-    def _from_here_on(self, array: ast.expr, axis: int, index: Index) -> ast.expr:
+    def _from_here_on(self, array: ast.expr, axis: int, index: IndexLetters) -> ast.expr:
         """A sum that runs from an index to the end."""
         axis, start = axis % len(index), index[axis]
 
@@ -258,7 +258,7 @@ class ElementReader:
         letter = next(self._free)
         return Sigma((f"{letter}≥{start}",), at(letter))
 
-    def _triangle(self, node: ast.Call, index: Index, x: ast.expr, k: ast.expr | None = None) -> ast.expr:
+    def _triangle(self, node: ast.Call, index: IndexLetters, x: ast.expr, k: ast.expr | None = None) -> ast.expr:
         if len(index) < 2 or k is None:
             raise NoForm
         shift = _value(k)
@@ -268,14 +268,16 @@ class ElementReader:
 
     _np_tril = _np_triu = _triangle
 
-    def _np_unbroadcast(self, node: ast.Call, index: Index, x: ast.expr, shape: ast.expr, dtype: ast.expr) -> ast.expr:
+    def _np_unbroadcast(
+        self, node: ast.Call, index: IndexLetters, x: ast.expr, shape: ast.expr, dtype: ast.expr
+    ) -> ast.expr:
         whole = self.shape(x)
         return self._unbroadcast(x, whole, broadcast_axes(whole, _value(shape)), index)
 
-    def _np_einsum(self, node: ast.Call, index: Index, spec: ast.expr, *arrays: ast.expr) -> ast.expr:
+    def _np_einsum(self, node: ast.Call, index: IndexLetters, spec: ast.expr, *arrays: ast.expr) -> ast.expr:
         return self._product(_value(spec), arrays, index)
 
-    def _product(self, subscripts: str, arrays: Sequence[ast.expr], index: Index) -> ast.expr:
+    def _product(self, subscripts: str, arrays: Sequence[ast.expr], index: IndexLetters) -> ast.expr:
         inputs, _, out = subscripts.partition("->")
         parts = inputs.split(",")
         named = out.replace("...", "")
@@ -287,7 +289,7 @@ class ElementReader:
             sizes.update(zip(reversed(part), reversed(self.shape(array))))
         summed = [c for c in sizes if c not in where and c != "."]
 
-        def body(bound: Index) -> ast.expr:
+        def body(bound: IndexLetters) -> ast.expr:
             at = {**where, **dict(zip(summed, bound))}
             factors = [
                 self.at(array, (*(batch if "..." in part else ()), *(at[c] for c in part.replace("...", ""))))
@@ -297,7 +299,7 @@ class ElementReader:
 
         return self._total([sizes[c] for c in summed], body)
 
-    def _of_sum(self, node: ast.Call, index: Index, array: ast.expr) -> ast.expr:
+    def _of_sum(self, node: ast.Call, index: IndexLetters, array: ast.expr) -> ast.expr:
         shape = self.shape(array)
         axes, keepdims = _reduced(node, len(shape))
         full = list(index[len(index) - len(shape) + (0 if keepdims else len(axes)) :])
@@ -305,18 +307,18 @@ class ElementReader:
             full.insert(axis, None)
         return self._summed(array, shape, axes, tuple(full))
 
-    def _of_mean(self, node: ast.Call, index: Index, array: ast.expr) -> ast.expr:
+    def _of_mean(self, node: ast.Call, index: IndexLetters, array: ast.expr) -> ast.expr:
         shape = self.shape(array)
         count = math.prod(shape[a] for a in _reduced(node, len(shape))[0])
         return ast.BinOp(self._of_sum(node, index, array), ast.Div(), ast.Constant(count))
 
-    def _of_reshape(self, node: ast.Call, index: Index, array: ast.expr) -> ast.expr:
+    def _of_reshape(self, node: ast.Call, index: IndexLetters, array: ast.expr) -> ast.expr:
         return self._moved(node, index, array)
 
-    def _of_astype(self, node: ast.Call, index: Index, array: ast.expr) -> ast.expr:
+    def _of_astype(self, node: ast.Call, index: IndexLetters, array: ast.expr) -> ast.expr:
         return self.at(array, index)
 
-    def _of_conj(self, node: ast.Call, index: Index, array: ast.expr) -> ast.expr:
+    def _of_conj(self, node: ast.Call, index: IndexLetters, array: ast.expr) -> ast.expr:
         if self.concrete:
             raise NoForm
         return ast.Call(ast.Name("conj", ast.Load()), [self.at(array, index)], [])
@@ -363,7 +365,7 @@ def places(move: Callable[[Any], Any], shape: tuple[int, ...]) -> list[tuple[int
     return found
 
 
-def _along(index: Index, axis: int | None, start: int, step: int) -> Any:
+def _along(index: IndexLetters, axis: int | None, start: int, step: int) -> Any:
     """The place that is read at an index."""
     i = 0 if axis is None else index[axis]
     if isinstance(i, int):

@@ -19,7 +19,7 @@ from chainrule._src.explaining.elements import LETTERS, ElementReader, axes_of, 
 from chainrule._src.explaining.notation import LATEX, MATHML, TEXT, Alphabet, print_tree
 from chainrule._src.explaining.simplify import partial
 from chainrule._src.explaining.terms import Bound, DeltaTerm, Product, combine, delta_term, expression
-from chainrule._src.explaining.tree import Entry, Index, NoForm
+from chainrule._src.explaining.tree import Entry, IndexLetters, NoForm
 from chainrule._src.explaining.values import Value
 from chainrule._src.rules.structure import structure_of
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _PATHS = 64  # that are walked
 _TERMS = 6  # that are shown
 _FACTORS = 12  # in one of them
-Path = tuple[Index, Product]  # where it leads, and the product of the local partials on it
+PathProduct = tuple[IndexLetters, Product]  # where it leads, and the product of the local partials on it
 
 
 class IndexForm:
@@ -41,7 +41,9 @@ class IndexForm:
         paths: how many paths of operations lead from one to the other; the IndexForm is the sum over them.
     """
 
-    def __init__(self, output: Value, value: Value, paths: int, walked: Callable[[Index], Iterable[Path]]) -> None:
+    def __init__(
+        self, output: Value, value: Value, paths: int, walked: Callable[[IndexLetters], Iterable[PathProduct]]
+    ) -> None:
         self.output = output
         self.input = value
         self.paths = paths
@@ -53,7 +55,7 @@ class IndexForm:
         return (*self.output.shape, *self.input.shape)
 
     @functools.cached_property
-    def _letters(self) -> tuple[Index, Index]:
+    def _letters(self) -> tuple[IndexLetters, IndexLetters]:
         """Indices of output and input: 0 along axes of length 1; i, j ... for the one of fewer axes, or the output, first."""
         out, own = self.output.shape, self.input.shape
         turned = len(own) < len(out) and own != ()
@@ -130,7 +132,7 @@ class Walk:
         """The local one of an arrow."""
         return IndexForm(arrow.step.output, arrow.input, 1, lambda index: [self.local(arrow, index)])
 
-    def paths(self, start: Value, end: Value, index: Index) -> Iterator[Path]:
+    def paths(self, start: Value, end: Value, index: IndexLetters) -> Iterator[PathProduct]:
         """All paths from one value to another."""
         ahead = [(start, index, Product())]
         while ahead:
@@ -145,7 +147,7 @@ class Walk:
                     raise NoForm
                 ahead.append((arrow.input, place, product.times(factors)))
 
-    def local(self, arrow: Arrow, index: Index) -> Path:
+    def local(self, arrow: Arrow, index: IndexLetters) -> PathProduct:
         """Where an element of a result reads the operand, and the partial derivative there."""
         step, x = arrow.step, arrow.input
         prim = step.record.node.prim
@@ -166,14 +168,14 @@ class Walk:
 
     # -- elements
 
-    def _named(self, arrow: Arrow, key: str, index: Index) -> Entry:
+    def _named(self, arrow: Arrow, key: str, index: IndexLetters) -> Entry:
         """What a formula calls ``key``, at an index of the result."""
         step, operands = arrow.step, arrow.step.record.node.prim.operands
         if key == "out":
             return self._entry(step.output, index)
         return self._entry(step.operand_values.get(operands.index(key)) if key in operands else None, index)
 
-    def _entry(self, value: Value | None, index: Index) -> Entry:
+    def _entry(self, value: Value | None, index: IndexLetters) -> Entry:
         """An element of a value; of one that has no name and only renames another's indices, of that other."""
         while value is not None:
             index = broadcast_index(index, value.shape)
@@ -189,12 +191,12 @@ class Walk:
 
     # -- movements
 
-    def _renamed(self, arrow: Arrow, index: Index) -> Index:
+    def _renamed(self, arrow: Arrow, index: IndexLetters) -> IndexLetters:
         return tuple(at if axis is None else index[axis] for axis, at in axes_read(arrow))
 
     # -- sums and products
 
-    def _summed(self, arrow: Arrow, index: Index) -> Path:
+    def _summed(self, arrow: Arrow, index: IndexLetters) -> PathProduct:
         params, x, out = arrow.step.params, arrow.input, arrow.step.output
         summed = set(axes_of(params["axis"], len(x.shape)))
         kept = iter([i for a, i in enumerate(index) if not params["keepdims"] or a not in summed])
@@ -205,7 +207,7 @@ class Walk:
         number = Fraction(size, count) if arrow.step.op == "mean" else Fraction(1)
         return place, Product(number, bound=_bounds([place[a] for a in sorted(summed)]))
 
-    def _contracted(self, arrow: Arrow, subscripts: str, index: Index) -> Path:
+    def _contracted(self, arrow: Arrow, subscripts: str, index: IndexLetters) -> PathProduct:
         inputs, out = subscripts.split("->")
         batch, named = index[: len(index) - len(out)], index[len(index) - len(out) :]
         if arrow.position > 1:  # linear's bias
@@ -229,7 +231,7 @@ def _bounds(index: Sequence[Bound]) -> tuple[Bound, ...]:
     return tuple(i for i in index if isinstance(i, Bound))
 
 
-def _partial(arrow: Arrow, index: Index, entry: Callable[[str, Index], Entry]) -> Product:
+def _partial(arrow: Arrow, index: IndexLetters, entry: Callable[[str, IndexLetters], Entry]) -> Product:
     """A rule without its cotangent, if it is one at these numbers."""
     formula = arrow._rule.formula
     if formula is None or not arrow._rule.holds:
@@ -237,7 +239,7 @@ def _partial(arrow: Arrow, index: Index, entry: Callable[[str, Index], Entry]) -
     return _product(partial(formula.tree), ElementReader(formula, entry=entry), index)
 
 
-def _product(node: ast.expr, element: ElementReader, index: Index) -> Product:
+def _product(node: ast.expr, element: ElementReader, index: IndexLetters) -> Product:
     """An expression, taken apart into numbers and factors."""
     read = functools.partial(_product, element=element, index=index)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):

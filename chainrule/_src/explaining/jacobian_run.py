@@ -13,9 +13,10 @@ import numpy as np
 
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import Shape
 from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.accumulate import Accumulation, steps_of
-from chainrule._src.jacobians.moves import Moves, Terms
+from chainrule._src.jacobians.moves import Moves
 from chainrule._src.jacobians.reverse import backward_of
 from chainrule._src.jacobians.strategy import FORWARD, REVERSE
 from chainrule._src.jacobians.terms import Term, Variable
@@ -24,8 +25,6 @@ from chainrule._src.jacobians.ways import ITEMSIZE
 from chainrule._src.messages.places import Where
 from chainrule._src.tape.node import next_seq
 from chainrule._src.transforms.trace import Trace
-
-Shape = tuple[int, ...]
 
 
 class Told(Moves):
@@ -39,12 +38,12 @@ class Told(Moves):
         super().__init__(limit)
         self.records: list[TermRecord] = []
 
-    def through(self, step: JacStep, operands: Sequence[Terms]) -> list[Terms]:
+    def through(self, step: JacStep, operands: Sequence[list[Term]]) -> list[list[Term]]:
         outs = super().through(step, operands)
         came: list[list[list[OperandTerm]]] = [[[] for _ in out] for out in outs]
         for i, terms in enumerate(operands):
             for j, term in enumerate(terms):
-                alone: list[Terms] = [[] for _ in operands]
+                alone: list[list[Term]] = [[] for _ in operands]
                 alone[i] = [term]
                 for out, found, origins in zip(outs, super().through(step, alone), came, strict=True):
                     for part in found:
@@ -64,12 +63,12 @@ class TermRecord(NamedTuple):
     """What one step did to terms: those of its operands, those of its outputs, and where each of the latter came from."""
 
     step: JacStep
-    operands: list[Terms]
-    outs: list[Terms]
+    operands: list[list[Term]]
+    outs: list[list[Term]]
     came: list[list[list[OperandTerm]]]
 
 
-def _place(part: Term, terms: Terms) -> int:
+def _place(part: Term, terms: list[Term]) -> int:
     """Which of the terms has a part's entries."""
     for same in (_is_same, _equal):
         for k, term in enumerate(terms):
@@ -94,8 +93,8 @@ class OutputTerms(NamedTuple):
 
     step: JacStep
     output: int
-    operands: list[Terms]
-    terms: Terms
+    operands: list[list[Term]]
+    terms: list[Term]
 
     @property
     def shape(self) -> Shape:
@@ -119,12 +118,12 @@ class Story:
         settled: the terms of the result as they went on: those, or fewer ones that they were put together to.
     """
 
-    def __init__(self, records: Sequence[TermRecord], result: object, variable: Variable, final: Terms) -> None:
+    def __init__(self, records: Sequence[TermRecord], result: object, variable: Variable, final: list[Term]) -> None:
         self.relevant = {variable, *parts_of(variable)}
         self.cuts: dict[Variable, Any] = {}
         self.merged: set[object] = set()
         self.lines: list[OutputTerms] = []
-        self.values: dict[object, tuple[Terms, list[frozenset[int]]]] = {}
+        self.values: dict[object, tuple[list[Term], list[frozenset[int]]]] = {}
         for record in records:
             self._add(record)
         self.settled = [term for term in final if term.source in self.relevant]
@@ -158,13 +157,13 @@ class Story:
             lineage = [frozenset(own.union(*[before[o.operand][o.term] for o in origins])) for origins in came]
             self.values[step, k] = (terms, lineage)
 
-    def _lineage(self, origin: object, terms: Terms) -> list[frozenset[int]]:
+    def _lineage(self, origin: object, terms: list[Term]) -> list[frozenset[int]]:
         """The steps of a value's terms; none, where it was cut since it was made."""
         made, lineage = self.values.get(origin, ([], []))
         known = {id(term): steps for term, steps in zip(made, lineage, strict=True)}
         return [known[id(t)] if id(t) in known else self._new(origin, t, made, lineage) for t in terms]
 
-    def _new(self, origin: object, term: Term, made: Terms, lineage: list[frozenset[int]]) -> frozenset[int]:
+    def _new(self, origin: object, term: Term, made: list[Term], lineage: list[frozenset[int]]) -> frozenset[int]:
         """The steps of a term that an operand has and its value had not, when it was made."""
         own = term.source.terms
         if own is not None and all([other.source is not term.source for other in made]):

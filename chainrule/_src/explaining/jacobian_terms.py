@@ -15,7 +15,7 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import leaf_paths, tree_flatten, tree_leaves
-from chainrule._src.arrays.types import NumpyArray, Params
+from chainrule._src.arrays.types import NumpyArray, Params, Shape
 from chainrule._src.explaining import jacobian_page, jacobian_text, structure
 from chainrule._src.explaining import jacobian_words as words
 from chainrule._src.explaining.calls import calls_of, named_arguments
@@ -39,9 +39,8 @@ from chainrule._src.rules.primitive import Primitive
 from chainrule._src.transforms.arguments import data_of
 from chainrule._src.transforms.grad import vjp
 
-Shape = tuple[int, ...]
 #: names, by variables and origins
-Called = dict[Any, str]
+Labels = dict[Any, str]
 #: letters of an operation that is quoted as the program has it
 _QUOTED = 30
 #: and of a constant
@@ -266,7 +265,7 @@ def _checked(jacobian: Jacobian) -> Check:
     return Check(ok, f"yˉ @ J = xˉ, as backward computes it {'✓' if ok else '✗'}")
 
 
-def _terms(story: Story, called: Called, shape: Shape) -> list[JacobianTerm]:
+def _terms(story: Story, called: Labels, shape: Shape) -> list[JacobianTerm]:
     return [
         JacobianTerm(
             spy.letter(k),
@@ -280,7 +279,7 @@ def _terms(story: Story, called: Called, shape: Shape) -> list[JacobianTerm]:
     ]
 
 
-def _steps(made: JacobianRun, called: Called, names: Names, terms: Sequence[JacobianTerm]) -> list[JacobianStep]:
+def _steps(made: JacobianRun, called: Labels, names: Names, terms: Sequence[JacobianTerm]) -> list[JacobianStep]:
     story = made.story
     alone = _alone([line.step for line in story.lines])
     return [
@@ -309,7 +308,7 @@ def _line(where: Where, names: Names) -> SourceLine | None:
     return None if line is None or (here is not None and line[:2] == here[:2]) else line
 
 
-def _factors(story: Story, called: Called, result: Jac) -> list[CutJacobian]:
+def _factors(story: Story, called: Labels, result: Jac) -> list[CutJacobian]:
     """Of the result by the values that were cut, and of these by earlier ones; newest first."""
     found = []
     values = [(called[result.origin], result.shape, story.final)]
@@ -335,10 +334,10 @@ def _term_of_each(story: Story, pattern: EntryPattern) -> Any:
 # -- names and words ---------------------------------------------------------------------------------------------------
 
 
-def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Called:
+def _called(recipe: Recipe, made: JacobianRun, names: Names) -> Labels:
     """What values are called: inputs as the function's parameters, others as the variables they are assigned to."""
     story, result = made.story, made.result
-    called: Called = {None: "a constant"}
+    called: Labels = {None: "a constant"}
     taken: set[str] = set()
 
     def enter(key: object, wanted: str) -> None:
@@ -414,7 +413,7 @@ def _alone(steps: Sequence[JacStep]) -> set[JacStep]:
     return {steps[call.start] for call in calls_of(steps) if call.stop == call.start + 1}
 
 
-def _text(step: JacStep, alone: bool, called: Called, names: Names) -> str:
+def _text(step: JacStep, alone: bool, called: Labels, names: Names) -> str:
     """An operation as the program has it, if that is short and names all that it reads; else by its operands."""
     source = Where(step.code, step.lasti).expression if alone else ""
     tree = expression_of(source)
@@ -429,7 +428,7 @@ def _is_flat(tree: ast.expr) -> bool:
     return len(parts) == 1
 
 
-def _operand(step: JacStep, i: int, called: Called, names: Names) -> str:
+def _operand(step: JacStep, i: int, called: Labels, names: Names) -> str:
     if step.origins[i] is not None:
         return called.get(step.origins[i], "…")
     x = step.operands[i]
@@ -471,7 +470,7 @@ class _StepOperand(NamedTuple):
         return self.operand_values[self.position]
 
 
-def _local(line: OutputTerms, called: Called, names: Names) -> tuple[str, ...]:
+def _local(line: OutputTerms, called: Labels, names: Names) -> tuple[str, ...]:
     """The structures of a step's local Jacobians, each once."""
     step = line.step
     output = _Value(called[step, line.output], line.shape)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.arrays.types import NumpyArray, Shape
 from chainrule._src.explaining.elements import LETTERS
 from chainrule._src.jacobians.terms import Term, Variable
 
@@ -21,8 +21,6 @@ from chainrule._src.jacobians.terms import Term, Variable
 _ROW = "r"
 #: differences between column and row that are listed
 _SHIFTS = 2
-
-Shape = tuple[int, ...]
 
 
 def state(terms: Sequence[Term], shape: Shape, name_of: Callable[[Variable], str], most: int = 40) -> str:

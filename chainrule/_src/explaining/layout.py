@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-Box = tuple[float, float, float, float]
+Rectangle = tuple[float, float, float, float]
 Point = tuple[float, float]
 Rows = list[list["_Item"]]
 
@@ -30,9 +30,9 @@ _MARGIN = 12.0
 class GraphLayout:
     """Boxes (left, top, width, height) by id; for each arrow its points and the box of its label; the whole size."""
 
-    boxes: dict[str, Box]
+    boxes: dict[str, Rectangle]
     routes: list[list[Point]]
-    labels: list[Box | None]
+    labels: list[Rectangle | None]
     width: float
     height: float
 
@@ -52,7 +52,7 @@ class _Item:
     place: float = 0.0  # in its row
 
     @property
-    def box(self) -> Box:
+    def box(self) -> Rectangle:
         return (self.x - self.width / 2, self.top, self.width, self.height)
 
 
@@ -89,7 +89,7 @@ def lay_out(
 
 
 def _transposed(layout: GraphLayout) -> GraphLayout:
-    def turn(box: Box) -> Box:
+    def turn(box: Rectangle) -> Rectangle:
         return (box[1], box[0], box[3], box[2])
 
     return GraphLayout(

@@ -12,7 +12,16 @@ import math
 import re
 from collections.abc import Sequence
 
-from chainrule._src.explaining.tree import Entry, Index, Relation, Sigma, accepts, call_name, free_names, of_numpy
+from chainrule._src.explaining.tree import (
+    Entry,
+    IndexLetters,
+    Relation,
+    Sigma,
+    accepts,
+    call_name,
+    free_names,
+    of_numpy,
+)
 
 BAR = "\u02c9"  # a letter of its own width: combining macrons do not stand over digits in monospaced faces
 THIN = "\u2009"
@@ -74,7 +83,7 @@ def bar(name: str) -> str:
     return name + BAR
 
 
-def bracket(index: Index) -> str:
+def bracket(index: IndexLetters) -> str:
     return f"[{','.join(map(str, index))}]" if index else ""
 
 
@@ -121,7 +130,7 @@ class Alphabet:
     def function(self, name: str) -> str:
         return f"\\{name}" if self.column == 1 and name in _NAMED else self.quoted("function", name)
 
-    def indexed(self, name: str, index: Index) -> str:
+    def indexed(self, name: str, index: IndexLetters) -> str:
         if not index or not self.stacked:
             return self.name(name) + bracket(index)
         below = "".join(self.put("number" if isinstance(i, int) else "letter", str(i)) for i in index)

@@ -1,6 +1,6 @@
 """The rule of one arrow, in every form: NumPy, LaTeX, MathML, for one element, with numbers, in words.
 
-``Rule(arrow).formula`` is the tree that all of them are read off; ``numpy``, ``latex``, ``mathml``, ``index`` and ``numbers``
+``ArrowRule(arrow).formula`` is the tree that all of them are read off; ``numpy``, ``latex``, ``mathml``, ``index`` and ``numbers``
 are strings, or None where the row has no such form.
 """
 
@@ -67,7 +67,7 @@ def _called(step: Step, index: int) -> str:
     return identifier(name or "") or f"{step.record.node.prim.outputs[index]}{step.index}"
 
 
-class Rule:
+class ArrowRule:
     """One arrow's rule."""
 
     def __init__(self, arrow: Arrow) -> None:

@@ -46,8 +46,8 @@ class Arrow:
         self.sign = "="
 
     @functools.cached_property
-    def _rule(self) -> rules.Rule:
-        return rules.Rule(self)
+    def _rule(self) -> rules.ArrowRule:
+        return rules.ArrowRule(self)
 
     rule_numpy = _of_rule(
         "numpy", "The rule in NumPy, to be run in ``environment()``; None where the row has no formula."

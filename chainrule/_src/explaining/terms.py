@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from chainrule._src.explaining.notation import TEXT, print_tree
-from chainrule._src.explaining.tree import Entry, Index, NoForm, Sigma, SubstituteIndices, copy_tree, times
+from chainrule._src.explaining.tree import Entry, IndexLetters, NoForm, Sigma, SubstituteIndices, copy_tree, times
 
 
 class Bound:
@@ -68,7 +68,7 @@ class DeltaTerm(NamedTuple):
     product: Product
 
 
-def delta_term(product: Product, place: Index, own: Index, shape: Sequence[int]) -> DeltaTerm:
+def delta_term(product: Product, place: IndexLetters, own: IndexLetters, shape: Sequence[int]) -> DeltaTerm:
     """The product times δ's that say: the operand's index ``own`` is ``place``. An index that is summed over goes with its δ."""
     letters: dict[Any, Any] = {}
     deltas = []

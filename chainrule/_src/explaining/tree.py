@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
 
-Index = tuple[Any, ...]  # letters, numbers, or text such as "3-i"
+IndexLetters = tuple[Any, ...]  # letters, numbers, or text such as "3-i"
 
 
 class NoForm(Exception):
@@ -29,7 +29,7 @@ class Entry(_Node):
 
     _fields = ("name", "index")
     name: str
-    index: Index
+    index: IndexLetters
 
 
 class Sigma(_Node):

@@ -10,7 +10,7 @@ import numpy as np
 
 from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.types import Params
-from chainrule._src.explaining.calls import Frame, frames_of, target_of
+from chainrule._src.explaining.calls import CodePlace, frames_of, target_of
 from chainrule._src.messages.places import program_frames
 from chainrule._src.tape.node import Edge, Node
 from chainrule._src.tape.tensor import Tensor
@@ -21,7 +21,7 @@ class Seen(Watch):
 
     def __init__(self) -> None:
         self.known: dict[Any, Any] = {}
-        self.stacks: dict[Node, tuple[Frame, ...]] = {}  # the program's frames at each node, outermost first
+        self.stacks: dict[Node, tuple[CodePlace, ...]] = {}  # the program's frames at each node, outermost first
         self.first = sys._getframe(1)
         self.out: Any = None
 

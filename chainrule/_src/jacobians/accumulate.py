@@ -27,7 +27,7 @@ from chainrule._src.jacobians.compaction import (
     dense,
 )
 from chainrule._src.jacobians.mixing import mixing, unvarying
-from chainrule._src.jacobians.moves import Moves, Terms
+from chainrule._src.jacobians.moves import Moves
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.rules.structure import structure_of
 
@@ -63,7 +63,7 @@ class Accumulation:
         self.moves = Moves(limit) if moves is None else moves
         self.steps = steps_of(results) if steps is None else steps
         self.uses: dict[Any, int] = {}
-        self.known: dict[Any, Terms] = {None: []}
+        self.known: dict[Any, list[Term]] = {None: []}
         for origins in [*[step.origins for step in self.steps], [x.origin for x in results]]:
             for origin in origins:
                 self.uses[origin] = self.uses.get(origin, 0) + 1
@@ -73,7 +73,7 @@ class Accumulation:
         for step in self.steps:
             self._walk(step)
 
-    def terms_of(self, result: Jac) -> Terms:
+    def terms_of(self, result: Jac) -> list[Term]:
         """The terms of a result."""
         return self.known[result.origin]
 
@@ -97,7 +97,7 @@ class Accumulation:
             if count is not None:
                 known[origin] = _settled(terms, step.outs[index], count)
 
-    def _mixable(self, step: JacStep, i: int, terms: Terms) -> Terms:
+    def _mixable(self, step: JacStep, i: int, terms: list[Term]) -> list[Term]:
         """The terms of an operand whose elements a step mixes: each has a row for every element.
 
         Where mixing would give an element more entries than there are columns, there is a slot for every column already.
@@ -107,7 +107,7 @@ class Accumulation:
         ins = mixing(step, i)[0]
         structure = structure_of(step.prim, i, step.params)
         mixed = math.prod([shape[a] for a in ins])
-        found: Terms = []
+        found: list[Term] = []
         for source, group in by_source(terms).items():
             scattered = any([term.rows is not None for term in group])
             entries = sum([term.cols.size for term in group])
@@ -126,7 +126,7 @@ class Accumulation:
         return found
 
 
-def _settled(terms: Terms, value: AnyArray, uses: int) -> Terms:
+def _settled(terms: list[Term], value: AnyArray, uses: int) -> list[Term]:
     """The terms that operations on a value go on with: fewer ones where there have come to be many."""
     slots = 0
     plain = len(terms) <= MOST_TERMS
@@ -141,7 +141,7 @@ def _settled(terms: Terms, value: AnyArray, uses: int) -> Terms:
     return _cut(terms, value) if uses > 1 and _many(terms) else terms
 
 
-def _cut(terms: Terms, value: Any) -> Terms:
+def _cut(terms: list[Term], value: Any) -> list[Term]:
     """The terms of a value that becomes a variable of its own; a complex one becomes two, of its parts."""
     shape, dtype = shape_of(value), dtype_of(value)
     if dtype.kind != "c":
@@ -152,7 +152,7 @@ def _cut(terms: Terms, value: Any) -> Terms:
     return [real.identity(), Term(imag, imag.seed[None], 1j)]
 
 
-def _many(terms: Terms) -> bool:
+def _many(terms: list[Term]) -> bool:
     """Whether each further operation on terms costs more than starting anew."""
     if len(terms) < 2 or sum([term.cols.size for term in terms]) <= SMALL:
         return False

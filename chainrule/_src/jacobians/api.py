@@ -15,7 +15,7 @@ from chainrule._src.jacobians.operator import operators
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.strategy import STRATEGIES, Plan
 from chainrule._src.jacobians.trace import JacobianTrace, Recipe
-from chainrule._src.jacobians.ways import Blocks, dense_jacobian, plan_of, terms_by_colours, terms_of
+from chainrule._src.jacobians.ways import TermGrid, dense_jacobian, plan_of, terms_by_colours, terms_of
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import recording
 from chainrule._src.tape.tensor import Tensor
@@ -184,7 +184,7 @@ def _check_unrecorded(api: str, layout: str, x: TensorLike) -> None:
 
 
 def _laid_out(
-    trace: JacobianTrace, found: Blocks, layout: str, hstack: bool, memory: int, symmetric: bool = False
+    trace: JacobianTrace, found: TermGrid, layout: str, hstack: bool, memory: int, symmetric: bool = False
 ) -> Any:
     """The Jacobians of a trace in a layout, in the outputs' tree of the inputs' trees; or all as one matrix."""
     made = (found, trace.results, trace.variables, layout, not trace.arrays, symmetric, memory)

@@ -20,8 +20,8 @@ import numpy as np
 from chainrule._src.arrays.memory import zeros
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, DTypeLike, NumpyArray, NumpyDType
-from chainrule._src.jacobians.ordering import Block, entries_in_order
-from chainrule._src.jacobians.terms import Index, Term, Variable, flat
+from chainrule._src.jacobians.ordering import TermBlock, entries_in_order
+from chainrule._src.jacobians.terms import IndexArray, Term, Variable, flat
 from chainrule._src.table.indexing import take_add
 from chainrule._src.tape.dispatch import bind
 
@@ -68,8 +68,8 @@ def _cast(x: Any, dtype: Any) -> Any:
 class Sparse(NamedTuple):
     """A matrix, by its rows, as ``scipy.sparse.csr_array`` has them; the columns of a row ascend, and none comes twice."""
 
-    indptr: Index
-    indices: Index
+    indptr: IndexArray
+    indices: IndexArray
     data: Any
     shape: tuple[int, int]
 
@@ -78,12 +78,12 @@ class Sparse(NamedTuple):
         """How many entries are stored; zeros among them count."""
         return len(self.indices)
 
-    def row_numbers(self) -> Index:
+    def row_numbers(self) -> IndexArray:
         """The row of each entry."""
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
     @property
-    def places(self) -> Index:
+    def places(self) -> IndexArray:
         """The position of each entry in the flat matrix."""
         return self.row_numbers() * self.shape[1] + self.indices
 
@@ -118,7 +118,7 @@ class Sparse(NamedTuple):
         return found._replace(data=found.data / 2)
 
 
-def placed(rows: AnyArray, where: Index, count: int) -> Any:
+def placed(rows: AnyArray, where: IndexArray, count: int) -> Any:
     """Rows at their places among ``count``; the others are zero."""
     if len(where) == count and bool((where[1:] > where[:-1]).all()):
         return rows
@@ -143,10 +143,10 @@ class EntryPattern:
 
     __slots__ = ("indices", "indptr", "order", "pool", "shape", "starts")
 
-    def __init__(self, blocks: Sequence[Block], shape: tuple[int, int]) -> None:
+    def __init__(self, blocks: Sequence[TermBlock], shape: tuple[int, int]) -> None:
         self.shape = shape
         columns, sources, indptr, self.pool = entries_in_order(blocks, shape)
-        self.starts: Index | None = None
+        self.starts: IndexArray | None = None
         first = np.ones(len(columns), bool)
         np.not_equal(columns[1:], columns[:-1], out=first[1:])
         if not first.all():
@@ -187,12 +187,12 @@ class EntryPattern:
         data = ordered if self.starts is None else np.add.reduceat(ordered, self.starts)
         return data.copy() if data is pool and type(pool) is ndarray and len(terms) == 1 else data
 
-    def row_numbers(self) -> Index:
+    def row_numbers(self) -> IndexArray:
         """The row of each entry."""
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
     @property
-    def places(self) -> Index:
+    def places(self) -> IndexArray:
         """The position of each entry in the flat matrix."""
         return self.row_numbers() * self.shape[1] + self.indices
 
@@ -233,7 +233,7 @@ def dense(
     return J.reshape(shape)
 
 
-def add_into(J: Matrix, block: Block) -> None:
+def add_into(J: Matrix, block: TermBlock) -> None:
     """Add terms of plain numbers to a contiguous matrix, at a block that is zero."""
     terms, m, first_row, first_column = block
     untouched = True
@@ -279,5 +279,5 @@ def _places_in(J: Matrix, term: Term, first_row: int, first_column: int) -> Matr
     return np.ndarray(cols.shape, J.dtype, J, corner, strides)
 
 
-def _ascends_by_one(rows: Index) -> bool:
+def _ascends_by_one(rows: IndexArray) -> bool:
     return bool(rows[-1] - rows[0] == len(rows) - 1) and bool((rows[1:] - rows[:-1] == 1).all())

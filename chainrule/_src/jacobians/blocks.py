@@ -15,7 +15,7 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType
 from chainrule._src.jacobians.assemble import Sparse, placed
-from chainrule._src.jacobians.terms import Index, Term, Variable
+from chainrule._src.jacobians.terms import IndexArray, Term, Variable
 
 ndarray = np.ndarray
 
@@ -32,7 +32,7 @@ class Blocks:
 
     __slots__ = ("cols", "rows", "shape", "vals")
 
-    def __init__(self, vals: AnyArray, rows: Index, cols: Index, shape: tuple[int, int]) -> None:
+    def __init__(self, vals: AnyArray, rows: IndexArray, cols: IndexArray, shape: tuple[int, int]) -> None:
         self.vals = vals
         self.rows = rows
         self.cols = cols
@@ -120,7 +120,7 @@ class Blocks:
         return Term(source, columns, np.reshape(np.swapaxes(vals, 0, 1), shape))
 
 
-def affine_view(cols: Index, source: Variable) -> Index:
+def affine_view(cols: IndexArray, source: Variable) -> IndexArray:
     """Columns as a strided view of the variable's seed, if they are one; otherwise as they are."""
     if not cols.size:
         return cols
@@ -135,16 +135,16 @@ def affine_view(cols: Index, source: Variable) -> Index:
     if first + low < 0 or first + high >= source.size:
         return cols
     size = own.itemsize
-    view: Index = np.ndarray(cols.shape, own.dtype, own, int(first) * size, [step * size for step in steps])
+    view: IndexArray = np.ndarray(cols.shape, own.dtype, own, int(first) * size, [step * size for step in steps])
     return view if np.array_equal(view, cols) else cols
 
 
-def _in_order(places: Index) -> bool:
+def _in_order(places: IndexArray) -> bool:
     flat = places.reshape(-1)
     return not flat.size or (flat[0] == 0 and bool((flat[1:] - flat[:-1] == 1).all()))
 
 
-def _spread(found: AnyArray, places: Index, length: int) -> Any:
+def _spread(found: AnyArray, places: IndexArray, length: int) -> Any:
     """The rows of blocks' results ``(k, p, c)`` at their places among ``length``."""
     return placed(np.reshape(found, (places.size, shape_of(found)[-1])), places.reshape(-1), length)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src.arrays.types import AnyArray, DTypeLike
-from chainrule._src.jacobians.terms import Index, Term, Variable, flat
+from chainrule._src.jacobians.terms import IndexArray, Term, Variable, flat
 
 ndarray = np.ndarray
 #: of a batch of vectors (along a leading axis) the batch of products
@@ -23,8 +23,8 @@ Products = Callable[[Any], Any]
 class Pattern(NamedTuple):
     """Where a matrix can have entries: each place once, row by row."""
 
-    rows: Index
-    cols: Index
+    rows: IndexArray
+    cols: IndexArray
     shape: tuple[int, int]
 
 
@@ -37,7 +37,7 @@ class Colouring(NamedTuple):
         of_rows: whether it is rows that are coloured.
     """
 
-    colours: Index
+    colours: IndexArray
     number: int
     of_rows: bool
 
@@ -78,7 +78,7 @@ def coloured(pattern: Pattern, of_rows: bool | None = None) -> Colouring:
     return _greedy(own, other, size, others, of_rows)
 
 
-def _greedy(own: Index, other: Index, size: int, others: int, of_rows: bool) -> Colouring:
+def _greedy(own: IndexArray, other: IndexArray, size: int, others: int, of_rows: bool) -> Colouring:
     """Give each column (row) the first colour that no column has which it shares a row with, the busiest column first."""
     by_column = np.argsort(own, kind="stable")
     met = other[by_column].tolist()

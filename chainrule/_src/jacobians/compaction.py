@@ -10,7 +10,7 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.jacobians import assemble
 from chainrule._src.jacobians.components import by_components
-from chainrule._src.jacobians.terms import Index, Term, Variable
+from chainrule._src.jacobians.terms import IndexArray, Term, Variable
 
 #: up to so many entries, it is the number of terms that operations on them take time for
 SMALL = 8192
@@ -69,7 +69,7 @@ def by_columns(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> T
     return Term(source, every, total)
 
 
-def _ascend(cols: Index) -> bool:
+def _ascend(cols: IndexArray) -> bool:
     return bool((cols.reshape(cols.shape[0], -1)[:, 0] == np.arange(cols.shape[0])).all())
 
 
@@ -98,7 +98,7 @@ def dense(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
     return Term(source, columns(source, shape), np.moveaxis(vals, -1, 0))
 
 
-def columns(source: Variable, shape: tuple[int, ...]) -> Index:
+def columns(source: Variable, shape: tuple[int, ...]) -> IndexArray:
     """All columns, in each row of a value."""
     column = source.seed.reshape(source.size, *(1,) * len(shape))
     return np.broadcast_to(column, (source.size, *shape))

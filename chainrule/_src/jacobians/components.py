@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.jacobians.terms import Index, Term, Variable
+from chainrule._src.jacobians.terms import IndexArray, Term, Variable
 
 #: Vectors of more components than this are no small ones.
 _MOST_COMPONENTS = 8
@@ -35,7 +35,7 @@ class _Place(NamedTuple):
 class _ComponentSlot(NamedTuple):
     """The columns and numbers of one slot in one component."""
 
-    cols: Index
+    cols: IndexArray
     vals: Any
 
     @property
@@ -43,11 +43,11 @@ class _ComponentSlot(NamedTuple):
         return _Place(_address(self.cols), self.cols.strides, id(_owner(self.cols)))
 
 
-def _address(x: Index) -> int:
+def _address(x: IndexArray) -> int:
     return int(x.__array_interface__["data"][0])
 
 
-def _owner(x: Index) -> Index:
+def _owner(x: IndexArray) -> IndexArray:
     while type(x.base) is np.ndarray:
         x = x.base
     return x
@@ -103,7 +103,7 @@ def _by_place(
     return found
 
 
-def _component(rows: Index, shape: tuple[int, ...], count: int) -> int | None:
+def _component(rows: IndexArray, shape: tuple[int, ...], count: int) -> int | None:
     """Which component of all vectors rows are."""
     if count == 1:
         return None
@@ -132,7 +132,7 @@ def _slots_of_one(term: Term, lead: tuple[int, ...]) -> Iterator[_ComponentSlot]
         )
 
 
-def _first(cols: Index) -> int:
+def _first(cols: IndexArray) -> int:
     return int(cols[(0,) * cols.ndim])
 
 
@@ -153,7 +153,7 @@ def _runs(places: list[_Place]) -> Iterator[tuple[int, int]]:
         begin = end
 
 
-def _side_by_side(columns: list[Index], places: list[_Place]) -> Index:
+def _side_by_side(columns: list[IndexArray], places: list[_Place]) -> IndexArray:
     """Columns at even distances as one array: a view, so that they are known as the same later."""
     first = columns[0]
     if len(columns) == 1:

@@ -13,13 +13,12 @@ from chainrule._src.arrays.memory import zeros
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, NumpyDType
 from chainrule._src.jacobians.assemble import add_into, dense, dtype_of_terms, is_plain
-from chainrule._src.jacobians.ordering import Block
+from chainrule._src.jacobians.ordering import TermBlock
 from chainrule._src.jacobians.result import Jacobian
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.transforms.arguments import as_caller_type
 from chainrule._src.transforms.dense import MEMORY, check_size, largest
 
-Terms = Sequence[Term]
 Grid = list[list[Any]]
 
 SPARSE = ("csr", "csc", "coo")
@@ -28,7 +27,7 @@ _SPARSE_BELOW = 0.3
 
 
 def blocks(
-    found: Sequence[Sequence[Terms]],
+    found: Sequence[Sequence[Sequence[Term]]],
     results: Sequence[Any],
     variables: Sequence[Variable],
     layout: str,
@@ -67,7 +66,7 @@ def blocks(
 
 
 def matrix(
-    found: Sequence[Sequence[Terms]],
+    found: Sequence[Sequence[Sequence[Term]]],
     results: Sequence[object],
     variables: Sequence[Variable],
     layout: str,
@@ -110,19 +109,19 @@ def check_dense(results: Sequence[object], variables: Sequence[Variable], hstack
         check_size(shape_of(y), v.shape, dtype_of(y), largest(memory))
 
 
-def entry_dtype(terms: Terms, y: object, v: Variable) -> NumpyDType:
+def entry_dtype(terms: Sequence[Term], y: object, v: Variable) -> NumpyDType:
     """Of a Jacobian's entries: that of the value, or complex."""
     kinds = (v.dtype.kind, dtype_of_terms(terms).kind)
     return np.result_type(dtype_of(y), np.complex64) if "c" in kinds else dtype_of(y)
 
 
-def _dense(terms: Terms, y: AnyArray, v: Variable, tensors: bool, memory: int) -> Any:
+def _dense(terms: Sequence[Term], y: AnyArray, v: Variable, tensors: bool, memory: int) -> Any:
     dtype = entry_dtype(terms, y, v)
     check_size(shape_of(y), v.shape, dtype, largest(memory))
     return as_caller_type(dense(terms, shape_of(y), v.shape, dtype), tensors)
 
 
-def _dense_matrix(every: Sequence[Block], shape: tuple[int, int], dtype: NumpyDType, memory: int) -> Any:
+def _dense_matrix(every: Sequence[TermBlock], shape: tuple[int, int], dtype: NumpyDType, memory: int) -> Any:
     check_size(shape[:1], shape[1:], dtype, largest(memory))
     J = zeros(shape, dtype)
     for block in every:

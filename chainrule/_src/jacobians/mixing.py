@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray
+from chainrule._src.arrays.types import AnyArray, Shape
 from chainrule._src.interpreters.jac import JacStep
-from chainrule._src.jacobians.terms import Index, Shape, Term
+from chainrule._src.jacobians.terms import IndexArray, Term
 from chainrule._src.rules.structure import letters_of, structure_of
 
 # -- sums ----------------------------------------------------------------------------------------------------------------
@@ -68,12 +68,12 @@ def mixing(step: JacStep, i: int) -> tuple[tuple[int, ...], list[tuple[int, ...]
     return ins[0], [tuple([k - len(out) for k, c in enumerate(out) if c not in mine]) for mine, out in pairs]
 
 
-def unvarying(cols: Index, ins: tuple[int, ...]) -> bool:
+def unvarying(cols: IndexArray, ins: tuple[int, ...]) -> bool:
     """Whether the columns of a term don't vary along axes of its rows."""
     return all(cols.strides[a] == 0 or cols.shape[a] == 1 for a in ins)
 
 
-def first_along(cols: Index, ins: tuple[int, ...]) -> Index:
+def first_along(cols: IndexArray, ins: tuple[int, ...]) -> IndexArray:
     """cols without axes along which they don't vary."""
     index: list[Any] = [slice(None)] * cols.ndim
     for a in ins:
@@ -81,7 +81,7 @@ def first_along(cols: Index, ins: tuple[int, ...]) -> Index:
     return cols[tuple(index)]
 
 
-def spread(cols: Index, shape: Shape, axes: tuple[int, ...]) -> Index:
+def spread(cols: IndexArray, shape: Shape, axes: tuple[int, ...]) -> IndexArray:
     """cols of the axes that correspond, repeated along the axes that an operation made."""
     slots = cols.shape[0]
     n = len(shape)

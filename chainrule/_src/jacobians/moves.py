@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import AnyArray, Params
+from chainrule._src.arrays.types import AnyArray, Params, Shape
 from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.compaction import by_source, dense
 from chainrule._src.jacobians.mixing import (
@@ -52,12 +52,11 @@ from chainrule._src.jacobians.places import (
     sources,
 )
 from chainrule._src.jacobians.tangents import partial_of, pull, pull_ones, push, real_if, scaled, tangents_of
-from chainrule._src.jacobians.terms import Index, Shape, Term, Unstructured, flat, merged
+from chainrule._src.jacobians.terms import IndexArray, Term, Unstructured, flat, merged
 from chainrule._src.jacobians.windows import meeting, meeting_entries
 from chainrule._src.rules.structure import structure_of
 
 ndarray = np.ndarray
-Terms = list[Term]
 
 
 class Moves:
@@ -69,14 +68,14 @@ class Moves:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._cols: dict[Any, tuple[Any, Index]] = {}
-        self._places: dict[Any, Index] = {}
+        self._cols: dict[Any, tuple[Any, IndexArray]] = {}
+        self._places: dict[Any, IndexArray] = {}
 
-    def through(self, step: JacStep, operands: Sequence[Terms]) -> list[Terms]:
+    def through(self, step: JacStep, operands: Sequence[list[Term]]) -> list[list[Term]]:
         """The terms of each output of a step, from those of its operands."""
         prim = step.prim
         if prim.kind == "elementwise":
-            found: Terms = []
+            found: list[Term] = []
             for i, terms in enumerate(operands):
                 if terms:
                     self._scale(step, i, terms, found)
@@ -85,7 +84,7 @@ class Moves:
             return [self._moved(step, operands[0])]
         if prim.variadic and prim.structure == "selection":
             return [merged(self._side_by_side(step, operands))]
-        outs: list[Terms] = [[] for _ in step.outs]
+        outs: list[list[Term]] = [[] for _ in step.outs]
         for i, terms in enumerate(operands):
             if terms:
                 move = _move(step, i)
@@ -104,7 +103,7 @@ class Moves:
 
     # -- diagonal --------------------------------------------------------------------------------------------------------
 
-    def _scale(self, step: JacStep, i: int, terms: Terms, found: Terms) -> None:
+    def _scale(self, step: JacStep, i: int, terms: list[Term], found: list[Term]) -> None:
         """Elementwise: every value times the partial with respect to operand i, after broadcasting."""
         factor = partial_of(step, i)
         if factor is None:
@@ -138,7 +137,7 @@ class Moves:
 
     # -- selections ------------------------------------------------------------------------------------------------------
 
-    def _moved(self, step: JacStep, terms: Terms) -> Terms:
+    def _moved(self, step: JacStep, terms: list[Term]) -> list[Term]:
         """A row whose value only moves elements, applied to cols and vals."""
         prim = step.prim
         if prim.name in ("alias", "clone"):
@@ -156,14 +155,14 @@ class Moves:
             found.append(gather.of(term))
         return found
 
-    def _moved_cols(self, step: JacStep, cols: Index) -> Index:
+    def _moved_cols(self, step: JacStep, cols: IndexArray) -> IndexArray:
         """cols after a move; equal moves of the same cols give the same array, so that their terms can be merged."""
         key = _hashable(step.params)
         if key is None:
             return _batched(step, cols)
         return self._once(cols, (step.prim.name, key), lambda: _batched(step, cols))
 
-    def _once(self, cols: Index, key: object, make: Callable[[], Index]) -> Index:
+    def _once(self, cols: IndexArray, key: object, make: Callable[[], IndexArray]) -> IndexArray:
         """What is made of cols, made once: cols that are equal because they came about alike are one object."""
         known = self._cols.get((id(cols), key))
         if known is None:
@@ -171,16 +170,16 @@ class Moves:
             self._cols[id(cols), key] = known = (cols, made)  # which keeps cols, and its id
         return known[1]
 
-    def _one_of_equal(self, cols: Index) -> Index:
+    def _one_of_equal(self, cols: IndexArray) -> IndexArray:
         """The first of all arrays of columns that show the same memory in the same way."""
         return self._places.setdefault((cols.__array_interface__["data"][0], cols.shape, cols.strides), cols)
 
-    def _selected(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
+    def _selected(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """Elements of the operand among others and constants: the row, applied to positions, says where each one goes."""
         gather = Selection(sources(step, i), shape_of(step.operands[i]))
         return [[gather.of(term) for term in terms]]
 
-    def _side_by_side(self, step: JacStep, operands: Sequence[Terms]) -> Terms:
+    def _side_by_side(self, step: JacStep, operands: Sequence[list[Term]]) -> list[Term]:
         """Operands that are put next to each other, all of them: every element goes to one place."""
         sizes = [math.prod(shape_of(x)) for x in step.operands]
         ends = np.cumsum(sizes)
@@ -191,20 +190,20 @@ class Moves:
         src = np.asarray(step.prim.value(*parts, **step.params)).reshape(-1)
         to = np.empty(src.size, np.intp)
         to[src] = np.arange(src.size)
-        found: Terms = []
+        found: list[Term] = []
         for terms, size, end in zip(operands, sizes, ends.tolist(), strict=True):
             rows = to[end - size : end]
             found += [at_places(term, rows) for term in terms]
         return found
 
-    def _diagonal(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
+    def _diagonal(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """What is no elementwise row, and yet has a diagonal Jacobian with respect to this operand."""
         if step.prim.kind == "linear":
             return [terms]
         factor = push(step, i, np.ones((1, *shape_of(step.operands[i])), dtype_of(step.operands[i])))[0][0]
         return [[scaled(t, factor, shape_of(factor), step.outs[0]) for t in terms]]
 
-    def _scattered(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
+    def _scattered(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """Every element of the operand is added to one of the result."""
         to = destinations(step, i)
         if step.prim.kind != "linear":
@@ -212,7 +211,7 @@ class Moves:
             terms = [scaled(t, factor, to.shape, step.outs[0]) for t in terms]
         return [[scattered(t, to) for t in terms]]
 
-    def _put(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
+    def _put(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """Values that are written into an array at an index, or added to what is there."""
         if not step.params.get("accumulate"):
             return self._selected(step, i, terms)
@@ -226,7 +225,7 @@ class Moves:
 
     # -- sums ------------------------------------------------------------------------------------------------------------
 
-    def _summed(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
+    def _summed(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """The axes that are summed become slots."""
         x, params = step.operands[0], step.params
         shape = shape_of(x)
@@ -246,12 +245,12 @@ class Moves:
 
     # -- windows ---------------------------------------------------------------------------------------------------------
 
-    def _windowed(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
+    def _windowed(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """A convolution: sums of products of elements that meet in a window."""
         met = meeting(step, i)
         return self._by_entries(step, i, terms, met.size, lambda: meeting_entries(step, i, met))
 
-    def _scanned(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
+    def _scanned(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """A running sum or product: an element comes from those up to its own place."""
         shape = shape_of(step.operands[i])
         (axis,) = mixing(step, i)[0]
@@ -275,7 +274,7 @@ class Moves:
             factors = flat(np.concatenate(rows))[(later * size + at).reshape(-1)][None]
         return Entries(shape, at.reshape(-1), places[..., later].reshape(-1), factors)
 
-    def _through_entries(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
+    def _through_entries(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """A product of a sparse matrix and columns: each entry meets an element of each column."""
         data, x = step.operands
         rows, columns = step.params["places"].coordinates(step.params["transposed"])
@@ -291,7 +290,7 @@ class Moves:
 
         return self._by_entries(step, i, terms, to.size, entries)
 
-    def _picked(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
+    def _picked(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """A weighted element of each row, which its class picks."""
         x, index, coef = step.operands
         places = positions(shape_of(x))
@@ -306,11 +305,11 @@ class Moves:
         self,
         step: JacStep,
         i: int,
-        terms: Terms,
+        terms: list[Term],
         count: int,
         entries_of: Callable[[], Entries],
         most_met: float = math.inf,
-    ) -> list[Terms]:
+    ) -> list[list[Term]]:
         """Terms through a local Jacobian with some entries; those of a dense Jacobian are tangents.
 
         Args:
@@ -320,8 +319,8 @@ class Moves:
         """
         axes, _ = mixing(step, i)
         shape, out_shape = shape_of(step.operands[i]), shape_of(step.outs[0])
-        as_tangents: Terms = []
-        others: Terms = []
+        as_tangents: list[Term] = []
+        others: list[Term] = []
         for source, group in by_source(terms).items():
             uniform = [t for t in group if t.rows is None and unvarying(t.cols, axes)]
             varying = [t for t in group if t not in uniform]
@@ -341,7 +340,7 @@ class Moves:
 
     # -- everything that mixes elements ----------------------------------------------------------------------------------
 
-    def _contracted(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
+    def _contracted(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """A product of two operands that is summed over a subscript; further operands are added to it."""
         if i > 1:
             have, shape = shape_of(step.operands[i]), shape_of(step.outs[0])
@@ -377,7 +376,7 @@ class Moves:
 
         return self._along(step, i, terms, ins, [outs], local)
 
-    def _mixed(self, step: JacStep, i: int, terms: Terms) -> list[Terms]:
+    def _mixed(self, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
         """An operation that mixes the elements along some axes, and does the same along all others."""
         ins, outs = mixing(step, i)
 
@@ -390,13 +389,13 @@ class Moves:
         self,
         step: JacStep,
         i: int,
-        terms: Terms,
+        terms: list[Term],
         ins: tuple[int, ...],
         outs: list[tuple[int, ...]],
         local: Callable[[], list[Any]],
-    ) -> list[Terms]:
+    ) -> list[list[Term]]:
         """Terms through an operation that mixes axes ``ins`` of operand i, giving axes ``outs`` of each output."""
-        results: list[Terms] = [[] for _ in step.outs]
+        results: list[list[Term]] = [[] for _ in step.outs]
         blocks: list[Any] | None = None
         for term in terms:
             if term.rows is not None:
@@ -463,7 +462,7 @@ def _reduces(step: JacStep, x: object, k: int) -> bool:
     return math.prod(shape_of(out)) * k == math.prod(shape_of(x))
 
 
-_BY_STRUCTURE: dict[str, Callable[..., list[Terms]]] = {
+_BY_STRUCTURE: dict[str, Callable[..., list[list[Term]]]] = {
     "diagonal": Moves._diagonal,
     "selection": Moves._selected,
     "scatter": Moves._scattered,
@@ -475,7 +474,7 @@ _BY_STRUCTURE: dict[str, Callable[..., list[Terms]]] = {
 }
 
 
-def _move(step: JacStep, i: int) -> Callable[..., list[Terms]]:
+def _move(step: JacStep, i: int) -> Callable[..., list[list[Term]]]:
     """What moves the terms of operand i."""
     move = _BY_NAME.get(step.prim.name)
     if move is None:
@@ -484,12 +483,16 @@ def _move(step: JacStep, i: int) -> Callable[..., list[Terms]]:
     return move
 
 
-def _cast(moves: Moves, step: JacStep, i: int, terms: Terms) -> list[Terms]:
+def _cast(moves: Moves, step: JacStep, i: int, terms: list[Term]) -> list[list[Term]]:
     """Another dtype."""
     return [[Term(t.source, t.cols, real_if(t.vals, step.outs[0]), t.rows) for t in terms]]
 
 
-_BY_NAME: dict[str, Callable[..., list[Terms]]] = {"cast": _cast, "index_put": Moves._put, "nll_loss": Moves._picked}
+_BY_NAME: dict[str, Callable[..., list[list[Term]]]] = {
+    "cast": _cast,
+    "index_put": Moves._put,
+    "nll_loss": Moves._picked,
+}
 
 
 # -- cols and vals through views -----------------------------------------------------------------------------
@@ -530,7 +533,7 @@ def _batched(step: JacStep, array: object) -> Any:
     return prim.batch(prim, (array,), (True,), shape_of(array)[0], step.params)
 
 
-def _moved_vals(step: JacStep, term: Term, cols: Index) -> Any:
+def _moved_vals(step: JacStep, term: Term, cols: IndexArray) -> Any:
     """vals after a move that took the term's cols to ``cols``; along axes in which they did not vary they still don't."""
     vals = term.vals
     known = shape_of(vals)

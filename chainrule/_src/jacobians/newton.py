@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyArray, NumpyDType
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.jacobians.factors import Factors
 
-Vector = np.ndarray[Any, NumpyDType]
 STEPS = 100
 HALVINGS = 40
 
 
-def newton_root(residual: Callable[[Vector], Vector], jacobian: Callable[[Vector], Any], x: Vector, api: str) -> Vector:
+def newton_root(
+    residual: Callable[[NumpyArray], NumpyArray], jacobian: Callable[[NumpyArray], Any], x: NumpyArray, api: str
+) -> NumpyArray:
     """x where the residual is 0: each step solves the linearised equation, and is halved until the residual shrinks.
 
     Raises:
@@ -51,12 +52,12 @@ def newton_root(residual: Callable[[Vector], Vector], jacobian: Callable[[Vector
 
 
 def newton_minimum(
-    function: Callable[[Vector], float],
-    gradient: Callable[[Vector], Vector],
-    hessian: Callable[[Vector], Any],
-    x: Vector,
+    function: Callable[[NumpyArray], float],
+    gradient: Callable[[NumpyArray], NumpyArray],
+    hessian: Callable[[NumpyArray], Any],
+    x: NumpyArray,
     api: str,
-) -> Vector:
+) -> NumpyArray:
     """A local minimum: Newton's steps, with a multiple of the identity added to a Hessian that is not positive definite.
 
     Raises:
@@ -99,7 +100,7 @@ def newton_minimum(
     )
 
 
-def _step(matrix: AnyArray, g: Vector) -> Vector | None:
+def _step(matrix: AnyArray, g: NumpyArray) -> NumpyArray | None:
     """Newton's step, or None if the matrix is not positive definite."""
     try:
         np.linalg.cholesky(matrix)
@@ -114,14 +115,14 @@ def _is_indefinite(matrix: AnyArray) -> bool:
     return bool(values[0] < -np.sqrt(np.finfo(values.dtype).eps) * np.max(np.abs(values)))
 
 
-def _is_small(step: Vector, x: Vector) -> bool:
+def _is_small(step: NumpyArray, x: NumpyArray) -> bool:
     return _relative(step, x) <= np.sqrt(np.finfo(x.dtype).eps)
 
 
-def _is_rounding(step: Vector, x: Vector) -> bool:
+def _is_rounding(step: NumpyArray, x: NumpyArray) -> bool:
     return _relative(step, x) <= 4 * np.finfo(x.dtype).eps
 
 
-def _relative(step: Vector, x: Vector) -> float:
+def _relative(step: NumpyArray, x: NumpyArray) -> float:
     """How large a step is, beside x (or beside 1 where x is near 0)."""
     return float(np.max(np.abs(step)) / max(1.0, np.max(np.abs(x))))

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import Shape
 from chainrule._src.transforms.arguments import is_array, untracked
-
-Shape = tuple[int, ...]
 
 
 def operand(x: object) -> Any:

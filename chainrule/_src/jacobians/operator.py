@@ -12,7 +12,7 @@ import numpy as np
 from chainrule._src.api.array import Array, unfaced
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.tree import tree_unflatten
-from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyDType
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyDType, Shape
 from chainrule._src.jacobians.operands import matched, operand
 from chainrule._src.jacobians.trace import in_memory
 from chainrule._src.messages import errors
@@ -21,8 +21,6 @@ from chainrule._src.transforms.arguments import as_caller_type, data_of, untrack
 from chainrule._src.transforms.called import Called
 from chainrule._src.transforms.grad import vjp
 from chainrule._src.transforms.vmap import vmap
-
-Shape = tuple[int, ...]
 
 
 class JacobianOperator:

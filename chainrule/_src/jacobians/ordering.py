@@ -15,10 +15,10 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import NumpyArray
-from chainrule._src.jacobians.terms import Index, Term
+from chainrule._src.jacobians.terms import IndexArray, Term
 
 #: terms of one block of a larger matrix: ``(terms, rows, first row, first column)``
-Block = tuple[Sequence[Term], int, int, int]
+TermBlock = tuple[Sequence[Term], int, int, int]
 
 
 class SortedEntries(NamedTuple):
@@ -32,7 +32,7 @@ class SortedEntries(NamedTuple):
     """
 
     columns: Any
-    sources: Index | None
+    sources: IndexArray | None
     indptr: Any
     pool: int
 
@@ -41,18 +41,18 @@ class MatrixTerm(NamedTuple):
     """One term in a matrix: ``rows`` are those of the matrix; ``first`` is the position of its first number in the pool."""
 
     term: Term
-    rows: Index
+    rows: IndexArray
     column: int
     first: int
 
-    def numbers(self) -> Index:
+    def numbers(self) -> IndexArray:
         """The position of each number of vals in the pool, in a shape that broadcasts to that of cols."""
         shape = tuple(shape_of(self.term.vals))
         aligned = (1,) * (self.term.cols.ndim - len(shape)) + shape
         return np.arange(self.first, self.first + math.prod(shape)).reshape(aligned)
 
 
-def entries_in_order(blocks: Sequence[Block], shape: tuple[int, int]) -> SortedEntries:
+def entries_in_order(blocks: Sequence[TermBlock], shape: tuple[int, int]) -> SortedEntries:
     parts, pool = _parts(blocks)
     count = sum([part.term.cols.size for part in parts])
     kind = np.int32 if max(*shape, count) < 2**31 else np.int64
@@ -64,10 +64,10 @@ def entries_in_order(blocks: Sequence[Block], shape: tuple[int, int]) -> SortedE
     return _slot_by_slot(groups, pool, count, shape[0], kind)
 
 
-def _parts(blocks: Sequence[Block]) -> tuple[list[MatrixTerm], int]:
+def _parts(blocks: Sequence[TermBlock]) -> tuple[list[MatrixTerm], int]:
     """All terms that have entries, and the length of the pool."""
     parts, pool = [], 0
-    known: dict[Any, Index] = {}
+    known: dict[Any, IndexArray] = {}
     for terms, m, first_row, first_column in blocks:
         for term in terms:
             key = (id(term.rows), m, first_row)
@@ -153,7 +153,7 @@ def _transpose(x: NumpyArray, out: NumpyArray) -> None:
 _FEW = 32
 
 
-def _slots(group: list[MatrixTerm], count: int, kind: Any) -> tuple[Any, Index]:
+def _slots(group: list[MatrixTerm], count: int, kind: Any) -> tuple[Any, IndexArray]:
     """The columns and sources of terms with the same rows, ``(slots, rows)`` each."""
     slots = sum([part.term.slots for part in group])
     columns, sources = np.empty((slots, count), kind), np.empty((slots, count), np.intp)
@@ -178,7 +178,7 @@ def _fill(part: MatrixTerm, columns: NumpyArray, sources: NumpyArray) -> None:
         sources[...] = part.first
 
 
-def _rows_in_order(columns: Any, sources: Index) -> tuple[Any, Index]:
+def _rows_in_order(columns: Any, sources: IndexArray) -> tuple[Any, IndexArray]:
     """Both with the columns of each row in ascending order, along the first axis."""
     count = columns.shape[1]
     for share in _TYPICAL:

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
+from chainrule._src.arrays.types import Shape
 from chainrule._src.interpreters.jac import JacStep
-from chainrule._src.jacobians.terms import Index, Shape, Term, Unstructured
+from chainrule._src.jacobians.terms import IndexArray, Term, Unstructured
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.rules.rules import environment, read
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
 
 
-def positions(shape: Shape) -> Index:
+def positions(shape: Shape) -> IndexArray:
     return np.arange(math.prod(shape)).reshape(shape)
 
 
@@ -30,7 +31,7 @@ def plain(x: object) -> Any:
     return data
 
 
-def sources(step: JacStep, i: int) -> Index:
+def sources(step: JacStep, i: int) -> IndexArray:
     """For every element of the output the position in operand i that it is an element of; −1 for none."""
     prim = step.prim
     given: list[Any] = []
@@ -43,11 +44,11 @@ def sources(step: JacStep, i: int) -> Index:
         else:
             given.append(plain(x))
     params = {name: 0 if name == "value" else value for name, value in step.params.items()}
-    src: Index = np.asarray(prim.value(*given, **params), np.intp) - 1
+    src: IndexArray = np.asarray(prim.value(*given, **params), np.intp) - 1
     return src
 
 
-def destinations(step: JacStep, i: int) -> Index:
+def destinations(step: JacStep, i: int) -> IndexArray:
     """For every element of operand i the position in the output where it goes; −1 for nowhere."""
     row = TABLE[_GOES_LIKE.get(step.prim.name, step.prim.name)]
     given = [x if k == i else plain(x) for k, x in enumerate(step.operands)]
@@ -55,7 +56,7 @@ def destinations(step: JacStep, i: int) -> Index:
     rule = row.vjps[row.operands[i]]
     assert callable(rule)
     back = read(row, rule, {**env, "g": positions(shape_of(step.outs[0])) + 1})
-    to: Index = np.asarray(back, np.intp) - 1
+    to: IndexArray = np.asarray(back, np.intp) - 1
     return to
 
 
@@ -75,13 +76,13 @@ class Selection:
 
     __slots__ = ("_joins", "at", "have", "kept", "src")
 
-    def __init__(self, src: Index, have: Shape) -> None:
+    def __init__(self, src: IndexArray, have: Shape) -> None:
         self.src = src
         self.have = have
         at = src.reshape(-1)
         self.kept = None if not at.size or at.min() >= 0 else np.flatnonzero(at >= 0)
         self.at = at if self.kept is None else at[self.kept]
-        self._joins: dict[int, tuple[Index, Index]] = {}
+        self._joins: dict[int, tuple[IndexArray, IndexArray]] = {}
 
     def of(self, term: Term) -> Term:
         """The term of the value whose elements are taken from that of this term."""
@@ -104,7 +105,7 @@ class Selection:
         return Term(term.source, term.cols.take(picks, 1), vals, rows)
 
 
-def taken(term: Term, at: Index, shape: Shape) -> Any:
+def taken(term: Term, at: IndexArray, shape: Shape) -> Any:
     """The vals of the rows at some positions, in a shape."""
     vals = term.vals
     known = shape_of(vals)
@@ -117,7 +118,7 @@ def taken(term: Term, at: Index, shape: Shape) -> Any:
     return np.reshape(full[:, at], (slots, *shape))
 
 
-def _joined(rows: Index, at: Index, size: int) -> tuple[Index, Index]:
+def _joined(rows: IndexArray, at: IndexArray, size: int) -> tuple[IndexArray, IndexArray]:
     """For all pairs of a wanted position and an entry in that row: the number of the former, and of the latter."""
     counts = np.bincount(rows, minlength=size)
     if not counts.size or counts.max() <= 1:
@@ -134,7 +135,7 @@ def _joined(rows: Index, at: Index, size: int) -> tuple[Index, Index]:
     return np.repeat(wanted, each), order[first + np.arange(first.size)]
 
 
-def scattered(term: Term, dst: Index) -> Term:
+def scattered(term: Term, dst: IndexArray) -> Term:
     """The term of a value that the elements of another are added into, at positions ``dst``."""
     to = dst.reshape(-1)
     if to.size and to.min() < 0:
@@ -143,7 +144,7 @@ def scattered(term: Term, dst: Index) -> Term:
     return at_places(term, to)
 
 
-def at_places(term: Term, to: Index) -> Term:
+def at_places(term: Term, to: IndexArray) -> Term:
     """A term whose rows go to other places."""
     if term.rows is not None:
         return Term(term.source, term.cols, term.vals, to[term.rows])
@@ -165,7 +166,7 @@ class Entries:
         factors: its value, (1, entries), or a number; for complex operands it can be a pair: what is made of 1, and of 1j.
     """
 
-    def __init__(self, have: Shape, at: Index, to: Index, factors: Any) -> None:
+    def __init__(self, have: Shape, at: IndexArray, to: IndexArray, factors: Any) -> None:
         self.have = have
         self.at = at
         self.to = to

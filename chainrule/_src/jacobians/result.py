@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import DTypeLike, NumpyDType, TensorLike
+from chainrule._src.arrays.types import DTypeLike, NumpyDType, Shape, TensorLike
 from chainrule._src.jacobians import assemble, solve, spy
 from chainrule._src.jacobians.assemble import EntryPattern, Sparse, is_plain
 from chainrule._src.jacobians.blocks import Blocks, blocks_of_sparse, blocks_of_terms
 from chainrule._src.jacobians.copies import of_variable, own, read, written
 from chainrule._src.jacobians.matmul import multiplied, times, transposed_times
 from chainrule._src.jacobians.operands import matched, operand
-from chainrule._src.jacobians.ordering import Block
+from chainrule._src.jacobians.ordering import TermBlock
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.messages import errors
 from chainrule._src.tape.modes import recording
@@ -30,7 +30,6 @@ from chainrule._src.transforms.arguments import as_caller_type
 from chainrule._src.transforms.dense import MEMORY, check_size
 
 ndarray = np.ndarray
-Shape = tuple[int, ...]
 _UNKNOWN: Any = object()
 _EXPLICITLY = "J.to_scipy() has its entries alone; J.to_dense() makes it all the same"
 
@@ -113,7 +112,7 @@ class Jacobian:
     @classmethod
     def stacked(
         cls,
-        blocks: Sequence[Block],
+        blocks: Sequence[TermBlock],
         shape: tuple[int, int],
         dtype: DTypeLike,
         symmetric: bool = False,

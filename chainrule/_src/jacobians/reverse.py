@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule._src.api.array import unfaced
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import AnyFunction, NumpyArray
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, Shape
 from chainrule._src.interpreters.jac import Jac
 from chainrule._src.jacobians.accumulate import Accumulation
 from chainrule._src.jacobians.assemble import add_into, dense, is_plain
@@ -25,7 +25,6 @@ from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.trace import Trace
 
 ndarray = np.ndarray
-Shape = tuple[int, ...]
 
 
 class Transposes(NamedTuple):

@@ -12,14 +12,12 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import Params
+from chainrule._src.arrays.types import Params, Shape
 from chainrule._src.interpreters.jac import Jac, JacStep
 from chainrule._src.jacobians.accumulate import MOST_SLOTS
 from chainrule._src.jacobians.compaction import MOST_TERMS, MOST_WITH_ROWS, SMALL
 from chainrule._src.jacobians.mixing import mixing
 from chainrule._src.rules.structure import structure_of
-
-Shape = tuple[int, ...]
 
 #: seconds of an operation on one element, of a NumPy call on terms, and of a step of a batched derivative
 OPERATION, CALL, RULE = 1e-9, 2e-6, 2.5e-5
@@ -66,7 +64,7 @@ class TermSketch(NamedTuple):
 
 
 #: the sketch of a value's Jacobian: its terms by how their columns came about
-Parts = dict[Hashable, TermSketch]
+Sketch = dict[Hashable, TermSketch]
 
 
 class StepSketch(NamedTuple):
@@ -78,21 +76,21 @@ class StepSketch(NamedTuple):
     cut: bool
 
 
-def identity(key: Hashable, shape: Shape) -> Parts:
+def identity(key: Hashable, shape: Shape) -> Sketch:
     """The sketch of a variable."""
     return {key: TermSketch(1, frozenset([k - len(shape) for k, n in enumerate(shape) if n > 1]))}
 
 
-def entries_of(parts: Parts, size: int) -> int:
+def entries_of(parts: Sketch, size: int) -> int:
     return sum([part.slots * (size if part.rows is None else part.rows) for part in parts.values()])
 
 
 # -- what a step does to sketches --------------------------------------------------------------------------------------
 
 
-def joined(several: Iterable[Parts]) -> Parts:
+def joined(several: Iterable[Sketch]) -> Sketch:
     """Sums of terms; those with the same columns are one."""
-    found: Parts = {}
+    found: Sketch = {}
     for parts in several:
         for key, part in parts.items():
             known = found.get(key)
@@ -101,8 +99,8 @@ def joined(several: Iterable[Parts]) -> Parts:
 
 
 def mixed(
-    parts: Parts, ins: Sequence[int], outs: Sequence[int], shape: Shape, out_shape: Shape, tag: Hashable, sums: bool
-) -> Parts:
+    parts: Sketch, ins: Sequence[int], outs: Sequence[int], shape: Shape, out_shape: Shape, tag: Hashable, sums: bool
+) -> Sketch:
     """Axes ``ins`` become slots, unless columns do not vary along them; the result has axes ``outs`` in their place.
 
     Args:
@@ -113,7 +111,7 @@ def mixed(
     before = [k for k in range(-1, -n - 1, -1) if k not in ins]
     after = [k for k in range(-1, -m - 1, -1) if k not in outs]
     places = dict(zip(before, after, strict=False))
-    found: Parts = {}
+    found: Sketch = {}
     for key, part in parts.items():
         varies = frozenset([places[a] for a in part.varies if a in places])
         slots = part.slots
@@ -125,17 +123,17 @@ def mixed(
     return found
 
 
-def selected(parts: Parts, out_shape: Shape, tag: Hashable, rows: int | None) -> Parts:
+def selected(parts: Sketch, out_shape: Shape, tag: Hashable, rows: int | None) -> Sketch:
     """Elements are moved; where only some of the result's are moved ones, there are rows for these."""
     every = frozenset([k - len(out_shape) for k, n in enumerate(out_shape) if n > 1])
-    found: Parts = {}
+    found: Sketch = {}
     for key, part in parts.items():
         kept = rows if part.rows is None else min(part.rows, math.prod(out_shape))
         found[key, tag] = part._replace(varies=every if part.varies else part.varies, rows=kept)
     return found
 
 
-def scanned(parts: Parts, axis: int, shape: Shape, tag: Hashable) -> Parts:
+def scanned(parts: Sketch, axis: int, shape: Shape, tag: Hashable) -> Sketch:
     """Elements that come from those before them along an axis: each pair is an entry, with a row of its own."""
     n, size = shape[axis], math.prod(shape)
     return {
@@ -148,7 +146,7 @@ def scanned(parts: Parts, axis: int, shape: Shape, tag: Hashable) -> Parts:
     }
 
 
-def met(parts: Parts, step: JacStep, size: int) -> Parts:
+def met(parts: Sketch, step: JacStep, size: int) -> Sketch:
     """A product of a sparse matrix and columns: each entry has a row of its own. (``size``: of what the terms are of.)"""
     data, x = step.operands
     count = math.prod(shape_of(data)) * math.prod(shape_of(x)[1:])
@@ -207,7 +205,7 @@ class _Sketches:
     def cost(self) -> Cost:
         return Cost(self.operations, self.calls * CALL, self.most, self.why_not)
 
-    def _made(self, step: JacStep, parts: Parts, size: int) -> None:
+    def _made(self, step: JacStep, parts: Sketch, size: int) -> None:
         """Count the making of a value's terms."""
         numbers = {key: part for key, part in parts.items() if not part.plain}
         self.operations += entries_of(numbers, size)
@@ -219,14 +217,14 @@ class _Sketches:
                 f"{step.prim.name} makes {entries:,} entries, more than the {self.limit:,} of the memory limit"
             )
 
-    def _compacted(self, parts: Parts, size: int) -> Parts:
+    def _compacted(self, parts: Sketch, size: int) -> Sketch:
         """One term with respect to a variable, where there would be as many entries as it has elements."""
         if len(parts) < 2:
             return parts
-        groups: dict[Hashable, Parts] = {}
+        groups: dict[Hashable, Sketch] = {}
         for key, part in parts.items():
             groups.setdefault(_root(key), {})[key] = part
-        found: Parts = {}
+        found: Sketch = {}
         for root, group in groups.items():
             bound = self.sizes.get(root, self.bound)
             if len(group) > 1 and entries_of(group, size) >= bound * size:
@@ -236,13 +234,13 @@ class _Sketches:
                 found.update(group)
         return found
 
-    def _cut(self, key: Hashable, parts: Parts, shape: Shape, bound: int) -> Parts:
+    def _cut(self, key: Hashable, parts: Sketch, shape: Shape, bound: int) -> Sketch:
         """Start anew from a value's identity."""
         self.slots_of[key] = self._total_slots(parts, math.prod(shape), bound)
         self.sizes[key] = math.prod(shape)
         return identity(key, shape)
 
-    def _total_slots(self, parts: Parts, size: int, bound: int) -> float:
+    def _total_slots(self, parts: Sketch, size: int, bound: int) -> float:
         """Entries in a row with respect to the inputs: products with what was cut off are counted."""
         total = 0.0
         for key, part in parts.items():
@@ -271,7 +269,7 @@ class ForwardSketches(_Sketches):
 
     def __init__(self, steps: Sequence[JacStep], results: Sequence[object], bound: int, limit: int) -> None:
         super().__init__(steps, bound, limit)
-        self.known: dict[Any, Parts] = {}
+        self.known: dict[Any, Sketch] = {}
         self.uses = _uses(steps, results)
         for step in steps:
             self._walk(step)
@@ -281,7 +279,7 @@ class ForwardSketches(_Sketches):
             if type(x) is Jac:
                 self.nnz += self._total_slots(self._parts(x.origin, x), size, bound) * size
 
-    def _parts(self, origin: object, x: object) -> Parts:
+    def _parts(self, origin: object, x: object) -> Sketch:
         if origin is None:
             return {}
         if type(origin) is tuple:
@@ -304,7 +302,7 @@ class ForwardSketches(_Sketches):
                 parts = self._cut((step.seq, index), parts, shape, self.bound)
             self.known[step.seq, index] = parts
 
-    def _through(self, step: JacStep, i: int, parts: Parts, shape: Shape, index: int) -> Parts:
+    def _through(self, step: JacStep, i: int, parts: Sketch, shape: Shape, index: int) -> Sketch:
         """The terms of an output that operand i brings."""
         have = shape_of(step.operands[i])
         size = math.prod(shape)
@@ -332,7 +330,7 @@ class ForwardSketches(_Sketches):
         sums = structure in ("sum", "mean")
         return mixed(parts, ins, outs[index], have, shape, _tag(step) if sums else step.seq, sums)
 
-    def _count_mixing(self, step: JacStep, parts: Parts, ins: Sequence[int], have: Shape, size: int) -> None:
+    def _count_mixing(self, step: JacStep, parts: Sketch, ins: Sequence[int], have: Shape, size: int) -> None:
         """The row's JVP, for terms that are tangents, and its local Jacobian, for others."""
         along = math.prod([have[a] for a in ins])
         for part in parts.values():
@@ -349,8 +347,8 @@ class ReverseSketches(_Sketches):
 
     def __init__(self, steps: Sequence[JacStep], results: Sequence[object], bound: int, limit: int) -> None:
         super().__init__(steps, bound, limit)
-        self.arrived: dict[Any, list[Parts]] = {}
-        self.inputs: dict[int, tuple[Any, list[Parts]]] = {}
+        self.arrived: dict[Any, list[Sketch]] = {}
+        self.inputs: dict[int, tuple[Any, list[Sketch]]] = {}
         for k, x in enumerate(results):
             if type(x) is Jac:
                 self._arrive(x.origin, identity(("output", k), shape_of(x)))
@@ -361,7 +359,7 @@ class ReverseSketches(_Sketches):
             self.nnz += self._total_slots(joined(several), variable.size, bound) * variable.size
         self.calls += AGAIN * len(steps)
 
-    def _arrive(self, origin: object, parts: Parts) -> None:
+    def _arrive(self, origin: object, parts: Sketch) -> None:
         if type(origin) is tuple:
             self.arrived.setdefault((origin[0].seq, origin[1]), []).append(parts)
         elif origin is not None:
@@ -385,7 +383,7 @@ class ReverseSketches(_Sketches):
                     self._made(step, found, math.prod(shape_of(step.operands[i])))
                     self._arrive(origin, found)
 
-    def _through(self, step: JacStep, i: int, parts: Parts, shape: Shape, index: int) -> Parts:
+    def _through(self, step: JacStep, i: int, parts: Sketch, shape: Shape, index: int) -> Sketch:
         """The terms of operand i's cotangent that an output's brings."""
         have = shape_of(step.operands[i])
         size = math.prod(have)
@@ -426,7 +424,7 @@ def _uses(steps: Sequence[JacStep], results: Sequence[object]) -> dict[Any, int]
     return uses
 
 
-def _many(parts: Parts, size: int) -> bool:
+def _many(parts: Sketch, size: int) -> bool:
     """Whether terms will be cut at a value that several steps use."""
     if len(parts) < 2 or entries_of(parts, size) <= SMALL:
         return False

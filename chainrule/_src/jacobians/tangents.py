@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import dtype_of, shape_of
-from chainrule._src.arrays.types import AnyArray, NumpyDType, TensorLike
+from chainrule._src.arrays.types import AnyArray, NumpyDType, Shape, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.jac import JacStep
-from chainrule._src.jacobians.terms import Shape, Term, Unstructured, flat
+from chainrule._src.jacobians.terms import Term, Unstructured, flat
 from chainrule._src.rules.batching import reshape
 from chainrule._src.rules.primitive import Primitive, argument_names, unsupported
 from chainrule._src.rules.rules import conjugate, environment, is_identity, read

@@ -17,8 +17,7 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import NumpyDType
 
 ndarray = np.ndarray
-Index = np.ndarray[Any, np.dtype[np.intp]]
-Shape = tuple[int, ...]
+IndexArray = np.ndarray[Any, np.dtype[np.intp]]
 
 
 class Variable:
@@ -35,7 +34,7 @@ class Variable:
         self.shape = shape
         self.size = math.prod(shape)
         self.dtype = dtype
-        self.seed: Index = np.arange(self.size).reshape(shape)
+        self.seed: IndexArray = np.arange(self.size).reshape(shape)
         self.cols = self.seed[None]
         self.terms = terms
         self._parts: tuple[Variable, Variable] | None = None
@@ -81,7 +80,7 @@ class Term:
 
     __slots__ = ("cols", "rows", "source", "vals")
 
-    def __init__(self, source: Variable, cols: Index, vals: Any, rows: Index | None = None) -> None:
+    def __init__(self, source: Variable, cols: IndexArray, vals: Any, rows: IndexArray | None = None) -> None:
         self.source = source
         self.cols = cols
         self.vals = vals
@@ -102,7 +101,7 @@ class Term:
         """vals in the shape of cols."""
         return np.broadcast_to(self.vals, self.cols.shape)
 
-    def entries(self) -> tuple[Index, Index, Any]:
+    def entries(self) -> tuple[IndexArray, IndexArray, Any]:
         """Rows, columns and values of all entries, each of one axis."""
         cols = self.cols
         count = math.prod(cols.shape[1:])

@@ -34,7 +34,7 @@ from chainrule._src.transforms.vmap import vmap
 
 ndarray = np.ndarray
 #: for each output, for each input
-Blocks = list[list[list[Term]]]
+TermGrid = list[list[list[Term]]]
 ITEMSIZE = 8  # bytes of a number, in estimates
 #: elements of the input, and of the Jacobian, from which its structure is looked at without being asked for
 MANY, SMALL = 64, 1 << 15
@@ -49,7 +49,7 @@ def terms_of(
     memory: int,
     strategy: str | None = None,
     wants_dense: bool = False,
-) -> Blocks:
+) -> TermGrid:
     """The terms of the Jacobian of ``function`` at ``x``.
 
     Args:
@@ -85,7 +85,7 @@ def terms_of(
 
 def terms_to_repeat(
     trace: JacobianTrace, function: AnyFunction, x: tuple[AnyArray, ...], *, api: str, memory: int
-) -> Blocks:
+) -> TermGrid:
     """The terms of ``terms_of`` for a plan: in their places are the numbers of products, where repeating these costs less."""
     found = terms_of(trace, function, x, api=api, memory=memory)
     m, n = _size(trace)
@@ -121,7 +121,7 @@ def _in_places(whole: Term, pattern: assemble.EntryPattern) -> Term:
 
 def _by(
     way: str, trace: JacobianTrace, function: AnyFunction, x: TensorLike | tuple[AnyArray, ...], memory: int
-) -> Blocks:
+) -> TermGrid:
     trace.strategy = way
     if way == FORWARD:
         return trace.terms(memory)
@@ -133,7 +133,7 @@ def _by(
     return [[[_term_of_columns(next(parts), v, y.shape)] for v in trace.variables] for y in trace.results]
 
 
-def terms_by_colours(trace: JacobianTrace, function: AnyFunction, x: object, sparsity: object, memory: int) -> Blocks:
+def terms_by_colours(trace: JacobianTrace, function: AnyFunction, x: object, sparsity: object, memory: int) -> TermGrid:
     """The terms of a Jacobian whose pattern is known: products with few vectors give its entries.
 
     Args:

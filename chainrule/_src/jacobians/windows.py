@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.jacobians.places import Entries
-from chainrule._src.jacobians.terms import Index
+from chainrule._src.jacobians.terms import IndexArray
 from chainrule._src.table.convolution import _windows
 
 #: For each row what its first operand, its second operand and its result are.
@@ -38,9 +38,9 @@ class Meeting(NamedTuple):
         factor: which element of the other operand it is.
     """
 
-    operand: Index
-    result: Index
-    factor: Index
+    operand: IndexArray
+    result: IndexArray
+    factor: IndexArray
 
     @property
     def shape(self) -> tuple[int, ...]:

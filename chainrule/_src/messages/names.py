@@ -13,10 +13,10 @@ _FRAMES = 3
 _ITEMS = 1000
 _LAST_RESULT = r"_+\d*"  # what interactive sessions call their latest results
 
-Scope = tuple[list[tuple[str, Any]], FrameType, bool]
+FrameScope = tuple[list[tuple[str, Any]], FrameType, bool]
 
 
-def scopes(frame: FrameType | None = None) -> list[Scope]:
+def scopes(frame: FrameType | None = None) -> list[FrameScope]:
     """The variables of a frame (of the user's running one by default) and its callers, three in all.
 
     First all locals, then the globals; each with its frame, and whether it is the globals.
@@ -27,7 +27,7 @@ def scopes(frame: FrameType | None = None) -> list[Scope]:
         if not frame.f_code.co_filename.startswith(PACKAGE):
             running.append(frame)
         frame = frame.f_back
-    found: list[Scope] = [(_variables(f.f_locals), f, f.f_locals is f.f_globals) for f in running]
+    found: list[FrameScope] = [(_variables(f.f_locals), f, f.f_locals is f.f_globals) for f in running]
     seen = [id(f.f_globals) for _, f, whole in found if whole]
     for f in running:
         if id(f.f_globals) not in seen:

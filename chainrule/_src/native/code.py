@@ -54,8 +54,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-Words = list[int]
-
 #: of the words and of what the extension offers: it has the same number, or it was built from other sources
 VERSION = 9
 
@@ -75,7 +73,7 @@ def loop_step(
     outer: Sequence[tuple[int, Sequence[int]]] = (),
     split: bool = False,
     checked: bool = False,
-) -> Words:
+) -> list[int]:
     """A LOOP: (base, offset) and stride of each argument; of a gufunc, core dimensions, and their strides after those.
 
     ``split`` says that no two indices of the first outer dimension write to one place, or read what another writes.
@@ -92,7 +90,7 @@ def loop_step(
 
 def group_step(
     address: int, data: int, args: Sequence[tuple[int, int, int, int]], strides: Sequence[int], *, flat: bool = True
-) -> Words:
+) -> list[int]:
     """A loop of a group: (base, offset, advance, row) and stride of each argument."""
     words = [0, address, data, len(args), int(flat), *strides]
     for arg in args:
@@ -101,7 +99,9 @@ def group_step(
     return words
 
 
-def group(steps: Sequence[Words], *, rows: int, block: int, n: int = 1, scratch: int = 0, split: bool = False) -> Words:
+def group(
+    steps: Sequence[list[int]], *, rows: int, block: int, n: int = 1, scratch: int = 0, split: bool = False
+) -> list[int]:
     """A GROUP of what ``group_step`` made."""
     words = [GROUP, 0, len(steps), rows, block, n, int(split), scratch]
     for step in steps:
@@ -110,7 +110,7 @@ def group(steps: Sequence[Words], *, rows: int, block: int, n: int = 1, scratch:
     return words
 
 
-def rolled(steps: Iterable[Words], count: int, moves: Sequence[tuple[int, int, int, int]], first: int) -> Words:
+def rolled(steps: Iterable[list[int]], count: int, moves: Sequence[tuple[int, int, int, int]], first: int) -> list[int]:
     """A ROLLED: (base, step, ring, place) of each base that moves; the number of the first of them."""
     words = [ROLLED, 0, count, len(moves), first]
     for move in moves:
@@ -121,6 +121,6 @@ def rolled(steps: Iterable[Words], count: int, moves: Sequence[tuple[int, int, i
     return words
 
 
-def program(steps: Iterable[Words]) -> np.ndarray:
+def program(steps: Iterable[list[int]]) -> np.ndarray:
     """The code of some steps."""
     return np.fromiter((word for step in steps for word in step), np.intp)

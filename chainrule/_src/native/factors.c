@@ -2,7 +2,7 @@
 
    NumPy's gufuncs factor their matrix anew in every call. These loops have one more argument, a memory of what was factored last: if
    the matrix has the same bits again, so would its factors. They are those of NumPy's own LAPACK, whose `gesv` is `getrf` and `getrs`
-   unless threads share the work: where they may, `gesv` is called.
+   unless threads share the work, which each of the three decides by sizes of its own: where they may, `gesv` is called.
 
    The memory: how many entries hold something, which one is next; then the entries, each `info` and exceptions of `getrf`, the matrix
    in Fortran order, its factors, and the pivots. The first word is 0 when a plan begins. */
@@ -27,8 +27,8 @@ static struct {
     int long_integers;
 } LAPACK;
 
-/* elements of a matrix from which OpenBLAS asks whether threads are to share the work */
-#define THREADED 40000
+/* rows of a matrix from which OpenBLAS may have threads share the work; of several right sides it always may */
+#define THREADED 64
 
 PyObject *use_lapack(PyObject *self, PyObject *args) {
     Py_ssize_t getrf, getrs, gesv, threads;
@@ -114,18 +114,18 @@ static npy_intp pivot(const npy_int64 *entry, npy_intp n, npy_intp i) {
 }
 
 static int threads_may_share(npy_intp n, npy_intp count) {
-    return n * (n > count ? n : count) >= THREADED && (LAPACK.threads == NULL || LAPACK.threads() != 1);
+    return (n >= THREADED || count > 1) && (LAPACK.threads == NULL || LAPACK.threads() != 1);
 }
 
 /* Solve for `count` right sides, side by side in `b`; whether there are solutions */
 static int solved(const char *x, const npy_intp *core, npy_intp n, npy_int64 *memory, npy_intp entries, double *b, npy_intp count) {
     Integer size = integer(n), sides = integer(count), info = integer(0);
-    npy_int64 *entry = entry_at(memory, n, 0);
+    npy_int64 *entry = entry_at(memory, n, entries - 1);
     double *factors;
     npy_intp i, k;
     if (threads_may_share(n, count)) {
         factors = (double *)(entry + ENTRY_HEADER) + n * n;
-        memory[USED] = 0;
+        if (memory[USED] == entries) memory[USED]--;
         for (k = 0; k < n; k++) {
             for (i = 0; i < n; i++) memcpy(factors + k * n + i, x + i * core[0] + k * core[1], sizeof(double));
         }

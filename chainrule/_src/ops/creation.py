@@ -12,7 +12,7 @@ from chainrule._src.api.making import make_tensor
 from chainrule._src.arrays.device import DeviceLike, gpu_of
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype, get_default_complex_dtype
 from chainrule._src.arrays.size import Size
-from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, Shape, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, ShapeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.arguments import creates, new_array, number_in, placed, tensor_of
 from chainrule._src.ops.shaping import _ints
@@ -380,7 +380,7 @@ new_empty = _new_of_size("new_empty", "Memory")
 @creates
 def new_full(
     self: Tensor,
-    size: Shape,
+    size: ShapeLike,
     fill_value: object,
     *,
     dtype: DTypeLike = None,

@@ -19,7 +19,7 @@ from chainrule._src.arrays.types import (
     DTypeLike,
     IntoArray,
     NumpyDType,
-    Shape,
+    ShapeLike,
     TensorLike,
 )
 from chainrule._src.messages import errors
@@ -84,7 +84,7 @@ def _full_like(
 
 @implements(np.empty_like)
 def _empty_like(
-    prototype: AnyArray, dtype: DTypeLike = None, order: str = "K", subok: bool = True, shape: Shape | None = None
+    prototype: AnyArray, dtype: DTypeLike = None, order: str = "K", subok: bool = True, shape: ShapeLike | None = None
 ) -> AnyArray:
     return _zeros_like(prototype, dtype, order, shape=shape)
 

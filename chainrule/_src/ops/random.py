@@ -102,7 +102,7 @@ def _entropy() -> int:
 def _check_not_recorded(name: str) -> None:
     """Raise for what a recording would do, or see, once: a generator's state."""
     if LOCAL.recorder is not None and not LOCAL.recorder.draws:
-        raise importlib.import_module("chainrule._src.interpreters.traced").Unrecordable(
+        raise importlib.import_module("chainrule._src.interpreters.recorded").Unrecordable(
             f"it asks for, or sets, the state of a generator of random numbers ({name}): do that outside of it"
         )
 

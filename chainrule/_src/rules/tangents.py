@@ -12,14 +12,14 @@ from chainrule._src.rules.primitive import Cell, Primitive, Rule, code_of, refus
 from chainrule._src.rules.rules import add_terms
 
 Operands: TypeAlias = Sequence[AnyArray]
-Term: TypeAlias = Callable[[AnyArray, Operands, AnyArray, Params], AnyArray]
+TangentTerm: TypeAlias = Callable[[AnyArray, Operands, AnyArray, Params], AnyArray]
 
 
 def elementwise_jvp(
     prim: Primitive, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: Mapping[str, Rule]
 ) -> Callable[..., AnyArray | None]:
     @functools.cache
-    def terms() -> list[Term | None]:
+    def terms() -> list[TangentTerm | None]:
         """For each operand ``(t, operands, out, params) -> term``; None without a derivative. Made when a tangent comes."""
         return [_term(prim, operand, d, vjp, jvp) for operand in prim.operands]
 
@@ -35,7 +35,7 @@ def elementwise_jvp(
 
 def _term(
     prim: Primitive, operand: str, d: Mapping[str, Cell], vjp: Mapping[str, Rule], jvp: Mapping[str, Rule]
-) -> Term | None:
+) -> TangentTerm | None:
     if operand in jvp:
         return _reader(prim, jvp[operand])
     if operand not in d:  # a real diagonal is its own transpose
@@ -52,7 +52,7 @@ def _term(
     return times
 
 
-def _reader(prim: Primitive, rule: Rule) -> Term:
+def _reader(prim: Primitive, rule: Rule) -> TangentTerm:
     """What a rule gives, where it is given what its parameter names say; its cotangent (or tangent) is ``t``."""
     names, n = prim.names_read(rule), code_of(rule).co_argcount
     found = [_place(prim, name) for name in names]
@@ -76,7 +76,7 @@ def _place(prim: Primitive, name: str) -> str:
 
 
 @functools.cache
-def _compiled(expression: str) -> Callable[[Rule], Term]:
+def _compiled(expression: str) -> Callable[[Rule], TangentTerm]:
     """From a rule to its reader. Rules that read alike share the code: there are fewer such expressions than rules."""
     code = compile(f"lambda rule: lambda t, operands, out, params: {expression}", __file__, "eval")
     return eval(code, {"shape_of": shape_of})

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, NumpyDType, Params
+from chainrule._src.arrays.types import AnyArray, Ints, NumpyDType, Params
 from chainrule._src.rules.batching import broadcast_batch, reshape
 from chainrule._src.rules.kinds import call, linear, opaque
 from chainrule._src.rules.primitive import Primitive
@@ -23,7 +23,6 @@ from chainrule._src.rules.rules import conjugate
 from chainrule._src.tape.foreign import Foreign, copied, row_order, zeros_beside
 
 ndarray = np.ndarray
-Ints = tuple[int, ...]
 _COLUMNS = 1 << 21  # elements of columns that are made at a time
 
 

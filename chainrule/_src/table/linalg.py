@@ -264,7 +264,10 @@ def det(x: AnyArray) -> AnyArray:
 
 
 def _inv_or_nan(x: AnyArray, logabsdet: AnyArray) -> AnyArray:
-    """The inverse, and nan for singular matrices."""
+    """The inverse, and nan for singular matrices. Where there are none a recording has the matrix that was factored before."""
+    known = getattr(logabsdet, "inside", None) if is_recorded(logabsdet) else logabsdet
+    if isinstance(known, (ndarray, np.generic)) and not (known == -np.inf).any():
+        return inv(x)  # a replay in which it fails is done again by the other way
     return inv(np.where((logabsdet == -np.inf)[..., None, None], np.array(np.nan, dtype_of(x)), x))
 
 

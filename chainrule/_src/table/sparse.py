@@ -20,7 +20,6 @@ from chainrule._src.rules.primitive import Primitive
 from chainrule._src.rules.rules import conjugate
 
 ndarray = np.ndarray
-Index = NumpyArray
 
 
 def scipy_sparse(caller: str = "a sparse matrix") -> Any:
@@ -37,7 +36,7 @@ def scipy_sparse(caller: str = "a sparse matrix") -> Any:
     return sparse
 
 
-def ascending(places: Index) -> bool:
+def ascending(places: NumpyArray) -> bool:
     """Whether each is larger than the one before, so that none comes twice and there is nothing to sort."""
     return bool((places[1:] > places[:-1]).all())
 
@@ -51,7 +50,7 @@ class Places:
         shape: the numbers of rows and of columns.
     """
 
-    def __init__(self, indices: Index, indptr: Index, shape: tuple[int, int], known: Any = None) -> None:
+    def __init__(self, indices: NumpyArray, indptr: NumpyArray, shape: tuple[int, int], known: Any = None) -> None:
         """``known``: a matrix of SciPy's with these places, to be taken for its entries."""
         self.indices = indices
         self.indptr = indptr
@@ -60,11 +59,11 @@ class Places:
         self._factored: tuple[Any, Any] = None, None
 
     @functools.cached_property
-    def rows(self) -> Index:
+    def rows(self) -> NumpyArray:
         """The row of each entry."""
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
-    def coordinates(self, transposed: bool) -> tuple[Index, Index]:
+    def coordinates(self, transposed: bool) -> tuple[NumpyArray, NumpyArray]:
         """Row and column of each entry, of the matrix or of its transpose."""
         return (self.indices, self.rows) if transposed else (self.rows, self.indices)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, Shape, TensorLike
+from chainrule._src.arrays.types import AnyArray, ShapeLike, TensorLike
 from chainrule._src.rules.kinds import call, linear
 from chainrule._src.table.placing import summed_at
 from chainrule._src.tape.versions import strided
@@ -49,7 +49,7 @@ def unfold(x: AnyArray, *, axis: int, size: int, step: int) -> AnyArray:
     samples=[call((4, 2), axis=-1, size=2, step=1, length=5), call((2, 2, 2, 3), axis=-2, size=3, step=2, length=6)],
     structure="scatter",
 )
-def fold_windows(x: Any, *, axis: SupportsIndex, size: Shape, step: TensorLike, length: int) -> AnyArray:
+def fold_windows(x: Any, *, axis: SupportsIndex, size: ShapeLike, step: TensorLike, length: int) -> AnyArray:
     """The transpose of ``unfold``: zeros of ``length`` along the axis, with every window added where it was."""
     windows = np.moveaxis(x, axis - 1, -2)
     if not is_array(x):

@@ -28,7 +28,7 @@ from chainrule._src.tape.node import Edge, Leaf
 from chainrule._src.tape.protocol import detached
 from chainrule._src.tape.tensor import InferenceTensor, Tensor, hold, wrap
 from chainrule._src.tape.versions import BEFORE_WRITE, about_to_write, wrote
-from chainrule._src.tape.view import Step, Through, View, is_read_only, views_of
+from chainrule._src.tape.view import Through, View, ViewStep, is_read_only, views_of
 
 if TYPE_CHECKING:
     from chainrule._src.tape.levels import Level
@@ -293,25 +293,25 @@ def _raise(*_: object) -> NoReturn:
     raise errors.function_view_in_place()
 
 
-def replay_view(data: AnyArray, steps: tuple[Step, ...]) -> Any:
+def replay_view(data: AnyArray, steps: tuple[ViewStep, ...]) -> Any:
     for prim, params in steps:
         data = dispatch.bind(prim, (data,), params)
     return data
 
 
-def passes_through(steps: tuple[Step, ...]) -> bool:
+def passes_through(steps: tuple[ViewStep, ...]) -> bool:
     """Whether one of the steps to a view is no row."""
     return any(type(prim) is Through for prim, _ in steps)
 
 
-def _replay(tensor: Tensor, steps: tuple[Step, ...]) -> Tensor:
+def _replay(tensor: Tensor, steps: tuple[ViewStep, ...]) -> Tensor:
     """``replay_view`` of a tensor, recorded."""
     for prim, params in steps:
         tensor = prim.read(tensor) if type(prim) is Through else dispatch.bind(prim, (tensor,), params)
     return tensor
 
 
-def _put_back(base: Tensor, part: Tensor, steps: tuple[Step, ...]) -> Tensor:
+def _put_back(base: Tensor, part: Tensor, steps: tuple[ViewStep, ...]) -> Tensor:
     """The base with a part written to it that steps lead to, of which some are no rows."""
     at = next((k for k, (prim, _) in enumerate(steps) if type(prim) is Through), None)
     if at is not None:
@@ -321,7 +321,7 @@ def _put_back(base: Tensor, part: Tensor, steps: tuple[Step, ...]) -> Tensor:
     return dispatch.bind(TABLE["copy_slices"], (base, part), {"steps": steps}) if steps else part
 
 
-def edge_through(base: Tensor, steps: tuple[Step, ...]) -> Any:
+def edge_through(base: Tensor, steps: tuple[ViewStep, ...]) -> Any:
     """The edge of a view that these steps take from a base."""
     edge, data = base._edge, base._raw
     if edge is None:

@@ -77,7 +77,7 @@ class _Local(threading.local):
     watch: Any = None  # see ``watch``
     sweep: Any = None  # the backward pass that is running, see ``engine``
     overriding = True  # operands are asked for ``__torch_function__``, see ``overriding``
-    recorder: Any = None  # what ``compile`` records this thread's operations with, see ``interpreters.traced``
+    recorder: Any = None  # what ``compile`` records this thread's operations with, see ``interpreters.recorder``
 
     def __init__(self) -> None:
         self.end = _End(type(self), self.__dict__)

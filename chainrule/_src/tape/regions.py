@@ -33,8 +33,8 @@ LARGE = 65_536
 BLOCK = 40_000
 
 #: what makes a program of a region: arrays -> what leaves it, or None where Python has to do it. Entered from above
-COMPILE: Callable[[Region], Program | None] | None = None
-Program = Callable[[Arrays], Arrays | None]
+COMPILE: Callable[[Region], RegionRun | None] | None = None
+RegionRun = Callable[[Arrays], Arrays | None]
 #: for each region's key how often it was met; from ``OFTEN`` times on its program, None if there can be none
 _PROGRAMS: dict[tuple[object, ...], Any] = {}
 OFTEN, _MOST = 3, 256

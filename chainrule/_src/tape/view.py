@@ -21,7 +21,7 @@ from chainrule._src.tape.versions import owner
 ndarray = np.ndarray
 
 #: One step from a base to a view: the row (or a ``Through``), and its parameters.
-Step = tuple[Any, dict[str, Any]]
+ViewStep = tuple[Any, dict[str, Any]]
 
 
 class Through(NamedTuple):
@@ -41,16 +41,16 @@ class View:
 
     __slots__ = ("base", "before", "last", "origin")
 
-    def __init__(self, base: Tensor, last: tuple[Step, ...], origin: Any, before: View | None = None) -> None:
+    def __init__(self, base: Tensor, last: tuple[ViewStep, ...], origin: Any, before: View | None = None) -> None:
         self.base = base
         self.last = last  # the steps from the view that it was taken from, or from the base
         self.origin = origin
         self.before = before
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ViewStep, ...]:
         """All the steps from the base. (They are put together when asked for, so that long chains of views cost nothing.)"""
-        parts: list[tuple[Step, ...]] = []
+        parts: list[tuple[ViewStep, ...]] = []
         view: View | None = self
         while view is not None:
             parts.append(view.last)
@@ -90,7 +90,7 @@ def viewed(tensor: Tensor, base: Any, prim: Primitive, params: Params) -> None:
     register_view(tensor, base, ((prim, params),), origin)
 
 
-def register_view(tensor: Tensor, base: Tensor, steps: tuple[Step, ...], origin: Any) -> None:
+def register_view(tensor: Tensor, base: Tensor, steps: tuple[ViewStep, ...], origin: Any) -> None:
     """Make ``tensor`` a view of ``base`` (or of what that is a view of)."""
     view = base._view
     if view is not None:

@@ -23,8 +23,6 @@ from chainrule.compat.autograd.vspaces import vspace
 from chainrule.compat.autograd.wrap_util import unary_to_nary
 from chainrule.utils import checkpoint as checkpoints
 
-Function = AnyFunction
-
 _make_vjp, _make_jvp = tracing.make_vjp, tracing.make_jvp  # which programs import, too
 make_vjp = unary_to_nary(tracing.make_vjp)
 make_jvp = unary_to_nary(tracing.make_jvp)
@@ -42,7 +40,7 @@ def _single(y: TensorLike | None, name: str) -> Any:
 
 
 @unary_to_nary
-def grad(fun: Function, x: object) -> Any:
+def grad(fun: AnyFunction, x: object) -> Any:
     """
     Returns a function which gives the gradient of ``fun`` with respect to the argument at ``argnum``.
 
@@ -65,14 +63,14 @@ def grad(fun: Function, x: object) -> Any:
 
 
 @unary_to_nary
-def value_and_grad(fun: Function, x: AnyArray) -> tuple[AnyArray, ...]:
+def value_and_grad(fun: AnyFunction, x: AnyArray) -> tuple[AnyArray, ...]:
     """As :func:`grad`; what is returned gives ``(value, gradient)``, as ``scipy.optimize.minimize(jac=True)`` wants."""
     vjp, y = tracing.make_vjp(fun, x)
     return y, vjp(_single(y, "value_and_grad"))
 
 
 @unary_to_nary
-def grad_and_aux(fun: Function, x: AnyArray) -> tuple[AnyArray, ...]:
+def grad_and_aux(fun: AnyFunction, x: AnyArray) -> tuple[AnyArray, ...]:
     """As :func:`grad`, of a function that returns ``(output, aux)``; what is returned gives ``(gradient, aux)``."""
     aux = []
 
@@ -87,7 +85,7 @@ def grad_and_aux(fun: Function, x: AnyArray) -> tuple[AnyArray, ...]:
 
 
 @unary_to_nary
-def elementwise_grad(fun: Function, x: object) -> Any:
+def elementwise_grad(fun: AnyFunction, x: object) -> Any:
     """The gradient of the sum of what ``fun`` returns: for an elementwise function, its derivative.
 
     >>> import numpy as np
@@ -103,13 +101,13 @@ def elementwise_grad(fun: Function, x: object) -> Any:
 
 
 @unary_to_nary
-def deriv(fun: Function, x: TensorLike) -> Any:
+def deriv(fun: AnyFunction, x: TensorLike) -> Any:
     """The derivative along ones, by forward mode."""
     return tracing.make_jvp(fun, x)(vspace(x).ones())[1]
 
 
 @unary_to_nary
-def jacobian(fun: Function, x: object) -> Any:
+def jacobian(fun: AnyFunction, x: object) -> Any:
     """The Jacobian of shape ``(*fun(x).shape, *x.shape)``, of a function from one array to another.
 
     Rows are computed many at a time; one by one where the function calls primitives of the program's own, whose rules
@@ -144,25 +142,25 @@ def jacobian(fun: Function, x: object) -> Any:
 
 
 @unary_to_nary
-def hessian(fun: Function, x: AnyArray) -> Any:
+def hessian(fun: AnyFunction, x: AnyArray) -> Any:
     """The matrix of second derivatives, as the Jacobian of the Jacobian."""
     return jacobian(jacobian(fun))(x)
 
 
 @unary_to_nary
-def holomorphic_grad(fun: Function, x: object) -> Any:
+def holomorphic_grad(fun: AnyFunction, x: object) -> Any:
     """The derivative of a holomorphic function from one complex number to another."""
     if not vspace(x).iscomplex:
         warnings.warn("Input to holomorphic_grad is not complex", stacklevel=2)
     return grad(lambda x: np.real(fun(x)))(x)
 
 
-def grad_named(fun: Function, argname: str) -> Function:
+def grad_named(fun: AnyFunction, argname: str) -> AnyFunction:
     """The gradient with respect to the argument of a name."""
     return grad(fun, list(inspect.signature(fun).parameters).index(argname))
 
 
-def multigrad_dict(fun: Function) -> Function:
+def multigrad_dict(fun: AnyFunction) -> AnyFunction:
     """The gradients with respect to all arguments, as a dict by their names."""
     signature = inspect.signature(fun)
 
@@ -183,12 +181,12 @@ def multigrad_dict(fun: Function) -> Function:
 
 
 @unary_to_nary
-def make_hvp(fun: Function, x: AnyArray) -> tuple[AnyArray | AnyFunction, ...]:
+def make_hvp(fun: AnyFunction, x: AnyArray) -> tuple[AnyArray | AnyFunction, ...]:
     """``(hvp, gradient)``: ``hvp(v)`` is the product of the Hessian and v."""
     return tracing.make_vjp(grad(fun), x)
 
 
-def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
+def hessian_tensor_product(fun: AnyFunction, argnum: int = 0) -> AnyFunction:
     """A function of ``(*args, tensor)``: the Hessian, contracted with a tensor of the argument's shape."""
     gradient = grad(fun, argnum)
 
@@ -201,7 +199,7 @@ def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
 hessian_vector_product = hessian_tensor_product
 
 
-def tensor_jacobian_product(fun: Function, argnum: int = 0) -> Function:
+def tensor_jacobian_product(fun: AnyFunction, argnum: int = 0) -> AnyFunction:
     """A function of ``(*args, tensor)``: the Jacobian, whose first axes are contracted with those of a tensor."""
 
     def product(*args: Any, **kwargs: Any) -> Any:
@@ -214,7 +212,7 @@ vector_jacobian_product = tensor_jacobian_product
 
 
 @unary_to_nary
-def make_jvp_reversemode(fun: Function, x: object) -> AnyFunction:
+def make_jvp_reversemode(fun: AnyFunction, x: object) -> AnyFunction:
     """``jvp(t)``, without the value, by two reverse passes: for primitives that have no JVP."""
     vjp, y = tracing.make_vjp(fun, x)
     return tracing.make_vjp(vjp, vspace(y).zeros())[0]
@@ -224,11 +222,11 @@ def _half_square(x: AnyArray) -> AnyArray:
     return np.sum(x**2, axis=-1) / 2
 
 
-def make_ggnvp(f: Function, g: Function = _half_square, f_argnum: int = 0) -> Function:
+def make_ggnvp(f: AnyFunction, g: AnyFunction = _half_square, f_argnum: int = 0) -> AnyFunction:
     """``make_ggnvp(f, g)(x)(v)`` is Jᵀ H J v, with J the Jacobian of f at x and H the Hessian of g at f(x)."""
 
     @unary_to_nary
-    def ggnvp(f: Function, x: object) -> AnyFunction:
+    def ggnvp(f: AnyFunction, x: object) -> AnyFunction:
         pull, y = tracing.make_vjp(f, x)
         curve = tracing.make_vjp(grad(g), y)[0]
         push = tracing.make_vjp(pull, vspace(y).zeros())[0]
@@ -237,7 +235,7 @@ def make_ggnvp(f: Function, g: Function = _half_square, f_argnum: int = 0) -> Fu
     return ggnvp(f, f_argnum)
 
 
-def checkpoint(fun: Function) -> Function:
+def checkpoint(fun: AnyFunction) -> AnyFunction:
     """The function with its intermediate values dropped, and computed again when the gradient is."""
 
     @functools.wraps(fun)

@@ -45,11 +45,10 @@ __all__ = [
     "vspace",
 ]
 
-Rule = AnyFunction
 #: primitive -> rule(argnums, ans, args, kwargs), which returns g -> the gradients of these arguments
-primitive_vjps: dict[object, Rule] = {}
+primitive_vjps: dict[object, AnyFunction] = {}
 #: primitive -> rule(argnums, tangents, ans, args, kwargs), which returns the tangent of the result
-primitive_jvps: dict[object, Rule] = {}
+primitive_jvps: dict[object, AnyFunction] = {}
 _notrace: set[object] = set()
 
 
@@ -85,7 +84,7 @@ class PrimitiveCall:
 
         return [tree_map(one, self.args[i]) for i in self.argnums]
 
-    def rule(self, rules: dict[Any, Rule], kind: str) -> Rule:
+    def rule(self, rules: dict[Any, AnyFunction], kind: str) -> AnyFunction:
         if self.wrapped not in rules:
             raise NotImplementedError(
                 f"{kind} of {get_name(self.wrapped)} wrt argnums {self.argnums} not defined: def{kind.lower()}() gives it one"
@@ -169,7 +168,7 @@ def _gradient(g: Any, like: Tensor) -> Tensor:
 # -- primitives --------------------------------------------------------------------------------------------------------
 
 
-def primitive(f_raw: Rule) -> Rule:
+def primitive(f_raw: AnyFunction) -> AnyFunction:
     """Make a function one operation, whose rules ``defvjp`` and ``defjvp`` declare. It is called with plain values."""
 
     @wraps(f_raw)
@@ -190,18 +189,18 @@ def primitive(f_raw: Rule) -> Rule:
     return f_wrapped
 
 
-def _old_rule(f: AnyFunction, rules: dict[int, Rule], name: str, maker: Rule, argnum: int = 0) -> None:
+def _old_rule(f: AnyFunction, rules: dict[int, AnyFunction], name: str, maker: AnyFunction, argnum: int = 0) -> None:
     """The old methods of primitives: defgrad(ans, *args) -> rule, and defvjp(g, ans, vs, gvs, *args)."""
     warnings.warn(f"The {name} method is deprecated: autograd.extend.defvjp() declares rules", stacklevel=2)
 
-    def at_once(ans: object, *args: object, **kwargs: object) -> Rule:
+    def at_once(ans: object, *args: object, **kwargs: object) -> AnyFunction:
         return lambda g: maker(g, ans, vspace(args[argnum]), vspace(g), *args, **kwargs)
 
     rules[argnum] = maker if name == "defgrad" else at_once
     defvjp(f, *rules.values(), argnums=list(rules))
 
 
-def notrace_primitive(f_raw: Rule) -> Rule:
+def notrace_primitive(f_raw: AnyFunction) -> AnyFunction:
     """A function that is called with plain values and has no derivative."""
 
     @wraps(f_raw)
@@ -228,7 +227,7 @@ def _has_rules(f: AnyFunction) -> bool:
     return isinstance(f, np.ufunc) or str(getattr(f, "__module__", "")).partition(".")[0] in ("numpy", "scipy")
 
 
-def _declare(rules: dict[object, Rule], f: Any, rule: Rule) -> None:
+def _declare(rules: dict[object, AnyFunction], f: Any, rule: AnyFunction) -> None:
     """Note the rule of a function of the program's own. One that is no primitive may be given rules, which then do nothing."""
     if _has_rules(f):
         warn(_RULES_OF_OURS.format("a rule is declared", get_name(f)))
@@ -239,38 +238,38 @@ def _declare(rules: dict[object, Rule], f: Any, rule: Rule) -> None:
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 
-def defvjp_argnums(fun: AnyFunction, vjpmaker: Rule) -> None:
+def defvjp_argnums(fun: AnyFunction, vjpmaker: AnyFunction) -> None:
     """Declare ``vjpmaker(argnums, ans, args, kwargs)``, which returns g -> the gradients of all these arguments."""
     _declare(primitive_vjps, fun, vjpmaker)
 
 
-def defvjp_argnum(fun: AnyFunction, vjpmaker: Rule) -> None:
+def defvjp_argnum(fun: AnyFunction, vjpmaker: AnyFunction) -> None:
     """Declare ``vjpmaker(argnum, ans, args, kwargs)``, which returns g -> the gradient of one argument."""
 
-    def maker(argnums: Iterable[int], *rest: object) -> Rule:
+    def maker(argnums: Iterable[int], *rest: object) -> AnyFunction:
         vjps = [vjpmaker(argnum, *rest) for argnum in argnums]
         return lambda g: [vjp(g) for vjp in vjps]
 
     defvjp_argnums(fun, maker)
 
 
-def defvjp(fun: AnyFunction, *vjpmakers: Rule | None, argnums: Iterable[int] | None = None) -> None:
+def defvjp(fun: AnyFunction, *vjpmakers: AnyFunction | None, argnums: Iterable[int] | None = None) -> None:
     """Declare for each argument ``vjpmaker(ans, *args)``, which returns g -> its gradient; None where that is zero."""
     table = dict(zip(count() if argnums is None else argnums, vjpmakers))
 
-    def maker(argnum: int, ans: object, args: tuple[object, ...], kwargs: Params) -> Rule:
+    def maker(argnum: int, ans: object, args: tuple[object, ...], kwargs: Params) -> AnyFunction:
         found = _rule(table, argnum, fun, "VJP")
         return (lambda g: zeros_like(args[argnum])) if found is None else found(ans, *args, **kwargs)
 
     defvjp_argnum(fun, maker)
 
 
-def defjvp_argnums(fun: object, jvpmaker: Rule) -> None:
+def defjvp_argnums(fun: object, jvpmaker: AnyFunction) -> None:
     """Declare ``jvpmaker(argnums, tangents, ans, args, kwargs)``, which returns the tangent of the result."""
     _declare(primitive_jvps, fun, jvpmaker)
 
 
-def defjvp_argnum(fun: object, jvpmaker: Rule) -> None:
+def defjvp_argnum(fun: object, jvpmaker: AnyFunction) -> None:
     """Declare ``jvpmaker(argnum, tangent, ans, args, kwargs)``: the part of the result's tangent that one argument's gives."""
 
     def maker(argnums: Iterable[int], gs: Iterable[TensorLike], *rest: object) -> object:
@@ -282,7 +281,7 @@ def defjvp_argnum(fun: object, jvpmaker: Rule) -> None:
     defjvp_argnums(fun, maker)
 
 
-def defjvp(fun: AnyFunction, *jvpfuns: Rule | str | None, argnums: Iterable[int] | None = None) -> None:
+def defjvp(fun: AnyFunction, *jvpfuns: AnyFunction | str | None, argnums: Iterable[int] | None = None) -> None:
     """Declare for each argument ``jvp(tangent, ans, *args)``; ``"same"`` where the function is linear in it, None for zero."""
     table = dict(zip(count() if argnums is None else argnums, jvpfuns))
 
@@ -312,7 +311,7 @@ def _rule(table: dict[int, Any], argnum: int, fun: AnyFunction, kind: str) -> An
 class SparseObject:
     """A gradient that a rule gives as what adds it to an array: ``mut_add(array)`` returns the sum."""
 
-    def __init__(self, vs: VSpace, mut_add: Rule) -> None:
+    def __init__(self, vs: VSpace, mut_add: AnyFunction) -> None:
         self.vs = vs
         self.mut_add = mut_add
 

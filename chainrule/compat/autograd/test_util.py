@@ -11,8 +11,6 @@ from chainrule.compat.autograd.tracing import make_jvp, make_vjp
 from chainrule.compat.autograd.vspaces import vspace
 from chainrule.compat.autograd.wrap_util import get_name, unary_to_nary
 
-Function = AnyFunction
-
 TOL = RTOL = EPS = 1e-6
 
 
@@ -20,7 +18,7 @@ def scalar_close(a: Any, b: Any) -> bool:
     return bool(abs(a - b) < TOL or abs(a - b) / abs(a + b) < RTOL)
 
 
-def make_numerical_jvp(f: Function, x: object) -> Function:
+def make_numerical_jvp(f: AnyFunction, x: object) -> AnyFunction:
     """The derivative along a tangent by central differences."""
     points, values = vspace(x), vspace(f(x))
 
@@ -31,7 +29,7 @@ def make_numerical_jvp(f: Function, x: object) -> Function:
     return jvp
 
 
-def check_vjp(f: Function, x: object) -> None:
+def check_vjp(f: AnyFunction, x: object) -> None:
     """Compare ⟨t, vjp(g)⟩ with ⟨J t, g⟩, for random t and g.
 
     Raises:
@@ -49,7 +47,7 @@ def check_vjp(f: Function, x: object) -> None:
     )
 
 
-def check_jvp(f: Function, x: object) -> None:
+def check_jvp(f: AnyFunction, x: object) -> None:
     """Compare the derivative along a random tangent with differences."""
     t = vspace(x).randn()
     check_equivalent(make_jvp(f, x)(t)[1], make_numerical_jvp(f, x)(t))
@@ -68,7 +66,7 @@ def check_equivalent(x: object, y: object) -> None:
 
 
 @unary_to_nary
-def check_grads(f: Function, x: object, modes: Iterable[str] | None = None, order: int = 2) -> None:
+def check_grads(f: AnyFunction, x: object, modes: Iterable[str] | None = None, order: int = 2) -> None:
     """Check the derivatives of a function at a point, up to an order.
 
     Args:
@@ -89,13 +87,15 @@ def check_grads(f: Function, x: object, modes: Iterable[str] | None = None, orde
             _check_derivative(f"vjp_{get_name(f)}", lambda x, g: make_vjp(f, x)[0](g), x, f(x), modes, order)
 
 
-def _check_derivative(name: str, derivative: Function, x: object, like: object, modes: list[str], order: int) -> None:
+def _check_derivative(
+    name: str, derivative: AnyFunction, x: object, like: object, modes: list[str], order: int
+) -> None:
     """Check the derivatives of a derivative, which is a function of the point and a direction."""
     derivative.__name__ = name
     check_grads(derivative, (0, 1), modes, order=order - 1)(x, vspace(like).randn())
 
 
-def combo_check(fun: Function, *args: object, **kwargs: object) -> Function:
+def combo_check(fun: AnyFunction, *args: object, **kwargs: object) -> AnyFunction:
     """``check_grads`` with every combination of the arguments, of which lists are given."""
 
     def check(*choices: Any, **named: Any) -> None:

@@ -17,8 +17,6 @@ from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
 from chainrule.compat.autograd.runs import Run
 from chainrule.compat.autograd.values import conjugate, differentiable, in_containers, shown, zeros_like
 
-Function = AnyFunction
-
 
 def points(x: object) -> Any:
     """What a function is differentiated by, as floats and complex numbers."""
@@ -27,7 +25,7 @@ def points(x: object) -> Any:
     return tree_map(differentiable, x)
 
 
-def recorded(name: str, fun: Function, x: object) -> tuple[Run, Trace]:
+def recorded(name: str, fun: AnyFunction, x: object) -> tuple[Run, Trace]:
     """A function's run in reverse mode, and its trace."""
     if x is None:
         raise TypeError("Can't differentiate w.r.t. None")
@@ -37,12 +35,12 @@ def recorded(name: str, fun: Function, x: object) -> tuple[Run, Trace]:
     return run, trace
 
 
-def make_vjp(fun: Function, x: object) -> tuple[Function, Any]:
+def make_vjp(fun: AnyFunction, x: object) -> tuple[AnyFunction, Any]:
     """``(vjp, value)``: ``vjp(g)`` pulls a gradient with respect to fun(x) back to x."""
     return vjp_of(*recorded("make_vjp(fun, x)", fun, x), x)
 
 
-def vjp_of(run: Run, trace: Trace, x: object) -> tuple[Function, Any]:
+def vjp_of(run: Run, trace: Trace, x: object) -> tuple[AnyFunction, Any]:
     """``(vjp, value)`` of a function that was called."""
     if run.is_constant:
         return lambda g: zeros_like(x), run.constant
@@ -61,7 +59,7 @@ def result_of(run: Run, x: object) -> Any:
     return shown(tree_map(run.left, x))
 
 
-def make_jvp(fun: Function, x: object) -> Function:
+def make_jvp(fun: AnyFunction, x: object) -> AnyFunction:
     """A function of a tangent of x, which returns ``(fun(x), tangent of fun(x))``."""
 
     def jvp(g: object) -> tuple[Any, Any]:

@@ -7,8 +7,6 @@ from typing import Any
 
 from chainrule._src.arrays.types import AnyFunction
 
-Function = AnyFunction
-
 
 def subvals(x: Iterable[object], pairs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
     """A tuple with other values at some indices."""
@@ -28,10 +26,10 @@ def get_doc(f: AnyFunction) -> str:
 
 def wraps(
     fun: AnyFunction, namestr: str = "{fun}", docstr: str = "{doc}", **names: object
-) -> Callable[[Function], Function]:
+) -> Callable[[AnyFunction], AnyFunction]:
     """Give a function another one's name and documentation, put into patterns."""
 
-    def rename(f: Function) -> Function:
+    def rename(f: AnyFunction) -> AnyFunction:
         f.__name__ = namestr.format(fun=get_name(fun), **names)
         f.__doc__ = docstr.format(fun=get_name(fun), doc=get_doc(fun), **names)
         return f
@@ -39,11 +37,11 @@ def wraps(
     return rename
 
 
-def unary_to_nary(operator: Function) -> Function:
+def unary_to_nary(operator: AnyFunction) -> AnyFunction:
     """``operator(fun, x)`` as ``operator(fun, argnum)(*args)``; for several argnums, x is the tuple of those arguments."""
 
     @wraps(operator)
-    def nary_operator(fun: Function, argnum: Any = 0, *op_args: object, **op_kwargs: object) -> Function:
+    def nary_operator(fun: AnyFunction, argnum: Any = 0, *op_args: object, **op_kwargs: object) -> AnyFunction:
         if type(argnum) not in (int, tuple, list):
             raise AssertionError(f"argnum must be an int, or a tuple or list of them, not {argnum!r}")
 
@@ -62,7 +60,7 @@ def unary_to_nary(operator: Function) -> Function:
     return nary_operator
 
 
-def wrap_nary_f(fun: Function, op: Function, argnum: object) -> Callable[[Function], Function]:
+def wrap_nary_f(fun: AnyFunction, op: AnyFunction, argnum: object) -> Callable[[AnyFunction], AnyFunction]:
     """The name and documentation of what an operator returns."""
     return wraps(
         fun,

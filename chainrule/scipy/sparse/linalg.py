@@ -49,7 +49,6 @@ __all__ = [
 ]
 
 ndarray = np.ndarray
-Function = AnyFunction
 
 
 # -- direct ------------------------------------------------------------------------------------------------------------
@@ -104,7 +103,7 @@ class splu:
         return (self._matrix if trans == "N" else self._matrix.T).solve(b)
 
 
-def factorized(A: object) -> Function:
+def factorized(A: object) -> AnyFunction:
     """The function that solves ``A @ x = b`` for b, as ``splu(A).solve`` does."""
     return splu(A).solve
 
@@ -132,7 +131,7 @@ class LinearOperator:
     __array_ufunc__ = None  # so that ``array @ A`` comes here
     ndim = 2
 
-    def __init__(self, shape: tuple[int, int], matvec: Function, rmatvec: Function | None = None) -> None:
+    def __init__(self, shape: tuple[int, int], matvec: AnyFunction, rmatvec: AnyFunction | None = None) -> None:
         self.shape = tuple(shape)
         self._matvec = matvec
         self._rmatvec = rmatvec
@@ -189,7 +188,7 @@ def aslinearoperator(A: Any) -> LinearOperator:
     return LinearOperator(np.shape(A), lambda x: A @ x)
 
 
-def _times(A: object) -> Function:
+def _times(A: object) -> AnyFunction:
     """Products with a constant of SciPy's."""
     return lambda x: product(A, x) if _differentiable(x) else A @ x
 
@@ -204,7 +203,7 @@ def _differentiable(*values: object) -> bool:
 class IteratedEquation(Equation):
     """A x - b = 0, whose linear systems are solved as it is: by an iteration, from products with A or its transpose."""
 
-    def __init__(self, api: str, form: Form, residual: Function, iterate: Function) -> None:
+    def __init__(self, api: str, form: Form, residual: AnyFunction, iterate: AnyFunction) -> None:
         super().__init__(api, form, residual, np.inf)
         self.iterate = iterate
 
@@ -256,7 +255,7 @@ def _iterative(name: str, A: Any, b: Any, x0: object, M: object, options: Params
     dtype = _dtype_of(b)
     infos = [0]
 
-    def iterate(matvec: Function, b: object, turned: bool, start: object = None, by: str = name) -> tuple[Any, int]:
+    def iterate(matvec: AnyFunction, b: object, turned: bool, start: object = None, by: str = name) -> tuple[Any, int]:
         if is_sparse(A):  # a constant, whose products need no derivative of the equation
             plain = A.T if turned else A
         else:
@@ -354,7 +353,7 @@ def eigsh(
     return (x[-1], x[:-1]) if return_eigenvectors else x[-1]
 
 
-def _plain(A: object, times: Function, numbers: Sequence[object], dtype: DTypeLike) -> Any:
+def _plain(A: object, times: AnyFunction, numbers: Sequence[object], dtype: DTypeLike) -> Any:
     """A matrix with certain entries, as SciPy takes it."""
     if isinstance(A, SparseArray):
         return A.with_data(numbers[0]).to_scipy()
@@ -364,7 +363,7 @@ def _plain(A: object, times: Function, numbers: Sequence[object], dtype: DTypeLi
     return numbers[0] if numbers else A
 
 
-def _product_with(A: object) -> tuple[Function, tuple[Any, ...]]:
+def _product_with(A: object) -> tuple[AnyFunction, tuple[Any, ...]]:
     """How a vector is multiplied by A, and what is differentiable of A beside what that uses from around it."""
     if isinstance(A, SparseArray):
         return lambda x, data: A.with_data(data) @ x, (A.data,)
@@ -390,7 +389,7 @@ def _dtype_of(b: AnyArray) -> Any:
     return dtype if dtype.kind in "fc" else np.dtype(float)
 
 
-def _named(name: str) -> Function:
+def _named(name: str) -> AnyFunction:
     """The public function for one of SciPy's iterative solvers."""
 
     def solve(A: object, b: object, x0: object = None, *, M: object = None, **options: object) -> tuple[AnyArray, int]:

@@ -38,7 +38,8 @@ from chainrule._src.compiling.state.undo import (
     put_list,
     put_set,
 )
-from chainrule._src.interpreters.traced import ByValue, Recorder, Unrecordable, Var
+from chainrule._src.interpreters.recorded import ByValue, Unrecordable, Var
+from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.messages.places import Where
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import owner

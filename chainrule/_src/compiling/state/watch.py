@@ -28,7 +28,8 @@ from chainrule._src.compiling.state.instructions import CALLS_TWICE, HANDLERS, H
 from chainrule._src.compiling.state.known import is_constant_module, is_fixed, is_library, module_of_code
 from chainrule._src.compiling.state.objects import containers_in, isa
 from chainrule._src.compiling.state.settings import PRINTERS
-from chainrule._src.interpreters.traced import Recorder, RowCallable
+from chainrule._src.interpreters.recorded import RowCallable
+from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.tensor import Tensor
 

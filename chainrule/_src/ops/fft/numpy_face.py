@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.shapes import from_end, shape_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, Ints
 from chainrule._src.messages import errors
 from chainrule._src.table import fft as rows
 from chainrule._src.table import shape
 from chainrule._src.tape.protocol import implements
 
 raw = np.fft
-Ints = tuple[int, ...]
 
 
 # -- shared with chainrule.fft ---------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from chainrule._src.table import shape as rows
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.tensor import Tensor
 
-Ints = int | tuple[int, ...] | list[int]
+IntOrInts = int | tuple[int, ...] | list[int]
 _TO_REAL = (shared.irfft, shared.hfft)
 _FROM_REAL = (shared.rfft, shared.ihfft)
 
@@ -129,7 +129,12 @@ def _two(name: str) -> Callable[..., Tensor]:
     """The public transform of that name over two axes."""
 
     def function(
-        input: Tensor, s: Ints | None = None, dim: Ints = (-2, -1), norm: str | None = None, *, out: Any = None
+        input: Tensor,
+        s: IntOrInts | None = None,
+        dim: IntOrInts = (-2, -1),
+        norm: str | None = None,
+        *,
+        out: Any = None,
     ) -> Tensor:
         return _over(getattr(shared, name[:-1]), name, input, s, dim, norm, out)
 
@@ -140,7 +145,12 @@ def _many(name: str, doc: str) -> Callable[..., Tensor]:
     """The public transform of that name over any axes."""
 
     def function(
-        input: Tensor, s: Ints | None = None, dim: Ints | None = None, norm: str | None = None, *, out: Any = None
+        input: Tensor,
+        s: IntOrInts | None = None,
+        dim: IntOrInts | None = None,
+        norm: str | None = None,
+        *,
+        out: Any = None,
     ) -> Tensor:
         return _over(getattr(shared, name[:-1]), name, input, s, dim, norm, out)
 
@@ -325,7 +335,7 @@ def _shifted(function: str, input: Any, dim: object, back: bool) -> Tensor:
 
 
 @op()
-def fftshift(input: Tensor, dim: Ints | None = None) -> Tensor:
+def fftshift(input: Tensor, dim: IntOrInts | None = None) -> Tensor:
     """Rolled along axes (all by default) so that frequency 0 comes from the front to the middle.
 
     >>> import chainrule as cr
@@ -336,6 +346,6 @@ def fftshift(input: Tensor, dim: Ints | None = None) -> Tensor:
 
 
 @op()
-def ifftshift(input: Tensor, dim: Ints | None = None) -> Tensor:
+def ifftshift(input: Tensor, dim: IntOrInts | None = None) -> Tensor:
     """The inverse of :func:`fftshift`."""
     return _shifted("ifftshift", input, dim, True)

@@ -10,10 +10,8 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule.compat.autograd.misc.flatten import flatten
 from chainrule.compat.autograd.wrap_util import wraps
 
-Optimizer = AnyFunction
 
-
-def unflatten_optimizer(optimize: Optimizer) -> Optimizer:
+def unflatten_optimizer(optimize: AnyFunction) -> AnyFunction:
     """An optimizer of vectors as one of nested arrays."""
 
     @wraps(optimize)

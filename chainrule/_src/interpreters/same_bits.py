@@ -1,0 +1,92 @@
+"""Whether arrays have the same bits, lie alike in memory, and are multiplied alike: a plan repeats what was computed, bit for bit."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType
+
+ndarray = np.ndarray
+
+
+def same_bits(x: NumpyArray, y: NumpyArray) -> bool:
+    """Whether two arrays have one shape, dtype and content, to the sign of a zero; any nan is like any other."""
+    if x.shape != y.shape or x.dtype != y.dtype:
+        return False
+    if x.dtype.kind not in "fc":
+        return bool(np.array_equal(x, y))
+    if x.dtype.kind == "c":
+        return same_bits(x.real, y.real) and same_bits(x.imag, y.imag)
+    return bool(((x == y) & (np.signbit(x) == np.signbit(y)) | ((x != x) & (y != y))).all())
+
+
+def laid_alike(x: NumpyArray, y: NumpyArray) -> bool:
+    """Whether two arrays of one shape have the same strides, where that matters."""
+    if not x.size:
+        return True
+    pairs = zip(x.strides, y.strides, x.shape, strict=True)  # of one complex number a loop rounds otherwise backwards
+    return all([a == b or (n == 1 and (a < 0) == (b < 0)) for a, b, n in pairs])
+
+
+def overlaps_itself(x: NumpyArray) -> bool:
+    """Whether elements of an array may be one place in memory."""
+    extent = 0
+    for step, length in sorted(zip(map(abs, x.strides), x.shape, strict=True)):
+        if length > 1:
+            if step < extent + x.itemsize:
+                return bool(x.size)
+            extent += step * (length - 1)
+    return False
+
+
+def multiplies_alike(function: AnyFunction, x: AnyArray, y: AnyArray) -> bool:
+    """Whether ``np.dot`` (or its like) hands two arrays to the very function of BLAS that ``np.matmul`` hands them to."""
+    if not (type(x) is type(y) is ndarray and x.dtype == y.dtype and x.dtype.char in "fdFD" and x.size and y.size):
+        return False
+    if x.ndim == y.ndim == 1:  # np.dot copies what is not dense, and multiplies single numbers without adding to zero
+        return (
+            (x.size > 1 or function is np.vdot)
+            and bool(x.shape == y.shape and x.strides[0] == y.strides[0] == x.itemsize)
+            and (function is np.dot or x.dtype.kind == "f")
+        )
+    if function is not np.dot or (x.ndim, y.ndim) not in ((2, 2), (2, 1), (1, 2)) or x.shape[-1] != y.shape[0]:
+        return False
+    if 1 in (x.size, y.size) or (x.dtype.kind == "c" and 1 in x.shape + y.shape):
+        return False  # np.dot adds a multiple of an array to zeros, or takes another routine for an outer product
+    if not (_dense(x) and _dense(y)) or (x.ndim == 1 and y.size > _TRIED_PRODUCT):
+        return False
+    if (1 in x.shape + y.shape or x.ndim == 1 or x.size + y.size < _SMALL_PRODUCT) and not _rounds_alike(
+        x.dtype, x.shape, x.strides, y.shape, y.strides
+    ):
+        return False
+    return x.size + y.size < _SMALL_PRODUCT or same_bits(x.dot(y), x @ y)
+
+
+#: elements of a matrix up to which products of a vector and it are tried
+_TRIED_PRODUCT = 1 << 16
+#: elements of two arrays below which products like theirs are tried once, and not each of them
+_SMALL_PRODUCT = 1 << 12
+
+
+@functools.lru_cache(maxsize=4096)
+def _rounds_alike(dtype: NumpyDType, *layouts: tuple[int, ...]) -> bool:
+    """Whether ``np.dot`` and ``np.matmul`` of a vector and a matrix round alike: tried with many numbers, and signs of zeros."""
+    numbers = np.random.default_rng(0)
+    for trial in range(12):
+        operands = []
+        for shape, strides in (layouts[:2], layouts[2:]):
+            memory = numbers.standard_normal((*shape, 1 + (dtype.kind == "c")))
+            memory = np.trunc(memory) if trial < 4 else memory
+            values = (memory[..., 0] + 1j * memory[..., -1] if dtype.kind == "c" else memory[..., 0]).astype(dtype)
+            rows_first = len(shape) == 1 or strides[0] >= strides[1]
+            operands.append(np.asarray(values, order="C" if rows_first else "F"))
+        x, y = operands
+        if not same_bits(x.dot(y), x @ y):
+            return False
+    return True
+
+
+def _dense(x: NumpyArray) -> bool:
+    return bool(x.flags.forc)
