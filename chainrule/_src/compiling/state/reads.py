@@ -255,7 +255,7 @@ class Reads(Log):
             self.looked_up(decimal.getcontext, digits_of_decimals, "digits")
         elif isa(x, BaseException):
             self._by_asking(x, "args")
-            self.operand(x.args, arrays, seen)
+            self.operand(attribute_or_missing(x, "args"), arrays, seen)
         elif isa(x, (*CONSTANT, *OURS)):
             return
         elif isa(x, ndarray) or is_opaque(type(x)) or (type(x).__module__ != "builtins" and is_library_class(type(x))):
