@@ -11,6 +11,12 @@ grows by: most at a time up to the second call, and between calls.
 Who does not answer within the limit (jax.jit compiles Python's loops for minutes) is left out of that program, and the tables
 say so; who has used it up takes no more turns. So all programs take less than ten minutes.
 
+What limits, as measured: a first call of a plain loop takes about 40 microseconds for each of NumPy's calls in it,
+two thirds of them to record, spread over many small things; `scan` records its body once. A product that is summed is
+written and read again: of `sum(w * x**2)` a loop in C that sums blocks in NumPy's order takes half the time from 10^5 elements
+on, a quarter less of value and gradient together. Sums of rows in the blocks of what they sum gain nothing (0.96 to 1.04
+of the time, of the largest GMM 1.2).
+
 Who is not installed is left out. `--quick` takes small sizes and times nothing: it says whether all gradients agree.
 """
 

@@ -56,7 +56,7 @@ def save(obj: object, f: Any, *, format: str | None = None) -> None:
     >>> cr.load(file)
     {'w': tensor([1., 1.], requires_grad=True), 'step': 3}
     """
-    write = {"npz": _write_npz, "safetensors": safetensors.write}[_format(f, format) or "npz"]
+    write = {"npz": _write_npz, "safetensors": safetensors.write}[_format(f, format, True) or "npz"]
     arrays, metadata = _Packer().pack(obj)
     if hasattr(f, "write"):
         write(f, arrays, metadata)
@@ -91,7 +91,7 @@ def load(f: Any, map_location: DeviceLike = None, *, weights_only: bool = True, 
     return found if gpu is None else tree_map(lambda x: placed(x, gpu) if isinstance(x, Tensor) else x, found)
 
 
-def _format(f: Any, given: str | None) -> str | None:
+def _format(f: Any, given: str | None, writing: bool = False) -> str | None:
     """The format to use; None for an open file, or a path without suffix, without a word about it."""
     if given is not None:
         if given not in ("npz", "safetensors"):
@@ -103,7 +103,7 @@ def _format(f: Any, given: str | None) -> str | None:
     if not suffix:
         return None
     if suffix not in (".npz", ".safetensors"):
-        raise errors.unknown_suffix(os.fsdecode(f), suffix)
+        raise errors.unknown_suffix(os.fsdecode(f), suffix, writing)
     return suffix[1:]
 
 

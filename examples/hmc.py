@@ -15,6 +15,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy import special
+from tqdm import trange
 
 import chainrule as cr
 
@@ -48,7 +49,7 @@ def sample(draws: int, leap_frog: Callable[..., Any], warm_up: int = 200, seed: 
     rng = np.random.default_rng(seed)
     q = 0.1 * rng.standard_normal((CHAINS, 2 + len(HITS))) - np.r_[1, 1.5, np.zeros(len(HITS))]
     kept, accepted = [], 0.0
-    for number in range(warm_up + draws):
+    for number in trange(warm_up + draws, desc="hmc", unit=" draws"):
         momentum = rng.standard_normal(q.shape)
         new, end = leap_frog(q, momentum, STEP * rng.uniform(0.8, 1.2))
         rise = energy(new) + 0.5 * np.sum(end**2, 1) - energy(q) - 0.5 * np.sum(momentum**2, 1)

@@ -234,6 +234,9 @@ def test_suffixes():
     for suffix in ("pt", "pth", "pkl"):
         with pytest.raises(ValueError, match=r"Convert it where PyTorch is installed: safetensors.torch.save_file"):
             torch.load(f"m.{suffix}")
+        with pytest.raises(ValueError, match=r"Name it m.safetensors, .* or m.npz") as raised:
+            torch.save({}, f"m.{suffix}")
+        assert "Reading" not in str(raised.value) and not os.path.exists(f"m.{suffix}")
     with pytest.raises(ValueError, match="format must be"):
         torch.save({}, io.BytesIO(), format="pt")
     with pytest.raises(ValueError, match="weights_only=False is not possible"):

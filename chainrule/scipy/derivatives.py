@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -69,7 +70,7 @@ class Objective:
         self.flat = flat
         self.what = what
         self._both = maybe_compiled(value_and_grad(flat), compiled)
-        self._products = maybe_compiled(lambda x, p: hvp(flat, x, p), compiled)
+        self._products = maybe_compiled(functools.wraps(flat)(lambda x, p: hvp(flat, x, p)), compiled)
         kept = journal.recorded if journal is not None else lambda function: function
         self.both = Remembered(kept(self._value_and_gradient))
         self.products = kept(self._hessian_product)
@@ -126,7 +127,8 @@ class MatrixOf:
         self.prepared: AnyFunction | None = None
         self.sparse: bool | None = None if sparse else False
         derivative = type(self).derivative
-        self.dense = maybe_compiled(lambda x, *args: derivative(lambda x: flat(x, *args), x), compiled)
+        of_one = functools.wraps(flat)(lambda x, *args: derivative(lambda x: flat(x, *args), x))
+        self.dense = maybe_compiled(of_one, compiled)
 
     def __call__(self, x: FloatVector, *args: object) -> Any:
         x = np.array(x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def least_squares(
     packing = Packing(x0, "x0")
     args, kwargs = arguments(args), kwargs or {}
     what = f"{function_name(fun)}()"
-    flat = flat_function(lambda x, *args: fun(x, *args, **kwargs), packing, args, what)
+    flat = flat_function(functools.wraps(fun)(lambda x, *args: fun(x, *args, **kwargs)), packing, args, what)
     if jac is None:
         options.pop("jac_sparsity", None)
         jac_of_vector: object = JacobianOf(flat, what, compile, method != "lm" and options.get("tr_solver") != "exact")

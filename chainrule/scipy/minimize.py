@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any
 
@@ -101,6 +102,7 @@ def minimize(
     sparse = method is not None and not callable(method) and method.lower() == "trust-constr"
     what = f"{function_name(fun)}()"
 
+    @functools.wraps(fun)
     def flat(x: TensorLike) -> object:
         return fun(packing.unpack(x), *args)
 

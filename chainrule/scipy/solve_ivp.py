@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -88,6 +89,7 @@ def solve_ivp(
     if vectorized and not packing.is_vector:
         raise ValueError("solve_ivp(): vectorized=True is for a state that is one vector, and y0 is none")
 
+    @functools.wraps(fun)
     def flat(x: AnyArray, t: TensorLike) -> AnyArray:
         return flat_output(fun(t, packing.unpack(x), *args), what, *x.shape[1:])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -223,6 +224,7 @@ def plain_matrix(matrix: object) -> Any:
 def flat_function(fun: AnyFunction, packing: Packing, args: tuple[object, ...], what: str) -> AnyFunction:
     """A function of the tree as a function from vector to vector, which can be differentiated."""
 
+    @functools.wraps(fun)
     def flat(x: AnyArray) -> AnyArray:
         return flat_output(fun(packing.unpack(x), *args), what)
 

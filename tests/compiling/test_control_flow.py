@@ -148,7 +148,14 @@ def test_values(name, reverse, hand):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"reverse": True}, {"checkpoint": True}, {"checkpoint": True, "reverse": True}]
+    "options",
+    [
+        {},
+        {"reverse": True},
+        {"checkpoint": True},
+        {"checkpoint": True, "reverse": True},
+        {"length": 7, "unroll": 3},
+    ],
 )
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients(name, options, hand):
@@ -437,6 +444,7 @@ def test_fori_loop():
     assert f(x) == g(x)
     for call in (cr.grad(f), cr.compile(cr.grad(f)), cr.func.jacfwd(f)):
         same(call(x), cr.grad(g)(x))
+    assert cr.fori_loop(0, 3, lambda i, v: v * x[i] + i, 1.0, unroll=2) == g(x)
     assert cr.fori_loop(cr.tensor(0), np.int64(4), lambda i, v: v + i, cr.tensor(1.0)).item() == 7
 
 

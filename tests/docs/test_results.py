@@ -14,6 +14,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "docs/index.md", "docs/performance.md"]
 MEASURED = re.compile(r"\d\s?(µs|ms|MiB|GiB)\b|\b\d[\d.]*\s(times faster|milliseconds|microseconds)")
+TIMED = re.compile(r"\d\s(µs|ms|s|seconds?|milliseconds|microseconds)\b|\d\stimes (faster|slower)")
+#: What is timed there is said there: by benchmarks/cluster.py, and by the suite of HIPS autograd, with its limit.
+TIMED_THERE = {"dask.md", "from_autograd.md"}
 
 
 def test_tables_are_those_of_the_results(capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,6 +34,17 @@ def test_no_figure_is_typed_by_hand(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     prose = re.sub(r"<!-- results: .*?<!-- /results -->", "", text, flags=re.DOTALL)
     assert not [line for line in prose.splitlines() if MEASURED.search(line)]
+
+
+@pytest.mark.parametrize("folder", ["guide", "gallery", "explained", "questions"])
+def test_no_time_is_typed_by_hand(folder: str) -> None:
+    """In pages that have other numbers, of what their programs compute."""
+    for page in sorted((ROOT / "docs" / folder).glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        prose = re.sub(
+            r"<!-- (results|times|printed)\b.*?<!-- /\1 -->|^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE
+        )
+        assert page.name in TIMED_THERE or not [line for line in prose.splitlines() if TIMED.search(line)], page.name
 
 
 def test_pages_stay_short() -> None:

@@ -159,3 +159,10 @@ def test_an_integer_is_named_as_it_is():
 def test_jacobian_of_a_function_alone_is_a_function():
     of = cr.jacobian(lambda x: x**2, layout="csr")
     np.testing.assert_array_equal(of(np.arange(3.0)).toarray(), np.diag([0.0, 2, 4]))
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES.values(), ids=DERIVATIVES)
+def test_an_array_of_numbers_and_derivatives_ends_with_the_array_to_make(derivative):
+    with pytest.raises(TypeError, match="float which has no callable exp") as caught:
+        derivative(lambda x: np.sum(np.exp(np.array([x[0], 0.0]))))(np.ones(3))
+    assert "Write np.array([...], like=x)" in caught.value.__notes__[0]

@@ -180,6 +180,9 @@ def test_an_edit_recomputes_everything(visit, product_page):
     assert "Xˉ[0, 0] = −3650.819" in page.locator("#said").text_content()
     one = page.locator(".one output").nth(1).text_content()
     assert one.startswith("Xˉ[0, 0] = 0 · 3 + 1.1036 · 2") and one.endswith("= −3650.819")
+    bars = page.locator(".one output .bar")  # drawn over the name, as in the rule above it
+    assert bars.all_text_contents() == ["Zˉ", "Xˉ", "Wˉ"] and bars.locator("i").first.bounding_box()["width"] == 0
+    assert page.locator(".one select").first.locator("option").all_text_contents()[:2] == ["[0, 0]", "[0, 1]"]
 
 
 def test_an_edit_is_taken_back(visit, product_page):

@@ -450,3 +450,24 @@ def test_errors_of_the_function_are_its_own() -> None:
 
     with pytest.raises(KeyError, match="mine"):
         cr.scipy.minimize(fun, START)
+
+
+def test_warnings_of_compile_name_the_users_function() -> None:
+    def drawn(x: Any, *_: Any) -> Any:
+        return 0.0 * np.random.default_rng().random() + x**2
+
+    def state(t: float, y: Any) -> Any:
+        return -drawn(y)
+
+    def loss(x: Any) -> Any:
+        return np.sum(drawn(x))
+
+    solvers = {
+        "loss": lambda: cr.scipy.minimize(loss, np.ones(2), method="Newton-CG", compile=True),
+        "drawn": lambda: cr.scipy.least_squares(drawn, np.ones(2), compile=True),
+        "state": lambda: cr.scipy.solve_ivp(state, (0, 0.1), np.ones(2), method="BDF", compile=True),
+    }
+    for name, solve in solvers.items():
+        with pytest.warns(UserWarning, match="as it is, every time") as said:
+            solve()
+        assert {str(warning.message).split(":")[1] for warning in said} == {f" {name} (test_minimize.py"}

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import warnings
 
+import numpy as np
 import pytest
 
 from behaviour import OURS, differs, leaf, torch
@@ -355,3 +356,21 @@ def test_gradcheck_of_a_function_whose_output_changes(fast_mode, what, other):
 
     with pytest.raises(AssertionError, match=f"outputs with the same {what} when inputs are perturbed"):
         gradcheck(f, (leaf(1.0),), fast_mode=fast_mode)
+
+
+@differs("PyTorch's takes tensors alone")
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
+def test_of_arrays_alone_the_function_is_given_arrays(check):
+    x = np.array([0.5, 1.0, 2.0])
+    faces = set()
+
+    def f(x, power, count):
+        faces.add(type(x))
+        return [np.sum(x.clip(0.2, 3.0) ** power)] * count
+
+    assert check(f, (x, 3.0, 2)) and faces == {torch.Array}
+    assert x.tolist() == [0.5, 1.0, 2.0], "copies are moved"
+    with pytest.raises(GradcheckError):
+        gradcheck(lambda x: wrong(x), x)
+    with pytest.raises(ValueError, match="none of them have requires_grad"):
+        check(f, (np.array([1, 2]), 3, 2))

@@ -398,7 +398,7 @@ def plain_or_stacked(x: Any) -> Any:
     return x
 
 
-def faced(tensor: Tensor, given: TensorLike) -> AnyArray:
+def faced(tensor: Tensor, given: object) -> AnyArray:
     """An argument as a function is handed it: with PyTorch's face for a tensor, with NumPy's for an array or a number."""
     return tensor if isinstance(given, (Tensor, ArrayLike)) else array_of(tensor)
 

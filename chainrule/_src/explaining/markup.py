@@ -51,10 +51,14 @@ def scrolling(label: str, inside: str) -> str:
     return f"<div class='scroll' role='group' tabindex='0' aria-label='{escape(label)}'>{inside}</div>"
 
 
+def barred(text: str) -> str:
+    """Text in which the bar of a name is drawn over all of it, and copied as the letter that it is."""
+    return re.sub(f"(\\w+){BAR}", rf"<span class='bar'>\1<i>{BAR}</i></span>", escape(text))
+
+
 def code(text: str) -> str:
-    """A formula in letters. The bar of a name is drawn over all of it, and copied as the letter that it is."""
-    barred = re.sub(f"(\\w+){BAR}", rf"<span class='bar'>\1<i>{BAR}</i></span>", escape(text))
-    return f"<code>{barred}</code>"
+    """A formula in letters."""
+    return f"<code>{barred(text)}</code>"
 
 
 def embedded(value: object) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from chainrule._src.arrays.types import JSONObject
 from chainrule._src.explaining.diagnosis.source import SourceLine
 from chainrule._src.explaining.flow import Flow, Map, keys_of_terms
-from chainrule._src.explaining.markup import code, escape, math, scrolling
+from chainrule._src.explaining.markup import barred, code, escape, math, scrolling
 from chainrule._src.explaining.notation import BAR, derivative_math, name_math
 from chainrule._src.explaining.shares import percent, share_bar
 from chainrule._src.explaining.tables import decimals, flat, index_text, is_real, shape_text, table, written
@@ -166,16 +166,15 @@ def _one_element(found: Map | None, upstream: JSONObject, value: JSONObject, key
     """The first element of the result with the numbers put in: `X̄[0, 0] = 2 · 3 + 1 · 4 = 10`."""
     numbers = flat(upstream["data"])
     if found is None or upstream["truncated"] or not is_real(numbers) or found.shape[1] == 0:
-        return f"<p class='one'><b>One element:</b> <span>{escape(arrow['numbers'])}</span></p>" * bool(
-            arrow["numbers"]
-        )
+        said = arrow["numbers"]
+        return f"<p class='one'><b>One element:</b> <span>{barred(said)}</span></p>" if said else ""
     picked = [k for k, i in enumerate(found.inputs.tolist()) if i == 0]
     factors = [(numbers[found.outputs[k]], float(found.values[k])) for k in picked]
     products = " + ".join(f"{_factor(g)} · {_factor(v)}" for g, v in factors[:TERMS]) or "0"
     more = f" + … ({len(picked) - TERMS} more)" if len(picked) > TERMS else ""
     total = short(sum(g * v for g, v in factors) + 0.0)
     said = f"{value['bar']}{index_text(0, value['shape'])} = {products}{more} = {total}"
-    return f"<p class='one' data-one='{escape(key)}'><b>One element:</b> <output>{escape(said)}</output></p>"
+    return f"<p class='one' data-one='{escape(key)}'><b>One element:</b> <output>{barred(said)}</output></p>"
 
 
 def look_inside(found: Map, output: JSONObject, value: JSONObject, key: str) -> str:

@@ -79,9 +79,9 @@ def explained_result(function: object, result: object, floats: bool) -> TypeErro
     return TypeError(f"explain({name}): the function returned no tensor but {type(result).__name__}. {fix}")
 
 
-def unknown_suffix(path: str, suffix: str) -> ValueError:
+def unknown_suffix(path: str, suffix: str, writing: bool) -> ValueError:
     if suffix in (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle"):
-        return made("torch_file", path)
+        return made("torch_file_to_write", path, suffix, path[: -len(suffix)]) if writing else made("torch_file", path)
     hint = " (for one array, use numpy.load and from_numpy)" if suffix == ".npy" else ""
     return ValueError(
         f"{path!r} ends in {suffix!r}, which says nothing about a format that save() and load() know: name it .npz or "

@@ -617,6 +617,9 @@ torch_file(name) -> TorchFile
     {name} is a pickle, as torch.save writes it. Reading a pickle can run any code, so load() never does. Convert it
     where PyTorch is installed: safetensors.torch.save_file(torch.load(path), 'file.safetensors'), or
     numpy.savez('file.npz', **{{k: v.numpy() for k, v in torch.load(path).items()}}).
+torch_file_to_write(name, suffix, stem) -> TorchFile
+    save(): {name}: {suffix} is the suffix of a pickle, which PyTorch would expect in such a file, and save() writes none, for
+    reading one can run any code. Name it {stem}.safetensors, which PyTorch can read as well, or {stem}.npz; load() reads both.
 only_weights() -> ValueError
     load() never runs code from a file, so weights_only=False is not possible: leave it out. For pickled objects that
     you trust there is pickle.load.

@@ -19,7 +19,7 @@ from chainrule._src.messages.table import made
 from chainrule._src.messages.words import shape_of
 
 _NOT_OF_OBJECTS = re.compile(
-    r"dtype\('O'\)|not supported for the input types|[Oo]bject arrays are not|'object' not supported"
+    r"dtype\('O'\)|not supported for the input types|[Oo]bject arrays are not|'object' not supported|no callable \w+ method"
 )
 
 

@@ -8,13 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.api.array import as_tensors, faced
+from chainrule._src.arrays.tree import tree_flatten
 from chainrule._src.arrays.types import AnyFunction, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.messages.kinds import GradcheckError
+from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.backward import grad
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+_ARRAYS = (np.ndarray, np.inexact, float, complex)
 
 
 def _single() -> Any:
@@ -44,7 +49,8 @@ def gradcheck(
 
     Args:
         func: takes the inputs, returns a tensor or several.
-        inputs: a tensor or a tuple; those that require grad are checked, and should be float64 or complex128.
+        inputs: a tensor or a tuple; those that require grad are checked, and should be float64 or complex128. Without a
+            tensor among them, arrays and numbers of these dtypes are, and ``func`` is given arrays.
         eps: how far inputs are moved.
         atol, rtol: |analytical − numerical| ≤ atol + rtol·|numerical| is asked of every entry of the Jacobian.
         raise_exception: raise if a check fails; else return False.
@@ -70,6 +76,9 @@ def gradcheck(
     >>> from chainrule.testing import gradcheck
     >>> gradcheck(cr.sin, cr.tensor([0., 1.], dtype=cr.float64, requires_grad=True))
     True
+    >>> import numpy as np
+    >>> gradcheck(lambda x: np.sum(np.sin(x) * x), np.array([0., 1.]))
+    True
     """
     if not (check_backward_ad or check_forward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -77,7 +86,7 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    func, args = _of_tensors(func, tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,))
     checks = _single().Checks(func, args, _differentiable(args), eps, atol, rtol, nondet_tol, check_grad_dtypes)
     try:
         (checks.combinations if fast_mode else checks.jacobians)(check_backward_ad, check_forward_ad)
@@ -136,7 +145,7 @@ def gradgradcheck(
     for name, wanted in (("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)):
         if wanted and not check_rev_over_rev:
             raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
-    args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    func, args = _of_tensors(func, tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,))
     positions = _differentiable(args)
     if grad_outputs is None:
         cotangents = tuple(
@@ -177,6 +186,18 @@ def gradgradcheck(
 # ``import chainrule.autograd.gradcheck`` finds the function in the place of this module: what is here is there.
 for _name in __all__:
     setattr(gradcheck, _name, globals()[_name])
+
+
+def _of_tensors(func: AnyFunction, args: tuple[object, ...]) -> tuple[AnyFunction, tuple[object, ...]]:
+    """A function of arrays, and nothing else, as one of tensors that require grad: of copies, since they are moved."""
+    moved = [i for i, x in enumerate(args) if isinstance(x, _ARRAYS) and np.asarray(x).dtype.kind in "fc"]
+    if not moved or any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in tree_flatten(args)[0]):
+        return func, args
+
+    def of_tensors(*given: Tensor) -> TensorLike:
+        return as_tensors(func(*[faced(x, args[i]) if i in moved else x for i, x in enumerate(given)]))
+
+    return of_tensors, tuple([wrap(np.array(x)).requires_grad_() if i in moved else x for i, x in enumerate(args)])
 
 
 def _random_cotangent(y: Tensor, seed: int, strided: bool) -> Tensor:

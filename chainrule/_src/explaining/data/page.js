@@ -231,6 +231,19 @@
     return box;
   }
 
+  /** Text in which the bar of a name is drawn over all of it, as on the page that was written. */
+  function barred(place, text) {
+    const parts = text.split(/([\p{L}\p{N}_]+)(ˉ)/u);
+    place.replaceChildren(parts[0]);
+    for (let k = 1; k < parts.length; k += 3) {
+      const name = document.createElement("span"), bar = document.createElement("i");
+      name.className = "bar";
+      bar.textContent = parts[k + 1];
+      name.append(parts[k], bar);
+      place.append(name, parts[k + 2]);
+    }
+  }
+
   function one(line) {
     const { map, out, into, upstream } = part(line.dataset.one);
     const value = plan.values[into], picked = Number((line.querySelector("select") || { value: 0 }).value);
@@ -242,8 +255,8 @@
       total += upstream[map.o[k]] * map.v[k];
     });
     const more = products.length > 6 ? ` + … (${products.length - 6} more)` : "";
-    line.querySelector("output").textContent =
-      `${value.bar}${index(picked, value.shape)} = ${products.slice(0, 6).join(" + ") || "0"}${more} = ${short(total)}`;
+    barred(line.querySelector("output"),
+      `${value.bar}${index(picked, value.shape)} = ${products.slice(0, 6).join(" + ") || "0"}${more} = ${short(total)}`);
   }
 
   function slice(box) {
@@ -256,7 +269,7 @@
     const name = plan.values[out].name + index(picked, plan.values[out].shape);
     table.caption.firstElementChild.querySelector("mfrac > :first-child").lastElementChild.textContent = name;
     const weight = box.querySelector("output");
-    if (weight) weight.textContent = `In the sum this slice is multiplied by ${plan.values[out].bar}${index(picked, plan.values[out].shape)} = ${short(upstream[picked])}.`;
+    if (weight) barred(weight, `In the sum this slice is multiplied by ${plan.values[out].bar}${index(picked, plan.values[out].shape)} = ${short(upstream[picked])}.`);
     for (const given of $(`[data-key="${key.startsWith("w.") ? `s.${out}` : `u${key.slice(1).split(".")[0]}`}"]`)) {
       if (given.tagName === "TABLE" && (key.startsWith("w.") || given.closest(".arrow") === box.closest(".arrow"))) {
         cells(given).forEach((cell, k) => cell.classList.toggle("picked", Boolean(box.querySelector("select")?.dataset.used) && k === picked));
@@ -268,7 +281,7 @@
     for (const line of $("[data-one]")) {
       const { into } = part(line.dataset.one), value = plan.values[into];
       if (count(value.shape) < 2 || count(value.shape) > 512) continue;
-      line.firstElementChild.replaceWith(choice("One element:", value.shape, value.bar, () => one(line)));
+      line.firstElementChild.replaceWith(choice("One element:", value.shape, "", () => one(line)));
       line.firstElementChild.style.fontWeight = "600";
     }
     for (const box of $("[data-picker]")) {
