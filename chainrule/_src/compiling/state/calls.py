@@ -179,7 +179,7 @@ class Calls(Reads):
 
     def _by_getter(self, stack: Stack, function: object, args: Sequence[object]) -> None:
         if isa(function, operator.methodcaller) and args:
-            made = function.__reduce__()
+            made: Any = function.__reduce__()
             name, *given = made[1] if made[0] is operator.methodcaller else made[0].args
             keywords = {} if made[0] is operator.methodcaller else made[0].keywords
             self.attribute(args[0], name)
