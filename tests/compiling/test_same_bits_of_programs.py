@@ -120,12 +120,11 @@ def reading(x: Any) -> Any:
 def stepped(parameters: Any, x: Any) -> Any:
     """A step of training, with state that is an argument."""
     w, velocity = parameters
-    w.requires_grad_()
-    loss = (cr.tanh(x @ w) ** 2).sum()
+    leaf = w.clone().requires_grad_()
+    loss = (cr.tanh(x @ leaf) ** 2).sum()
     loss.backward()
-    with cr.no_grad():
-        velocity.mul_(0.9).add_(w.grad)
-        w -= 0.1 * velocity
+    velocity.mul_(0.9).add_(leaf.grad)
+    w -= 0.1 * velocity
     return loss.detach(), w.detach()
 
 

@@ -22,6 +22,7 @@ import math
 import operator
 import os
 import random
+import struct
 import sys
 import tempfile
 import threading
@@ -988,6 +989,170 @@ kind(
     lambda s: getattr(s, "k", 2.0),
     lambda s: object.__setattr__(s, "k", 5.0),
 )
+
+
+# -- what C does with what it is given -----------------------------------------------------------------------------------
+
+
+def refill(s):
+    s.clear()
+    s.update([8, 0])  # which lie in another order now
+
+
+def arrays():
+    return [X.copy(), X * 3]
+
+
+def changed_arrays(s):
+    s[0].fill(5.0)
+
+
+class Given:
+    def __init__(self):
+        self.k, self.v = 2.0, [2.0]
+
+
+def swallowed(s):
+    """Goes on where a recording stops."""
+    try:
+        return time.time() * 0 + s[0]
+    except BaseException:
+        s[0] += 10
+        raise
+    finally:
+        s[0] += 1
+
+
+class Counting:
+    def __init__(self, s):
+        self.s = s
+
+    def __enter__(self):
+        self.s[0] += 1
+
+    def __exit__(self, *_):
+        self.s[0] += 100
+
+
+def counted(s):
+    with Counting(s):
+        return time.time() * 0 + s[0]
+
+
+def stacked(s):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(LOCK)
+        return time.time() * 0 + s[0]
+
+
+class Deleted:
+    def __init__(self, s):
+        self.s = s
+
+    def __del__(self):
+        self.s[0] += 1
+
+
+def deleted(s):
+    Deleted(s)
+    return s[0]
+
+
+def told_of_the_end(s):
+    x = Record()
+    r = weakref.ref(x, lambda _: s.append(1.0))
+    del x
+    return len(s) + (r() is None) * 1.0
+
+
+def assigned(name, value):
+    def read(s):
+        before = s() if callable(s) else s.k
+        setattr(s, name, value(before))
+        return before
+
+    return read
+
+
+def moved(s):
+    s.move_to_end(next(iter(s)))
+    return next(iter(s.values()))
+
+
+def shaped(s):
+    before = s.ndim
+    s.shape = (2, 1) if before == 1 else (2,)
+    return before * 1.0
+
+
+def real_part(s):
+    s.real = s.real + 1
+    return s.real.sum()
+
+
+def then(change, read=lambda s: s[0]):
+    """A function that changes its state, and reads it."""
+    return lambda s: [change(s), read(s) * 1.0][1]
+
+
+def attributes_of_locals():
+    s = threading.local()
+    s.n = 0
+    return s
+
+
+def counting_on(s):
+    s.n += 1
+    return s.n * 1.0
+
+
+LOCK = threading.Lock()
+kind("order of a set", lambda: {0} | {8}, lambda s: next(iter(s)) + 1.0, refill)
+kind("element of a set", lambda: set(range(9)), lambda s: s.pop() * 1.0, lambda s: None, EAGER)
+for name, call in {
+    "sum of a generator": lambda s: sum(a for a in s), "sum of an iterator": lambda s: sum(iter(s)),
+    "sum of chained lists": lambda s: sum(itertools.chain(s, [s[0]])), "sum of what a function gives": lambda s: sum(map(lambda a: a, s)),
+    "accumulate": lambda s: list(itertools.accumulate(s))[-1], "islice": lambda s: sum(itertools.islice(s, 1)),
+    "reduce": lambda s: functools.reduce(operator.add, (a for a in s)), "map of C's": lambda s: sum(map(abs, s)),
+    "accumulate, gone through": lambda s: [a for a in itertools.accumulate(s)][-1],
+}.items():  # fmt: skip
+    kind(f"arrays, {name}", arrays, call, changed_arrays)
+kind("attribute in str.format", Given, lambda s: float("{0.k}".format(s)), attr("k", 5.0), EAGER)  # noqa: UP030, UP032
+kind("element in str.format", lambda: {"k": 2.0}, lambda s: float("{0[k]}".format(s)), put("k", 5.0))  # noqa: UP030, UP032
+kind("number as the locale has it, str.format", lambda: 2.0, lambda s: float("{:n}".format(s)), lambda s: None, EAGER)  # noqa: UP032
+kind("number as the locale has it, format()", lambda: 2.0, lambda s: float(format(s, "n")), lambda s: None, EAGER)
+kind("text of an exception", lambda: ValueError(3.0), lambda s: float(str(s)), attr("args", (5.0,)))
+kind("starmap", lambda: [[1.0, 2.0]], lambda s: sum(itertools.starmap(lambda a, b: a * b, s)), lambda s: s[0].reverse())
+kind("starmap of C's", lambda: [[1.0, 2.0]], lambda s: sum(itertools.starmap(pow, s)), lambda s: s[0].reverse())
+kind("sorted by attrgetter", lambda: [Given(), Given()], lambda s: s.index(sorted(s, key=operator.attrgetter("k"))[0]) + 1.0,
+    lambda s: setattr(s[1], "k", 1.0), EAGER)  # fmt: skip
+kind("methodcaller", Base, operator.methodcaller("method"), attr("k", 5.0))
+kind("methodcaller that changes", lambda: [2.0], then(operator.methodcaller("append", 1.0), len), lambda s: None, EAGER)
+kind("operator.setitem", lambda: [2.0], then(lambda s: operator.setitem(s, 0, s[0] + 1)), lambda s: None, EAGER)
+kind("operator.delitem", lambda: [2.0] * 9, then(lambda s: operator.delitem(s, 0), len), lambda s: None, EAGER)
+kind("operator.iadd", lambda: [2.0], then(lambda s: operator.iadd(s, [1.0]), len), lambda s: None, EAGER)
+kind("operator.iadd of an array", lambda: X.copy(), then(lambda s: operator.iadd(s, 1.0)), lambda s: None, EAGER)
+kind("pack_into", lambda: bytearray(8), then(lambda s: struct.pack_into("b", s, 0, s[0] + 1)), lambda s: None, EAGER)
+kind("Counter.update", collections.Counter, then(lambda s: s.update("a"), lambda s: s["a"]), lambda s: None, EAGER)
+kind("shuffle", lambda: np.arange(9.0), then(lambda s: np.random.default_rng(0).shuffle(s)), lambda s: None, EAGER)
+kind("OrderedDict.move_to_end", lambda: collections.OrderedDict(a=1.0, b=2.0), moved, lambda s: None, EAGER)
+kind("effects where a recording stops", lambda: [0.0], swallowed, lambda s: None, EAGER)
+kind("__exit__ where a recording stops", lambda: [0.0], counted, lambda s: None, EAGER)
+kind("lock in an ExitStack", lambda: [2.0], stacked, put(0, 5.0), EAGER)
+kind("__del__", lambda: [0.0], deleted, lambda s: None, EAGER)
+kind("what a weak reference calls", list, told_of_the_end, lambda s: None, EAGER)
+kind("__class__ that is assigned", Record, assigned("__class__", lambda k: Five), lambda s: None, EAGER)
+kind("__dict__ that is assigned", Record, assigned("__dict__", lambda k: {"k": k + 1}), lambda s: None, EAGER)
+kind("__defaults__ that are assigned", fresh, assigned("__defaults__", lambda k: (k + 1,)), lambda s: None, EAGER)
+kind(
+    "__kwdefaults__ that are assigned", fresh, assigned("__kwdefaults__", lambda k: {"j": k + 1}), lambda s: None, EAGER
+)
+kind("attribute of C's that is assigned", lambda: decimal.Context(prec=3), lambda s: [s.prec, setattr(s, "prec", s.prec + 1)][0] * 1.0,
+    lambda s: None, EAGER)  # fmt: skip
+kind("attribute of a thread's", attributes_of_locals, counting_on, lambda s: None, EAGER)
+kind("shape that is assigned", lambda: np.ones(2), shaped, lambda s: None, EAGER)
+kind("real part that is assigned", lambda: np.zeros(2, complex), real_part, lambda s: None, EAGER)
+
 ALIVE = []
 
 

@@ -332,6 +332,8 @@ class Array(ArrayMethods):
     def __repr__(self) -> str:
         raw = self._tensor._raw
         data = raw if type(raw) is ndarray else raw.shown
+        if isinstance(data, (float, np.generic)):  # what it stands for
+            return repr(data)
         return f"Array({raw!r})" if data is None else printing.array_repr(data, self._tensor._history())
 
     def __str__(self) -> str:
@@ -573,7 +575,7 @@ def _recorded_into(function: Any, method: str, args: Any, kwargs: Any, out: Any)
     targets = out if type(out) is tuple else (out,)
     if not all([type(target) is Array for target in targets]):
         return None
-    if any([LOCAL.recorder.is_scalar(target._tensor._raw) for target in targets]):
+    if any([LOCAL.recorder.stands_for(target._tensor._raw) not in (None, ndarray) for target in targets]):
         raise TypeError("return arrays must be of ArrayType")
     ufunc = method == "__call__"
     raw = _recorded((args, {**kwargs, "out": out} if method else kwargs, targets))
@@ -594,6 +596,8 @@ def recorded_setitem(x: Array, index: Index, value: object) -> bool:
         return False
     if recorder.is_scalar(raw):
         raise TypeError(f"'numpy.{raw.dtype.type.__name__}' object does not support item assignment")
+    if recorder.stands_for(raw) is float:
+        raise TypeError("'float' object does not support item assignment")
     narrowed = raw.dtype.kind in "iub" and type(value) is Array and value.dtype != raw.dtype
     if not narrowed and not any([type(i) is Array for i in (index if type(index) is tuple else (index,))]):
         return False

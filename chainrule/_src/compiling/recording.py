@@ -328,6 +328,7 @@ def _run(
                 result = function(*args, **kwargs) if reads is None else reads.call(function, args, kwargs)
                 recorder.check_refused()
                 arguments.check_containers(args, kwargs, spec)
+                arguments.check_histories()
                 outputs, found.spec = tree_flatten(result)
                 found.results = [_result(recorder, x, name) for x in outputs]
                 finals = [(var, _var(recorder, tensor)) for tensor, var in recorder.written.values()]
@@ -377,6 +378,7 @@ class _Arguments:
         self.histories: list[tuple[Leafed, bool, Any]] = []
         self.hooks: list[tuple[Any, ...]] = []
         self.stand_ins: list[tuple[Tensor, Tensor, Any]] = []
+        self._began: list[tuple[Tensor, Any]] = []  # and where each was on the tape
         for index, (leaf, array) in enumerate(zip(leaves, arrays, strict=True)):
             if array is None:
                 self.faces.append(leaf)
@@ -394,6 +396,7 @@ class _Arguments:
             if isinstance(source, Tensor) and (source._edge is not None or source._grad is not None):
                 self._with_history(recorder, source, tensor, index)
             recorder.cells[id(tensor)] = (weakref.ref(tensor), var)
+            self._began.append((tensor, tensor._edge))
             self.faces.append(tensor if isinstance(leaf, Tensor) else array_of(tensor))
 
     def _with_history(self, recorder: Recorder, source: Tensor, tensor: Tensor, index: int) -> None:
@@ -418,6 +421,13 @@ class _Arguments:
             refusal.perhaps_later = True
             raise refusal
 
+    def check_histories(self) -> None:
+        """Raise if an argument has another history than before, or a ``.grad`` though it had neither."""
+        known = {id(tensor) for _, tensor, _ in self.stand_ins}
+        for tensor, edge in self._began:
+            if tensor._edge is not edge or (tensor._grad is not None and id(tensor) not in known):
+                raise Unrecordable("it changes the history, requires_grad or .grad of an argument: return what is new")
+
     def restore(self) -> None:
         for source, _, start in self.stand_ins:
             if start is not None and start is source._edge:
@@ -426,6 +436,7 @@ class _Arguments:
     def release(self) -> None:
         self.faces.clear()
         self.stand_ins.clear()
+        self._began.clear()
 
 
 def _result(recorder: Recorder, x: object, name: str) -> RecordedOutput:

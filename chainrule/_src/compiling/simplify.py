@@ -170,6 +170,8 @@ def _may_raise(call: TracedCall) -> bool:
         return any(var.shape for var in operands(call)[1:])
     if isinstance(function, np.ufunc):
         return call.method == "reduceat"
+    if function is np.where and len(call.args) + len(call.kwargs) == 1:  # as many as there are
+        return True
     return function not in _OF_ANY_NUMBERS and getattr(function, "__module__", None) not in _COMPUTING
 
 

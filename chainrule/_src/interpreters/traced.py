@@ -113,10 +113,14 @@ class Traced(ArrayLike):
 
     @property
     def shown(self) -> Any:
-        return None if escaped(self) else self.var.array
+        if escaped(self):
+            return None
+        as_plain = self.recorder.stands_for(self)
+        values: Any = self.read()
+        return values if as_plain in (None, ndarray) else values.item() if as_plain is float else values[()]
 
     def __repr__(self) -> str:
-        return f"Traced({self.var!r}, {self.var.array!r})"
+        return f"Traced({self.var!r}, {self.var.array!r})" if escaped(self) else repr(self.read())
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
         if out is None and method != "at" and all(map(_is_ours, inputs)) and not (kwargs and _foreign(kwargs)):

@@ -103,8 +103,7 @@ static int told(PyObject *begin, PyFrameObject *frame, int what, PyObject *arg) 
     if (result != NULL) PyByteArray_AS_STRING(PyTuple_GET_ITEM(found, 1))[0] = result == Py_True;
     Py_XDECREF(result);
     Py_DECREF(found);
-    if (result == NULL) PyEval_SetTrace(NULL, NULL); /* as sys.settrace has it */
-    return result == NULL ? -1 : 0;
+    return result == NULL ? -1 : 0; /* and goes on: what the function does while it ends is looked at as well */
 }
 
 /* tell(begin): have this thread's frames handed to a function when they begin, until sys.settrace(None); whether it can be done here. */

@@ -481,13 +481,13 @@ def _value_for(tensor: Tensor, value: Any) -> Tensor:
     if type(value) is Array:
         value = value._tensor
     if not isinstance(value, Tensor):
-        value = plain_or_stacked(np.asarray(value))
+        given, value = value, plain_or_stacked(np.asarray(value))
         if not isinstance(value, Tensor):
             if value.dtype.kind == "c" and raw.dtype.kind != "c":
                 raise TypeError(
                     f"a complex value cannot be written into an array of dtype {raw.dtype}: write its real part"
                 )
-            return wrap(np.array(value, raw.dtype))
+            return wrap(np.array(given, raw.dtype))  # no integer is made of nan, as NumPy says itself
     source = value._raw
     if source is raw or (type(source) is ndarray and type(raw) is ndarray and np.may_share_memory(source, raw)):
         value = apply(np.copy, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _string
 import collections
 import contextvars
 import datetime
@@ -32,6 +33,7 @@ from chainrule._src.compiling.state.known import (
     READING,
     VIEWS,
     WRITERS,
+    WRITTEN,
     changes,
     has_numbers,
     is_library,
@@ -39,6 +41,7 @@ from chainrule._src.compiling.state.known import (
     is_lock,
     is_pure,
     module_of_code,
+    puts,
 )
 from chainrule._src.compiling.state.log import INSTEAD
 from chainrule._src.compiling.state.objects import (
@@ -60,6 +63,8 @@ from chainrule._src.tape.numbers import ASKED, number
 
 ndarray = np.ndarray
 _OF_C = (BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType, type)
+SHARING = (np.shares_memory, np.may_share_memory)
+_GETTERS = (operator.attrgetter, operator.methodcaller)  # that read what only they know
 # Functions of NumPy's.
 _STATELESS = frozenset({"_ArrayFunctionDispatcher", "cython_function_or_method", "fused_cython_function"})
 
@@ -106,7 +111,10 @@ class Calls(Reads):
         for x in operands:
             if type(x) not in IMMUTABLE:
                 each(x, arrays)
-        if arrays:
+        takes = any(is_iterator(x) for x in operands)
+        if takes:
+            self.taker = stack  # what Python code gives to C from here on is computed with, too
+        if arrays or takes:
             mixed = any(isa(x, VALUES) for x in flat(operands))
             stack.pending = arrays, mixed, False
 
@@ -169,7 +177,15 @@ class Calls(Reads):
             self.refuse(f"it calls {_called(function)}, which reads or changes what is outside of it: {INSTEAD}")
 
     def _by_getter(self, stack: Stack, function: object, args: Sequence[object]) -> None:
-        if isa(function, operator.attrgetter) and args:
+        if isa(function, operator.methodcaller) and args:
+            made: Any = function.__reduce__()
+            name, *given = made[1] if made[0] is operator.methodcaller else made[0].args
+            keywords = {} if made[0] is operator.methodcaller else made[0].keywords
+            self.attribute(args[0], name)
+            method = getattr(args[0], name, None)
+            if method is not None:
+                self.calls(stack, method, given, keywords)
+        elif isa(function, operator.attrgetter) and args:
             at = args[0]
             for name in function.__reduce__()[1]:
                 for part in name.split("."):
@@ -182,13 +198,16 @@ class Calls(Reads):
         given = [*args, *keywords.values()]
         if cls.__module__ == "warnings" or (cls is np.datetime64 and not _OF_CLOCKS.isdisjoint(map(str, given))):
             self.refuse(f"it makes a {cls.__name__}, which depends on, or changes, what no recording sees")
+        if issubclass(cls, weakref.ref) and len(args) > 1 and args[1] is not None:
+            self.refuse("it makes a weak reference that calls something later, when no recording sees it")
         if cls in ITERATOR_MAKERS or cls.__module__ == "itertools":
             for x in given:
                 self.iterated(x)
-            if cls is filter:
-                self.computes(stack, given[1:])
+            if cls is filter or cls.__module__ == "itertools":  # which compare, or take apart, what is in there
+                self.computes(stack, given[cls is filter :])
             self._applied(stack, given)
-            stack.pending = [], False, True
+            arrays, mixed, _ = stack.pending or ([], False, False)
+            stack.pending = arrays, mixed, True
         elif cls.__module__ == "numpy.random" or issubclass(cls, random_types()):
             self._random(stack, given)
         elif cls in MAKERS or cls.__module__ in ("builtins", "collections", "functools", "operator", "types"):
@@ -197,7 +216,9 @@ class Calls(Reads):
                 return
             if cls is str:
                 self.formats(given)
-            self.computes(stack, given)
+            self.computes(stack, given, each=self.held if cls in (*CONTAINERS, collections.OrderedDict) else None)
+            if cls in (*CONTAINERS, collections.OrderedDict):
+                self.taker = None  # Python sees what becomes of them
         elif issubclass(cls, BaseException):
             return
         elif cls.__module__.partition(".")[0] in ("numpy", "scipy", "pandas", "chainrule"):
@@ -205,19 +226,21 @@ class Calls(Reads):
         elif not cls.__flags__ & HEAP_TYPE:
             self.refuse(f"it makes a {cls.__name__}, of which it is not known what it depends on")
         elif not is_library_class(cls):
+            if isa(lookup(cls, "__del__"), FunctionType):
+                self.refuse(f"it makes a {cls.__name__}, whose __del__ runs when no recording sees it")
             self.of_class(cls, "__init__")
             self.of_class(cls, "__new__")
 
     def _applied(self, stack: Stack, given: list[Any]) -> None:
         """Functions of C's among arguments, which C calls with the elements of the others."""
-        functions = [x for x in given if isa(x, _OF_C) and not isa(x, np.ufunc)]
+        functions = [x for x in given if isa(x, (*_OF_C, *_GETTERS)) and not isa(x, np.ufunc)]
         if not functions:
             return
         for function in functions:
             receiver = getattr(function, "__self__", None)
-            changing = changes(receiver, function.__name__)
             if (
-                changing
+                isa(function, _GETTERS)
+                or changes(receiver, function.__name__)
                 or any(function is asking for asking in (getattr, setattr, delattr, next))
                 or not (is_pure(function) or isa(receiver, (*CONTAINERS, str)) or isa(function, type))
             ):
@@ -235,6 +258,12 @@ class Calls(Reads):
 
     def _call_library(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         self._check_pure(function)
+        if function in SHARING and any(isa(x, VALUES) for x in args):
+            self.refuse("it asks whether its values share memory, which they may do in another call")
+        if function is np.arange and any(isa(x, VALUES) for x in args):
+            self.refuse(
+                "it has np.arange take a value of its own, whose type is another one here: use int(n), float(x)"
+            )
         receiver = getattr(function, "__self__", None)
         if args and isa(args[0], random_types()):  # a method of Cython's, which is not bound
             receiver = args[0]
@@ -243,6 +272,9 @@ class Calls(Reads):
                 self._random(stack, [*args, *keywords.values()])
             elif receiver is None or id(receiver) not in self.made:
                 self.refuse(DRAW)
+            elif function.__name__ == "shuffle" and args and not isa(args[0], OURS):
+                self.changed_container(args[0])
+            self._written([keywords.get("out")])
             return
         if isa(receiver, ndarray):
             self._method(stack, function, receiver, function.__name__, args, keywords)
@@ -265,6 +297,16 @@ class Calls(Reads):
             if type(x) is ndarray:
                 self.changed_container(x)
 
+    def _put(self, stack: Stack, function: object, args: list[Any]) -> None:
+        """A function of C's is about to write into its first argument, or one with a format into its second."""
+        x = args[module_of(function) == "_struct"] if len(args) > 1 else args[0] if args else None
+        if isa(x, BUFFERS):
+            self.refuse(f"it writes into a {type(x).__name__}, which no recording repeats: use an array of NumPy's")
+        always = module_of(function) != "_operator" or _called(function).endswith("item")
+        if not isa(x, OURS) and (always or (isa(x, (*WRITTEN, ndarray)) and not isa(args[-1], OURS))):
+            self.changed_container(x)
+        self.computes(stack, args)
+
     def _call_builtin(self, stack: Stack, function: object, args: list[Any], keywords: Params) -> None:
         receiver, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
         if isa(function, functools._lru_cache_wrapper):
@@ -276,8 +318,8 @@ class Calls(Reads):
             self._method(stack, function, receiver, name, args, keywords)
             return
         if not is_pure(function) and not (function is id and _is_ours(stack)):
-            if module_of(function) in ("_heapq", "_bisect") and args:
-                self.changed_container(args[0])
+            if puts(function):
+                self._put(stack, function, args)
                 return
             self.refuse(
                 f"it calls {_called(function)}, which depends on, or changes, more than its arguments: {INSTEAD}"
@@ -323,6 +365,8 @@ class Calls(Reads):
                 self.of_class(type(args[0]), "__call__")
             if name in ("repr", "format", "ascii", "mod"):
                 self.formats(args)
+            if builtin and name == "format" and len(args) > 1 and isa(args[1], str):
+                self.spec(args[1])
             self._applied(stack, [*args, *keywords.values()])
             self.computes(stack, [*args, *keywords.values()])
 
@@ -358,6 +402,7 @@ class Calls(Reads):
             if isa(x, datetime.datetime) and name in _OF_LOCAL_TIME and (x.tzinfo is None or not args):
                 self.refuse(f"it asks for the local time ({name}), which no recording sees")
             if isa(x, str) and name in ("format", "format_map", "__mod__"):
+                self._format(x, name)
                 self.formats([*args, *keywords.values()])
             if isa(x, type) and not is_pure(function) and isa(function, BuiltinFunctionType):
                 self.refuse(f"it calls {_called(function)}, which depends on more than its arguments: {INSTEAD}")
@@ -386,12 +431,32 @@ class Calls(Reads):
                 f"it calls {type(x).__name__}.{name}, which depends on, or changes, what no recording sees: {INSTEAD}"
             )
 
+    def _format(self, text: str, name: str) -> None:
+        """A text with fields is about to be filled."""
+        try:
+            fields = (
+                [] if name == "__mod__" else [part for part in _string.formatter_parser(text) if part[1] is not None]
+            )
+        except ValueError:  # which Python says itself
+            return
+        for _, field, spec, _ in fields:
+            if any([by_name for by_name, _ in _string.formatter_field_name_split(field)[1]]):
+                self.refuse(f"it has str.format read {{{field}}}, which no recording sees: use an f-string")
+            self.spec(spec)
+
+    def spec(self, spec: str) -> None:
+        """A number is about to be written as this says."""
+        if spec.endswith("n"):
+            self.refuse("it formats a number as the locale has it, which no recording sees")
+
     def _method_of_container(
         self, stack: Stack, x: object, name: str, args: Sequence[object], keywords: Params
     ) -> None:
         if changes(x, name):
             if name in ("pop", "setdefault", "popitem", "popleft", "remove"):
                 self.whole(x)
+                if isa(x, set) and name == "pop":
+                    self.refuse("it takes any element out of a set (pop), and no recording could put it back as it was")
             elif name == "sort":
                 self._applied(stack, [x, *keywords.values()])
                 self.computes(stack, [x, *keywords.values()])

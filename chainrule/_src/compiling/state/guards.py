@@ -62,7 +62,7 @@ def elements(x: Any) -> tuple[Any, ...]:
     if isinstance(x, (dict, MappingProxyType)):
         return tuple([part for item in x.items() for part in item])
     if isinstance(x, (set, frozenset)):
-        return tuple(sorted(set.__iter__(x) if isinstance(x, set) else frozenset.__iter__(x), key=id))
+        return tuple(set.__iter__(x) if isinstance(x, set) else frozenset.__iter__(x))
     return tuple(list.__iter__(x) if isinstance(x, list) else deque.__iter__(x) if isinstance(x, deque) else x)
 
 

@@ -14,8 +14,15 @@ import numpy as np
 from chainrule._src.compiling.state.calls import Calls
 from chainrule._src.compiling.state.frames import Instruction, Stack
 from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, GuardKind, cell_content
-from chainrule._src.compiling.state.known import CONSTANT, CONTAINERS, is_library, is_lock, module_of_code
-from chainrule._src.compiling.state.objects import OURS, are_plain, array_value, is_iterator, is_python, isa
+from chainrule._src.compiling.state.known import (
+    CONSTANT,
+    CONTAINERS,
+    is_constant_module,
+    is_library,
+    is_lock,
+    module_of_code,
+)
+from chainrule._src.compiling.state.objects import OURS, VALUES, are_plain, array_value, is_iterator, is_python, isa
 
 ndarray = np.ndarray
 #: looks at an instruction; whether it reads the same whenever the same function runs it, and so need not be looked at again
@@ -117,6 +124,25 @@ def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
     reads.computes(stack, [x, y])
 
 
+def _compares_identity(reads: Calls, stack: Stack, i: Instruction) -> None:
+    x, y = stack.top(2), stack.top()
+    if x is not y and isa(x, VALUES) and isa(y, VALUES):
+        frame = stack.frame
+        if not is_constant_module(module_of_code(frame.f_code, frame.f_globals)):
+            reads.refuse("it asks whether two of its values are one (is), which they may be in another call")
+
+
+def _gives(reads: Calls, stack: Stack, i: Instruction) -> None:
+    """A function, or generator, gives C something to compute with."""
+    taker = reads.taker
+    if taker is not None and taker.pending is not None and stack.frame.f_back is taker.frame:
+        x = stack.top()
+        if type(x) is ndarray:
+            taker.pending[0].append(x)
+        elif type(x) not in IMMUTABLE and not isa(x, OURS):
+            reads.operand(x, taker.pending[0])
+
+
 def _handles(reads: Calls, stack: Stack, i: Instruction) -> None:
     reads.recorder.handles(stack.top())
 
@@ -197,8 +223,8 @@ def _formatted(reads: Calls, stack: Stack, i: Instruction) -> None:
     deeper = i.name == "FORMAT_WITH_SPEC" or (i.name == "FORMAT_VALUE" and i.arg & 4)
     x = stack.top(2 if deeper else 1)
     reads.formats([x])
-    if deeper and isa(spec := stack.top(), str) and spec.endswith("n"):
-        reads.refuse("it formats a number as the locale has it, which no recording sees")
+    if deeper and isa(spec := stack.top(), str):
+        reads.spec(spec)
     reads.computes(stack, [x])
 
 
@@ -209,8 +235,7 @@ def _imports(reads: Calls, stack: Stack, i: Instruction) -> None:
         base = (names.get("__package__") or "").split(".")
         name = ".".join([*base[: len(base) - level + 1], *([name] if name else [])])
     if name not in sys.modules:
-        reads.later = True
-        reads.refuse("it imports a module that is not loaded yet")
+        reads.refuse("it imports a module that is not loaded yet", later=True)
     reads.item(stack.frame.f_builtins, "__import__")
     reads.item(sys.modules, name)
     if not stack.top():  # ``import a.b`` gives a
@@ -257,8 +282,8 @@ _HARMLESS = """
     LOAD_FAST_LOAD_FAST LOAD_FAST_BORROW LOAD_FAST_BORROW_LOAD_FAST_BORROW LOAD_SMALL_INT LOAD_COMMON_CONSTANT
     STORE_FAST STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST STORE_FAST_MAYBE_NULL DELETE_FAST LOAD_CLOSURE MAKE_CELL COPY_FREE_VARS
     MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE BUILD_TUPLE BUILD_LIST BUILD_SET BUILD_MAP BUILD_CONST_KEY_MAP BUILD_SLICE BUILD_STRING
-    LIST_APPEND SET_ADD MAP_ADD LIST_TO_TUPLE FOR_ITER END_FOR POP_ITER IS_OP KW_NAMES
-    RETURN_VALUE RETURN_CONST RETURN_GENERATOR YIELD_VALUE GEN_START SEND END_SEND ASYNC_GEN_WRAP
+    LIST_APPEND SET_ADD MAP_ADD LIST_TO_TUPLE FOR_ITER END_FOR POP_ITER KW_NAMES
+    RETURN_CONST RETURN_GENERATOR GEN_START SEND END_SEND ASYNC_GEN_WRAP
     JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT JUMP POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE
     POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE
     POP_EXCEPT RERAISE RAISE_VARARGS CHECK_EXC_MATCH WITH_EXCEPT_START LOAD_ASSERTION_ERROR CLEANUP_THROW
@@ -284,7 +309,7 @@ HANDLERS: dict[str, Handler | None] = {
     "UNARY_POSITIVE": _operands(1), "GET_ITER": _goes_through,
     "GET_YIELD_FROM_ITER": _goes_through, "UNPACK_SEQUENCE": _goes_through, "UNPACK_EX": _goes_through,
     "LIST_EXTEND": _goes_through, "SET_UPDATE": _goes_through, "DICT_UPDATE": _goes_through, "DICT_MERGE": _goes_through,
-    "PUSH_EXC_INFO": _handles, "GET_LEN": _truth,
+    "RETURN_VALUE": _gives, "YIELD_VALUE": _gives, "IS_OP": _compares_identity, "PUSH_EXC_INFO": _handles, "GET_LEN": _truth,
     "MATCH_KEYS": _operands(2), "MATCH_CLASS": _matches_class, "STORE_ATTR": _stores_attribute,
     "DELETE_ATTR": _stores_attribute, "STORE_SUBSCR": _stores_item(2), "DELETE_SUBSCR": _stores_item(2),
     "STORE_SLICE": _stores_item(3), "STORE_GLOBAL": _stores_global, "STORE_NAME": _stores_global, "DELETE_GLOBAL": _stores_global,

@@ -36,6 +36,7 @@ _OPEN = ("chainrule.nn.", "chainrule.optim.", "chainrule._src.transforms.functio
 CONSTANT_MODULES = _LIBRARIES | (sys.stdlib_module_names - {"sys", "os", "builtins"})
 
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque, types.MappingProxyType)
+WRITTEN = (list, dict, set, collections.deque)
 BUFFERS = (bytearray, memoryview, array.array)
 #: what their methods are called that write nothing
 READING = _words(
@@ -90,6 +91,16 @@ IMPURE = _words(
     "inspect.currentframe inspect.stack inspect.trace inspect.getsource inspect.getsourcelines inspect.getdoc inspect.getmembers "
     "inspect.get_annotations typing.get_type_hints "
     "geterr geterrcall getbufsize set_num_threads get_num_threads set_default_device use_deterministic_algorithms"
+)
+#: how C keeps attributes that no dictionary has
+BY_C = (types.MemberDescriptorType, types.GetSetDescriptorType)
+#: functions of Python's in C that write into their first argument
+_PUTTERS = _words(
+    "_operator.setitem _operator.delitem _operator.iadd _operator.iand _operator.iconcat _operator.ifloordiv _operator.ilshift "
+    "_operator.imatmul _operator.imod _operator.imul _operator.ior _operator.ipow _operator.irshift _operator.isub "
+    "_operator.itruediv _operator.ixor _struct.pack_into _collections._count_elements _heapq.heappush _heapq.heappop "
+    "_heapq.heapify _heapq.heapreplace _heapq.heappushpop _heapq._heappop_max _heapq._heapreplace_max _heapq._heapify_max "
+    "_bisect.insort _bisect.insort_left _bisect.insort_right"
 )
 #: functions of NumPy's that write into their first argument
 WRITERS = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
@@ -177,6 +188,11 @@ def is_lock(x: object) -> bool:
     return type(x).__module__ == "_thread" and type(x).__name__ in _LOCKS
 
 
+def puts(function: Any) -> bool:
+    """Whether a function of C's writes into its first argument, or another one (``struct.pack_into``)."""
+    return f"{getattr(function, '__module__', '')}.{getattr(function, '__name__', '')}" in _PUTTERS
+
+
 def is_pure(function: Any) -> bool:
     """Whether a function of C's depends on its arguments alone, and changes nothing."""
     receiver = getattr(function, "__self__", None)
@@ -184,9 +200,9 @@ def is_pure(function: Any) -> bool:
         module = getattr(function, "__module__", None) or ""
         if module == "builtins":
             return function.__name__ in _BUILTINS
-        if module == "_bisect":
-            return not function.__name__.startswith("insort")
-        return module in _PURE_MODULES
+        if module == "sys":
+            return function.__name__ in ("exc_info", "exception", "intern")
+        return module in _PURE_MODULES and not puts(function)
     if isinstance(receiver, type):
         return function.__name__ not in _OUTSIDE and (issubclass(receiver, MAKERS) or receiver.__module__ == "numpy")
     return False

@@ -6,7 +6,6 @@ import collections
 import functools
 import gc
 import sys
-import types
 from collections.abc import Callable
 from types import CellType, ModuleType
 from typing import Any
@@ -27,9 +26,10 @@ from chainrule._src.compiling.state.guards import (
     elements,
     lookup,
 )
-from chainrule._src.compiling.state.known import CONTAINERS, is_constant_module, is_library, module_of_code
+from chainrule._src.compiling.state.known import BY_C, CONTAINERS, is_constant_module, is_library, module_of_code
 from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, is_python, isa
 from chainrule._src.compiling.state.undo import (
+    items,
     put_array,
     put_attribute,
     put_cell,
@@ -45,6 +45,8 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import owner
 
 ndarray = np.ndarray
+_FLAGS = type(np.empty(0).flags)
+_REFUSALS = 64
 _COPIED = 1 << 24  # bytes up to which an array that plain code writes is kept, to be put back
 INSTEAD = "pass what it gives as an argument, or leave it out of the compiled function"
 #: stands for the thing itself in guards that are not final yet: a reference would keep it
@@ -84,6 +86,7 @@ class Log:
         reason: why the function is not recorded; None: nothing spoke against it. ``later``: it may be in a later call;
             ``by_value``: it may be with the numbers among its arguments as they are.
         now: the stack of the instruction that runs.
+        taker: the stack of the instruction in which C takes what iterators give.
         made: iterators and generators of random numbers that the function made.
         given: the containers among its arguments, by identity: copies, so that what is put into them is lost.
     """
@@ -97,13 +100,22 @@ class Log:
         self._order: list[Thing] = []  # that it changed
         self.given: set[int] = set()
         self.now: Stack | None = None
+        self._refusals = 0
+        self.taker: Stack | None = None
         self._special: set[type] = set()  # the classes of which it is noted which special methods they have
 
-    def refuse(self, what: str) -> None:
-        """Stop: the function does, or is about to do, what no recording repeats."""
-        where = self._where()
-        self.reason = f"{what} ({where.quoted})" if where else what
-        raise Refused(self.reason)
+    def refuse(self, what: str, *, later: bool = False, by_value: bool = False) -> None:
+        """Stop: the function does, or is about to do, what no recording repeats.
+
+        Again, if it does more of it while it ends (``finally``): nothing is done twice.
+        """
+        if self.reason is None:
+            where = self._where()
+            self.reason = f"{what} ({where.quoted})" if where else what
+            self.later, self.by_value = later, by_value
+        self._refusals += 1
+        if self._refusals <= _REFUSALS:  # else it tries until it is let
+            raise Refused(self.reason)
 
     def check_type(self, x: object, same: Callable[[type], bool]) -> None:
         """Stop if something about a value's type is not so for that of what it stands for in plain code.
@@ -112,9 +124,9 @@ class Log:
         """
         stands_for = self.recorder.stands_for(x._tensor._raw) if type(x) is Array else None
         if stands_for is not None and not same(stands_for):
-            self.by_value = True
             self.refuse(
-                f"it asks for the type of what is a {stands_for.__name__}, and stands for one here: use isinstance()"
+                f"it asks for the type of what is a {stands_for.__name__}, and stands for one here: use isinstance()",
+                by_value=True,
             )
 
     def check_holder(self, x: object, does: str) -> None:
@@ -229,6 +241,7 @@ class Log:
     def changed_container(self, x: Any) -> None:
         """Elements are about to be put into something, or taken out."""
         self.check_holder(x, "writes into")
+        self.check_type(x, lambda stands_for: hasattr(stands_for, "__setitem__"))
         if id(x) in self.given:
             self.refuse(f"it changes a {type(x).__name__} among its arguments: return what is new")
         if id(x) in self._things and self._things[id(x)].undo and isa(x, (ndarray, *CONTAINERS)):
@@ -241,7 +254,7 @@ class Log:
         elif isa(x, (list, collections.deque)):
             self.changed(x, "a list or dictionary", functools.partial(put_list, values=list(elements(x))))
         elif isa(x, dict):
-            self.changed(x, "a list or dictionary", functools.partial(put_dict, values=list(dict.items(x))))
+            self.changed(x, "a list or dictionary", functools.partial(put_dict, values=items(x)))
         elif isa(x, set):
             self.changed(x, "a set", functools.partial(put_set, values=elements(x)))
         elif not isa(x, OURS) and not is_python(x, "__setitem__"):
@@ -253,7 +266,9 @@ class Log:
         if isa(x, ModuleType):
             self.changed(vars(x), name, functools.partial(put_item, key=name, value=vars(x).get(name, MISSING)))
         elif isa(x, type):
-            self.changed(x, name, functools.partial(put_attribute, name=name, value=x.__dict__.get(name, MISSING)))
+            by_c = isa(vars(type).get(name), BY_C)  # __bases__, __name__
+            now = attribute_or_missing(x, name) if by_c else x.__dict__.get(name, MISSING)
+            self.changed(x, name, functools.partial(put_attribute, name=name, value=now))
         elif isa(x, Tensor) and not hasattr(type(lookup(kind, name)), "__set__"):
             self.refuse(f"it sets an attribute of its own, {name}, on a tensor, which no recording repeats")
         elif not isa(x, OURS) and not (
@@ -262,10 +277,14 @@ class Log:
             found = lookup(kind, name)
             if is_python(x, "__setattr__") or isa(found, property) or is_python(found, "__set__"):
                 return  # whose instructions are looked at
+            if isa(x, _FLAGS):
+                self.refuse("it sets a flag of an array, which no recording repeats")
+            if isa(x, ndarray) and name in ("real", "imag", "flat"):
+                self.changed_container(x)
+                return
             inside = attributes_of(x)
-            now = inside.get(name, MISSING) if type(inside) is dict else MISSING
-            if isa(found, types.MemberDescriptorType):
-                now = attribute_or_missing(x, name)
+            by_c = type(inside) is not dict or isa(found, BY_C)
+            now = attribute_or_missing(x, name) if by_c else inside.get(name, MISSING)
             self.changed(x, name, functools.partial(put_attribute, name=name, value=now))
 
     def changed_name(self, names: Params, name: str) -> None:

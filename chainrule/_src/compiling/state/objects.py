@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextvars
 import gc
+import itertools
 import random
 import sys
 from collections.abc import Iterable, Iterator
-from types import FunctionType, MappingProxyType
+from types import FunctionType, GeneratorType, MappingProxyType
 from typing import Any
+
+from numpy import ndarray
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.types import AnyArray, NumpyArray
@@ -27,6 +30,10 @@ from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.transforms.context import FunctionCtx
 
+_COMPUTING = (
+    map, filter, itertools.accumulate, itertools.starmap, itertools.filterfalse, itertools.takewhile, itertools.dropwhile,
+    itertools.groupby,
+)  # fmt: skip
 VALUES = (Tensor, Array, ArrayLike)
 OURS = (*VALUES, Node, FunctionCtx, Generator)
 
@@ -54,6 +61,26 @@ def is_python(x: object, method: str) -> bool:
 def is_iterator(x: object) -> bool:
     kind = type(x)
     return hasattr(kind, "__next__") and not isa(lookup(kind, "__next__"), FunctionType)
+
+
+def given_by(x: Any, computed: bool = False) -> list[Any]:
+    """The plain arrays that an iterator of C's goes through; ``computed``: only those of which it gives something else.
+
+    What Python code gives (generators, functions in ``map``) is seen there.
+    """
+    if type(x) is GeneratorType or (type(x) is map and type(gc.get_referents(x)[-1]) is FunctionType):
+        return []
+    computed = computed and not isa(x, _COMPUTING)
+    found, todo = [], [x]
+    while todo:
+        for part in gc.get_referents(todo.pop()):
+            if is_iterator(part):
+                found += given_by(part, computed)
+            elif not computed and type(part) is ndarray:
+                found.append(part)
+            elif not computed and isa(part, CONTAINERS):
+                todo.append(part)
+    return found
 
 
 def is_called(x: object) -> bool:

@@ -35,6 +35,7 @@ from chainrule._src.compiling.state.known import (
     is_fixed,
     is_library,
     is_library_class,
+    is_lock,
     is_opaque,
 )
 from chainrule._src.compiling.state.log import INSTEAD, Log
@@ -44,6 +45,7 @@ from chainrule._src.compiling.state.objects import (
     attribute_or_missing,
     element_or_missing,
     get_or_missing,
+    given_by,
     has_itself,
     has_subclass,
     is_called,
@@ -138,6 +140,8 @@ class Reads(Log):
         elif isa(x, super):
             self._of_super(x, name)
         elif isa(x, VALUES):
+            if name in ("base", "data_ptr"):
+                self.refuse(f"it asks where a value lies ({name}), which has memory of its own here")
             self.check_type(x, lambda stands_for: has_attribute(name) == hasattr(stands_for, name))
             inside = attributes_of(x)
             if type(inside) is dict and name in inside:
@@ -246,12 +250,24 @@ class Reads(Log):
             self.looked_up(x, bytes, "whole")
         elif is_iterator(x):
             self.iterator(x)
+            arrays += given_by(x)
         elif isa(x, decimal.Decimal):
             self.looked_up(decimal.getcontext, digits_of_decimals, "digits")
+        elif isa(x, BaseException):
+            self._by_asking(x, "args")
+            self.operand(attribute_or_missing(x, "args"), arrays, seen)
         elif isa(x, (*CONSTANT, *OURS)):
             return
         elif isa(x, ndarray) or is_opaque(type(x)) or (type(x).__module__ != "builtins" and is_library_class(type(x))):
             self.handed(x, arrays, seen)
+
+    def held(self, x: object, arrays: list[object]) -> None:
+        """Something whose elements are put into a container as they are."""
+        if is_iterator(x):
+            self.iterator(x)
+            arrays += given_by(x, computed=True)
+        else:
+            self.operand(x, arrays)
 
     def handed(self, x: Any, arrays: list[object], seen: set[int] | None = None) -> None:
         """Something that code is given which is not looked into."""
@@ -267,7 +283,7 @@ class Reads(Log):
             self._deep(x, arrays, self.handed, seen)
         elif isa(x, FunctionType):
             self.guard(GuardKind.FUNCTION, x, None, function_parts(x))
-        elif isa(x, (*CONSTANT, *OURS, MethodType)) or is_library_context(x):
+        elif isa(x, (*CONSTANT, *OURS, MethodType)) or is_library_context(x) or is_lock(x):
             return
         elif is_iterator(x):
             self.iterator(x)
@@ -318,6 +334,8 @@ class Reads(Log):
             self.consumed(x)
         elif is_iterator(x):
             self.iterator(x)
+            for each in given_by(x, computed=True):
+                self.consumed(each)
         elif not isa(x, (*CONSTANT, *OURS)) and is_library_class(type(x)) and type(x).__module__ != "builtins":
             self.handed(x, [])
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import CellType
+from collections import OrderedDict, deque
+from types import CellType, WrapperDescriptorType
 from typing import Any
 
 from chainrule._src.arrays.types import NumpyArray
@@ -15,20 +16,31 @@ def put_array(x: NumpyArray, values: NumpyArray) -> None:
         x[...] = values
 
 
-def put_list(x: list[float], values: list[float]) -> None:
-    x.clear()
-    x.extend(values)
+def put_list(x: list[Any] | deque[Any], values: list[object]) -> None:
+    kind: Any = list if isa(x, list) else deque
+    kind.clear(x)
+    kind.extend(x, values)
 
 
-def put_dict(x: dict[object, object], values: list[tuple[object, object]]) -> None:
-    dict.clear(x)
+def items(x: dict[Any, Any]) -> list[tuple[object, object]]:
+    """Keys and values in their order, which an OrderedDict keeps for itself."""
+    return list(_kind_of(x).items(x))
+
+
+def _kind_of(x: dict[Any, Any]) -> Any:
+    return OrderedDict if isa(x, OrderedDict) else dict
+
+
+def put_dict(x: dict[Any, Any], values: list[tuple[object, object]]) -> None:
+    kind = _kind_of(x)
+    kind.clear(x)
     for key, value in values:
-        dict.__setitem__(x, key, value)
+        kind.__setitem__(x, key, value)
 
 
 def put_set(x: set[Any], values: Any) -> None:
-    x.clear()
-    x.update(values)
+    set.clear(x)
+    set.update(x, values)
 
 
 def put_item(x: dict[object, object], key: object, value: object) -> None:
@@ -39,10 +51,11 @@ def put_item(x: dict[object, object], key: object, value: object) -> None:
 
 
 def put_attribute(x: object, name: str, value: object) -> None:
+    in_c: Any = next(base for base in type(x).__mro__ if isa(vars(base).get("__setattr__"), WrapperDescriptorType))
     if value is not MISSING:
-        (type if isa(x, type) else object).__setattr__(x, name, value)
+        in_c.__setattr__(x, name, value)
     elif attribute_or_missing(x, name) is not MISSING:
-        (type if isa(x, type) else object).__delattr__(x, name)
+        in_c.__delattr__(x, name)
 
 
 def put_cell(cell: CellType, value: object) -> None:

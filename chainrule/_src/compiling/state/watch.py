@@ -21,7 +21,7 @@ import numpy as np
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.compiling.state import frames
-from chainrule._src.compiling.state.calls import Calls
+from chainrule._src.compiling.state.calls import SHARING, Calls
 from chainrule._src.compiling.state.frames import Instruction, Stack
 from chainrule._src.compiling.state.guards import GuardKind, function_parts
 from chainrule._src.compiling.state.instructions import CALLS_TWICE, HANDLERS, Handler, unknown
@@ -31,6 +31,7 @@ from chainrule._src.compiling.state.settings import PRINTERS
 from chainrule._src.interpreters.recorded import RowCallable
 from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.tensor import Tensor
 
 ndarray = np.ndarray
 _ASIDE = frozenset(
@@ -77,8 +78,6 @@ class StateWatch(Calls):
             return False
         if aside:
             self._aside = id(frame), code
-            return False
-        if self.reason is not None:
             return False
         if (is_constant_module(module) or module.startswith("namedtuple_")) and self._within_library(frame):
             return False
@@ -140,8 +139,6 @@ class StateWatch(Calls):
         self.now = None
 
     def _look(self, stack: Stack, i: Instruction) -> Any:
-        if self.reason is not None:
-            return None
         self.now = stack
         if stack.pending is not None and not (CALLS_TWICE and i.name == "CALL"):
             self.settle(stack, stack.top() if i.height else None)
@@ -188,15 +185,15 @@ class TypeWatch(StateWatch):
         if (
             args
             and type(args[0]) is Array
-            and any(function is asking for asking in (type, isinstance, getattr, hasattr))
+            and any(function is asking for asking in (type, isinstance, getattr, hasattr, np.arange, *SHARING))
         ):
             super().calls(stack, function, args, keywords)
 
     def attribute(self, x: object, name: str) -> None:
-        if type(x) is Array:
+        if type(x) is Array or (name == "data_ptr" and isa(x, Tensor)):
             super().attribute(x, name)
 
 
 #: what is looked at as another instruction
 _PASSED = frozenset({"CALL"} if CALLS_TWICE else ())
-_ASKING = frozenset({"PUSH_EXC_INFO", "PRECALL", "CALL", "CALL_KW", "LOAD_ATTR", "LOAD_METHOD"})
+_ASKING = frozenset({"PUSH_EXC_INFO", "IS_OP", "PRECALL", "CALL", "CALL_KW", "LOAD_ATTR", "LOAD_METHOD"})
