@@ -188,6 +188,9 @@ def test_windows_that_overlap_may_not_be_written():
         y.unfold(0, 2, 1).mul_(3)
     y.unfold(0, 2, 2).mul_(3)
     assert y.tolist() == [3, 6, 9, 12, 5]
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        y.unfold(0, 2, 1).detach().mul_(3)
+    assert y.tolist() == [3, 6, 9, 12, 5]
 
 
 def test_unfold_is_a_view_with_a_gradient():
@@ -496,3 +499,11 @@ def test_what_a_function_makes_is_nobodys_view(make):
     (expected,) = torch.autograd.grad((2 * make(x))[..., :1].square().sum(), x)
     assert torch.allclose(torch.autograd.grad(part.square().sum(), x)[0], expected)
     assert not make(x).detach_().requires_grad
+
+
+def test_views_have_one_storage():
+    x = leaf(2, 3)
+    part, other = x.detach()[1], torch.zeros(2, dtype=torch.float32)
+    assert part.storage().data_ptr() == x.storage().data_ptr() == x.data_ptr() != other.storage().data_ptr()
+    assert (len(part.storage()), part.storage().nbytes(), part.untyped_storage().size()) == (6, 48, 48)
+    assert (len(other.storage()), other.untyped_storage().nbytes()) == (2, 8)

@@ -55,3 +55,31 @@ def test_strided_part_exchanged():
     assert out.tolist() == [[1.0, 8.0, 1.0], [1.0, 9.0, 1.0]]
     grads = torch.autograd.grad(out, (x, src), torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
     assert [g.tolist() for g in grads] == [[[1.0, 0.0, 3.0], [4.0, 0.0, 6.0]], [2.0, 5.0]]
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 1), (1, 1, 1), (3,)])
+def test_values_broadcast_to_what_the_index_takes_and_no_further(shape, accumulate):
+    x, values = torch.zeros(3, dtype=torch.float64), torch.ones(*shape, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match=rf"value tensor of shape \{[*shape]}.* indexing result of shape \[2\]"):
+        x.index_put((torch.tensor([0, 1]),), values, accumulate)
+    with pytest.raises(RuntimeError, match="indexing result of shape"):
+        x.index_put_((torch.tensor([0, 1]),), values, accumulate)
+    assert x.tolist() == [0, 0, 0]
+
+
+def test_each_row_of_indices_adds_its_values():
+    x = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    values = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    y = x.index_put((torch.tensor([[0, 1], [1, 0]]),), values, accumulate=True)
+    assert y.tolist() == [3, 3, 0]  # 1 + 2 at either place; np.add.at of NumPy 2.4 gives 1 and 2
+    (y * y).sum().backward()
+    assert values.grad.tolist() == [12, 12] and x.grad.tolist() == [6, 6, 0]
+
+
+def test_one_value_at_a_mask_may_have_any_number_of_axes():
+    x = torch.zeros(3, dtype=torch.float64)
+    mask = torch.tensor([True, False, True])
+    assert x.index_put((mask,), torch.tensor([[5.0]])).tolist() == [5, 0, 5]
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        x.index_put((mask,), torch.tensor([[5.0, 6.0]], dtype=torch.float64))

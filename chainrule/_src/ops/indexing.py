@@ -253,14 +253,14 @@ def setitem(self: Tensor, index: object, value: TensorLike) -> None:
         region = getitem(self, items)
     except IndexError as error:
         raise _failed(error, self) from None
-    except ValueError as error:
-        raise _value_shape(error, self, items, value) from None
+    except ValueError:
+        raise _value_shape(self, items, value) from None
     while value.ndim > region.ndim and value.shape[0] == 1:
         value = value.squeeze(0)
     try:
         value = value.expand(region.shape)
-    except RuntimeError as error:
-        raise _value_shape(error, self, items, value) from None
+    except RuntimeError:
+        raise _value_shape(self, items, value) from None
     inplace.update(region, apart(value, region), "__setitem__")
 
 
@@ -282,7 +282,7 @@ def _leading_ones(value: AnyArray, data: AnyArray, items: object) -> AnyArray:
     return value
 
 
-def _value_shape(error: Exception, x: Tensor, items: tuple[object, ...], value: Tensor) -> RuntimeError:
+def _value_shape(x: Tensor, items: tuple[object, ...], value: Tensor) -> RuntimeError:
     shape = list(getitem(x.detach(), items).shape)
     return RuntimeError(
         f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "

@@ -17,7 +17,7 @@ from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import shaping
 from chainrule._src.ops.arguments import number_in, takes_tensors, tensor_of
 from chainrule._src.ops.gathering import _bounds, _integers, _same_rank
-from chainrule._src.ops.indexing import _value_shape, read_index
+from chainrule._src.ops.indexing import _value_shape, getitem, read_index
 from chainrule._src.ops.ordering import cumsum
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import indexing as rows
@@ -263,16 +263,18 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     if not isinstance(values, Tensor):
         values = wrap(as_array(values, input.dtype))
     if values.numel() == 1 and not accumulate and len(items) == 1 and getattr(items[0], "dtype", None) == np.bool_:
-        values = cast(values, input.dtype)  # as masked_fill does
+        values = cast(values.reshape(()), input.dtype)  # as masked_fill does
     if values.dtype != input.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {input.dtype} for the destination and "
             f"{values.dtype} for the source."
         )
+    if values.ndim > 1 and values.shape[0] == 1 and values.ndim > getitem(input.detach(), items).ndim:
+        raise _value_shape(input, items, values)  # NumPy would drop the axes of length 1
     try:
         return put_any(input, values, items, accumulate)
-    except ValueError as error:
-        raise _value_shape(error, input, items, values) from None
+    except (ValueError, TypeError):
+        raise _value_shape(input, items, values) from None
 
 
 @op(method=True, in_place=True, sample="rand(2, 3), tensor([0, 4]), rand(2)")

@@ -242,6 +242,9 @@ def index_put(x: AnyArray, values: AnyArray, *, index: object, accumulate: bool)
         return x + summed_at(values, shape_of(x), index) if accumulate else written_at(x, values, index)
     out = np.array(x, order="K", copy=True)
     if accumulate:
+        if out.ndim == values.ndim == len(index) == 1 and np.ndim(index[0]) > 1:
+            # NumPy (2.4) adds a row of values once, though each row of indices gets it
+            values = np.broadcast_to(values, index[0].shape)
         np.add.at(out, index, values)
     else:
         out[index] = values
