@@ -301,3 +301,33 @@ def test_values_at_positions_that_are_read_from_their_end():
                 given = x, i[::step], j[::other], values[::way]
                 for _ in range(2):
                     np.testing.assert_array_equal(compiled(*given), function(*given))
+
+
+def _added_at(x):
+    y = x.index_put((cr.tensor([0, 0, 1]),), x, accumulate=True)
+    other = y.fmod(0.3) + y.diff(dim=1, prepend=y[:, :1])
+    y[..., ::2].sin_()  # an index_put has memory of its own
+    return (x.gather(0, x.argmax(0, keepdim=True)).sin().sum() + y.tanh().sum()) + other.tanh().sum()
+
+
+def _filled(x):
+    return x.masked_scatter(x > 0.1, x.flip(0)).tanh()
+
+
+def _filled_sum(x):
+    return _filled(x).square().sum()
+
+
+@pytest.mark.parametrize(
+    "function, order",
+    [
+        (cr.func.grad(_added_at), "C"),
+        *[(f, order) for order in "CF" for f in (_filled, _filled_sum, cr.func.grad(_filled_sum))],
+    ],
+)
+def test_sums_go_in_the_order_of_eager(function, order):
+    compiled = cr.compile(function)
+    for _ in range(60):
+        x = cr.from_numpy(np.asarray(R.normal(size=(3, 5)), order=order))
+        assert compiled(x).numpy().tobytes() == function(x).numpy().tobytes()
+        assert compiled(x).stride() == function(x).stride()

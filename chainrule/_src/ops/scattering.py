@@ -310,7 +310,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
             f"{getattr(mask, 'dtype', type(mask).__name__)}"
         )
-    x, wide = shaping.broadcast_tensors(input, mask)
+    x, wide = [part.contiguous() for part in shaping.broadcast_tensors(input, mask)]
     if source.dtype != x.dtype:
         raise RuntimeError(
             f"masked_scatter: expected self and source to have same dtypes but got {x.dtype} and {source.dtype}"
@@ -326,7 +326,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"masked_scatter: Number of elements of source ({source.numel()}) < number of ones in mask ({n})"
         )
     values = source.reshape(-1)[:n]
-    return rows.index_put(x, values, index=(np.asarray(m, order="C"),), accumulate=False)
+    return rows.index_put(x, values, index=(m,), accumulate=False)
 
 
 @op()

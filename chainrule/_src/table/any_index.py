@@ -55,11 +55,11 @@ def read_any(x: AnyArray, items: Items, order: str = "C") -> Any:
             return taken
         rest = [k if k < axis else k - 1 + m for k in slowest_first(x) if k != axis]
         return laid_along(taken, [*range(axis, axis + m), *rest])
-    front, where = _in_front(x, parts.arrays)
+    indexed = [axis for axis, _ in parts.arrays]
+    front, where = _in_front(x, indexed), _along_front(shape_of(x), parts.arrays)
     taken = take(front, where, axis=-len(shape_of(front)))
     m = len(shape_of(where))
     if lies:  # the arrays' own axes are the slowest, and the others lie as those of x
-        indexed = [axis for axis, _ in parts.arrays]
         rest = [axis for axis in range(len(shape_of(x))) if axis not in indexed]
         taken = laid_along(taken, [*range(m), *[m + rest.index(k) for k in slowest_first(x) if k in rest]])
     return _moved(taken, 0, parts.at, m)
@@ -80,8 +80,11 @@ def put_any(x: AnyArray, values: Tensor, items: Items, accumulate: bool) -> Any:
 
 def _put(x: AnyArray, values: AnyArray, parts: _Parts, accumulate: bool) -> AnyArray:
     """Of several values for one place the last stays, and the others get no derivative."""
-    front, where = _in_front(x, parts.arrays)
-    (_, *rest), found = shape_of(front), shape_of(where)
+    axes = [axis for axis, _ in parts.arrays]
+    lengths = [shape_of(x)[axis] for axis in axes]
+    rest = [n for axis, n in enumerate(shape_of(x)) if axis not in axes]
+    where = _along_front(shape_of(x), parts.arrays)
+    found = shape_of(where)
     n, m, at = math.prod(found), len(found), parts.at
     given = shape_of(values)
     while len(given) > m + len(rest) and given[0] == 1:
@@ -91,13 +94,14 @@ def _put(x: AnyArray, values: AnyArray, parts: _Parts, accumulate: bool) -> AnyA
     where = np.reshape(where, (n,))
     if not accumulate and n > 1:
         order = np.arange(n)
-        last = take(scatter(np.zeros(shape_of(front)[0], np.intp), where, order, axis=-1), where, axis=-1)
+        last = take(scatter(np.zeros(math.prod(lengths), np.intp), where, order, axis=-1), where, axis=-1)
         values = np.where(np.reshape(last == order, (n, *(1,) * len(rest))), values, detached(values))
     where = np.broadcast_to(np.reshape(where, (n, *(1,) * len(rest))), (n, *rest))
     row = scatter_add if accumulate else scatter
-    written = row(front, where, values, axis=-1 - len(rest))
-    axes = [axis for axis, _ in parts.arrays]
-    lengths = [shape_of(x)[axis] for axis in axes]
+    # x moves last, so that it gets its gradient first, as it does from ``index_put``
+    written = row(_in_front(x, axes), where, values, axis=-1 - len(rest))
+    if axes == [0]:
+        return written
     return np.moveaxis(np.reshape(written, (*lengths, *rest)), tuple(range(len(axes))), tuple(axes))
 
 
@@ -144,16 +148,21 @@ def _region(x: AnyArray, basic: Items) -> AnyArray:
     return x if all(type(i) is slice and i == slice(None) for i in basic) else getitem(x, index=basic)
 
 
-def _in_front(x: Any, arrays: list[tuple[int, Any]]) -> tuple[Any, Any]:
-    """x with the indexed axes in front, as one, and the places along it."""
-    axes = [axis for axis, _ in arrays]
-    shape = shape_of(x)
+def _in_front(x: Any, axes: list[int]) -> Any:
+    """x with the indexed axes in front, as one."""
+    if axes == [0]:
+        return x
+    lengths = [shape_of(x)[axis] for axis in axes]
+    rest = [n for axis, n in enumerate(shape_of(x)) if axis not in axes]
+    return np.reshape(np.moveaxis(x, tuple(axes), tuple(range(len(axes)))), (math.prod(lengths), *rest))
+
+
+def _along_front(shape: tuple[int, ...], arrays: list[tuple[int, Any]]) -> Any:
+    """The places along the axis that ``_in_front`` makes."""
     where = 0
     for axis, i in arrays:
         where = where * shape[axis] + places(i, shape[axis], axis)
-    rest = [n for axis, n in enumerate(shape) if axis not in axes]
-    front = np.moveaxis(x, tuple(axes), tuple(range(len(axes))))
-    return np.reshape(front, (math.prod(shape[axis] for axis in axes), *rest)), where
+    return where
 
 
 def _moved(x: Any, begin: int, end: int, n: int) -> AnyArray:
