@@ -164,7 +164,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[builtins.int],
     """A copy in which what :func:`as_strided` shows is ``src``."""
 def as_tensor(data: Any, dtype: DTypeLike = ..., device: DeviceLike = ...) -> Tensor:
     """A tensor that shares the data's memory where it can; a tensor is returned as it is (with its graph)."""
-def asarray(obj: Any, *, dtype: Any = ..., device: Any = ..., copy: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def asarray(obj: Any, *, dtype: DTypeLike = ..., device: DeviceLike = ..., copy: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """As :func:`as_tensor`, with NumPy's name."""
 def asin(input: Any, *, out: Any = ...) -> Any:
     """Inverse sine, in radians."""
@@ -378,9 +378,9 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     """Einstein summation. In the graph it shows as what it is made of: permutes, reshapes and bmm."""
 def embedding(weight: Tensor, indices: Tensor, padding_idx: builtins.int = ..., scale_grad_by_freq: builtins.bool = ..., sparse: builtins.bool = ...) -> Tensor:
     """As :func:`nn.functional.embedding` of ``indices`` and ``weight``; no row is the padding's with ``padding_idx=-1``."""
-def empty(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: object = ...) -> Tensor:
+def empty(*size: ShapeLike, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: object = ...) -> Tensor:
     """Memory of a shape, with whatever is in it."""
-def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: object = ...) -> Tensor:
+def empty_like(input: Tensor, *, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: object = ...) -> Tensor:
     """Memory of another tensor's shape and dtype."""
 def eq(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether two elements are equal."""
@@ -396,7 +396,7 @@ def exp(input: Any, *, out: Any = ...) -> Any:
     """Exponential of every element."""
 def exp2(input: Any, *, out: Any = ...) -> Any:
     """2 to the power of every element."""
-def expand_copy(input: TensorLike, *sizes: Any, size: Any = ..., out: Tensor | None = ...) -> Tensor:
+def expand_copy(input: TensorLike, *sizes: ShapeLike, size: Any = ..., out: Tensor | None = ...) -> Tensor:
     """As :func:`expand`, but a copy that shares no memory with the tensor."""
 def explain(Y: object, grad: object = ..., wrt: object = ..., *, by: str | None = ...) -> Any:
     """Explain what ``Y.backward(grad)`` computes: every step's rule, shapes and numbers."""
@@ -440,7 +440,7 @@ def frac(input: TensorLike, *, out: Tensor | None = ...) -> Tensor:
     """The fractional part: input − trunc(input)."""
 def frexp(input: TensorLike) -> Any:
     """Mantissas in ±[0.5, 1) and exponents (int32): input = mantissa · 2**exponent. Gradients flow to mantissas."""
-def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: object = ...) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: DeviceLike = ..., copy: object = ...) -> Tensor:
     """A tensor that shares the memory of another library's array."""
 def from_numpy(array: Any) -> Tensor:
     """A tensor that shares the memory of a NumPy array."""
@@ -448,7 +448,7 @@ def frombuffer(buffer: object, *, dtype: DTypeLike, count: builtins.int = ..., o
     """A vector that shares the memory of an object with a buffer (of bytes, a copy: they cannot be written to)."""
 def full(size: Any, fill_value: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """One value in a shape. Its kind gives the dtype: a float's is the default one, of NumPy's floats and of tensors, too."""
-def full_like(input: Tensor, fill_value: object, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def full_like(input: Tensor, fill_value: object, *, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """One value in another tensor's shape and dtype."""
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other dims."""
@@ -758,15 +758,15 @@ def nonzero_static(input: Tensor, *, size: builtins.int, fill_value: builtins.in
     """As :func:`nonzero`, with exactly ``size`` rows: cut, or filled up with ``fill_value``."""
 def norm(input: TensorLike, p: Any = ..., dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: DTypeLike = ..., out: Tensor | None = ...) -> Tensor:
     """The p-norm over ``dim`` (everything by default). Its gradient where it is 0 is 0."""
-def normal(mean: Any = ..., std: Any = ..., size: Any = ..., *, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def normal(mean: Any = ..., std: Any = ..., size: ShapeLike | None = ..., *, generator: Generator | None = ..., dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Normal numbers of that mean and standard deviation (numbers with a size, or tensors)."""
 def not_equal(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether two elements differ."""
 def numel(input: Tensor) -> builtins.int:
     """The number of elements."""
-def ones(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: object = ...) -> Tensor:
+def ones(*size: ShapeLike, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: object = ...) -> Tensor:
     """Ones of a shape."""
-def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: object = ...) -> Tensor:
+def ones_like(input: Tensor, *, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: object = ...) -> Tensor:
     """Ones of another tensor's shape and dtype."""
 def orgqr(A: Tensor, tau: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The first n columns of H₁H₂…H_k, where H_i = I − tau_i·v·vᴴ and v is column i of A under a 1 on the diagonal."""
@@ -818,15 +818,15 @@ def quantile(input: TensorLike, q: object, dim: builtins.int | None = ..., keepd
     """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); nan where there is one."""
 def rad2deg(input: Any, *, out: Any = ...) -> Any:
     """Radians to degrees."""
-def rand(*size: Any, generator: Generator | None = ..., dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def rand(*size: ShapeLike, generator: Generator | None = ..., dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Uniform numbers in [0, 1), or complex numbers with both parts there."""
 def rand_like(input: Tensor, *bounds: builtins.int, dtype: DTypeLike = ..., **options: object) -> Tensor:
     """Uniform numbers of another tensor's shape and dtype."""
-def randint(low: Any = ..., high: Any = ..., size: Any = ..., *, generator: Generator | None = ..., dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def randint(low: Any = ..., high: Any = ..., size: ShapeLike | None = ..., *, generator: Generator | None = ..., dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Integers from ``low`` (0) up to and without ``high``."""
 def randint_like(input: Tensor, *bounds: builtins.int, dtype: DTypeLike = ..., **options: object) -> Tensor:
     """Integers from ``low`` (0) up to and without ``high``, of another tensor's shape and dtype."""
-def randn(*size: Any, generator: Generator | None = ..., dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def randn(*size: ShapeLike, generator: Generator | None = ..., dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Standard normal numbers (complex ones have variance 1 in all)."""
 def randn_like(input: Tensor, *bounds: builtins.int, dtype: DTypeLike = ..., **options: object) -> Tensor:
     """Standard normal numbers of another tensor's shape and dtype."""
@@ -846,7 +846,7 @@ def renorm(input: TensorLike, p: builtins.float, dim: builtins.int, maxnorm: bui
     """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
 def repeat_interleave(input: TensorLike | None = ..., repeats: object = ..., dim: builtins.int | None = ..., *, output_size: object = ...) -> Tensor:
     """Every element (or entry along ``dim``) repeated in place."""
-def reshape(input: Any, *sizes: Any, shape: Any = ...) -> Tensor:
+def reshape(input: Any, *sizes: ShapeLike, shape: Any = ...) -> Tensor:
     """The same elements in another shape: a view where memory allows, else a copy. One size may be -1."""
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: nothing is still to be done to its elements."""
@@ -900,7 +900,7 @@ def selu_(input: Tensor, *args: object, **kwargs: object) -> Tensor:
     """In-place form of :func:`selu`."""
 def set_anomaly_enabled(mode: builtins.bool, check_nan: builtins.bool = ...) -> None:
     """Switch this thread's anomaly mode on or off."""
-def set_default_device(device: Any) -> None:
+def set_default_device(device: DeviceLike) -> None:
     """Have this thread's new tensors on a device, such as "cuda"; what ``device=`` or ``with device(...)`` say goes before."""
 def set_default_dtype(d: object) -> None:
     """Set the dtype that Python floats become, and the one that ``repr`` leaves out."""
@@ -988,7 +988,7 @@ def tan(input: Any, *, out: Any = ...) -> Any:
     """Tangent, of radians."""
 def tanh(input: Any, *, out: Any = ...) -> Any:
     """Hyperbolic tangent."""
-def tensor(data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., pin_memory: builtins.bool = ...) -> Tensor:
+def tensor(data: Any, *, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ..., pin_memory: builtins.bool = ...) -> Tensor:
     """A tensor with a copy of the data."""
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: builtins.int = ...) -> tuple[Tensor, ...]:
     """Pieces as ``np.array_split`` makes them: so many of nearly equal size, or cut at indices."""
@@ -1094,8 +1094,8 @@ def while_loop(cond_fun: Callable[[Any], object], body_fun: Callable[[Any], obje
     """``val = body_fun(val)`` as long as ``cond_fun(val)``."""
 def xlogy(input: Any, other: Any, *, out: Any = ...) -> Any:
     """x·log(y), and 0 where x is 0 (unless y is nan)."""
-def zeros(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: object = ...) -> Tensor:
+def zeros(*size: ShapeLike, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: object = ...) -> Tensor:
     """Zeros of a shape."""
-def zeros_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: object = ...) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: object = ...) -> Tensor:
     """Zeros of another tensor's shape and dtype."""
 __version__: str

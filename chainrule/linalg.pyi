@@ -80,5 +80,5 @@ def vander(x: Tensor, N: int | None = ...) -> Tensor:
     """The matrix of powers x⁰, x¹ … of the elements of the last axis."""
 def vecdot(x: Tensor, y: Tensor, *, dim: int = ..., out: Tensor | None = ...) -> Tensor:
     """Σ conj(x)·y along ``dim``."""
-def vector_norm(x: Tensor, ord: Any = ..., dim: Any = ..., keepdim: bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+def vector_norm(x: Tensor, ord: Any = ..., dim: Any = ..., keepdim: bool = ..., *, dtype: DTypeLike = ..., out: Tensor | None = ...) -> Tensor:
     """The norm (Σ |x|^ord)^(1/ord) over ``dim``: all elements by default, whatever the shape."""

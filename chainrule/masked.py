@@ -82,7 +82,7 @@ def mean(
     dim: Any = None,
     *,
     keepdim: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike = None,
     mask: Any = None,
 ) -> Tensor:
     """The mean of the elements where ``mask`` is True.
@@ -104,7 +104,7 @@ def var(
     *,
     correction: float | None = None,
     keepdim: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike = None,
     mask: Any = None,
 ) -> Tensor:
     """The variance of the elements where ``mask`` is True."""

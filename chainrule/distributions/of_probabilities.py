@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.types import DTypeLike
 from chainrule._src.ops import creation
 from chainrule._src.tape.tensor import Tensor
 from chainrule.distributions.distribution import Distribution, together
@@ -55,7 +56,7 @@ class OfProbabilities(Distribution):
         family: Any = type(self)
         return self._kept(family(**{self._name: wide}, validate_args=False))
 
-    def _values(self, count: int, dtype: Any, expand: bool) -> Tensor:
+    def _values(self, count: int, dtype: DTypeLike, expand: bool) -> Tensor:
         """The numbers below a count along a new first axis."""
         values = creation.arange(count, dtype=dtype).view((-1,) + (1,) * len(self.batch_shape))
         return values.expand((-1, *self.batch_shape)) if expand else values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.types import TensorLike
@@ -27,7 +27,7 @@ class DataParallel(Module):
         super().__init__()
         self.module = module
 
-    def forward(self, *args: object, **kwargs: Any) -> Any:
+    def forward(self, *args: object, **kwargs: object) -> Any:
         """What the module gives."""
         return self.module(*args, **kwargs)
 
@@ -136,7 +136,7 @@ class _Parameters(Module):
         raise NotImplementedError
 
     @staticmethod
-    def _elements(value: Tensor) -> Any:
+    def _elements(value: Tensor) -> object:
         """What the elements are called in print."""
         return value.dtype
 
@@ -148,7 +148,7 @@ class _Parameters(Module):
     def __len__(self) -> int:
         return len(self._keys())
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
         raise RuntimeError(f"{type(self).__name__} should not be called.")
 
     def extra_repr(self) -> str:
@@ -240,7 +240,7 @@ class ParameterDict(_Parameters):
         return [*self._names]
 
     @staticmethod
-    def _elements(value: Tensor) -> Any:
+    def _elements(value: Tensor) -> str:
         return value.type()
 
     def _known(self, key: str) -> str:

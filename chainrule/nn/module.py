@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from chainrule._src.api.grad_mode import no_grad
 from chainrule._src.arrays.device import DeviceLike
-from chainrule._src.arrays.types import AnyFunction, Params
+from chainrule._src.arrays.types import AnyFunction, DTypeLike, Params
 from chainrule._src.tape.node import RemovableHandle
 from chainrule._src.tape.tensor import Tensor
 from chainrule.nn.parameter import Parameter
@@ -253,7 +253,7 @@ class Module:
                     yield f"{where}.{name}" if where else name, module, module.__dict__[kind], name
 
     def _named(self, held: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
-        seen: set[Any] = set()
+        seen: set[object] = set()
         for dotted, _, holder, name in self.places((held,), prefix, recurse):
             value = holder[name]
             if value is not None and not (remove_duplicate and value in seen):
@@ -436,7 +436,7 @@ class Module:
         """Parameters and buffers as float16."""
         return self.to("float16")
 
-    def type(self, dst_type: Any) -> Module:
+    def type(self, dst_type: DTypeLike) -> Module:
         """Parameters and buffers in a dtype, those of integers, too."""
         for tensor in (*self.parameters(), *self.buffers()):
             tensor.data = tensor.detach().type(dst_type)

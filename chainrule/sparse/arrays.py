@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 import numpy as np
 
 from chainrule._src.api.array import Array, as_arrays, unfaced
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.tree import register_pytree_node
-from chainrule._src.arrays.types import DTypeLike, TensorLike
+from chainrule._src.arrays.types import AnyArray, DTypeLike, NumpyArray, NumpyDType, TensorLike
 from chainrule._src.ops.sparse import check_product, entries_of
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import sparse as rows
@@ -30,7 +31,7 @@ def applied(row: Primitive, operands: tuple[object, ...], **params: object) -> A
     return as_arrays(result) if not any(isinstance(x, (Tensor, ArrayLike)) for x in operands) else result
 
 
-def _opened(x: object) -> Any:
+def _opened(x: object) -> Tensor | ArrayLike | NumpyArray:
     if type(x) is Array:
         return x._tensor
     if isinstance(x, (Tensor, ArrayLike)):
@@ -65,7 +66,7 @@ class SparseArray:
         self._places = places
         self._transposed = transposed
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         places = self._places
         return type(self)._restored, (self.data, places.indices, places.indptr, places.shape, self._transposed)
 
@@ -79,7 +80,7 @@ class SparseArray:
         return (n, m) if self._transposed else (m, n)
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> NumpyDType:
         """The dtype of the entries."""
         return dtype_of(self.data)
 
@@ -89,7 +90,7 @@ class SparseArray:
         return len(self._places.indices)
 
     @property
-    def coords(self) -> tuple[Any, Any]:
+    def coords(self) -> tuple[NumpyArray, NumpyArray]:
         """Row and column of each entry, in the order of ``data``."""
         return self._places.coordinates(self._transposed)
 
@@ -103,22 +104,22 @@ class SparseArray:
         return self.T
 
     @property
-    def row(self) -> Any:
+    def row(self) -> NumpyArray:
         """The row of each entry, in the order of ``data``."""
         return self.coords[0]
 
     @property
-    def col(self) -> Any:
+    def col(self) -> NumpyArray:
         """The column of each entry, in the order of ``data``."""
         return self.coords[1]
 
     @property
-    def indices(self) -> Any:
+    def indices(self) -> NumpyArray:
         """The column of each entry in the format csr, its row in csc."""
         return self._places.indices
 
     @property
-    def indptr(self) -> Any:
+    def indptr(self) -> NumpyArray:
         """Where the entries of each row begin in the format csr, of each column in csc."""
         return self._places.indptr
 
@@ -145,7 +146,7 @@ class SparseArray:
 
     dot = __matmul__
 
-    def __rmatmul__(self, x: Any) -> Any:
+    def __rmatmul__(self, x: TensorLike) -> Any:
         if is_sparse(x):
             return _sparse(x) @ self
         x = x if hasattr(x, "ndim") else np.asarray(x)
@@ -190,13 +191,13 @@ class SparseArray:
         """Element by element, with a number or a dense array that broadcasts to the shape of A."""
         return self.with_data(self.data * self._at_places(x, "*"))
 
-    def __mul__(self, x: object) -> Any:
+    def __mul__(self, x: object) -> SparseArray:
         return self.multiply(x)
 
-    def __rmul__(self, x: object) -> Any:
+    def __rmul__(self, x: object) -> SparseArray:
         return self.multiply(x)
 
-    def __truediv__(self, x: object) -> Any:
+    def __truediv__(self, x: object) -> SparseArray:
         return self.with_data(self.data / self._at_places(x, "/"))
 
     def __neg__(self) -> SparseArray:
@@ -208,7 +209,7 @@ class SparseArray:
 
     conjugate = conj
 
-    def astype(self, dtype: Any) -> SparseArray:
+    def astype(self, dtype: DTypeLike) -> SparseArray:
         """The entries in another dtype."""
         return self.with_data(self.data.astype(dtype))
 
@@ -216,7 +217,7 @@ class SparseArray:
         """A matrix with a copy of the entries."""
         return self.with_data(np.copy(self.data))
 
-    def _at_places(self, x: Any, sign: str) -> Any:
+    def _at_places(self, x: Any, sign: str) -> AnyArray:
         """The elements of a dense array, broadcast to this shape, at the places of the entries."""
         if isinstance(x, SparseArray) or is_sparse(x):
             raise TypeError(f"{sign} of two sparse matrices is none of the operations here: compute with their data")
@@ -250,7 +251,7 @@ class SparseArray:
 
     # -- other forms ---------------------------------------------------------------------------------------------------
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         """An element, a matrix of rows and columns, or a dense vector of elements, as SciPy's arrays take the index."""
         if not self._places.unique:
             return self._coo(self.data, *self.coords, self.shape)[index]
@@ -272,16 +273,16 @@ class SparseArray:
             "adds up entries at one place, or A.with_data(data) for other entries at the same places"
         )
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(self.shape[0]))
 
     def __len__(self) -> int:
         raise TypeError("the length of a sparse matrix is ambiguous: A.nnz entries, A.shape[0] rows")
 
-    def __array__(self, dtype: DTypeLike = None, copy: object = None) -> Any:
+    def __array__(self, dtype: DTypeLike = None, copy: object = None) -> NoReturn:
         raise TypeError(f"a SparseArray is no array of NumPy's, and its entries may carry derivatives: {_INSTEAD}")
 
-    def matvec(self, x: object) -> Any:
+    def matvec(self, x: object) -> NumpyArray:
         """``A @ x`` of plain numbers, which is all that SciPy's own ``cg``, ``eigsh`` ... ask for.
 
         Raises:
@@ -294,7 +295,7 @@ class SparseArray:
             )
         return self.to_scipy() @ x
 
-    def rmatvec(self, x: Any) -> Any:
+    def rmatvec(self, x: TensorLike) -> NumpyArray:
         """``A.conj().T @ x`` of plain numbers; see ``matvec``."""
         return np.conj(self.T.matvec(np.conj(x)))
 
@@ -348,7 +349,7 @@ class SparseArray:
         """The sum of a diagonal."""
         return np.sum(self.diagonal(offset))
 
-    def sum(self, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+    def sum(self, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> Any:
         """The sum of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
         if dtype is not None or out is not None:
             raise NotImplementedError("A.sum(dtype=, out=) of a SparseArray: cast the entries, A.astype(dtype)")
@@ -363,7 +364,7 @@ class SparseArray:
         """The mean of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
         return self.sum(axis, dtype, out) / (self.shape[0] * self.shape[1] if axis is None else self.shape[axis])
 
-    def _added(self, places: Any, length: int) -> Any:
+    def _added(self, places: NumpyArray, length: int) -> AnyArray:
         return applied(take_add, (self.data, places.astype(np.intp)), axis=-1, length=length)
 
     def to_scipy(self) -> Any:
@@ -408,7 +409,7 @@ class SparseMatrix(SparseArray):
         found = super().sum(axis, dtype, out)
         return found if axis is None else np.reshape(found, (1, -1) if axis % 2 == 0 else (-1, 1))
 
-    def todense(self) -> Any:
+    def todense(self) -> NoReturn:
         raise TypeError("a numpy.matrix cannot carry derivatives: A.toarray() is dense, and its * goes by elements")
 
 

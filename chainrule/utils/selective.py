@@ -86,7 +86,7 @@ class _Counting(Watch):
 class _Recall(_Counting):
     """The second run."""
 
-    def forward(self, prim: object, datas: object, params: Params) -> Any:
+    def forward(self, prim: Primitive, datas: object, params: Params) -> Any:
         self.number += 1
         result = self.kept.get(self.number, prim)
         return super().forward(prim, datas, params) if result is None else result

@@ -203,7 +203,7 @@ class Array(ArrayMethods):
                 return fast(*inputs)
         return apply_ufunc(ufunc, method, inputs, out, kwargs)
 
-    def __array_function__(self, function: AnyFunction, types: Any, args: Any, kwargs: Params) -> Any:
+    def __array_function__(self, function: AnyFunction, types: Any, args: tuple[object, ...], kwargs: Params) -> Any:
         check_kinds(types)
         if any(map(is_container, types)):
             return NotImplemented
@@ -478,7 +478,7 @@ def _shows_array(view: Tensor) -> bool:
 WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
 
 
-def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
+def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     """A NumPy function of Arrays, as NumPy's own signature has it."""
     if SPECIAL and LOCAL.recorder is not None and function not in WRITERS:
         found = recorded_as_numpy(function, "", args, kwargs, _out_of(function, args, kwargs))
@@ -570,7 +570,7 @@ def recorded_as_numpy(function: AnyFunction, method: str, args: Any, kwargs: Par
     return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
 
 
-def _recorded_into(function: Any, method: str, args: Any, kwargs: Any, out: Any) -> Any:
+def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kwargs: Params, out: Any) -> Any:
     """``recorded_as_numpy`` for a call that writes into Arrays. None: have ours, which computes, and then writes the same."""
     targets = out if type(out) is tuple else (out,)
     if not all([type(target) is Array for target in targets]):
@@ -608,7 +608,7 @@ def recorded_setitem(x: Array, index: Index, value: object) -> bool:
     return True
 
 
-def _recorded_writer(function: Any, args: Any, kwargs: Any) -> bool:
+def _recorded_writer(function: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> bool:
     """Have a function recorded that writes into its first argument. False: have ours, which does."""
     target = args[0]
     raw = _recorded((args, kwargs)) if type(target) is Array and LOCAL.recorder.plain else None
@@ -618,7 +618,7 @@ def _recorded_writer(function: Any, args: Any, kwargs: Any) -> bool:
     return True
 
 
-def _out_of(function: Any, args: Any, kwargs: Any) -> Any:
+def _out_of(function: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> Any:
     """What a function of NumPy's is told to write into."""
     if kwargs.get("out") is not None:
         return kwargs["out"]
@@ -756,7 +756,7 @@ _HOLDERS = frozenset({Array, Tensor, ndarray, tuple, list, dict})
 _SIMPLE = frozenset({Tensor, int, float, bool, complex, str, type(None)})
 
 
-def _opened(args: Any) -> tuple[list[Any], bool]:
+def _opened(args: tuple[Any, ...]) -> tuple[list[Any], bool]:
     """Operands with tensors for Arrays and 0-d arrays for NumPy's scalars, and whether there was a Tensor among them."""
     operands = []
     mixed = False

@@ -7,6 +7,7 @@ from chainrule._src.arrays.types import AnyArray
 from chainrule._src.arrays.types import Casting
 from chainrule._src.arrays.types import DTypeLike
 from chainrule._src.arrays.types import IntoArray
+from chainrule._src.arrays.types import ShapeLike
 from chainrule._src.arrays.types import TensorLike
 from chainrule._src.native._loops import Operation as _Operation
 
@@ -163,7 +164,7 @@ class ArrayMethods:
     def real(self) -> Any: ...
     def repeat(self, repeats: Any, axis: Any = ...) -> Any:
         """As ``numpy.ndarray.repeat``; recorded. See :func:`numpy.repeat`."""
-    def reshape(self, *shape: Any, order: str = ..., copy: bool | None = ...) -> Any:
+    def reshape(self, *shape: ShapeLike, order: str = ..., copy: bool | None = ...) -> Any:
         """The same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
     def resize(self, *args: object, **kwargs: object) -> Any:
         """Not there: raises, and says what to use."""

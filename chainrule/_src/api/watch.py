@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule._src.arrays.types import Params
+from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL, leave_watched, set_watched
 from chainrule._src.tape.node import Node
 
@@ -29,7 +30,7 @@ class Watch:
 
     inner: Watch | None = None
 
-    def forward(self, prim: Any, datas: Any, params: Params) -> Any:
+    def forward(self, prim: Primitive, datas: Any, params: Params) -> Any:
         """Compute the value of an operation, from the data of its operands."""
         if self.inner is not None:
             return self.inner.forward(prim, datas, params)
@@ -40,14 +41,14 @@ class Watch:
         if self.inner is not None:
             self.inner.recorded(node)
 
-    def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def backward(self, node: Node, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run a node's rule."""
         if self.inner is not None:
             return self.inner.backward(node, g, saved, edges)
         grads: tuple[Any, ...] = node.pullback(node, g, saved, edges)
         return grads
 
-    def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: Params) -> Any:
+    def tangent(self, prim: Primitive, primals: Any, tangents: Any, out: Any, params: Params) -> Any:
         """Compute the tangent of an operation's output."""
         if self.inner is not None:
             return self.inner.tangent(prim, primals, tangents, out, params)

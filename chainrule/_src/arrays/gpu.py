@@ -182,7 +182,7 @@ def _special() -> Any:
     return importlib.import_module("cupyx.scipy.special")
 
 
-def elementwise(function: Any, *args: Any) -> Any:
+def elementwise(function: AnyFunction, *args: Any) -> Any:
     """What CuPy has under the name of a function of our own: ``erf``, ``i0``."""
     own = getattr(_special(), function.__name__.strip("_"), None)
     if own is None:

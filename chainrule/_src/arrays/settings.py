@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule._src import config
-from chainrule._src.arrays.device import default_device, device, set_default
+from chainrule._src.arrays.device import DeviceLike, default_device, device, set_default
 from chainrule._src.arrays.dtypes import set_default_dtype
 
 
@@ -14,7 +14,7 @@ def get_default_device() -> device:
     return default_device()
 
 
-def set_default_device(device: Any) -> None:
+def set_default_device(device: DeviceLike) -> None:
     """Have this thread's new tensors on a device, such as "cuda"; what ``device=`` or ``with device(...)`` say goes before.
 
     Raises:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from chainrule._src.arrays.types import AnyFunction
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray
 
 
 class _Container(NamedTuple):
@@ -26,7 +26,7 @@ class TreeSpec:
 
     num_leaves: int
 
-    def __init__(self, kind: Any, context: Any, children: tuple[TreeSpec, ...]) -> None:
+    def __init__(self, kind: type[Any] | None, context: Any, children: tuple[TreeSpec, ...]) -> None:
         self.kind = kind
         self.context = context
         self.children = children
@@ -69,15 +69,15 @@ def _text(spec: TreeSpec) -> str:
 # -- the classes of containers ---------------------------------------------------------------------------------------
 
 
-def _by_index(context: Any, n: int) -> Sequence[str]:
+def _by_index(context: object, n: int) -> Sequence[str]:
     return [f"[{i}]" for i in range(n)]
 
 
-def _by_key(context: Any, n: int) -> Sequence[str]:
+def _by_key(context: Iterable[object], n: int) -> Sequence[str]:
     return [f"[{key!r}]" for key in context]
 
 
-def _by_field(context: Any, n: int) -> Sequence[str]:
+def _by_field(context: Iterable[object], n: int) -> Sequence[str]:
     return [f".{name}" for name in context]
 
 
@@ -101,7 +101,7 @@ def _dataclass(kind: Any) -> _Container:
         attrgetter(*names) if len(names) > 1 else lambda tree: tuple(getattr(tree, name) for name in names)
     )
 
-    def unflatten(children: Sequence[Any], fields: Any) -> Any:
+    def unflatten(children: Sequence[object], fields: Iterable[str]) -> object:
         tree = object.__new__(kind)  # __init__ would check or convert what need not be arrays now
         for name, child in zip(fields, children, strict=True):
             object.__setattr__(tree, name, child)
@@ -125,7 +125,7 @@ class _Labels:
         return f"{type(self.template).__name__} of dimensions {tuple(self.template.dims)}"
 
 
-def _nothing(x: Any) -> Any:
+def _nothing(x: AnyArray) -> NumpyArray:
     """An array of a shape and a dtype, without memory for it."""
     import numpy as np  # it is loaded where xarray is
 
@@ -135,7 +135,7 @@ def _nothing(x: Any) -> Any:
 def _labelled_array() -> _Container:
     """A DataArray (or Variable): a tree of one leaf, its data, which the labels go around again."""
 
-    def unflatten(children: Sequence[object], labels: _Labels) -> Any:
+    def unflatten(children: Sequence[object], labels: _Labels) -> object:
         (data,), template = children, labels.template
         shape = getattr(data, "shape", None)
         if shape == template.shape[1:] != template.shape:  # of one example, in vmap
@@ -155,14 +155,14 @@ def _labelled_arrays() -> _Container:
         template = tree.copy(data={name: _nothing(x) for name, x in data.items()})
         return list(data.values()), _Labels(template)
 
-    def unflatten(children: Sequence[object], labels: _Labels) -> Any:
+    def unflatten(children: Sequence[object], labels: _Labels) -> object:
         names = list(labels.template.data_vars)
         return labels.template.copy(data=dict(zip(names, children, strict=True)))
 
     return _Container(flatten, unflatten, lambda labels, n: [f"[{name!r}]" for name in labels.template.data_vars])
 
 
-class _Kinds(dict[Any, Any]):
+class _Kinds(dict[type | None, Any]):
     """class -> its container, or None for a class whose instances are leaves; filled as classes are met."""
 
     def __missing__(self, kind: type) -> _Container | None:
@@ -203,7 +203,7 @@ _KINDS = _Kinds(
 _MAPPINGS = (dict, OrderedDict, defaultdict)
 
 
-def is_container(x: Any) -> bool:
+def is_container(x: object) -> bool:
     """Whether something has parts, or is None, rather than a leaf."""
     return _KINDS[type(x)] is not None
 
@@ -246,7 +246,7 @@ def register_pytree_node(
 # -- taking apart and putting together -------------------------------------------------------------------------------
 
 
-def _flatten(tree: Any, leaves: list[object], is_leaf: Callable[[Any], bool] | None) -> TreeSpec:
+def _flatten(tree: object, leaves: list[object], is_leaf: Callable[[Any], bool] | None) -> TreeSpec:
     kind = type(tree)
     if is_leaf is not None and is_leaf(tree):
         leaves.append(tree)
@@ -293,7 +293,7 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
 _UNSEEN = object()
 
 
-def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+def tree_leaves(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The leaves of a tree, from left to right.
 
     >>> import chainrule as cr
@@ -303,7 +303,7 @@ def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list
     return tree_flatten(tree, is_leaf)[0]
 
 
-def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
+def tree_structure(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
     """The structure of a tree, to compare with another's or to put leaves in.
 
     >>> import chainrule as cr
@@ -313,7 +313,7 @@ def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> T
     return tree_flatten(tree, is_leaf)[1]
 
 
-def _unflatten(spec: TreeSpec, leaves: Any) -> Any:
+def _unflatten(spec: TreeSpec, leaves: Iterator[object]) -> Any:
     kind = spec.kind
     if kind is None:
         return next(leaves)
@@ -345,7 +345,7 @@ def tree_unflatten(leaves: Iterable[object], treespec: TreeSpec) -> Any:
     return _unflatten(treespec, iter(leaves))
 
 
-def tree_map(func: AnyFunction, tree: Any, *rests: object, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map(func: AnyFunction, tree: object, *rests: object, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """A tree of the results of ``func``, called with each leaf of ``tree`` and what is at its place in the others.
 
     Raises:
@@ -363,7 +363,7 @@ def tree_map(func: AnyFunction, tree: Any, *rests: object, is_leaf: Callable[[An
 
 
 def tree_map_with_path(
-    func: AnyFunction, tree: Any, *rests: object, is_leaf: Callable[[Any], bool] | None = None
+    func: AnyFunction, tree: object, *rests: object, is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
     """As :func:`tree_map`, with the place of each leaf as the first argument: ``func("['a'][0]", leaf, ...)``.
 

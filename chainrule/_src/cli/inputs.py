@@ -64,7 +64,7 @@ class Given:
         return all(bool(np.isfinite(y.detach().numpy()).all()) for y in outputs)
 
 
-def inputs_for(function: Any, options: Namespace) -> Given:
+def inputs_for(function: AnyFunction, options: Namespace) -> Given:
     """Inputs as the options say, or random ones.
 
     Raises:

@@ -14,7 +14,7 @@ import chainrule.fft
 import chainrule.nn.functional  # which declare more when they load, and have rows
 from chainrule._src.api.declare import OPERATIONS, Operation
 from chainrule._src.api.watch import Watch
-from chainrule._src.arrays.types import Params
+from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.rules.primitive import TABLE, Primitive
 from chainrule._src.tape.protocol import FUNCTIONS, UFUNCS, load
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -38,7 +38,7 @@ def operations() -> dict[str, Operation]:
     }
 
 
-def _room(function: Any) -> str:
+def _room(function: AnyFunction) -> str:
     """The module that a function is made in."""
     return str(getattr(inspect.unwrap(function), "__globals__", {}).get("__name__", ""))
 
@@ -125,7 +125,7 @@ class _RowWatch(Watch):
     def __init__(self) -> None:
         self.found: list[RowCall] = []
 
-    def forward(self, prim: Any, datas: object, params: Params) -> Any:
+    def forward(self, prim: Primitive, datas: object, params: Params) -> Any:
         out = super().forward(prim, datas, params)
         outs = out if isinstance(out, tuple) else (out,)
         shapes = [x.shape for x in _flat(datas) if hasattr(x, "shape")]

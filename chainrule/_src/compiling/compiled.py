@@ -63,11 +63,11 @@ class Compiled:
         self.pure = pure
         code = getattr(inspect.unwrap(function), "__code__", None)
         self.where = errors.Where(code, 0) if code is not None else None
-        self._trees: dict[Any, list[Tree]] = {}
-        self._eager: dict[Any, str] = {}  # signatures that are not recorded, and why
-        self._by_value: set[Any] = set()  # signatures with numbers that cannot be arrays
-        self._tried: dict[Any, int] = {}  # how often one was not recorded that may be later
-        self._values: dict[Any, int] = {}  # how many recordings differ in the value of a float alone
+        self._trees: dict[object, list[Tree]] = {}
+        self._eager: dict[object, str] = {}  # signatures that are not recorded, and why
+        self._by_value: set[object] = set()  # signatures with numbers that cannot be arrays
+        self._tried: dict[object, int] = {}  # how often one was not recorded that may be later
+        self._values: dict[object, int] = {}  # how many recordings differ in the value of a float alone
         self._direct: Direct | Branched | None = None  # of the recording that served last
         self._warned = False  # of a step in a loop that is not native
         functools.update_wrapper(self, function, updated=())
@@ -78,7 +78,7 @@ class Compiled:
     def _repr_html_(self) -> str:
         return importlib.import_module("chainrule._src.explaining.notebooks").compiled_html(self)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[object, ...]:
         name = getattr(self.function, "__qualname__", "")
         found = _by_name(self.function)
         if found is self:
@@ -96,7 +96,7 @@ class Compiled:
     def __get__(self, instance: object, owner: object = None) -> AnyFunction | Compiled:
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: object) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         direct = self._direct
         if direct is not None and not kwargs and not SPECIAL and not STACK.levels:
             try:
@@ -135,7 +135,9 @@ class Compiled:
             self._direct = short(tree, args, reporter(self.name, tree.ignored, tree.handled))
         return self._replay(tree, values, signature, leaves, spec, arrays, again)
 
-    def _find(self, signature: object, leaves: list[Any], arrays: list[Any]) -> tuple[Tree | None, dict[int, Any]]:
+    def _find(
+        self, signature: object, leaves: list[object], arrays: list[NumpyArray | None]
+    ) -> tuple[Tree | None, dict[int, NumpyArray]]:
         """The tree whose recordings hold for a call, and the arrays that it starts from."""
         for tree in self._trees.get(signature, ()):
             values = tree.start(leaves, arrays)
@@ -157,7 +159,7 @@ class Compiled:
 
     def _described(self, leaves: list[Any], spec: Any, by_value: bool) -> tuple[Any, list[Any]]:
         """``_signature``, where numbers (but integers of Python's) are arrays, or by value."""
-        key: list[Any] = [spec, LOCAL.mode]
+        key: list[object] = [spec, LOCAL.mode]
         arrays: list[Any] = []
         for x in leaves:
             kind = type(x)
@@ -232,7 +234,7 @@ class Compiled:
                 self._warned = True
                 errors.warn_compile_by_python(self.name, errors.Where(code, lasti), name, count)
 
-    def _record_by_value(self, signature: Any, leaves: Any, spec: object, again: Callable[[], Any]) -> Any:
+    def _record_by_value(self, signature: Any, leaves: list[Any], spec: object, again: Callable[[], Any]) -> Any:
         """Record a function whose numbers cannot be arrays, with what they are."""
         self._by_value.add(signature)
         signature, arrays = self._signature(leaves, spec)
@@ -474,7 +476,7 @@ def _by_name(function: object) -> Any:
     return found
 
 
-def _without_values(signature: Any) -> Any:
+def _without_values(signature: Any) -> tuple[object, ...]:
     """A signature in which floats may have any value."""
     return tuple(
         [

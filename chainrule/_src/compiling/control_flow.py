@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -170,7 +170,7 @@ class _Loop:
     def __init__(
         self,
         function: AnyFunction,
-        init: Any,
+        init: object,
         xs: object,
         length: int | None,
         reverse: bool,
@@ -245,7 +245,7 @@ class _Loop:
             leaves[k] = self._checked(k, old, new)
         return tree_unflatten(leaves, spec), y
 
-    def _checked(self, k: int, old: Any, new: Any) -> Any:
+    def _checked(self, k: int, old: AnyArray, new: Any) -> AnyArray:
         """A leaf of the body's carry, which has the shape and dtype of the one that it was given."""
         dtype = _dtype(old)
         if type(new) in (bool, int, float, complex) and np.result_type(dtype, new) == dtype:
@@ -431,19 +431,19 @@ class Irreversible(Function):
     """What a ``while_loop`` gave: no gradient comes through."""
 
     @staticmethod
-    def forward(ctx: Any, count: int, *values: Tensor) -> Any:
+    def forward(ctx: Any, count: int, *values: Tensor) -> tuple[Tensor, ...]:
         ctx.count = count
         return tuple([x.clone() for x in values[:count]])
 
     @staticmethod
-    def backward(ctx: object, *gs: Tensor) -> Any:
+    def backward(ctx: object, *gs: Tensor) -> NoReturn:
         raise RuntimeError(
             "while_loop: a backward pass comes to its result, and nothing is kept of its iterations, whose number is not known before. "
             "Use scan or fori_loop for a number that is known, Python's while, or forward mode (jvp, jacfwd)"
         )
 
     @staticmethod
-    def jvp(ctx: Any, count: object, *tangents: object) -> Any:
+    def jvp(ctx: Any, count: object, *tangents: object) -> tuple[object, ...]:
         return tuple(tangents[: ctx.count])
 
 
@@ -454,7 +454,7 @@ def _checkpointed(f: AnyFunction, loop: _Loop) -> tuple[Any, Any]:
     outer = n // inner
     rest = n - inner * outer  # these come last
 
-    def part(x: Array, last: bool) -> Any:
+    def part(x: Array, last: bool) -> Array:
         if reverse:
             return x[:rest] if last else x[rest:].reshape((outer, inner, *x.shape[1:]))
         return x[n - rest :] if last else x[: n - rest].reshape((outer, inner, *x.shape[1:]))
@@ -513,14 +513,14 @@ def _faced_like(x: TensorLike, like: AnyArray) -> Any:
     return _plain(x) if isinstance(x, Tensor) else x
 
 
-def _cut(x: AnyArray) -> Any:
+def _cut(x: AnyArray) -> AnyArray:
     """A leaf without its place on the tape; a tangent stays."""
     if not _has_history(x):
         return x
     return _faced_like(wrap(_tensor(x)._raw), x)
 
 
-def _zeros(x: AnyArray) -> Any:
+def _zeros(x: AnyArray) -> AnyArray:
     return _faced_like(np.zeros(tuple(x.shape)[1:], _dtype(x)), x)
 
 
@@ -534,11 +534,11 @@ def _as_dtype(x: AnyArray, dtype: NumpyDType) -> AnyArray:
     return wrap(x._raw.astype(dtype)) if isinstance(x, Tensor) else x.astype(dtype)
 
 
-def _kind(x: Any) -> str:
+def _kind(x: AnyArray) -> str:
     return f"{_dtype(x)}{list(x.shape)}"
 
 
-def _advice(old: NumpyArray, new: Any) -> str:
+def _advice(old: AnyArray, new: AnyArray) -> str:
     if tuple(old.shape) == tuple(new.shape):
         return f". Begin with one of {_dtype(new)}, or convert what the body returns to {_dtype(old)}"
     return ""

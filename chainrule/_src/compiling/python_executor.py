@@ -239,7 +239,7 @@ class Workspace:
             container[key] = self.noted
             return False
         if kind is list:
-            parts: list[Any] = [None] * len(x)
+            parts: list[object] = [None] * len(x)
             container[key] = parts
             return any([self._put(parts, i, item) for i, item in enumerate(x)])
         if (kind is tuple or kind is slice) and _has_values(x):

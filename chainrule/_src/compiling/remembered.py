@@ -67,7 +67,7 @@ class FunctionForm:
             return kind, self._of(x.__func__), self._is(x.__self__)
         return self._is(x)
 
-    def _of_function(self, function: Any) -> Any:
+    def _of_function(self, function: AnyFunction) -> Any:
         if id(function) in self.seen:
             return "again", list(self.seen).index(id(function))
         self.seen[id(function)] = function

@@ -421,7 +421,7 @@ def _reduction(function: np.ufunc, args: tuple[object, ...], kwargs: Params) -> 
     return form, (function, given["array"], given.get("axis", 0), given.get("dtype")), {}
 
 
-def _renamed(kwargs: Any) -> dict[str, Any]:
+def _renamed(kwargs: Params) -> dict[str, Any]:
     """Keywords of ``np.sum`` as those of ``np.add.reduce``."""
     return {"array" if name == "a" else name: value for name, value in kwargs.items()}
 
@@ -430,7 +430,7 @@ def _renamed(kwargs: Any) -> dict[str, Any]:
 _REVERSED = np.lib.NumpyVersion(np.__version__) < "2.2.0"
 
 
-def reduced(function: Any, x: Any, axis: object, dtype: Any, out: Any, keepdims: bool = False) -> None:
+def reduced(function: Any, x: Any, axis: object, dtype: DTypeLike, out: Any, keepdims: bool = False) -> None:
     if _REVERSED and min(x.strides, default=0) < 0:
         np.copyto(out, function.reduce(x, axis, dtype, None, keepdims))
     else:
@@ -438,7 +438,7 @@ def reduced(function: Any, x: Any, axis: object, dtype: Any, out: Any, keepdims:
 
 
 def reduced_keeping(
-    function: AnyFunction, x: NumpyArray, axis: int | tuple[int, ...] | None, dtype: DTypeLike, out: NumpyArray
+    function: np.ufunc, x: NumpyArray, axis: int | tuple[int, ...] | None, dtype: DTypeLike, out: NumpyArray
 ) -> None:
     reduced(function, x, axis, dtype, out, True)
 
@@ -448,7 +448,7 @@ def copied(x: NumpyArray, out: NumpyArray) -> None:
     np.copyto(out, x.real if x.dtype.kind == "c" and out.dtype.kind in "fiu" else x, "unsafe")
 
 
-def _as_type(args: tuple[BufferView, NumpyDType], kwargs: Any) -> Any:
+def _as_type(args: tuple[BufferView, NumpyDType], kwargs: Params) -> Any:
     """``np.astype(x, dtype)``: the dtype is that of the result."""
     return (copied, (args[0],), {}) if len(args) == 2 and set(kwargs) <= {"copy"} else None
 
@@ -466,7 +466,7 @@ def joined(arrays: Any, axis: Any, out: Any) -> None:
     np.concatenate(arrays, axis, out)
 
 
-def _stacked(args: tuple[list[BufferView], ...], kwargs: Any) -> Any:
+def _stacked(args: tuple[list[BufferView], ...], kwargs: Params) -> Any:
     given = dict(zip(("arrays", "axis"), args, strict=False)) | kwargs
     return (stacked, (given["arrays"], given.get("axis", 0)), {}) if set(given) <= {"arrays", "axis"} else None
 

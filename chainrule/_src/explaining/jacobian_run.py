@@ -23,7 +23,7 @@ from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.jacobians.trace import JacobianTrace, Recipe
 from chainrule._src.jacobians.ways import ITEMSIZE
 from chainrule._src.messages.places import Where
-from chainrule._src.tape.node import next_seq
+from chainrule._src.tape.node import Node, next_seq
 from chainrule._src.transforms.trace import Trace
 
 
@@ -258,9 +258,7 @@ class Rules(Watch):
     def __init__(self) -> None:
         self.ran: list[tuple[int, int, Any]] = []
 
-    def backward(
-        self, node: object, g: object, saved: tuple[object, ...], edges: tuple[object, ...]
-    ) -> tuple[Any, ...]:
+    def backward(self, node: Node, g: object, saved: tuple[object, ...], edges: tuple[object, ...]) -> tuple[Any, ...]:
         began = next_seq()
         grads = super().backward(node, g, saved, edges)
         self.ran.append((began, next_seq(), node))

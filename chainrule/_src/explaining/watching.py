@@ -12,6 +12,7 @@ from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.types import Params
 from chainrule._src.explaining.calls import CodePlace, frames_of, target_of
 from chainrule._src.messages.places import program_frames
+from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.node import Edge, Node
 from chainrule._src.tape.tensor import Tensor
 
@@ -25,7 +26,7 @@ class Seen(Watch):
         self.first = sys._getframe(1)
         self.out: Any = None
 
-    def forward(self, prim: object, datas: object, params: Params) -> Any:
+    def forward(self, prim: Primitive, datas: object, params: Params) -> Any:
         self.out = super().forward(prim, datas, params)
         return self.out
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule._src.arrays.types import NumpyArray, Params
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, Params
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL
 
@@ -127,7 +127,7 @@ class ByValue(Unrecordable):
 class AsArray:
     """A function that returns a Python number, as one that returns an array."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: AnyFunction) -> None:
         self.function = function
         self.__name__ = getattr(function, "__name__", "function")
 

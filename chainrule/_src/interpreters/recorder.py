@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ class Recorder(KnownArrays):
         self.raised: Exception | None = None
         self.failed: type | None = None
         self.unviewed = ""
-        self._viewed: Any = None
+        self._viewed: AnyFunction | None = None
         self._around = Treatment()
         self.depth = 0
         self.with_arrays = False
@@ -108,10 +108,10 @@ class Recorder(KnownArrays):
         """Forget the calls from here on, but for views of arrays from outside, which may be used again."""
         self.calls[begin:] = [call for call in self.calls[begin:] if call.function is lying_at]
 
-    def traced(self, data: object) -> Any:
+    def traced(self, data: object) -> Traced:
         return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level)
 
-    def made(self, tensor: Tensor, data: NumpyArray) -> Any:
+    def made(self, tensor: Tensor, data: NumpyArray) -> Traced | NumpyArray:
         """What a tensor that is made while recording holds in the place of an array."""
         if self._drawing:
             return data
@@ -155,7 +155,7 @@ class Recorder(KnownArrays):
 
     def call(
         self,
-        function: Any,
+        function: AnyFunction,
         method: str,
         args: tuple[object, ...],
         kwargs: Params,
@@ -196,7 +196,7 @@ class Recorder(KnownArrays):
             parts = tuple([_spread(part, given) for part in parts])
         return self.note(function, method, args, kwargs, parts, several, pure, row)
 
-    def _called(self, function: Any, args: tuple[object, ...], kwargs: Params) -> Any:
+    def _called(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Any:
         """What a function gives. The program may handle what it raises, and then goes another way than with other numbers."""
         self._around.looked_at = False
         if self._around.changed():
@@ -213,7 +213,7 @@ class Recorder(KnownArrays):
                 self.raised = self.raised or error  # one array has no element beyond its shape
             raise
 
-    def _look_for_exceptions(self, function: Any, args: tuple[object, ...], kwargs: Params) -> None:
+    def _look_for_exceptions(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> None:
         """Note how floating-point exceptions are treated here, and refuse if one comes that the program may look at."""
         ignored, handled = self._around.differences()
         self.ignored |= ignored
@@ -230,7 +230,7 @@ class Recorder(KnownArrays):
         if any(FLOATING_POINT[kind] in handled for kind in met):
             self.refuse_for_now("it handles a floating-point exception itself")
 
-    def handles(self, error: Any) -> None:
+    def handles(self, error: Exception) -> None:
         """Note that the program is about to handle an exception: one of ours may be another one in plain code."""
         modules, trace = set(), error.__traceback__
         while trace is not None:
@@ -263,7 +263,7 @@ class Recorder(KnownArrays):
         if known is None or not all(self._is_weak(x) or type(x) in (int, float, bool, complex) for x in operands):
             return None
         out = self._called(known, arrays_in(operands), {})
-        function: Any = known
+        function: AnyFunction = known
         method = ""
         if operation in SAME_AS_UFUNC and all([type(x) is not int or abs(x) < 1 << 53 for x in operands]):
             function, method = SAME_AS_UFUNC[operation], "__call__"
@@ -287,7 +287,7 @@ class Recorder(KnownArrays):
         others = [x.dtype for x in args if hasattr(x, "dtype") and not self._is_weak(x)]
         return np.zeros(0, np.result_type(*others, 0.0)).real.dtype
 
-    def strong(self, ufunc: np.ufunc, args: Any) -> list[Any]:
+    def strong(self, ufunc: np.ufunc, args: tuple[Any, ...]) -> list[Any]:
         """Operands of a ufunc of any values, with Python's floats as arrays of the dtype that they take among the others."""
         weak = [self._is_weak(x) for x in args]
         if all(weak) or not any(weak):
@@ -299,7 +299,7 @@ class Recorder(KnownArrays):
 
     def _with_floats(
         self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params
-    ) -> tuple[Any, str, Any, Any]:
+    ) -> tuple[AnyFunction, str, tuple[Any, ...], Params]:
         """A call in which Python's floats are what they are for the function."""
         if not self.weak or not any(map(self._is_weak, _flat((args, kwargs)))):
             return function, method, args, kwargs
@@ -312,8 +312,8 @@ class Recorder(KnownArrays):
         return self.rebuilt(getattr(function, method) if method else function, args, kwargs)
 
     def rebuilt(
-        self, function: AnyFunction, args: Any, kwargs: Any, written: tuple[Traced, ...] = ()
-    ) -> tuple[Any, str, Any, Any]:
+        self, function: AnyFunction, args: tuple[object, ...], kwargs: Params, written: tuple[Traced, ...] = ()
+    ) -> tuple[AnyFunction, str, tuple[Any, ...], Params]:
         """A call as one of arrays alone, for ``call``."""
         arrays: list[Traced] = []
 
@@ -344,7 +344,7 @@ class Recorder(KnownArrays):
 
     def note(
         self,
-        function: Any,
+        function: AnyFunction,
         method: str,
         args: tuple[object, ...],
         kwargs: Params,
@@ -381,7 +381,9 @@ class Recorder(KnownArrays):
         call.results = tuple(variables)
         return tuple(results) if several else results[0]
 
-    def _plain_result(self, function: AnyFunction, method: str, args: Any, kwargs: Any, out: Any) -> Any:
+    def _plain_result(
+        self, function: AnyFunction, method: str, args: tuple[object, ...], kwargs: Params, out: Any
+    ) -> Any:
         """What a call returned that is no array: it follows from shapes and dtypes, or it is a value that Python reads."""
         if function in _OF_SHAPES:
             return out
@@ -497,7 +499,7 @@ class Recorder(KnownArrays):
                 raise Unrecordable("it has NumPy write into an array whose elements share memory")
         return self.call(*self.rebuilt(function, args, kwargs, targets))
 
-    def computes_alike(self, ufunc: np.ufunc, operands: tuple[TensorLike, ...], targets: Any) -> bool:
+    def computes_alike(self, ufunc: np.ufunc, operands: tuple[TensorLike, ...], targets: Sequence[AnyArray]) -> bool:
         """Whether a ufunc that writes into an array gives what it gives in an array of its own."""
         if len(targets) != 1 or ufunc.signature is not None or ufunc not in _EXACT:
             return False
@@ -597,7 +599,7 @@ class Recorder(KnownArrays):
             return None
         return out, begin
 
-    def _whole(self, prim: Primitive, operands: Any, params: Params, pure: bool = True) -> Any:
+    def _whole(self, prim: Primitive, operands: Iterable[TensorLike], params: Params, pure: bool = True) -> Any:
         return self.call(RowCallable(prim, params), "", tuple(operands), {}, pure, row=prim.name)
 
     # -- reading, drawing ----------------------------------------------------------------------------------------------
@@ -647,7 +649,7 @@ def _references_of_lent() -> int:
 _LENT = _references_of_lent()
 
 
-def _power_by_float(x: AnyArray, exponent: object) -> Any:
+def _power_by_float(x: AnyArray, exponent: object) -> AnyArray:
     """``x ** exponent`` by a float of Python's, for some of which NumPy has functions of their own."""
     return x ** (exponent.item() if isinstance(exponent, (ndarray, np.generic)) else exponent)
 
@@ -682,12 +684,12 @@ _OF_SHAPES = frozenset(
 #: types of arguments that have no arrays in them
 _SIMPLE = frozenset({int, float, complex, bool, str, type(None), type(Ellipsis)})
 #: whether a row at operands of certain shapes and dtypes can be recorded as the NumPy calls that its value makes
-_AS_CALLS: dict[Any, bool] = {}
+_AS_CALLS: dict[object, bool] = {}
 _MOST = 4096
 
 
-def _key(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> Any:
-    parts: list[Any] = [prim.name]
+def _key(prim: Primitive, operands: Sequence[TensorLike], params: Params) -> tuple[object, ...]:
+    parts: list[object] = [prim.name]
     for x in operands:
         if type(x) is Traced:
             parts.append((x.var.shape, x.var.dtype, x.var.array.strides))
@@ -734,7 +736,7 @@ def _is_part(array: NumpyArray, base: object) -> bool:
     return base.flags.forc and base.flags.aligned
 
 
-def _spread(part: AnyArray, given: object) -> Any:
+def _spread(part: AnyArray, given: object) -> AnyArray:
     """An array with a place in memory for every element, unless it is a view of an operand.
 
     Elements that a function gives one place today may be different ones tomorrow.

@@ -14,12 +14,12 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from chainrule._src.arrays.any_array import overlaps_itself, with_strides
-from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.interpreters.recorded import Var
 from chainrule._src.interpreters.same_bits import laid_alike, same_bits
 from chainrule._src.messages import errors
@@ -66,12 +66,12 @@ class Traced(ArrayLike):
         self.dtype = var.dtype
 
     @classmethod
-    def constant(cls, data: AnyArray, level: Level) -> Any:
+    def constant(cls, data: AnyArray, level: Level) -> Traced:
         """An array of the surrounding program."""
         return level.recorder.traced(data)
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> NumpyArray:
         return self.var.array
 
     @property
@@ -91,7 +91,7 @@ class Traced(ArrayLike):
         variable.scalar = self.scalar
         return variable
 
-    def as_argument(self) -> Any:
+    def as_argument(self) -> Traced:
         recorder = self.recorder
         if self.var.number not in recorder.weak:
             return self
@@ -103,7 +103,7 @@ class Traced(ArrayLike):
         return self.recorder.call(function, "", (self,), {})
 
     @classmethod
-    def with_numbers(cls, x: AnyArray, numbers: AnyArray, level: Level) -> Any:
+    def with_numbers(cls, x: AnyArray, numbers: AnyArray, level: Level) -> Traced:
         return level.recorder.traced(numbers)
 
     readable = True
@@ -132,7 +132,7 @@ class Traced(ArrayLike):
             return self.recorder.call(function, "", args, kwargs)
         return array_function(self, function, types, args, kwargs)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         if _foreign(index if type(index) is tuple else (index,)):
             return super().__getitem__(index)
         return self.recorder.call(operator.getitem, "", (self, index), {})
@@ -151,7 +151,7 @@ class Traced(ArrayLike):
                 return self.recorder.call(ufunc, "__call__", operands, {})
         return self.recorder.call(operator.pow, "", (self, other), {})
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: TensorLike) -> AnyArray:
         if not _is_ours(other):
             return super().__rpow__(other)
         return self.recorder.call(
@@ -173,10 +173,10 @@ class Traced(ArrayLike):
         if self.scalar:  # a tensor's data are an array
             tensor._raw = self.as_array()
 
-    def astype(self, dtype: NumpyDType, copy: bool = True) -> Any:
+    def astype(self, dtype: NumpyDType, copy: bool = True) -> Traced:
         return self if self.dtype == dtype and not copy else self.recorder.call(np.astype, "", (self, dtype), {})
 
-    def reshape(self, *shape: Any) -> Any:
+    def reshape(self, *shape: int | tuple[int, ...]) -> Any:
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     # what rules ask of an array
@@ -201,50 +201,50 @@ class Traced(ArrayLike):
         return self.dtype.itemsize
 
     @property
-    def real(self) -> Any:
+    def real(self) -> AnyArray:
         return np.real(self)
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> AnyArray:
         return np.imag(self)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: TensorLike) -> AnyArray:
         return np.dot(self, other)
 
-    def take(self, indices: AnyArray, axis: Any = None) -> Any:
+    def take(self, indices: AnyArray, axis: int | None = None) -> AnyArray:
         return np.take(self, indices, axis)
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: Any) -> AnyArray:
         return np.transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
-    def swapaxes(self, axis1: int, axis2: int) -> Any:
+    def swapaxes(self, axis1: int, axis2: int) -> AnyArray:
         return np.swapaxes(self, axis1, axis2)
 
-    def ravel(self) -> Any:
+    def ravel(self) -> AnyArray:
         return np.ravel(self)
 
-    def copy(self, order: Any = "C") -> Any:
+    def copy(self, order: Literal["K", "A", "C", "F"] = "C") -> AnyArray:
         return np.copy(self, order)
 
-    def view(self, dtype: Any) -> Any:
+    def view(self, dtype: object) -> AnyArray:
         return self.recorder.call(_viewed, "", (self, dtype), {})
 
-    def nonzero(self) -> Any:
+    def nonzero(self) -> tuple[AnyArray, ...]:
         return np.nonzero(self)
 
-    def any(self, axis: Any = None) -> Any:
+    def any(self, axis: Dims = None) -> AnyArray:
         return np.logical_or.reduce(self, axis=axis)
 
-    def all(self, axis: Any = None) -> Any:
+    def all(self, axis: Dims = None) -> AnyArray:
         return np.logical_and.reduce(self, axis=axis)
 
-    def min(self, axis: Any = None, initial: Any = _NONE) -> Any:
+    def min(self, axis: Dims = None, initial: Any = _NONE) -> AnyArray:
         return np.minimum.reduce(self, axis=axis, **({} if initial is _NONE else {"initial": initial}))
 
-    def max(self, axis: Any = None, initial: Any = _NONE) -> Any:
+    def max(self, axis: Dims = None, initial: Any = _NONE) -> AnyArray:
         return np.maximum.reduce(self, axis=axis, **({} if initial is _NONE else {"initial": initial}))
 
-    def sum(self, axis: Any = None) -> Any:
+    def sum(self, axis: Dims = None) -> AnyArray:
         return np.add.reduce(self, axis=axis)
 
     def __bool__(self) -> bool:
@@ -264,19 +264,19 @@ class Traced(ArrayLike):
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[AnyArray]:
         return (self[i] for i in range(len(self)))
 
 
-def _viewed(x: NumpyArray, dtype: object) -> Any:
+def _viewed(x: NumpyArray, dtype: object) -> NumpyArray:
     """The same memory as elements of another dtype."""
     return x.view(dtype)
 
 
-def _anew(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+def _anew(ufunc: np.ufunc) -> Callable[[Traced, object], Traced]:
     """An operator that would write in place: the same numbers, in an array of their own."""
 
-    def operate(self: Traced, other: object) -> Any:
+    def operate(self: Traced, other: object) -> Traced:
         return ufunc(self, other).astype(self.dtype, copy=False)
 
     return operate
@@ -293,7 +293,7 @@ class _OfScalars:
         self.operator = operator
         self.__name__ = name
 
-    def __call__(self, *operands: TensorLike) -> Any:
+    def __call__(self, *operands: TensorLike) -> AnyArray:
         # a number of Python's on the left may make one of Python's
         return np.asarray(self.operator(*[x[()] if type(x) is ndarray else x for x in operands]))[()]
 
@@ -313,12 +313,12 @@ def _as_scalars_do(operator: AnyFunction, name: str) -> None:
     of_scalars = _OfScalars(operator, name)
     of_arrays, of_arrays_exchanged = getattr(Traced, f"__{name}__"), getattr(Traced, f"__r{name}__", operator)
 
-    def operate(self: Traced, other: TensorLike) -> Any:
+    def operate(self: Traced, other: TensorLike) -> AnyArray:
         if self.scalar and _is_scalar(other) and _is_complex(self, other):
             return self.recorder.call(of_scalars, "", (self, other), {})
         return of_arrays(self, other)
 
-    def exchanged(self: Traced, other: Any) -> Any:
+    def exchanged(self: Traced, other: TensorLike) -> AnyArray:
         if self.scalar and _is_scalar(other) and _is_complex(self, other):
             return self.recorder.call(of_scalars, "", (other, self), {})
         return of_arrays_exchanged(self, other)
@@ -328,7 +328,7 @@ def _as_scalars_do(operator: AnyFunction, name: str) -> None:
         setattr(Traced, f"__r{name}__", exchanged)
 
 
-def _abs(self: Traced) -> Any:
+def _abs(self: Traced) -> AnyArray:
     if self.scalar and self.dtype.kind == "c":
         return self.recorder.call(_OfScalars(abs, "abs"), "", (self,), {})
     return np.absolute(self)
@@ -350,7 +350,7 @@ for _name in ("lt", "le", "gt", "ge"):  # of numbers with nan in them
     _as_scalars_do(getattr(operator, _name), _name)
 
 #: what NumPy makes of ``x ** n``
-_POWERS: dict[Any, np.ufunc] = {2: np.square, -1: np.reciprocal, 0.5: np.sqrt, 1: np.positive}
+_POWERS: dict[object, np.ufunc] = {2: np.square, -1: np.reciprocal, 0.5: np.sqrt, 1: np.positive}
 
 
 _WRITERS = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})

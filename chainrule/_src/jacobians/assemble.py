@@ -48,7 +48,7 @@ def dtype_of_terms(terms: Sequence[Term]) -> NumpyDType:
     return np.result_type(*found, *numbers)
 
 
-def _cast(x: Any, dtype: Any) -> Any:
+def _cast(x: Any, dtype: NumpyDType) -> Any:
     """An array-like in a dtype that loses nothing but digits.
 
     Raises:

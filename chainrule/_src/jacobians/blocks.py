@@ -193,7 +193,7 @@ def _apart(axes: list[tuple[int, int]]) -> bool:
     return True
 
 
-def _added(numbers: list[Any], shape: tuple[int, ...], dtype: Any) -> Any:
+def _added(numbers: list[Any], shape: tuple[int, ...], dtype: NumpyDType) -> Any:
     total = numbers[0]
     for more in numbers[1:]:
         total = total + more

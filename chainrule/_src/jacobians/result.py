@@ -508,7 +508,7 @@ class Jacobian:
 
     @classmethod
     def _restored(
-        cls, parts: Any, out_shape: Shape, in_shape: Shape, dtype: Any, symmetric: bool, tensors: bool
+        cls, parts: Any, out_shape: Shape, in_shape: Shape, dtype: NumpyDType, symmetric: bool, tensors: bool
     ) -> Jacobian:
         variable = Variable(in_shape, dtype)
         terms = [read(columns, vals, rows, variable) for columns, vals, rows in parts]

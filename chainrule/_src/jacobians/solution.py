@@ -76,7 +76,7 @@ class Equation:
 
     arguments: Arguments
 
-    def residual(self, x: object, *operands: object) -> Any:
+    def residual(self, x: object, *operands: object) -> Tensor:
         r = self.of_arguments(x, *self.arguments.with_tensors(operands))
         if tuple(r.shape) != (self.form.size,):
             raise ValueError(
@@ -159,12 +159,12 @@ class LinearSystem:
 
     api: str
 
-    def __init__(self, equation: Any, transposed: bool) -> None:
+    def __init__(self, equation: Equation | LinearSystem, transposed: bool) -> None:
         self.equation = equation
         self.transposed = transposed
         self.api = equation.api
 
-    def residual(self, v: object, b: object, x: Tensor, *operands: Tensor) -> Any:
+    def residual(self, v: object, b: object, x: Tensor, *operands: Tensor) -> Tensor:
         function = lambda x: self.equation.residual(x, *operands)  # noqa: E731
         if self.transposed:
             return vjp(function, x)[1](v)[0] - b
@@ -199,7 +199,7 @@ class Solution(Function):
     """
 
     @staticmethod
-    def forward(equation: object, value: Tensor, captured: Tensor | None, *operands: Tensor) -> Any:
+    def forward(equation: object, value: Tensor, captured: Tensor | None, *operands: Tensor) -> Tensor:
         return value.clone()
 
     @staticmethod
@@ -210,7 +210,7 @@ class Solution(Function):
         ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
         if g is None:
             return (None,) * (3 + len(ctx.saved_tensors[1:]))
         if not ctx.captures:
@@ -221,7 +221,7 @@ class Solution(Function):
             return _pulled(ctx, g)
 
     @staticmethod
-    def jvp(ctx: Any, equation: object, value: object, captured: object, *tangents: Tensor | None) -> Any:
+    def jvp(ctx: Any, equation: object, value: object, captured: object, *tangents: Tensor | None) -> Tensor | None:
         x, *operands = ctx.saved_tensors
         at = [i for i, t in enumerate(tangents) if t is not None and operands[i]._raw.dtype.kind in "fc"]
         if not at:
@@ -231,14 +231,14 @@ class Solution(Function):
         return _solve(ctx.equation, -change, x, operands, transposed=False)
 
 
-def _pulled(ctx: Any, g: Tensor) -> tuple[Any, ...]:
+def _pulled(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
     """The gradients of all that a solution was made of, for one of the solution."""
     x, *operands = ctx.saved_tensors
     w = -_solve(ctx.equation, g, x, operands, transposed=True)
     outside = isinstance(ctx._now, Node) and "call" not in ctx._now.params  # inside of transformations it does not know
     needed = ctx.needs_input_grad[3:] if outside else [True] * len(operands)
     at = [i for i, x in enumerate(operands) if needed[i] and x._raw.dtype.kind in "fc"]
-    grads: list[Any] = [None] * len(operands)
+    grads: list[Tensor | None] = [None] * len(operands)
     if at:
         pulled = vjp(_in_places(ctx.equation, x, operands, at), *[operands[i] for i in at])[1](w)
         for i, gradient in zip(at, pulled, strict=True):
@@ -249,7 +249,7 @@ def _pulled(ctx: Any, g: Tensor) -> tuple[Any, ...]:
 def _in_places(equation: Any, x: Tensor, operands: Sequence[object], at: list[int]) -> AnyFunction:
     """The residual as a function of some of its operands."""
 
-    def residual(*some: object) -> Any:
+    def residual(*some: object) -> Tensor:
         every = list(operands)
         for i, operand in zip(at, some, strict=True):
             every[i] = operand
@@ -258,7 +258,7 @@ def _in_places(equation: Any, x: Tensor, operands: Sequence[object], at: list[in
     return residual
 
 
-def _solve(equation: Any, b: Tensor, x: Tensor, operands: list[Tensor], transposed: bool) -> Any:
+def _solve(equation: Equation | LinearSystem, b: Tensor, x: Tensor, operands: list[Tensor], transposed: bool) -> Tensor:
     """v with A v = b (or Aᵀ v = b), for the Jacobian A of an equation at its solution x."""
 
     def compute(b: Tensor, x: Tensor, *operands: Tensor) -> ndarray:
@@ -303,7 +303,7 @@ def _x_of(found: object, api: str) -> Any:
 # -- what differentiation reaches a solution by ------------------------------------------------------------------------
 
 
-def attached(equation: Any, value: Tensor, operands: list[Tensor]) -> Any:
+def attached(equation: Equation | LinearSystem, value: Tensor, operands: list[Tensor]) -> Tensor:
     """A solution as a function of its operands, and of what the user's function uses beside them."""
     with_constants = equation.residual(value, *map(_constant, operands))
     beside = derivatives_of(with_constants)
@@ -336,7 +336,7 @@ def _constant(x: object) -> Any:
 _TAPE = ("tape", 0)  # outside of all transformations
 
 
-def derivatives_of(x: object) -> set[Any]:
+def derivatives_of(x: object) -> set[object]:
     """The tapes and tangents that a value is on: for a tape how many are inside of it, for a tangent its level."""
     if isinstance(x, Tensor):
         inner = derivatives_of(x._raw)
@@ -349,7 +349,7 @@ def derivatives_of(x: object) -> set[Any]:
     return set()
 
 
-def _maps(x: object) -> set[Any]:
+def _maps(x: object) -> set[object]:
     """The levels of vmap that have different numbers of a value for their examples."""
     if isinstance(x, Tensor):
         return _maps(x._raw)

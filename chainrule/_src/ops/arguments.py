@@ -142,7 +142,7 @@ def creates(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
-def _on_gpu(gpu: int, function: AnyFunction, args: Any, kwargs: Params) -> Tensor:
+def _on_gpu(gpu: int, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Tensor:
     """What a function makes, on a GPU; it is told which (``device``), or what it made in the computer's memory is moved."""
     requires_grad = kwargs.pop("requires_grad", False)
     made = placed(function(*args, **kwargs, device=gpu), gpu)

@@ -45,6 +45,7 @@ from chainrule._src.arrays.types import (
     IntoArray,
     NumpyDType,
     Params,
+    ShapeLike,
     TensorLike,
 )
 from chainrule._src.messages import errors
@@ -707,7 +708,7 @@ round searchsorted squeeze std sum swapaxes take trace var
     setattr(Array, _name, by_way(_function) if getattr(np, _name) in BY_SHAPE else _function)
 
 
-def reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+def reshape(self: Array, *shape: ShapeLike, order: str = "C", copy: bool | None = None) -> Any:
     """The same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
     options = {"order": order} if copy is None else {"order": order, "copy": copy}
     return _of_scalar(self, apply(np.reshape, self, shape[0] if len(shape) == 1 else shape, **options))

@@ -22,7 +22,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 
 @op(arrays=False)
 def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    data: Any, *, dtype: DTypeLike = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
     """A tensor with a copy of the data.
 
@@ -66,7 +66,7 @@ def _to(made: Tensor, device: DeviceLike, data: object, requires_grad: bool = Fa
 
 @op(arrays=False)
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: bool = False
+    obj: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, copy: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """As :func:`as_tensor`, with NumPy's name."""
     out = tensor(obj, dtype=dtype, device=device) if copy else as_tensor(obj, dtype, device)
@@ -134,7 +134,7 @@ def _declared(function: AnyFunction, name: str, doc: str, names: str = "", array
 
 def _of_size(name: str, doc: str) -> Any:
     def function(
-        *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: object = None
+        *size: ShapeLike, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: object = None
     ) -> Tensor:
         return _made(new_array(name, device, _sizes(name, size), _float_or(dtype)), requires_grad)
 
@@ -163,7 +163,7 @@ def _like(name: str, what: str) -> Any:
     def like(
         input: Tensor,
         *,
-        dtype: Any = None,
+        dtype: DTypeLike = None,
         device: Any = None,
         requires_grad: bool = False,
         memory_format: object = None,
@@ -186,7 +186,7 @@ empty_like = _like("empty_like", "Memory")
 @op()
 @creates
 def full_like(
-    input: Tensor, fill_value: object, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    input: Tensor, fill_value: object, *, dtype: DTypeLike = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """One value in another tensor's shape and dtype."""
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
@@ -284,7 +284,7 @@ def _whole_steps(start: int, end: int, steps: int) -> NumpyArray:
 
 
 def _spaced(
-    function: Any, start: Any, end: Any, steps: int, dtype: DTypeLike, requires_grad: bool, **options: Any
+    function: AnyFunction, start: Any, end: Any, steps: int, dtype: DTypeLike, requires_grad: bool, **options: Any
 ) -> Tensor:
     if not isinstance(steps, (int, np.integer)):
         raise TypeError(f"{function.__name__}(): argument 'steps' must be int, not {type(steps).__name__}")
@@ -363,7 +363,7 @@ def new(self: Tensor, *args: object) -> Tensor:
 
 def _new_of_size(name: str, what: str) -> Any:
     def method(
-        self: Tensor, *size: Any, dtype: DTypeLike = None, device: Any = None, requires_grad: bool = False
+        self: Tensor, *size: ShapeLike, dtype: DTypeLike = None, device: Any = None, requires_grad: bool = False
     ) -> Tensor:
         kind = np.dtype(self.dtype if dtype is None else as_dtype(dtype))
         return _made(new_array(name.removeprefix("new_"), device, _sizes(name, size), kind), requires_grad)

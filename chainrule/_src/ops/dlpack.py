@@ -14,7 +14,7 @@ import numpy as np
 from chainrule._src.api.declare import op
 from chainrule._src.api.making import to_array
 from chainrule._src.arrays import gpu
-from chainrule._src.arrays.device import gpu_of
+from chainrule._src.arrays.device import DeviceLike, gpu_of
 from chainrule._src.messages import errors
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.protocol import check_kinds, plain
@@ -75,7 +75,7 @@ def _shared(x: Foreign) -> Any:
 
 
 @op(arrays=False)
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: object = None) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: object = None) -> Tensor:
     """A tensor that shares the memory of another library's array.
 
     Args:

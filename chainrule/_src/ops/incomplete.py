@@ -175,7 +175,7 @@ def as_dtype(x: Any, dtype: DTypeLike) -> AnyArray:
     return x.astype(dtype) if isinstance(x, (np.ndarray, np.generic)) else np.astype(x, dtype)
 
 
-def _in_blocks(function: Any, operands: Any) -> Any:
+def _in_blocks(function: AnyFunction, operands: Any) -> Any:
     """An elementwise function, a part of the arrays at a time."""
     if max(x.size for x in operands) <= _BLOCK:
         return function(*operands)

@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule._src.api.declare import OPERATIONS, op
 from chainrule._src.arrays.any_array import is_array
-from chainrule._src.arrays.types import Params, TensorLike
+from chainrule._src.arrays.types import Params, ShapeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import shaping, splitting
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
@@ -197,7 +197,7 @@ def view_as_complex(input: TensorLike) -> Tensor:
 
 
 @op("Tensor.sum_to_size")
-def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+def sum_to_size(self: Tensor, *size: ShapeLike) -> Tensor:
     """Summed over the axes that broadcasting a tensor of that size to this one's shape would stretch."""
     target = shaping._ints("sum_to_size", size)
     extra = self.ndim - len(target)

@@ -15,7 +15,7 @@ from chainrule._src.arrays.device import DeviceLike, gpu_of, strided
 from chainrule._src.arrays.dtype import Dtype
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype
 from chainrule._src.arrays.libraries import is_foreign
-from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, ShapeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation, indexing, products, scattering, shaping
 from chainrule._src.ops import elementwise as ew
@@ -243,7 +243,7 @@ def fill_diagonal_(self: Tensor, fill_value: TensorLike, wrap: bool = False) -> 
 
 
 @op("Tensor.resize_")
-def resize_(self: Tensor, *size: Any, memory_format: object = None) -> Tensor:
+def resize_(self: Tensor, *size: ShapeLike, memory_format: object = None) -> Tensor:
     """Another shape for the same elements, in place.
 
     Raises:

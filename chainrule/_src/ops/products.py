@@ -14,7 +14,7 @@ from chainrule._src.api.functions import new
 from chainrule._src.api.operands import operand
 from chainrule._src.api.operations import by_ranks
 from chainrule._src.arrays.shapes import shape_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyDType, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
@@ -64,7 +64,7 @@ def _checked(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def _c_name(dtype: Any) -> str:
+def _c_name(dtype: NumpyDType) -> str:
     return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(dtype.name, dtype.name)
 
 

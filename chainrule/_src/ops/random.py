@@ -17,7 +17,16 @@ from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.device import DeviceLike, gpu_of
 from chainrule._src.arrays.device import device as as_device
 from chainrule._src.arrays.dtypes import as_dtype, default_dtype
-from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params, TensorLike
+from chainrule._src.arrays.types import (
+    AnyArray,
+    AnyFunction,
+    DTypeLike,
+    NumpyArray,
+    NumpyDType,
+    Params,
+    ShapeLike,
+    TensorLike,
+)
 from chainrule._src.messages import errors
 from chainrule._src.ops import creation
 from chainrule._src.ops import elementwise as ew
@@ -156,7 +165,7 @@ def _mapped() -> list[Level]:
     return [level for level in levels if level.randomness == "different"]
 
 
-def _drawn(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], Any]) -> Any:
+def _drawn(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], AnyArray]) -> AnyArray:
     """``draw(shape)``; inside vmap with an axis for each level that wants its own numbers."""
     if not STACK.levels:
         return draw(shape)
@@ -188,7 +197,7 @@ def _real(name: str, dtype: DTypeLike, accepts: str = "f") -> NumpyDType:
 @op(arrays=False)
 @creates
 def rand(
-    *size: Any,
+    *size: ShapeLike,
     generator: Generator | None = None,
     dtype: DTypeLike = None,
     device: Any = None,
@@ -231,7 +240,7 @@ def _source(method: str, generator: Generator | None, gpu: int | None) -> AnyFun
 @op(arrays=False)
 @creates
 def randn(
-    *size: Any,
+    *size: ShapeLike,
     generator: Generator | None = None,
     dtype: DTypeLike = None,
     device: Any = None,
@@ -247,7 +256,7 @@ def randn(
 def randint(
     low: Any = 0,
     high: Any = None,
-    size: Any = None,
+    size: ShapeLike | None = None,
     *,
     generator: Generator | None = None,
     dtype: DTypeLike = None,
@@ -263,7 +272,7 @@ def randint(
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
 
-    def draw(shape: tuple[int, ...]) -> Any:
+    def draw(shape: tuple[int, ...]) -> NumpyArray:
         return unscalar(_source("integers", generator, device)(low, high, shape)).astype(kind)
 
     return _made(_drawn(_sizes("randint", (size,)), draw), requires_grad)
@@ -319,7 +328,7 @@ def _sampled(numbers: AnyArray, *parameters: object) -> Tensor:
     return out
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: object) -> Any:
     return x.detach() if isinstance(x, Tensor) else x
 
 
@@ -328,10 +337,10 @@ def _plain(x: Any) -> Any:
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
-    size: Any = None,
+    size: ShapeLike | None = None,
     *,
     generator: Generator | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike = None,
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -357,7 +366,7 @@ def _has_negative(x: NumpyArray) -> NumpyArray:
     return np.asarray(np.any(x < 0))
 
 
-def _drawn_from(name: str, draw: AnyFunction, *parameters: Tensor) -> Any:
+def _drawn_from(name: str, draw: AnyFunction, *parameters: Tensor) -> AnyArray:
     """``draw(*arrays)``, of numbers that depend on parameters: for all examples of the vmaps around in one call."""
     raws = [x.detach()._raw for x in parameters]
     if LOCAL.recorder is not None and {*map(type, raws)} <= {LOCAL.recorder.level.interpreter, np.ndarray}:
@@ -381,7 +390,7 @@ def _drawn_from(name: str, draw: AnyFunction, *parameters: Tensor) -> Any:
     return data
 
 
-def _examples(x: Tensor) -> tuple[Any, list[Any]]:
+def _examples(x: Tensor) -> tuple[NumpyArray, list[Level]]:
     """The numbers of a tensor for all examples of the vmaps around, and the levels of its leading axes, outermost first."""
     data = x.detach()._raw
     levels: list[Any] = []
@@ -424,7 +433,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of ``count`` trials succeed, each with probability ``prob``."""
 
-    def draw(n: Any, p: Any) -> Any:
+    def draw(n: NumpyArray, p: NumpyArray) -> NumpyArray:
         if not ((p >= 0) & (p <= 1)).all() or (n < 0).any():
             raise RuntimeError("binomial expects count >= 0 and prob between 0 and 1")
         return np.asarray(_rng(generator).binomial(n.astype(np.int64), p), n.dtype)
@@ -459,13 +468,13 @@ def multinomial(
 _BOUNDS = {"from": "low", "to": "high"}
 
 
-def _filler(name: str, draw: Any, accepts: str = "fc") -> Any:
+def _filler(name: str, draw: AnyFunction, accepts: str = "fc") -> AnyFunction:
     def fill(self: Tensor, *args: object, generator: Generator | None = None, **named: object) -> Tensor:
         if self.dtype.kind not in accepts:
             raise errors.no_kernel(name, self.dtype, accepts)
         rng, options = _rng(generator), {_BOUNDS.get(key, key): value for key, value in named.items()}
 
-        def drawn(shape: tuple[int, ...]) -> Any:
+        def drawn(shape: tuple[int, ...]) -> NumpyArray:
             try:
                 if self.dtype.kind == "c":
                     re, im = draw(rng, (2, *shape), *args, **options) * (np.sqrt(0.5) if name == "normal_" else 1)
@@ -481,19 +490,19 @@ def _filler(name: str, draw: Any, accepts: str = "fc") -> Any:
     return fill
 
 
-def _between(rng: Any, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> NumpyArray:
+def _between(rng: np.random.Generator, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> NumpyArray:
     if low > high:
         raise ValueError(f"expects to return a [from, to) range, but found from={low} > to={high}")
     return low + (high - low) * rng.random(shape)
 
 
-def _cauchy(rng: Any, shape: tuple[int, ...], median: float = 0.0, sigma: float = 1.0) -> NumpyArray:
+def _cauchy(rng: np.random.Generator, shape: tuple[int, ...], median: float = 0.0, sigma: float = 1.0) -> NumpyArray:
     if sigma <= 0:
         raise ValueError(f"expects sigma > 0.0, but found sigma={sigma}")
     return median + sigma * rng.standard_cauchy(shape)
 
 
-def _trials(rng: Any, shape: tuple[int, ...], p: float = 0.5) -> Any:
+def _trials(rng: np.random.Generator, shape: tuple[int, ...], p: float = 0.5) -> NumpyArray:
     if not 0 <= p <= 1:
         raise ValueError(f"expects p to be in [0, 1], but got p={p}")
     return rng.random(shape) < p

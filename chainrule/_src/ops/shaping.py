@@ -13,7 +13,7 @@ from chainrule._src.arrays import dtypes
 from chainrule._src.arrays.any_array import close_strides, is_array, room
 from chainrule._src.arrays.device import contiguous_format
 from chainrule._src.arrays.size import Size
-from chainrule._src.arrays.types import Dims, NumpyArray, TensorLike
+from chainrule._src.arrays.types import Dims, NumpyArray, ShapeLike, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops.arguments import takes_tensors, tensor_of
@@ -28,7 +28,7 @@ from chainrule._src.tape.tensor import Tensor, wrap
 ndarray = np.ndarray
 
 
-def _ints(function: str, sizes: tuple[int, ...]) -> tuple[int, ...]:
+def _ints(function: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """Sizes given one by one, or as one sequence."""
     if len(sizes) == 1 and not isinstance(sizes[0], (int, np.integer)) and hasattr(sizes[0], "__iter__"):
         sizes = sizes if getattr(sizes[0], "ndim", 1) == 0 else tuple(sizes[0])
@@ -62,7 +62,7 @@ def _filled(function: str, have: tuple[int, ...], shape: tuple[int, ...]) -> tup
 
 
 @op(method=True, remembered=True)
-def reshape(input: Any, *sizes: Any, shape: Any = None) -> Tensor:
+def reshape(input: Any, *sizes: ShapeLike, shape: Any = None) -> Tensor:
     """The same elements in another shape: a view where memory allows, else a copy. One size may be -1.
 
     >>> import chainrule as cr
@@ -278,7 +278,7 @@ def unsqueeze(input: TensorLike, dim: int) -> Tensor:
 
 
 @op("Tensor.expand", sample="rand(2, 1), (2, 3)", remembered=True)
-def expand(input: TensorLike, *sizes: Any, size: Any = None) -> Tensor:
+def expand(input: TensorLike, *sizes: ShapeLike, size: Any = None) -> Tensor:
     """Axes of length 1 stretched to the given sizes, without copying; -1 keeps a size."""
     x = tensor_of("expand", input)
     have = x._raw.shape

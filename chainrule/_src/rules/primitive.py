@@ -138,7 +138,7 @@ class Primitive:
         name: str = "",
         doc: str = "",
         value: AnyFunction | None = None,
-        ufunc: Any = None,
+        ufunc: AnyFunction | None = None,
         outputs: Sequence[str] = ("out",),
         aliases: Mapping[str, str] | None = None,
         formula: Mapping[str, str] | str | None = None,

@@ -10,14 +10,15 @@ take with arrays. Where a rule is to be recorded (with ``create_graph``) they do
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
+from types import NotImplementedType
+from typing import Any, NoReturn
 
 import numpy as np
 
 from chainrule._src.arrays.any_array import unscalar
-from chainrule._src.arrays.types import AnyFunction, NumpyDType, Params
+from chainrule._src.arrays.types import AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params
 from chainrule._src.rules.primitive import Primitive
 
 ndarray = np.ndarray
@@ -55,7 +56,7 @@ class _Few:
         self.program.most = min(self.program.most, other - 1)
         return False
 
-    def _refuse(self, *args: object) -> Any:
+    def _refuse(self, *args: object) -> NoReturn:
         raise Untraceable
 
     __lt__ = __gt__ = __eq__ = __bool__ = __int__ = __index__ = __add__ = __sub__ = __mul__ = __truediv__ = _refuse
@@ -73,7 +74,7 @@ class _Shape:
         self.value.program.fitted.append(self.value.number)
         return True
 
-    def _refuse(self, *args: object) -> Any:
+    def _refuse(self, *args: object) -> NoReturn:
         raise Untraceable
 
     __ne__ = __len__ = __getitem__ = __iter__ = __bool__ = __add__ = _refuse
@@ -89,7 +90,9 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
     def __init__(self, program: LoopProgram, number: int, dtype: NumpyDType, axes: int = FULL) -> None:
         self.program, self.number, self.dtype, self.axes = program, number, dtype, axes
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Symbol:
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Any, out: tuple[Symbol, ...] | None = None, **kwargs: object
+    ) -> Symbol:
         if ufunc.nout != 1 or (out is not None and (len(out) != 1 or out[0] is not inputs[0])):
             raise Untraceable
         if method == "reduce" and kwargs.pop("axis", None) in (-1, (-1,)) and kwargs == {"keepdims": True}:
@@ -108,17 +111,19 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         out[0].number = result.number  # written in place: what stands for the array stands for this from now on
         return out[0]
 
-    def __getitem__(self, index: Any) -> Symbol:
+    def __getitem__(self, index: object) -> Symbol:
         if self.axes != DROPPED or index != (Ellipsis, None):
             raise Untraceable
         return type(self)(self.program, self.number, self.dtype, ROWS)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Symbol:
+    def __array_function__(
+        self, function: AnyFunction, types: Collection[type], args: tuple[object, ...], kwargs: Params
+    ) -> Symbol:
         if function is not np.where or kwargs or len(args) != 3:
             raise Untraceable
         return self.program.where(*args)
 
-    def astype(self, dtype: Any, copy: bool = True) -> Symbol:
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> Symbol:
         return self.program.cast(self, np.dtype(dtype))
 
     @property
@@ -129,7 +134,7 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
     def size(self) -> _Few:
         return _Few(self.program)
 
-    def _refuse(self, *args: object, **kwargs: object) -> Any:
+    def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
         raise Untraceable
 
     __pow__ = __rpow__ = _refuse  # of arrays these have short cuts
@@ -150,19 +155,19 @@ class Number(float):
 
     number: int
 
-    def _with(self, other: Any) -> Any:
+    def _with(self, other: object) -> NotImplementedType:
         if isinstance(other, Symbol):
             return NotImplemented
         raise Untraceable
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _with
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object) -> NotImplementedType:
         if any(isinstance(x, Symbol) for x in inputs):
             return NotImplemented
         raise Untraceable
 
-    def _refuse(self, *args: object) -> Any:
+    def _refuse(self, *args: object) -> NoReturn:
         raise Untraceable
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __neg__ = __pos__ = __abs__ = _refuse
@@ -178,7 +183,7 @@ class LoopProgram:
         self.dtype = dtype
         self.recorded = recorded
         self.steps: list[tuple[Any, int, tuple[int, ...], int, str]] = []
-        self.constants: list[Any] = []
+        self.constants: list[object] = []
         self.fitted: list[int] = []  # the values that were summed down to an operand's shape
         self.result = 0
         self.most = DIRECT_MOST
@@ -191,7 +196,7 @@ class LoopProgram:
         stand_in.number = number
         return stand_in
 
-    def call(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Symbol:
+    def call(self, ufunc: np.ufunc, inputs: tuple[object, ...]) -> Symbol:
         kinds = [x.dtype if isinstance(x, Symbol) else float if type(x) is Number else type(x) for x in inputs]
         if not all(isinstance(k, np.dtype) or k is float or k is int for k in kinds):
             raise Untraceable
@@ -205,7 +210,7 @@ class LoopProgram:
             raise Untraceable
         return self._step(ufunc, ufunc.types.index(types), operands, found[-1], min(axes))
 
-    def reduce(self, ufunc: np.ufunc, x: Any) -> Symbol:
+    def reduce(self, ufunc: np.ufunc, x: object) -> Symbol:
         """A sum or a maximum along the last axis, which stays."""
         if (
             ufunc not in (np.add, np.maximum)
@@ -228,7 +233,7 @@ class LoopProgram:
         index = ufunc.types.index(dtype.char * 2 + "->" + dtype.char)
         return self._step(ufunc, index, tuple([x.number for x in inputs]), dtype, DROPPED, "rows")
 
-    def where(self, mask: Any, x: Any, y: Any) -> Symbol:
+    def where(self, mask: object, x: object, y: object) -> Symbol:
         if not isinstance(mask, Symbol) or mask.dtype != _MASK or self.recorded:
             raise Untraceable
         dtypes = {z.dtype for z in (x, y) if isinstance(z, Symbol)}
@@ -248,7 +253,7 @@ class LoopProgram:
             raise Untraceable
         return self._step(_CASTS[x.dtype, to], 0, (x.number,), to, x.axes)
 
-    def _operand(self, x: Any, to: NumpyDType) -> int:
+    def _operand(self, x: object, to: NumpyDType) -> int:
         if isinstance(x, Symbol):
             return self.cast(x, to).number
         if to != self.dtype:
@@ -264,14 +269,20 @@ class LoopProgram:
         return INPUTS + len(self.constants) - 1
 
     def _step(
-        self, what: Any, index: int, operands: tuple[int, ...], dtype: np.dtype[Any], axes: int = FULL, form: str = ""
+        self,
+        what: np.ufunc | str,
+        index: int,
+        operands: tuple[int, ...],
+        dtype: NumpyDType,
+        axes: int = FULL,
+        form: str = "",
     ) -> Symbol:
         if len(self.steps) == STEPS or dtype not in (*KINDS, _MASK):
             raise Untraceable
         self.steps.append((what, index, operands, dtype.itemsize, form))
         return (Symbol if self.recorded else ArrayValue)(self, INPUTS + CONSTANTS + len(self.steps) - 1, dtype, axes)
 
-    def finish(self, result: Any) -> LoopProgram:
+    def finish(self, result: object) -> LoopProgram:
         if not isinstance(result, Symbol) or result.dtype != self.dtype or result.axes != FULL:
             raise Untraceable
         if 0 < result.number < INPUTS + CONSTANTS:
@@ -279,10 +290,10 @@ class LoopProgram:
         self.result = result.number
         return self
 
-    def for_c(self) -> tuple[Any, ...]:
+    def for_c(self) -> tuple[object, ...]:
         return (self.steps, self.constants, self.result, self.most)
 
-    def run(self, inputs: list[Any]) -> Any:
+    def run(self, inputs: list[Any]) -> NumpyArray:
         """What the program gives, by NumPy."""
         values = dict(enumerate(inputs)) | {INPUTS + i: c for i, c in enumerate(self.constants)}
         for i, (what, _, operands, _, form) in enumerate(self.steps):

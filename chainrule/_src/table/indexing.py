@@ -236,7 +236,7 @@ def _put_values(
         "values": lambda params: "scatter" if params["accumulate"] else "selection",
     },
 )
-def index_put(x: AnyArray, values: AnyArray, *, index: object, accumulate: bool) -> AnyArray | None:
+def index_put(x: AnyArray, values: AnyArray, *, index: tuple[Any, ...], accumulate: bool) -> AnyArray | None:
     """x with values written (or added) at an index."""
     if not (is_array(x) and is_array(values)):
         return x + summed_at(values, shape_of(x), index) if accumulate else written_at(x, values, index)
@@ -444,7 +444,7 @@ def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, par
     ],
     structure="scatter",
 )
-def take_add(x: AnyArray, index: Any, *, axis: int, length: int) -> AnyArray:
+def take_add(x: AnyArray, index: AnyArray, *, axis: int, length: int) -> AnyArray:
     """The transpose of ``take``: zeros of ``length`` along the axis, with the entries of x added at their indices."""
     shape = x.shape
     n = index.ndim

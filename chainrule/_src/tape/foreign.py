@@ -13,14 +13,15 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from types import NotImplementedType
+from typing import Any, Literal
 
 import numpy as np
 
 from chainrule._src.arrays.any_array import is_array
 from chainrule._src.arrays.libraries import is_foreign, library_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, NumpyArray, NumpyDType, Params, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.tape.protocol import FOREIGN, ArrayLike, array_function, array_ufunc, plain
 
@@ -59,7 +60,7 @@ class Foreign(ArrayLike):
 
     def __init__(self, payload: Any) -> None:
         self.payload = payload
-        kind: Any = type(payload)
+        kind: type = type(payload)
         self.library = library_of(kind)
         self.library.check(payload)
         self.shape = self.library.shape(payload)
@@ -67,7 +68,7 @@ class Foreign(ArrayLike):
 
     # -- NumPy's calls -----------------------------------------------------------------------------------------------
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: object) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: object = None, **kwargs: object) -> Any:
         if not all(map(_is_data, inputs)):
             return array_ufunc(self, ufunc, method, *inputs, out=out, **kwargs)
         if method == "__call__":
@@ -124,23 +125,23 @@ class Foreign(ArrayLike):
         lacking = isinstance(error, (TypeError, NotImplementedError, AttributeError, AssertionError))
         return lacking or self.library.refuses(error)
 
-    def elementwise(self, function: Any, *others: Any) -> Any:
+    def elementwise(self, function: AnyFunction, *others: object) -> AnyArray:
         """A function of ndarrays, of every element of this array (and of the other operands, which broadcast)."""
         if self.library.elementwise is None:
             raise errors.foreign_lacks(self, getattr(function, "__name__", "this function").strip("_"))
         return adopted(self.library.elementwise(function, self.payload, *_opened(others)))
 
-    def by_row(self, name: str, form: AnyFunction, **params: Any) -> Any:
+    def by_row(self, name: str, form: AnyFunction, **params: object) -> AnyArray:
         """What a row computes of this, for rows whose values write into memory of NumPy's: the library's way, or ``form``."""
         own = self.library.rows.get(name)
         return form(self, **params) if own is None else adopted(own(self.payload, **params))
 
-    def like(self, other: Any) -> Foreign:
+    def like(self, other: object) -> Foreign:
         """The same, cut into chunks as another array of the shape is."""
         again = self.library.like(self.payload, getattr(other, "shape", None))
         return self if again is self.payload else Foreign(again)
 
-    def _check_one_library(self, arguments: Any) -> None:
+    def _check_one_library(self, arguments: object) -> None:
         for x in _flat(arguments):
             if type(x) is Foreign and x.library is not self.library:
                 raise errors.mixed_libraries(self, x)
@@ -152,13 +153,13 @@ class Foreign(ArrayLike):
             return functools.partial(function, self)
         raise AttributeError(f"a {type(self.payload).__name__} of {self.library.name} has no {name!r} in a rule")
 
-    def _not_in_place(self, other: Any) -> Any:
+    def _not_in_place(self, other: object) -> NotImplementedType:
         return NotImplemented  # so that Python takes the operator without =
 
     __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = _not_in_place
     __imatmul__ = __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _not_in_place
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> AnyArray:
         items = tuple(map(_as_integers, index)) if type(index) is tuple else (_as_integers(index),)
         if any(map(_is_truth, items)):
             return self._at_places(items)
@@ -171,52 +172,52 @@ class Foreign(ArrayLike):
                 raise
             raise errors.foreign_lacks(self, "ndarray.__getitem__", error) from error
 
-    def _at_places(self, items: Any) -> Any:
+    def _at_places(self, items: tuple[object, ...]) -> AnyArray:
         """An index with several arrays: the places that it names, read along one long axis."""
         places = np.arange(self.size).reshape(self.shape)[_masks_apart(items)]
         return np.reshape(np.take(np.reshape(self, (self.size,)), places.ravel(), axis=0), places.shape)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         if self.library.strided is None:
             raise errors.foreign_write(self)
         self.library.call(operator.setitem, self.payload, (self.payload, _opened(index), _opened(value)), {})
 
-    def strided(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    def strided(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> AnyArray:
         """A view of this memory with a shape and strides."""
         if self.library.strided is None:
             raise errors.foreign_lacks(self, "lib.stride_tricks.as_strided")
         return adopted(self.library.strided(self.payload, shape, strides))
 
-    def reshape(self, *shape: Any) -> Any:
+    def reshape(self, *shape: int | tuple[int, ...]) -> AnyArray:
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
 
-    def copy(self, order: str = "K") -> Any:
+    def copy(self, order: str = "K") -> Foreign:
         return Foreign(self.payload.copy()) if hasattr(self.payload, "copy") else self
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: Any) -> AnyArray:
         return np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
-    def astype(self, dtype: NumpyDType, copy: bool = True) -> Any:
+    def astype(self, dtype: NumpyDType, copy: bool = True) -> AnyArray:
         if self.dtype == dtype:
             return self
         return adopted(self.library.call(lambda: self.payload.astype(dtype), self.payload, (), {}))
 
     @property
-    def real(self) -> Any:
+    def real(self) -> AnyArray:
         return adopted(np.real(self.payload)) if self.dtype.kind == "c" else self
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> AnyArray:
         return adopted(np.imag(self.payload))
 
     # -- what the rest of the package asks an array-like ------------------------------------------------------------------
 
     @classmethod
-    def constant(cls, data: Any, level: Any) -> Any:
+    def constant(cls, data: AnyArray, level: object) -> AnyArray:
         return data
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> NumpyArray:
         """The numbers, for checks of places, if they are on a GPU; what is still to be computed is not read."""
         if self.library.gpu(self.payload) is None:
             raise errors.foreign_to_numpy(self)
@@ -243,7 +244,7 @@ class Foreign(ArrayLike):
         return function(self)
 
     @classmethod
-    def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Any:
+    def with_numbers(cls, x: object, numbers: AnyArray, level: object) -> AnyArray:
         return numbers
 
     def read(self) -> NumpyArray:
@@ -254,14 +255,14 @@ class Foreign(ArrayLike):
         return False
 
     @property
-    def shown(self) -> Any:
+    def shown(self) -> NumpyArray | None:
         """The numbers of an array on a GPU, which are soon there; others may be many, or still to be computed."""
         return None if self.library.gpu(self.payload) is None else self.read()
 
     def described(self, suffixes: list[str]) -> str:
         return f"tensor({', '.join([repr(self.payload), *suffixes])})"
 
-    def _only(self) -> Any:
+    def _only(self) -> NumpyArray:
         """The number, if it is soon there: a rule must not go by numbers to be computed; a user's tensor reads them."""
         if self.library.strided is None:
             raise errors.foreign_to_numpy(self)
@@ -282,10 +283,10 @@ class Foreign(ArrayLike):
     def __repr__(self) -> str:
         return repr(self.payload)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return Foreign, (self.payload,)
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: object = None, copy: object = None) -> NumpyArray:
         raise errors.foreign_to_numpy(self)
 
 
@@ -307,7 +308,7 @@ def _name_of(function: AnyFunction) -> str:
     return f"{module}.{function.__name__}" if module and not module.startswith("_") else str(function.__name__)
 
 
-def _by_keyword(function: Any, args: Any, kwargs: Params) -> tuple[Any, dict[str, Any]]:
+def _by_keyword(function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> tuple[tuple[object, ...], Params]:
     """The arguments with axes, and what is behind them, by keyword."""
     names = [] if isinstance(function, np.ufunc) else list(_parameters(function))
     at = next((k for k, name in enumerate(names[: len(args)]) if name == "axis"), len(args))
@@ -316,23 +317,23 @@ def _by_keyword(function: Any, args: Any, kwargs: Params) -> tuple[Any, dict[str
 
 
 @functools.cache
-def _parameters(function: Any) -> tuple[str, ...]:
+def _parameters(function: AnyFunction) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
-def _is_truth(item: Any) -> bool:
+def _is_truth(item: object) -> bool:
     """Whether an entry of an index is one boolean, which adds an axis."""
     return isinstance(item, (bool, np.bool)) or (type(item) is ndarray and item.dtype == bool and not item.ndim)
 
 
-def _as_integers(item: Any) -> Any:
+def _as_integers(item: object) -> object:
     """A list in an index as an array."""
     return np.asarray(item) if isinstance(item, list) else item
 
 
 def _masks_apart(items: tuple[Any, ...]) -> Any:
     """An index whose masks are integers: what is selected has a size that is known. 0-d arrays are integers."""
-    found: list[Any] = []
+    found: list[object] = []
     for item in items:
         if isinstance(item, ndarray) and item.dtype == bool and item.ndim:
             found += item.nonzero()
@@ -385,7 +386,7 @@ def _opened(x: Any) -> Any:
     return x
 
 
-def _flat(x: Any) -> Any:
+def _flat(x: object) -> Iterator[object]:
     if isinstance(x, (tuple, list)):
         for item in x:
             yield from _flat(item)
@@ -408,7 +409,7 @@ def _is_data_type(kind: type) -> bool:
     )
 
 
-def innermost(x: Any) -> Foreign | None:
+def innermost(x: object) -> Foreign | None:
     """The other library's array that holds the numbers of a tensor or of a transformation's value; None: there is none."""
     while x is not None and type(x) is not ndarray:
         if type(x) is Foreign:
@@ -417,7 +418,7 @@ def innermost(x: Any) -> Foreign | None:
     return None
 
 
-def gpu_number(x: Any) -> int | None:
+def gpu_number(x: object) -> int | None:
     """The number of the GPU that the numbers of an array or a tensor lie on; None: in the computer's memory."""
     found = innermost(x)
     return None if found is None else found.library.gpu(found.payload)
@@ -427,24 +428,24 @@ def of_elements(function: AnyFunction) -> AnyFunction:
     """A row's value that needs the numbers of ndarrays: other libraries are asked to apply it to each element."""
 
     @functools.wraps(function)
-    def value(x: Any, *others: Any) -> Any:
+    def value(x: TensorLike, *others: object) -> AnyArray:
         return x.elementwise(function, *others) if type(x) is Foreign else function(x, *others)
 
     return value
 
 
-def writable(*xs: Any) -> bool:
+def writable(*xs: object) -> bool:
     """Whether all are arrays whose memory a rule can write: NumPy's, CuPy's."""
     return all(is_array(x) or (type(x) is Foreign and x.library.strided is not None) for x in xs)
 
 
-def zeros_beside(x: Any, shape: Any, dtype: Any) -> Any:
+def zeros_beside(x: object, shape: Sequence[int], dtype: DTypeLike) -> Any:
     """Zeros where the numbers of an array, or of a tensor of one, are."""
     found = innermost(x)
     return np.zeros(shape, dtype) if found is None else np.zeros_like(found, np.dtype(dtype), shape=tuple(shape))
 
 
-def divisor(x: Any, zero: Any) -> Any:
+def divisor(x: TensorLike, zero: AnyArray) -> AnyArray:
     """x to divide by: 1, of the unit that x has, where it is ``zero``."""
     found = None if type(x) is ndarray else innermost(x)
     if found is None or (units := getattr(found.payload, "units", None)) is None:
@@ -452,31 +453,31 @@ def divisor(x: Any, zero: Any) -> Any:
     return np.where(zero, adopted(found.dtype.type(1) * units), x)
 
 
-def beside(x: AnyArray | None, constant: Any) -> Any:
+def beside(x: AnyArray | None, constant: AnyArray) -> AnyArray:
     """A constant where an array is; what is there already stays."""
     if type(x) is not Foreign or type(constant) is Foreign:
         return constant
     return zeros_beside(x, constant.shape, constant.dtype) + constant
 
 
-def row_order(x: AnyArray) -> Any:
+def row_order(x: AnyArray) -> AnyArray:
     """The array in row order: itself, if NumPy's is in that order."""
     return copied(x, "C") if type(x) is Foreign else np.ascontiguousarray(x)
 
 
-def copied(x: Any, order: Any = "K") -> Any:
+def copied(x: AnyArray, order: Literal["K", "A", "C", "F"] = "K") -> Any:
     """A copy, in memory of its own, where an array is."""
     return np.copy(x, order) if type(x) is Foreign else np.array(x, order=order, copy=True)
 
 
-def ones_of(data: AnyArray) -> Any:
+def ones_of(data: AnyArray) -> AnyArray:
     """Ones of the shape and dtype of an array-like, by its own library."""
     if type(data) is Foreign:
         return np.ones_like(data)
     return np.ones(data.shape, data.dtype) if data.shape else np.array(1, data.dtype)
 
 
-def _take(x: Any, indices: Any, axis: int | None = None, **options: object) -> Any:
+def _take(x: AnyArray, indices: AnyArray, axis: int | None = None, **options: object) -> AnyArray:
     """``np.take`` at indices of several axes, by one of a single axis."""
     if axis is None:
         x, axis = np.reshape(x, (x.size,)), 0
@@ -486,8 +487,8 @@ def _take(x: Any, indices: Any, axis: int | None = None, **options: object) -> A
     return flat if places.ndim == 1 else np.reshape(flat, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
 
 
-def _take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
-    grid: list[Any] = list(np.indices(indices.shape, sparse=True))
+def _take_along_axis(x: AnyArray, indices: AnyArray, axis: int = -1) -> AnyArray:
+    grid: list[AnyArray] = list(np.indices(indices.shape, sparse=True))
     grid[axis] = indices
     return x[tuple(grid)]
 

@@ -339,7 +339,7 @@ class Methods:
         """2 to the power of every element."""
     def exp_(self, *, out: Any = ...) -> Any:
         """Exponential of every element."""
-    def expand(self, *sizes: Any, size: Any = ...) -> Tensor:
+    def expand(self, *sizes: ShapeLike, size: Any = ...) -> Tensor:
         """Axes of length 1 stretched to the given sizes, without copying; -1 keeps a size."""
     def expand_as(self, other: Tensor) -> Tensor:
         """Expanded to the shape of ``other``."""
@@ -711,15 +711,15 @@ class Methods:
         """The negative of every element."""
     def new(self, *args: object) -> Tensor:
         """PyTorch's old name for :func:`new_empty` of a size, or :func:`new_tensor` of data."""
-    def new_empty(self, *size: Any, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_empty(self, *size: ShapeLike, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Memory of this tensor's dtype."""
     def new_full(self, size: ShapeLike, fill_value: object, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """One value in a shape, of this tensor's dtype."""
-    def new_ones(self, *size: Any, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_ones(self, *size: ShapeLike, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Ones of this tensor's dtype."""
     def new_tensor(self, data: object, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """A tensor of this one's dtype from data."""
-    def new_zeros(self, *size: Any, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_zeros(self, *size: ShapeLike, dtype: DTypeLike = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Zeros of this tensor's dtype."""
     def nextafter(self, other: Any, *, out: Any = ...) -> Any:
         """The next representable number after x towards y."""
@@ -799,11 +799,11 @@ class Methods:
         """Copies of the tensor side by side along every axis (``np.tile``)."""
     def repeat_interleave(self, repeats: object = ..., dim: builtins.int | None = ..., *, output_size: object = ...) -> Tensor:
         """Every element (or entry along ``dim``) repeated in place."""
-    def reshape(self, *sizes: Any, shape: Any = ...) -> Tensor:
+    def reshape(self, *sizes: ShapeLike, shape: Any = ...) -> Tensor:
         """The same elements in another shape: a view where memory allows, else a copy. One size may be -1."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """Reshaped to the shape of ``other``."""
-    def resize_(self, *size: Any, memory_format: object = ...) -> Tensor:
+    def resize_(self, *size: ShapeLike, memory_format: object = ...) -> Tensor:
         """Another shape for the same elements, in place."""
     def resize_as_(self, the_template: Tensor, *, memory_format: object = ...) -> Tensor:
         """As :func:`resize_`, with the shape of another tensor."""
@@ -911,7 +911,7 @@ class Methods:
         """input − alpha·other."""
     def sum(self, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: DTypeLike = ..., axis: Dims = ..., keepdims: builtins.bool | None = ...) -> Tensor:
         """Sum over ``dim`` (an int, a tuple, or None for everything). Booleans and integers are summed as int64."""
-    def sum_to_size(self, *size: Any) -> Tensor:
+    def sum_to_size(self, *size: ShapeLike) -> Tensor:
         """Summed over the axes that broadcasting a tensor of that size to this one's shape would stretch."""
     def svd(self, some: builtins.bool = ..., compute_uv: builtins.bool = ...) -> Any:
         """As :func:`linalg.svd`, but with V itself: input = U @ diag(S) @ Vᴴ."""

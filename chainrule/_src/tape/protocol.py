@@ -11,14 +11,14 @@ import functools
 import importlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.libraries import is_container, is_foreign
 from chainrule._src.arrays.shapes import dtype_of
-from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, NumpyDType, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, Casting, DTypeLike, NumpyArray, NumpyDType, Params
 from chainrule._src.messages import errors
 
 ndarray = np.ndarray
@@ -84,7 +84,7 @@ def _holds_ours(inputs: tuple[object, ...]) -> bool:
     return any(map(is_container, map(type, inputs)))
 
 
-def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Params) -> Any:
+def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: object, kwargs: Params) -> Any:
     """What a ufunc gives with any of its methods and keywords; ``out`` is only read here, for ``where=``."""
     inputs = tuple(map(plain, inputs))
     function = _computes(ufunc, method)
@@ -140,7 +140,7 @@ def _in_order(name: str, result: object, order: str) -> Any:
     return copy(result, order)
 
 
-def _harmless(ufunc: np.ufunc, inputs: Any, where: Any) -> list[Any]:
+def _harmless(ufunc: np.ufunc, inputs: Any, where: AnyArray) -> list[Any]:
     """The operands of a ufunc, and others where it does not compute: there, an infinite partial would make 0 nan."""
     point = _inner_point(ufunc)
     strong = [dtype_of(x) for x in inputs if type(x) not in (int, float, complex, bool)]
@@ -161,7 +161,7 @@ def _inner_point(ufunc: np.ufunc) -> float:
     return 1.0
 
 
-def _in_dtype(ufunc: np.ufunc, inputs: Any, dtype: Any, casting: Any) -> tuple[Any, Any]:
+def _in_dtype(ufunc: np.ufunc, inputs: Any, dtype: DTypeLike, casting: Casting) -> tuple[list[Any], NumpyDType]:
     """The operands cast as ``dtype=`` and ``casting=`` ask for, and the dtype of the result.
 
     Raises:
@@ -193,7 +193,7 @@ def one_float_dtype(inputs: tuple[object, ...]) -> bool:
     return dtype is not None
 
 
-def array_function(self: Any, function: AnyFunction, types: Any, args: tuple[object, ...], kwargs: Params) -> Any:
+def array_function(self: object, function: AnyFunction, types: Any, args: tuple[object, ...], kwargs: Params) -> Any:
     check_kinds(types)
     if any(map(is_container, types)):
         return NotImplemented
@@ -206,7 +206,7 @@ def array_function(self: Any, function: AnyFunction, types: Any, args: tuple[obj
 _HARMLESS = frozenset({"casting", "order", "subok", "optimize", "kind", "stable", "overwrite_input", "device"})
 
 
-def call_function(name: str, ours: AnyFunction, args: Any, kwargs: Params) -> tuple[Any, Any]:
+def call_function(name: str, ours: AnyFunction, args: Sequence[object], kwargs: Params) -> tuple[Any, Any]:
     """What an implementation gives, and the ``out`` that was passed. No keyword is passed over silently."""
     names, out_at, takes_any = _signature(ours)
     out = None
@@ -259,7 +259,7 @@ def implementation(function: AnyFunction, operands: tuple[object, ...]) -> AnyFu
     return ours
 
 
-def _put(name: str, out: object, result: AnyArray, casting: object = "same_kind") -> Any:
+def _put(name: str, out: object, result: AnyArray, casting: Any = "same_kind") -> AnyArray:
     """NumPy's ``out=``: it must be a tensor, which the result is written into, recorded."""
     target = out[0] if isinstance(out, tuple) else out
     if not hasattr(target, "copy_"):
@@ -268,7 +268,7 @@ def _put(name: str, out: object, result: AnyArray, casting: object = "same_kind"
     return target.copy_(result)
 
 
-def check_out(name: str, target: Any, result: AnyArray, casting: Any) -> None:
+def check_out(name: str, target: Any, result: AnyArray, casting: Casting) -> None:
     """Raise if a result may not be cast to the dtype of what ``out=`` names, as NumPy does."""
     have, want = dtype_of(result), dtype_of(target)
     if not np.can_cast(have, want, casting):
@@ -301,7 +301,7 @@ def plain(x: Any) -> Any:
 
 
 #: what stands around other libraries' arrays: ``tape.foreign.Foreign``, which is a class of what is below
-FOREIGN: list[Callable[[Any], Any]] = []
+FOREIGN: list[Callable[[Any], ArrayLike]] = []
 
 
 def as_is(x: object) -> Any:
@@ -310,7 +310,7 @@ def as_is(x: object) -> Any:
     return found if isinstance(found, ArrayLike) else np.asarray(found)
 
 
-def as_array(x: Any, dtype: Any = None) -> NumpyArray:
+def as_array(x: object, dtype: DTypeLike = None) -> NumpyArray:
     """``np.asarray``, but for what ``plain`` refuses."""
     return np.asarray(plain(x), dtype)
 
@@ -338,14 +338,14 @@ def detached(x: object) -> Any:
     return x.detach() if hasattr(x, "detach") else x
 
 
-def memory_of(x: Any) -> Any:
+def memory_of(x: Any) -> NumpyArray:
     """The array that a tensor or an array-like has its values in, whatever is around it."""
     while not isinstance(x, np.ndarray):
         x = x.inside if isinstance(x, ArrayLike) else x._raw
     return x
 
 
-def holds_of(x: Any, question: Callable[[Any], Any]) -> bool:
+def holds_of(x: Any, question: Callable[[Any], object]) -> bool:
     """Whether something is so for the numbers of any value, of all examples at once. A recording relies on the answer.
 
     Args:
@@ -419,11 +419,11 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
         return self
 
     @property
-    def inside(self) -> Any:
+    def inside(self) -> AnyArray:
         """What this holds the values in: an array, a tensor or another array-like."""
         raise NotImplementedError
 
-    def on_numbers(self, function: Callable[[Any], Any]) -> Any:
+    def on_numbers(self, function: Callable[[Any], object]) -> Any:
         """See the function of this name."""
         raise NotImplementedError
 
@@ -439,11 +439,11 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
         """The strides, without what lies between the elements that belongs to others: to other examples of a vmap."""
         return self.strides
 
-    def concrete(self) -> Any:
+    def concrete(self) -> NumpyArray | None:
         """The plain array of the values, for code that does better with the numbers; None where there is no single one."""
         return None
 
-    def read(self) -> Any:
+    def read(self) -> NumpyArray | None:
         """The plain array of the values, for code that cannot do without the numbers; None where there is no single one."""
         return self.concrete()
 
@@ -486,8 +486,8 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> AnyArray:
         return FUNCTIONS["getitem"](self, index)
 
-    def __array__(self, dtype: NumpyDType | None = None, copy: object = None) -> Any:
+    def __array__(self, dtype: NumpyDType | None = None, copy: object = None) -> NumpyArray:
         raise errors.escaped_to_numpy(type(self).__name__)

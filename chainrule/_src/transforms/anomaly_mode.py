@@ -12,6 +12,7 @@ from chainrule._src.api.watch import Watch
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.messages import errors
+from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.node import Node
 from chainrule._src.tape.tensor import Tensor
@@ -32,15 +33,15 @@ class _Anomaly(Watch):
         self.check_nan = True
         self.at_once = False
         self.born: str | None = None
-        self.parent: Any = None  # the node whose rule is running
+        self.parent: Node | None = None  # the node whose rule is running
 
-    def forward(self, prim: Any, datas: tuple[TensorLike, ...] | list[TensorLike], params: Params) -> Any:
+    def forward(self, prim: Primitive, datas: tuple[TensorLike, ...] | list[TensorLike], params: Params) -> Any:
         out = super().forward(prim, datas, params)
         if self.check_nan and self.parent is None and (self.born is None or self.at_once):
             self._look(prim, datas, out)
         return out
 
-    def _look(self, prim: Any, datas: tuple[TensorLike, ...] | list[TensorLike], out: TensorLike) -> None:
+    def _look(self, prim: Primitive, datas: tuple[TensorLike, ...] | list[TensorLike], out: TensorLike) -> None:
         operands = [x for x in _flat(datas) if type(x) is np.ndarray and x.dtype.kind in "fc"]
         for result in out if isinstance(out, tuple) else (out,):
             new = _where(np.isnan, result)
@@ -66,7 +67,7 @@ class _Anomaly(Watch):
         if self.parent is not None:
             node.metadata["parent_"] = self.parent
 
-    def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def backward(self, node: Node, g: Any, saved: tuple[object, ...], edges: tuple[object, ...]) -> tuple[Any, ...]:
         outer, self.parent = self.parent, node
         try:
             grads = super().backward(node, g, saved, edges)
@@ -96,7 +97,7 @@ class _Anomaly(Watch):
                 notes[_INFINITY] = errors.infinity_born(node, index, values)
         return grads
 
-    def tangent(self, prim: object, primals: list[AnyArray], tangents: list[AnyArray], out: Any, params: Params) -> Any:
+    def tangent(self, prim: Any, primals: list[AnyArray], tangents: list[AnyArray], out: Any, params: Params) -> Any:
         tangent = super().tangent(prim, primals, tangents, out, params)
         several = isinstance(tangent, tuple)
         for t, value in zip(tangent if several else (tangent,), out if several else (out,)) if self.check_nan else ():
@@ -167,7 +168,7 @@ def _elements(names: Any, values: Any, shape: tuple[int, ...], index: Any) -> di
 
 
 def _operands_at(
-    prim: Any, datas: Sequence[TensorLike] | tuple[AnyArray, ...], out: TensorLike, index: object
+    prim: Primitive, datas: Sequence[TensorLike] | tuple[AnyArray, ...], out: TensorLike, index: object
 ) -> dict[str, Any]:
     """The elements of an elementwise operation's operands that an element of its result is made of."""
     return _elements(prim.operands, datas, np.shape(out), index) if prim.kind == "elementwise" else {}

@@ -16,7 +16,7 @@ from chainrule._src.tape import engine, ties
 from chainrule._src.tape.dispatch import rank
 from chainrule._src.tape.foreign import ones_of, zeros_beside
 from chainrule._src.tape.modes import recording
-from chainrule._src.tape.node import Freed, Leaf, Node, output_of
+from chainrule._src.tape.node import Edge, Freed, Leaf, Node, output_of
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.saved import saved_tensors
 from chainrule._src.tape.tensor import Tensor, attach, wrap, wrapped
@@ -82,7 +82,7 @@ def _sequence(function: str, argument: str, value: object) -> tuple[Any, ...]:
     return tuple(items)
 
 
-def first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool, batched: bool = False) -> Any:
+def first_cotangent(index: int, output: Tensor, gradient: Any, create_graph: bool, batched: bool = False) -> Any:
     """The cotangent a sweep starts with, checked: raw data, or a tensor with ``create_graph``.
 
     A ``batched`` one has one more axis in front.
@@ -119,7 +119,7 @@ def _as_tensor(gradient: AnyArray) -> Tensor:
     raise errors.gradient_type(gradient)
 
 
-def _cotangents(gradients: object, count: int) -> tuple[Any, ...]:
+def _cotangents(gradients: object, count: int) -> tuple[AnyArray | None, ...]:
     """What the caller gave as gradients, one for each of ``count`` outputs."""
     if gradients is None:
         return (None,) * count
@@ -215,7 +215,7 @@ def backward(
     engine.sweep(edges, starts, targets, retain_graph=keep, create_graph=create_graph, ties=True)
 
 
-def _target(index: int, tensor: Any) -> Any:
+def _target(index: int, tensor: Any) -> Edge:
     if isinstance(tensor, GradientEdge):
         return _edge_of(tensor)
     if tensor._edge is None:
@@ -326,7 +326,7 @@ def _gradients(
     targets = [_target(i, t) for i, t in enumerate(wanted)]
     order = None if block is None else [edge for edge in engine.reachable(edges) if edge is not block]
 
-    def pull(gs: list[AnyArray]) -> list[Any]:
+    def pull(gs: list[AnyArray]) -> list[AnyArray | None]:
         found = engine.sweep(
             edges,
             [wrap(g) for g in gs] if create_graph and is_grads_batched else gs,

@@ -135,7 +135,7 @@ class FunctionCtx:
         ctx._now = self._unpacked(node, bare=True)
         return ctx
 
-    def _unpacked(self, node: Any, bare: bool = False) -> tuple[Tensor | None, ...]:
+    def _unpacked(self, node: Node, bare: bool = False) -> tuple[Tensor | None, ...]:
         kept = self._kept
         if type(kept) is Freed:
             raise errors.second_backward(self if node is None else node)

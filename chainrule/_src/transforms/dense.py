@@ -32,7 +32,7 @@ ndarray = np.ndarray
 @within
 def pull_batch(
     pull: Callable[[list[Any]], Sequence[Any]], cotangents: list[AnyArray], api: str, lift_leaves: bool = False
-) -> list[Any]:
+) -> list[AnyArray | None]:
     """What ``pull`` gives for each of a batch of cotangents, which have one more axis in front, as have the results."""
     with open_level(api, Batched, shape_of(cotangents[0])[0], "same", lift_leaves) as level:
         found = pull([Batched(g, level) for g in cotangents])
@@ -40,15 +40,15 @@ def pull_batch(
 
 
 def rows(
-    pull: Callable[[Any, bool], Sequence[Any]],
+    pull: Callable[[Any, bool], Sequence[AnyArray | None]],
     y: AnyArray,
-    inputs: Sequence[Any],
+    inputs: Sequence[AnyArray],
     step: int,
     api: str,
-    unit: Any = 1,
+    unit: TensorLike = 1,
     lift_leaves: bool = False,
-    pull_many: Callable[[Any, bool], Sequence[Any]] | None = None,
-) -> list[Any]:
+    pull_many: Callable[[Any, bool], Sequence[AnyArray | None]] | None = None,
+) -> list[AnyArray]:
     """∂y/∂x for every input x, of shape (*y.shape, *x.shape), ``step`` rows at a time.
 
     Args:
@@ -63,7 +63,7 @@ def rows(
     n = math.prod(shape)
     units = unit.reshape(-1) if isinstance(unit, ndarray) else None
     blocks = [_Block(y, x) for x in inputs]
-    arrays: list[Any] = []
+    arrays: list[AnyArray] = []
     for first in range(0, n, step):
         last = min(first + step, n)
         more = last < n
@@ -77,7 +77,7 @@ def rows(
             found = pull_many(cotangents.reshape(-1, *shape), more)
         else:
 
-            def pull_one(gs: list[AnyArray], more: bool = more) -> Sequence[Any]:
+            def pull_one(gs: list[AnyArray], more: bool = more) -> Sequence[AnyArray | None]:
                 return pull(gs[0], more)
 
             found = pull_batch(pull_one, [cotangents.reshape(-1, *shape)], api, lift_leaves)
@@ -87,13 +87,13 @@ def rows(
 
 
 def columns(
-    func: Callable[..., Sequence[Any]],
+    func: Callable[..., Sequence[AnyArray]],
     primals: Sequence[AnyArray],
     spans: Iterable[tuple[int, int]],
     api: str,
     randomness: str = "same",
     lift_leaves: bool = True,
-) -> tuple[list[list[Any]], JvpRun]:
+) -> tuple[list[list[AnyArray]], JvpRun]:
     """∂y/∂x for every output y of ``func`` and every primal x, of shape (*y.shape, *x.shape); and the last pass.
 
     Args:
@@ -104,7 +104,7 @@ def columns(
         api, randomness, lift_leaves: as for ``JvpRun``.
     """
     jacobian: list[list[_Block]] = []
-    arrays: list[Any] = []
+    arrays: list[AnyArray] = []
     for first, last in spans:
         run = push_basis(func, primals, first, last, api, randomness=randomness, lift_leaves=lift_leaves)
         if not jacobian:
@@ -208,7 +208,7 @@ class _Block:
 
 def _own(array: NumpyArray, others: list[AnyArray]) -> NumpyArray:
     """The array, or a copy where it shares its memory with one in ``others`` or is a part of something larger."""
-    whole: Any = array
+    whole: NumpyArray = array
     while type(whole.base) is ndarray:
         whole = whole.base
     if whole.base is not None or whole.nbytes != array.nbytes or any(whole is other for other in others):
@@ -259,7 +259,7 @@ class Limits(NamedTuple):
     chunk_size: int | None = None
     memory: int = MEMORY
 
-    def chunk(self, count: int, bound: int | None, run_one: Callable[[], Any], extra: int = 0) -> int:
+    def chunk(self, count: int, bound: int | None, run_one: Callable[[], object], extra: int = 0) -> int:
         """The size of a pass, where one of ``count`` makes at most ``bound`` bytes, exactly what ``run_one`` makes."""
         if self.chunk_size is not None:
             return max(1, min(self.chunk_size, count))
@@ -278,13 +278,13 @@ class _Meter(Watch):
 
     def backward(
         self, node: Node, g: AnyArray, saved: tuple[TensorLike | None, ...], edges: tuple[object, ...]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[AnyArray | None, ...]:
         grads = super().backward(node, g, saved, edges)
         self.bytes += sum([_bytes(part) for part in grads if part is not None])
         return grads
 
     def tangent(
-        self, prim: object, primals: list[TensorLike], tangents: list[AnyArray | None], out: TensorLike, params: Params
+        self, prim: Any, primals: list[TensorLike], tangents: list[AnyArray | None], out: TensorLike, params: Params
     ) -> Any:
         t = super().tangent(prim, primals, tangents, out, params)
         self.bytes += sum([_bytes(part) for part in (t if isinstance(t, tuple) else (t,)) if part is not None])

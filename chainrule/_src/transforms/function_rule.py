@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.arrays.types import AnyFunction, NumpyDType, Params
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyDType, Params
 from chainrule._src.messages import errors
 from chainrule._src.rules.kinds import unbroadcast
 from chainrule._src.rules.primitive import OpenRow
@@ -98,7 +98,7 @@ class FunctionRow(OpenRow):
             self.jvp = lambda primals, tangents, out, params: params["call"].jvp(primals, tangents, out)
             self.pullback = lambda node, g, saved, edges: node.params["call"].pullback(node, g, edges)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return (row_of, (self.function, len(self.outputs)))
 
     def node_name(self, params: Params, node: object = None) -> str:
@@ -153,7 +153,7 @@ def rule_of(cls: Any) -> AnyFunction:
     return rule
 
 
-def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+def pullback(node: Any, g: Any, saved: tuple[object, ...], edges: tuple[object, ...]) -> tuple[AnyArray | None, ...]:
     """Call the class's backward, and hand on what it returned as every rule does."""
     params = node.params
     ctx = params["ctx"]
@@ -185,7 +185,7 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
     at = params["at"]
     if len(results) != params["count"] or len(at) != len(results):
         results = check_count(node.prim.function, results, at, params["count"])
-    grads: list[Any] = []
+    grads: list[AnyArray | None] = []
     for i, fit, edge in zip(at, node.in_avals, edges):
         result = results[i]
         if edge is None or result is None:
@@ -213,7 +213,7 @@ def in_graph() -> bool:
     return LOCAL.sweep is not None and LOCAL.sweep.create_graph
 
 
-def run_backward(ctx: Any, gs: tuple[Tensor | None, ...], recorded: bool) -> tuple[Any, ...]:
+def run_backward(ctx: Any, gs: tuple[Tensor | None, ...], recorded: bool) -> tuple[Tensor | None, ...]:
     """What the class's backward returns, as a tuple; unrecorded, unless its gradients are tensors of the tape."""
     cls = ctx._forward_cls
     rule = cls.backward if cls.vjp is _BACKWARD else rule_of(cls)
@@ -230,7 +230,7 @@ def run_backward(ctx: Any, gs: tuple[Tensor | None, ...], recorded: bool) -> tup
     return results if isinstance(results, tuple) else (results,)
 
 
-def cotangents(g: tuple[object, ...], about: tuple[Any, ...], materialize: bool) -> tuple[Any, ...]:
+def cotangents(g: tuple[object, ...], about: tuple[Any, ...], materialize: bool) -> tuple[Tensor | None, ...]:
     """The gradients of several outputs as backward gets them: zeros where none arrived, None for what is no tensor."""
     return tuple(
         (None if fit is None or not materialize else wrap(np.zeros(*fit)))

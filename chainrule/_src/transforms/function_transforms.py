@@ -12,7 +12,7 @@ with ``setup_context``, or from forward's ctx by exchanging the tensors in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ import numpy as np
 from chainrule._src.api.grad_mode import enable_grad, no_grad
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.tree import is_container, tree_flatten, tree_unflatten
-from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.interpreters.jac import Jac
@@ -29,11 +29,12 @@ from chainrule._src.messages import errors
 from chainrule._src.tape import engine
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.inplace import reach_holders, rebase_history
-from chainrule._src.tape.levels import open_level
+from chainrule._src.tape.levels import Level, open_level
 from chainrule._src.tape.modes import recording
-from chainrule._src.tape.node import Edge, Leaf, output_of
+from chainrule._src.tape.node import Edge, Leaf, Node, output_of
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, hold, wrap, wrapped
+from chainrule._src.transforms.context import FunctionCtx
 from chainrule._src.transforms.function_rule import (
     SETUP_CONTEXT,
     check_count,
@@ -60,10 +61,10 @@ class VmapInfo(NamedTuple):
 class Lift(NamedTuple):
     """An axis that a Batched level hides: which operands have it, and how long it is."""
 
-    level: Any
+    level: Level
     batched: tuple[bool, ...]
     size: int
-    former: tuple[Any, ...] = ()
+    former: tuple[Level, ...] = ()
 
 
 class Ran:
@@ -83,7 +84,7 @@ class Ran:
         self.constant = {n for n, i in enumerate(self.arrays) if any(outputs[i] is t for t in marked)}
         self.materialize = ctx is None or ctx.materialize_grads
 
-    def with_others(self, tensors: Any, others: Any = None) -> tuple[Any, ...]:
+    def with_others(self, tensors: Iterable[Any], others: Iterable[object] | None = None) -> tuple[Any, ...]:
         """One thing for each output: from the first for tensors, from ``others`` for what is none."""
         full = [None] * len(self.outputs) if others is None else list(others)
         for i, tensor in zip(self.arrays, tensors, strict=True):
@@ -91,7 +92,7 @@ class Ran:
         return tuple(full)
 
 
-def apply(cls: Any, args: tuple[Any, ...]) -> Any:
+def apply(cls: type[Any], args: tuple[Any, ...]) -> Any:
     """``cls.apply`` where an argument is inside a transformation."""
     args = tuple(wrap(x) if isinstance(x, ArrayLike) else x for x in args)
     at = tuple(i for i, x in enumerate(args) if isinstance(x, Tensor))
@@ -111,7 +112,7 @@ def _carries(x: object) -> bool:
     return isinstance(x, ArrayLike) and x.moving
 
 
-def _write(ran: Ran, args: tuple[Any, ...], results: list[Any]) -> None:
+def _write(ran: Ran, args: tuple[Any, ...], results: list[Tensor]) -> None:
     """Give the arguments that forward wrote into the values and histories of the outputs that they became."""
     name = ran.ctx._forward_cls.__name__
     for dirty in ran.ctx.dirty_tensors:
@@ -179,7 +180,7 @@ class FunctionCall:
     def shown_outputs(self, values: Sequence[AnyArray]) -> tuple[Any, ...]:
         return self.ran.with_others(map(self.shown, values), self.ran.outputs)
 
-    def unlifted(self, tensor: Tensor, operand: int | None = None) -> Any:
+    def unlifted(self, tensor: Tensor, operand: int | None = None) -> AnyArray:
         """What a tensor of the user's methods is at this rank: an output, or the gradient of an operand."""
         if not self.lifts:
             return tensor
@@ -197,7 +198,7 @@ class FunctionCall:
 
     # -- the user's methods --------------------------------------------------------------------------------------------
 
-    def forward(self, operands: Any) -> Any:
+    def forward(self, operands: Sequence[AnyArray]) -> Any:
         """Run forward on data without history."""
         ctx = self._new_context()
         with self._explaining("forward"), self._asking(operands) as args:
@@ -238,14 +239,14 @@ class FunctionCall:
 
     # -- the ctx of a rank ---------------------------------------------------------------------------------------------
 
-    def _new_context(self) -> Any:
+    def _new_context(self) -> FunctionCtx:
         ctx = new(self.cls._backward_cls)
         needs = dict(zip(self.at, self.needs, strict=True))
         ctx.needs_input_grad = tuple([needs.get(i, False) for i in range(len(self.args))])
         return ctx
 
     @contextmanager
-    def _asking(self, operands: Any) -> Iterator[tuple[Any, ...]]:
+    def _asking(self, operands: Sequence[AnyArray]) -> Iterator[tuple[Any, ...]]:
         """All arguments as forward sees them; while it looks, they say that they require grad where they do above."""
         args = list(self.shown_arguments(operands))
         asking = []
@@ -260,7 +261,7 @@ class FunctionCall:
             for tensor in asking:
                 tensor._edge = None
 
-    def context(self, operands: Any, values: Any) -> Any:
+    def context(self, operands: Sequence[AnyArray], values: Sequence[AnyArray]) -> FunctionCtx:
         """A ctx whose tensors are those of this rank."""
         ran = self.ran
         outputs = self.shown_outputs(values)
@@ -278,7 +279,7 @@ class FunctionCall:
         ctx.__dict__.update({name: self._exchanged(value, here) for name, value in ran.ctx.__dict__.items()})
         return ctx
 
-    def _exchanged(self, value: Any, here: dict[int, object]) -> Any:
+    def _exchanged(self, value: Any, here: dict[int, object]) -> object:
         """What forward left in its ctx, with the tensors of this rank."""
         if isinstance(value, Tensor):
             return here[id(value)] if id(value) in here else self._relevelled(value) if self.lifts else value
@@ -306,7 +307,7 @@ class FunctionCall:
 
     # -- on a tape -----------------------------------------------------------------------------------------------------
 
-    def recorded(self, node: Any, operands: Any, out: Any, results: Any) -> Any:
+    def recorded(self, node: Node, operands: Sequence[AnyArray], out: Any, results: Any) -> Any:
         """Complete the node of a rank: what its rule needs, and which outputs are constants."""
         values = _several(out)
         ran = self.ran
@@ -325,15 +326,15 @@ class FunctionCall:
         return results
 
     def pullback(
-        self, node: object, g: AnyArray | tuple[AnyArray | None, ...], edges: tuple[object, ...]
+        self, node: Node, g: AnyArray | tuple[AnyArray | None, ...], edges: tuple[object, ...]
     ) -> tuple[TensorLike | None, ...] | None:
         """The class's backward, with the inputs and outputs of the node's rank."""
         with ExitStack() as stack:
             return self._at_new_levels(stack)._pullback(node, g, edges)
 
     def _pullback(
-        self, node: Any, g: AnyArray | tuple[AnyArray | None, ...], edges: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+        self, node: Node, g: AnyArray | tuple[AnyArray | None, ...], edges: tuple[object, ...]
+    ) -> tuple[AnyArray | None, ...]:
         operands, values = node.params["below"], node.params["values"]
         parts = list(_several(g))
         recorded = any(isinstance(part, Tensor) for part in parts)
@@ -356,7 +357,7 @@ class FunctionCall:
 
     # -- in a batch ----------------------------------------------------------------------------------------------------
 
-    def batch(self, payloads: list[AnyArray], batched: list[bool], size: int, level: object) -> Any:
+    def batch(self, payloads: list[AnyArray], batched: list[bool], size: int, level: Level) -> Any:
         """The class's ``vmap``, or the function of the payloads, with the axis hidden again below."""
         if defines(self.cls, "vmap"):
             return self._by_vmap(payloads, batched, size, level)
@@ -366,12 +367,12 @@ class FunctionCall:
         self.ran = below.ran
         return out
 
-    def _by_vmap(self, payloads: list[Any], batched: list[bool], size: int, level: Any) -> Any:
+    def _by_vmap(self, payloads: list[AnyArray], batched: list[bool], size: int, level: Level) -> Any:
         cls = self.cls
         name = cls.__name__
         if cls.generate_vmap_rule:
             raise errors.function_two_vmaps(name)
-        in_dims: list[Any] = [None] * len(self.args)
+        in_dims: list[object] = [None] * len(self.args)
         args = list(self.shown_arguments(payloads))
         for i, arg in enumerate(args):
             if i in self.at:
@@ -401,7 +402,7 @@ class FunctionCall:
 
     # -- tangents ------------------------------------------------------------------------------------------------------
 
-    def jvp(self, primals: list[AnyArray], tangents: list[Any], out: Any) -> Any:
+    def jvp(self, primals: list[AnyArray], tangents: list[AnyArray | None], out: Any) -> Any:
         """The outputs' tangents, by the class's ``jvp`` or as the transpose of its backward."""
         values = _several(out)
         by_rule = self._by_jvp if defines(self.cls, "jvp") else self._transposed
@@ -413,11 +414,11 @@ class FunctionCall:
                 found[n] = (np.real(t) if t.dtype.kind == "c" and v.dtype.kind != "c" else t).astype(v.dtype)
         return _one(found)
 
-    def _by_jvp(self, primals: list[Any], tangents: list[Any], values: tuple[Any, ...]) -> list[Any]:
+    def _by_jvp(self, primals: list[AnyArray], tangents: list[Any], values: tuple[AnyArray, ...]) -> list[Any]:
         ran, name = self.ran, self.cls.__name__
         ctx = self.context(primals, values)
         ctx._now = ctx.to_save if ctx.saved_for_forward is None else ctx.saved_for_forward
-        moved: list[Any] = [None] * len(self.args)
+        moved: list[object] = [None] * len(self.args)
         for n, (i, p, t) in enumerate(zip(self.at, primals, tangents, strict=True)):
             if t is None and ran.materialize and p.dtype.kind in "fc":
                 t = _zeros(p)
@@ -440,7 +441,7 @@ class FunctionCall:
             found.append(part)
         return found
 
-    def _transposed(self, primals: list[AnyArray], tangents: list[Any], values: tuple[Any, ...]) -> list[Any]:
+    def _transposed(self, primals: list[AnyArray], tangents: list[Any], values: tuple[AnyArray, ...]) -> list[Any]:
         """The tangents from backward. It is linear in the gradients g, so the derivative of ⟨backward(g), t⟩ by g is J·t."""
         ran, name = self.ran, self.cls.__name__
         if getattr(rule_of(self.cls), "_once_differentiable", False):
@@ -499,7 +500,7 @@ def _one(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def _data(x: TensorLike) -> Any:
+def _data(x: TensorLike) -> AnyArray | complex:
     return x._raw if isinstance(x, Tensor) else x
 
 
@@ -515,14 +516,14 @@ def _with_edge(value: AnyArray, edge: Edge | None) -> AnyArray:
 def _payloads_of(arg: object, level: object) -> tuple[Any, Any]:
     """A container of tensors with their batch axes shown, and where these are."""
     leaves, spec = tree_flatten(arg)
-    dims: list[Any] = [None] * len(leaves)
+    dims: list[int | None] = [None] * len(leaves)
     for k, x in enumerate(leaves):
         if isinstance(x, Tensor) and type(x._raw) is Batched and x._raw.level == level:
             leaves[k], dims[k] = wrapped(x._raw.payload), None if x._raw.shared else 0
     return tree_unflatten(leaves, spec), tree_unflatten(dims, spec)
 
 
-def _innermost(x: Tensor) -> Any:
+def _innermost(x: Tensor) -> NumpyArray:
     """The array inside everything."""
     while not isinstance(x, ndarray):
         x = x._raw if isinstance(x, Tensor) else x.inside
@@ -540,10 +541,10 @@ def _filled(x: object, fill: AnyFunction) -> Any:
     return fill(np.asarray(x))
 
 
-def _zeros(x: object) -> Any:
+def _zeros(x: object) -> AnyArray:
     return _filled(x, np.zeros_like)
 
 
-def _probe(x: AnyArray) -> Any:
+def _probe(x: AnyArray) -> AnyArray:
     """A gradient to try backward with: no linear map of interest is zero on it by chance."""
     return _filled(x, lambda a: np.cos(np.arange(1, a.size + 1)).reshape(a.shape).astype(a.dtype))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,14 +51,7 @@ class _Call:
     outputs: Tensors
     tuple_out: bool
 
-    def __init__(
-        self,
-        name: str,
-        func: Callable[..., Any],
-        inputs: object,
-        create_graph: bool,
-        strict: bool,
-    ) -> None:
+    def __init__(self, name: str, func: AnyFunction, inputs: object, create_graph: bool, strict: bool) -> None:
         errors.check_function(f"functional.{name}", func)
         self.name, self.func = name, func
         self.create_graph, self.strict = create_graph, strict
@@ -173,11 +166,7 @@ def _check_gradient(grads: Sequence[Tensor | None]) -> None:
 
 
 def vjp(
-    func: Callable[..., Any],
-    inputs: Any,
-    v: Any = None,
-    create_graph: bool = False,
-    strict: bool = False,
+    func: AnyFunction, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``func(*inputs)``, and the product of a vector with its Jacobian: Σ v · ∂output/∂input for each input.
 
@@ -230,7 +219,7 @@ def jvp(
 
 
 def jacobian(
-    func: Callable[..., Any],
+    func: AnyFunction,
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -332,11 +321,7 @@ def hessian(
 
 
 def vhp(
-    func: Callable[..., Any],
-    inputs: object,
-    v: object = None,
-    create_graph: bool = False,
-    strict: bool = False,
+    func: AnyFunction, inputs: object, v: object = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``func(*inputs)``, which has one element, and the product of a vector with its Hessian, by two backward passes.
 
@@ -365,11 +350,7 @@ def vhp(
 
 
 def hvp(
-    func: Callable[..., Any],
-    inputs: object,
-    v: object = None,
-    create_graph: bool = False,
-    strict: bool = False,
+    func: AnyFunction, inputs: object, v: object = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``func(*inputs)``, which has one element, and the product of its Hessian with a vector.
 

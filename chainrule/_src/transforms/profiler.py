@@ -353,7 +353,7 @@ class _Recorder(Watch):
             self.finish(event, out, read)
         return out
 
-    def forward(self, prim: Any, datas: Sequence[TensorLike] | tuple[AnyArray, ...], params: Params) -> Any:
+    def forward(self, prim: Primitive, datas: Sequence[TensorLike] | tuple[AnyArray, ...], params: Params) -> Any:
         return self.timed(prim.name, "forward", datas, datas, super().forward, prim, datas, params)
 
     def backward(self, node: Node, g: object, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> Any:

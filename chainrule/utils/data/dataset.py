@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from chainrule._src.arrays.types import Index
 from chainrule._src.ops.random import Generator, randperm
 
 T = TypeVar("T", covariant=True)
@@ -50,7 +51,7 @@ class TensorDataset(Dataset[tuple[Any, ...]]):
             raise AssertionError(f"Size mismatch between tensors: the lengths are {lengths}")
         self.tensors = tensors
 
-    def __getitem__(self, index: Any) -> tuple[Any, ...]:
+    def __getitem__(self, index: Index) -> tuple[Any, ...]:
         return tuple(tensor[index] for tensor in self.tensors)
 
     def __len__(self) -> int:
@@ -74,7 +75,7 @@ class StackDataset(Dataset[Any]):
             raise ValueError(f"Size mismatch between datasets: the lengths are {lengths}")
         self._length = lengths[0]
 
-    def _with(self, found: Iterable[object]) -> Any:
+    def _with(self, found: Iterable[object]) -> tuple[object, ...] | dict[str, object]:
         return dict(zip(self.datasets, found, strict=True)) if isinstance(self.datasets, dict) else tuple(found)
 
     def _parts(self) -> list[Any]:
@@ -105,7 +106,7 @@ class ConcatDataset(Dataset[Any]):
             raise AssertionError("ConcatDataset does not support IterableDataset")
         self.cumulative_sizes = list(itertools.accumulate(len(dataset) for dataset in self.datasets))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int) -> Any:
         if index < -len(self):
             raise ValueError("absolute value of index should not exceed dataset length")
         index += len(self) if index < 0 else 0
@@ -165,7 +166,7 @@ class Subset(Dataset[T]):
         return len(self.indices)
 
 
-def items_of(dataset: Any, indices: list[Any]) -> Any:
+def items_of(dataset: Any, indices: Sequence[object]) -> Any:
     """The items at several indices, all at once where the data set has a way."""
     many = getattr(dataset, "__getitems__", None)
     return many(indices) if callable(many) else [dataset[i] for i in indices]

@@ -25,14 +25,14 @@ except ImportError:  # a Python built without it
     ctypes = None  # type: ignore[assignment]
 
 #: called before an instruction; whether it need not be looked at again where the same function runs
-Look = Callable[["Stack", "Instruction"], Any]
+Look = Callable[["Stack", "Instruction"], object]
 
 _WORD = 8
 #: where a frame's function and its first local lie, in words from the beginning of its record
 LAYOUTS = {(3, 11): (0, 9), (3, 12): (2, 9), (3, 13): (2, 9), (3, 14): (2, 10)}
 _TAGS = 3 if sys.version_info >= (3, 14) else 0  # bits of a reference that are no part of the address
 COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})  # whose functions are made anew
-_NULL: Any = type("Null", (), {"__repr__": lambda self: "<NULL>"})()
+_NULL: object = type("Null", (), {"__repr__": lambda self: "<NULL>"})()
 _ENDS = frozenset(
     {
         "RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS", "JUMP_FORWARD", "JUMP_BACKWARD",
@@ -178,12 +178,12 @@ def _heights(code: CodeType, found: list[dis.Instruction]) -> dict[int, int]:
 
 
 def watched(
-    call: Callable[[], Any],
-    enter: Callable[[FrameType], Any],
+    call: Callable[[], object],
+    enter: Callable[[FrameType], bool | None],
     look: Look,
     leave: Callable[[Stack], None],
     looked_at: Callable[[str], bool] = lambda name: True,
-) -> Any:
+) -> object:
     """Call something, and be told what this thread does meanwhile.
 
     Args:
@@ -199,14 +199,14 @@ def watched(
 
 
 def _traced(
-    call: Callable[[], Any],
-    enter: Callable[[FrameType], Any],
+    call: Callable[[], object],
+    enter: Callable[[FrameType], bool | None],
     look: Look,
     leave: Callable[[Stack], None],
     looked_at: Callable[[str], bool],
-) -> Any:
+) -> object:
     loops = native.LOOPS
-    tables: dict[tuple[CodeType, int], tuple[bytearray, Any]] = {}  # by function, which is kept
+    tables: dict[tuple[CodeType, int], tuple[bytearray, object]] = {}  # by function, which is kept
 
     def begin(frame: FrameType, event: str = "call", arg: object = None) -> Any:
         if event != "call":
@@ -276,8 +276,8 @@ def _to_look_at(code: CodeType, looked_at: Callable[[str], bool]) -> bytearray:
 
 
 def _monitored(
-    call: Callable[[], Any], enter: Callable[[FrameType], Any], look: Look, leave: Callable[[Stack], None]
-) -> Any:
+    call: Callable[[], object], enter: Callable[[FrameType], bool | None], look: Look, leave: Callable[[Stack], None]
+) -> object:
     monitoring: Any = vars(sys)["monitoring"]
     events = monitoring.events
     tool = next((n for n in (4, 3, 5) if monitoring.get_tool(n) is None), None)
@@ -287,7 +287,7 @@ def _monitored(
     stacks: dict[int, tuple[FrameType, Stack | None]] = {}
     codes: set[CodeType] = set()
 
-    def begin(code: CodeType, offset: int, *_: object) -> Any:
+    def begin(code: CodeType, offset: int, *_: object) -> object:
         if threading.get_ident() != thread:
             return None
         frame = sys._getframe(1 if code is sys._getframe(1).f_code else 2)
@@ -304,7 +304,7 @@ def _monitored(
     def thrown(code: CodeType, offset: int, *_: object) -> None:
         begin(code, offset)  # of such events no code can be left out
 
-    def inside(code: CodeType, offset: int) -> Any:
+    def inside(code: CodeType, offset: int) -> None:
         if threading.get_ident() != thread:
             return None
         frame = sys._getframe(1)
@@ -316,7 +316,7 @@ def _monitored(
                 look(known[1], instruction)
         return None
 
-    def end(code: CodeType, offset: int, *_: object) -> Any:
+    def end(code: CodeType, offset: int, *_: object) -> None:
         if threading.get_ident() == thread:
             known = stacks.pop(id(sys._getframe(1)), None)
             if known is not None and known[1] is not None:
@@ -353,7 +353,7 @@ def occupied() -> bool:
 # -- whether it works ----------------------------------------------------------------------------------------------------
 
 
-def _sample(things: Any, key: SupportsIndex) -> Any:
+def _sample(things: Any, key: SupportsIndex) -> object:
     """What is tried: a subscript, an attribute of a global, a call with a keyword, a loop."""
     try:
         return [[*sorted(x, reverse=True), things[key], Stack.top] for x in things[0]][5]

@@ -74,7 +74,7 @@ def attributes_of(x: object) -> Any:
         return None
 
 
-def _instance(thing: object, key: str) -> Any:
+def _instance(thing: object, key: str) -> object:
     inside = attributes_of(thing)
     return MISSING if inside is None else inside.get(key, MISSING)
 
@@ -95,7 +95,7 @@ def cell_content(cell: CellType) -> Any:
         return MISSING
 
 
-def function_parts(x: AnyFunction) -> tuple[Any, ...]:
+def function_parts(x: AnyFunction) -> tuple[object, ...]:
     """What a function runs, and with which defaults."""
     return x.__code__, x.__defaults__, x.__kwdefaults__
 
@@ -131,7 +131,7 @@ def same_value(x: Any, y: Any) -> bool:
     return False
 
 
-def content(x: NumpyArray) -> tuple[bytes, Any, Any, Any]:
+def content(x: NumpyArray) -> tuple[object, ...]:
     """The bytes of an array, and how it lies in memory."""
     return x.tobytes("A"), x.shape, x.dtype, x.strides
 

@@ -14,7 +14,7 @@ from typing import Any
 from numpy import ndarray
 
 from chainrule._src.api.array import Array
-from chainrule._src.arrays.types import AnyArray, NumpyArray
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params
 from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, elements, lookup
 from chainrule._src.compiling.state.known import (
     CONTAINERS,
@@ -47,7 +47,7 @@ def are_plain(operands: Iterable[object]) -> bool:
     return _PLAIN.issuperset(map(type, operands))
 
 
-def isa(x: Any, kinds: Any) -> bool:
+def isa(x: object, kinds: Any) -> bool:
     """Whether an object's class is one of these: ``isinstance`` may run code of the object's."""
     return issubclass(type(x), kinds)
 
@@ -63,7 +63,7 @@ def is_iterator(x: object) -> bool:
     return hasattr(kind, "__next__") and not isa(lookup(kind, "__next__"), FunctionType)
 
 
-def given_by(x: Any, computed: bool = False) -> list[Any]:
+def given_by(x: Any, computed: bool = False) -> list[NumpyArray]:
     """The plain arrays that an iterator of C's goes through; ``computed``: only those of which it gives something else.
 
     What Python code gives (generators, functions in ``map``) is seen there.
@@ -120,7 +120,7 @@ def flat(x: Any, depth: int = 3) -> Iterator[Any]:
             yield each
 
 
-def shown_by(x: object) -> Any:
+def shown_by(x: object) -> object:
     """The dictionary that a view, or a read-only proxy, shows; anything else is itself."""
     if isa(x, (*VIEWS, *ORDERED_VIEWS, MappingProxyType)):
         (x,) = gc.get_referents(x)
@@ -138,11 +138,11 @@ def containers_in(x: object) -> Iterator[Any]:
 # -- what guards ask -----------------------------------------------------------------------------------------------------
 
 
-def layout(x: NumpyArray) -> Any:
+def layout(x: NumpyArray) -> tuple[object, ...]:
     return x.shape, x.dtype, x.strides
 
 
-def attribute_or_missing(x: object, name: str) -> Any:
+def attribute_or_missing(x: object, name: str) -> object:
     try:
         return getattr(x, name)
     except AttributeError:
@@ -157,7 +157,7 @@ def has_itself(name: str, cls: type) -> bool:
     return name in cls.__dict__
 
 
-def called_again(function: Any, args: Any, keywords: Any) -> Any:
+def called_again(function: AnyFunction, args: tuple[object, ...], keywords: Params) -> Any:
     return function(*args, **keywords)
 
 
@@ -173,7 +173,7 @@ def element_or_missing(x: Any, key: int) -> Any:
     return x[key] if -len(x) <= key < len(x) else MISSING
 
 
-def array_value(x: AnyArray, key: tuple[int, ...]) -> Any:
+def array_value(x: AnyArray, key: tuple[int, ...]) -> object:
     try:
         return x[key]
     except IndexError:

@@ -26,7 +26,7 @@ def _for_norm(function: str, x: AnyArray, dtype: DTypeLike) -> Tensor:
 
 
 @op(out=True, remembered=True)
-def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Tensor:
     """The norm (Σ |x|^ord)^(1/ord) over ``dim``: all elements by default, whatever the shape."""
     x = _for_norm("linalg.vector_norm", x, dtype)
     return reductions.vector_norm(x, float(ord), axes_of("linalg.vector_norm", dim, x.ndim), bool(keepdim))
