@@ -1,5 +1,7 @@
 """One compiled function called with other numbers, with arguments that are one object, and with what it may not be: as eager."""
 
+import gc
+import time
 import warnings
 
 import numpy as np
@@ -154,3 +156,29 @@ def test_histories_of_arguments_are_changed_as_in_eager(name):
                 (y.tolist(), y.requires_grad, x.tolist(), x.requires_grad, None if grad is None else grad.tolist())
             )
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("kind", ["function", "object"])
+def test_who_watches_the_collector_is_no_part_of_a_function(kind):
+    times = []
+
+    def watch(phase, info):
+        times.append((phase, time.perf_counter()))
+
+    class Watch:
+        def __call__(self, phase, info):
+            watch(phase, info)
+
+    callback = watch if kind == "function" else Watch()
+
+    def step(x):
+        callback("start", {})  # as the collector calls it, between any two instructions
+        return x * 2
+
+    compiled = cr.compile(step)
+    gc.callbacks.append(callback)
+    try:
+        assert compiled(np.ones(2)).tolist() == [2, 2]
+    finally:
+        gc.callbacks.remove(callback)
+    assert times and len(compiled.recordings) == 1

@@ -12,6 +12,7 @@ The Python of NumPy, SciPy and of ours is not looked into. What it is handed is 
 from __future__ import annotations
 
 import functools
+import gc
 import types
 from types import FrameType, FunctionType
 from typing import Any
@@ -45,7 +46,11 @@ _STEPS = frozenset({RowCallable.__call__.__code__})
 
 def _goes_aside(code: types.CodeType, module: str) -> bool:
     """Whether what a frame of this code does, and all that it calls, is nothing that the function reads."""
-    return (module, code.co_name) in _ASIDE or code in _STEPS
+    return (module, code.co_name) in _ASIDE or code in _STEPS or code in map(_code_of, gc.callbacks)
+
+
+def _code_of(callback: object) -> types.CodeType | None:
+    return getattr(callback, "__code__", getattr(type(callback).__call__, "__code__", None))
 
 
 class StateWatch(Calls):
@@ -54,7 +59,7 @@ class StateWatch(Calls):
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
         self._methods: set[tuple[type, types.CodeType]] = set()  # that have run
-        #: the number and the code of a frame that shows a warning, loads a module, or is a step: the frame would keep its operands
+        #: the number and the code of a frame that goes aside: the frame itself would keep its operands
         self._aside: tuple[int, types.CodeType] | None = None
 
     def call(self, function: AnyFunction, args: tuple[object, ...], kwargs: Params) -> Any:
@@ -115,7 +120,7 @@ class StateWatch(Calls):
                     self.of_class(cls, name)
 
     def _is_aside(self, frame: FrameType | None) -> bool:
-        """Whether a frame belongs to what shows a warning, loads a module, or is called again in each call."""
+        """Whether a frame belongs to what shows a warning, loads a module, watches the collector, or is called again in each call."""
         while self._aside is not None and frame is not None:
             if (id(frame), frame.f_code) == self._aside:
                 return True
