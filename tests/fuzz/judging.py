@@ -115,6 +115,12 @@ DOCUMENTED_BEFORE = [
         "whether a derivative of zero is a constant",
     ),
     (
+        "ours raises RuntimeError: element 0 of tensors does not require grad",
+        r"= (v\d+)(\[|\.view\()[\s\S]*= \1\.requires_grad_\(\)",
+        "a view taken before",
+    ),
+    ("values", r"= (v\d+)(\[|\.view\()[\s\S]*\b\1 .?= [\s\S]*= \1\.requires_grad_\(\)", "a view taken before"),
+    (
         "values",
         r"linalg\.(solve|inv|pinv|cholesky|qr)\([\s\S]*(reshape|flatten|ravel|contiguous)\([\s\S]*(\w_\(|\] .?= | [-+*/]= )",
         "how gradients and results lie in memory",
