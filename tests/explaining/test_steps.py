@@ -394,7 +394,7 @@ def test_two_thousand_operations(calls):
             y = cr.sin(y) * x
         return y
 
-    short, long = chain(50), chain(200)
+    short, long = chain(25), chain(100)
     assert calls(lambda: str(cr.explain(long))) < 5 * calls(lambda: str(cr.explain(short)))
     e = cr.explain(chain(1000))
     text = str(e)

@@ -23,7 +23,7 @@ def run(mode, seeds):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 60, 20))
+@pytest.mark.parametrize("first", range(0, 40, 20))
 def test_against_differences(first):
     assert run("plain", range(first, first + 20)) > 60
 
@@ -37,40 +37,40 @@ def test_against_pytorch(first):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 120, 40))
+@pytest.mark.parametrize("first", range(0, 80, 40))
 def test_numpy_programs(first):
     assert run("numpy", range(first, first + 40)) > 100
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 40, 20))
+@pytest.mark.parametrize("first", range(0, 20, 20))
 def test_compiled_programs(first):
     assert run("compile", range(first, first + 20)) > 10
 
 
 @pytest.mark.skipif(LOOPS is None, reason="the extension is not there")
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 120, 40))
+@pytest.mark.parametrize("first", range(0, 80, 40))
 def test_programs_in_c(first):
     assert run("native", range(first, first + 40)) > 300
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 120, 40))
+@pytest.mark.parametrize("first", range(0, 80, 40))
 def test_programs_in_chunks(first):
     pytest.importorskip("dask.array")
     assert run("dask", range(first, first + 40)) > 20
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", range(0, 120, 40))
+@pytest.mark.parametrize("first", range(0, 80, 40))
 def test_pairs_of_calls(first):
     assert run("pairs", range(first, first + 40)) > 20
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_functions_that_return_objects():
-    assert run("objects", range(60)) > 300
+    assert run("objects", range(40)) > 200
 
 
 @pytest.mark.parametrize(
