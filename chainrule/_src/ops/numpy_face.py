@@ -227,6 +227,8 @@ def _imag(val: AnyArray) -> AnyArray:
 @implements(np.angle)
 def _angle(z: AnyArray, deg: bool = False) -> AnyArray:
     dtype = np.result_type(dtype_of(z), np.int64) if dtype_of(z).kind == "b" else dtype_of(z)
+    if dtype.kind == "f":
+        z = np.where(z == 0, np.copysign(1.0, z), z)  # -0. is on the negative side
     out = arithmetic.angle(z if dtype.kind in "fc" else in_dtype(z, np.arctan2.resolve_dtypes((dtype, dtype, None))[2]))
     return out * (180 / np.pi) if deg else out
 
