@@ -70,6 +70,7 @@ np.empty_like(x).shape | np.zeros_like(x,dtype=int) | np.copy(x) | np.isclose(x,
 np.array_equal(x,x) | np.iscomplexobj(x) | np.isrealobj(x) | np.isscalar(x) | np.may_share_memory(x,x)
 np.float32(1)*x | np.exp(i) | np.sqrt(i) | np.sin(f) | f*x | np.add(f,x) | np.multiply(f,2.) | np.multiply(f,x0)
 x0*f | np.exp(x,dtype=np.float32) | np.add(x,y,dtype=np.float32) | np.exp(c) | np.abs(c) | np.conj(c) | np.real(c)
+np.median(np.rollaxis(np.stack([x,y]),-1),-1,keepdims=True) | np.median(np.stack([x,y]).T,axis=-1,keepdims=True)
 np.angle(v*-0.) | np.angle(f*-0.,True) | np.angle(-x)
 np.imag(c) | np.angle(c) | np.sum(c) | c*c | np.maximum(x,y) | np.mean(i,axis=0) | np.var(i) | np.round(x,2)
 np.around(x,1) | np.round(i,1) | np.arange(4)*v | np.isneginf(x) | np.nan_to_num(x) | np.percentile(x,30)

@@ -444,8 +444,9 @@ def _median(
     result = _of_sorted(np.mean(ordered[(n - 1) // 2 : n // 2 + 1], axis=0), ordered, a, axis, keepdims)
     if not isinstance(axis, (int, np.integer)):
         return result
-    order = [k for k in rows.slowest_first(a) if k != axis % len(shape_of(a))]  # as means of what is in the middle lie
-    return rows.laid_along(result, [int(axis), *order] if keeps(keepdims) else np.argsort(np.argsort(order)).tolist())
+    axis = int(axis) % len(shape_of(a))
+    order = [k for k in rows.slowest_first(a) if k != axis]  # as means of what is in the middle lie
+    return rows.laid_along(result, [axis, *order] if keeps(keepdims) else np.argsort(np.argsort(order)).tolist())
 
 
 @implements(np.percentile)
