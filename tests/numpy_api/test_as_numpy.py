@@ -187,3 +187,25 @@ def _differentiate(case: str, got: list[Any], scope: dict[str, Any]) -> None:
         down = total({**arrays, name: arrays[name] - step * direction})
         found = 0.0 if grad is None else float((grad.detach().numpy() * direction).sum())
         assert found == pytest.approx((up - down) / (2 * step), rel=1e-4, abs=1e-5)
+
+
+BLOCK = np.sin(np.arange(24.0) * 1.7).reshape(2, 3, 4)
+LAYOUTS = [BLOCK, BLOCK.T, np.rollaxis(BLOCK, -1), BLOCK.swapaxes(0, 1), BLOCK[::-1, :, ::-1], np.asfortranarray(BLOCK)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    "sum mean max min prod std var median ptp all any argmax argmin nansum nanmean nanmedian nanstd nanmax count_nonzero".split(),
+)
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, -2, (0, 1), (0, -1), (-1, -2)], ids=str)
+def test_reductions_along_any_axis_however_the_array_lies(name: str, axis: Any) -> None:
+    if name.startswith("arg") and isinstance(axis, tuple):
+        return
+    reduce = getattr(np, name)
+    for x in LAYOUTS:
+        for keepdims in (False, True):
+            want, seen = reduce(x, axis=axis, keepdims=keepdims), []
+            cr.grad(lambda a: (seen.append(reduce(a, axis=axis, keepdims=keepdims)), np.sum(a))[1])(x)  # noqa: B023
+            have = np.asarray(seen[0].detach() if isinstance(seen[0], cr.Array) else seen[0])
+            assert have.dtype == np.asarray(want).dtype and have.shape == np.shape(want)
+            np.testing.assert_allclose(have, want, rtol=1e-14, atol=1e-15)
