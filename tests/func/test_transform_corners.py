@@ -517,3 +517,21 @@ def test_values_and_indices_inside_vmap(name: str) -> None:
     torch.testing.assert_close(tangent, 2 * values)
     middle = vmap(lambda row: f(row)[0], in_dims=1)(rows.T)
     torch.testing.assert_close(middle, values)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("name", ["diag", "diag_embed"])
+def test_what_transformations_give_may_be_written_to(name, n):
+    function, x = getattr(torch, name), torch.ones(n, dtype=torch.float64)
+    cotangent = torch.ones(n, n, dtype=torch.float64)
+    given = [
+        torch.func.vjp(function, x)[1](cotangent)[0],
+        torch.func.grad(lambda x: function(x).sum())(x),
+        torch.func.jacrev(function)(x),
+        torch.func.jacfwd(function)(x),
+        torch.autograd.functional.vjp(function, x, cotangent)[1],
+    ]
+    for result in given:
+        once = result.clone()
+        result.unsqueeze(0).mul_(2)
+        assert torch.equal(result, once * 2)

@@ -250,7 +250,8 @@ def diagonal(x: AnyArray, *, offset: int, axis1: int, axis2: int) -> AnyArray:
 
 
 @linear(
-    transpose=lambda g, *, offset, axis1, axis2: np.diagonal(g, offset, axis1, axis2),
+    transpose=lambda g, *, offset, axis1, axis2: diagonal(g, offset=offset, axis1=axis1, axis2=axis2),
+    formula="np.diagonal(g, offset, axis1, axis2)",
     naming="DiagEmbedBackward0",
     samples=[
         call((3,), offset=0, axis1=-2, axis2=-1, sizes=(3, 3)),
