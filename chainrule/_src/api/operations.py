@@ -14,6 +14,7 @@ from chainrule._src.tape.eager import LOOPS, share
 from chainrule._src.tape.modes import grad_mode
 from chainrule._src.tape.node import Leaf, Node
 from chainrule._src.tape.tensor import Tensor, wrap
+from chainrule._src.tape.view import has_origin
 from chainrule._src.tape.warned import located
 
 ndarray = np.ndarray
@@ -108,7 +109,7 @@ def _learn(result: Any, call: Any, first: Any, *args: Any, **kwargs: Any) -> Any
     """
     several = type(first) is not Tensor
     tensors = list(first) if several else [first]
-    if type(result) is tuple and any([x._view is not None and x._view.origin for x in tensors]):
+    if type(result) is tuple and any([has_origin(x) for x in tensors]):
         result = None  # what it is a view of has an origin, which theirs are, too
     if result is None:
         tensors = [wrap(np.ones(x._raw.shape, x._raw.dtype)) for x in tensors]

@@ -21,6 +21,7 @@ from chainrule._src.tape.modes import SPECIAL
 from chainrule._src.tape.node import Node
 from chainrule._src.tape.protocol import BY_SHAPE
 from chainrule._src.tape.tensor import Tensor
+from chainrule._src.tape.view import has_origin
 
 ndarray = np.ndarray
 _STATIC = (int, float, bool, complex, str, slice, type(None), type(Ellipsis), np.dtype, type)
@@ -82,7 +83,9 @@ def learn(
     options = args[4] if len(args) == 5 and type(args[4]) is dict else given
     if type(tensor) is not Tensor or type(tensor._edge) is not Node or SPECIAL or not _INTO.isdisjoint(options):
         return None
-    if any([tensor is x or tensor._raw is getattr(x, "_raw", x) or _has_origin(x) for x in operands]):
+    if any([tensor is x or tensor._raw is getattr(x, "_raw", x) for x in operands]):
+        return None
+    if any([type(x) is Tensor and has_origin(x) for x in operands]):
         return None
     steps = _Steps()
     with np.errstate(all="ignore"), steps:  # it has warned already
@@ -93,11 +96,6 @@ def learn(
     with np.errstate(all="ignore"):
         found = LOOPS.follow(way, operands)
     return way if found is not None and _same(tensor, found, operands) else None
-
-
-def _has_origin(x: AnyArray) -> bool:
-    """Whether it is a view with an origin, which views of it have, too: others of the same shape may have none."""
-    return type(x) is Tensor and x._view is not None and bool(x._view.origin)
 
 
 def _way(steps: _Steps, operands: tuple[AnyArray, ...], end: Tensor) -> tuple[Any, ...] | None:

@@ -152,9 +152,9 @@ def _in_front(x: Any, axes: list[int]) -> Any:
     """x with the indexed axes in front, as one."""
     if axes == [0]:
         return x
-    lengths = [shape_of(x)[axis] for axis in axes]
-    rest = [n for axis, n in enumerate(shape_of(x)) if axis not in axes]
-    return np.reshape(np.moveaxis(x, tuple(axes), tuple(range(len(axes)))), (math.prod(lengths), *rest))
+    moved = np.moveaxis(x, tuple(axes), tuple(range(len(axes))))
+    lengths, rest = shape_of(moved)[: len(axes)], shape_of(moved)[len(axes) :]
+    return np.reshape(moved, (math.prod(lengths), *rest))
 
 
 def _along_front(shape: tuple[int, ...], arrays: list[tuple[int, Any]]) -> Any:

@@ -124,6 +124,11 @@ def read_only(x: AnyArray) -> Any:
     return x
 
 
+def has_origin(x: Tensor) -> bool:
+    """Whether it is a view with an origin, which views of it have, too; others of the same shape may have none."""
+    return x._view is not None and bool(x._view.origin)
+
+
 def is_read_only(x: Tensor) -> bool:
     """Whether NumPy lets nobody write to this view."""
     return x._view is not None and x._view.origin == "read-only"
