@@ -49,7 +49,7 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
         return ("again", list(seen).index(id(x)))
     if type(x) not in IMMUTABLE:
         parts.append(x)
-    if isa(x, (*CONSTANT, *OURS, FunctionType, MethodType)) or is_called(x):
+    if isa(x, (*CONSTANT, *OURS, FunctionType, MethodType)) or (seen and is_called(x)):
         return x
     seen[id(x)] = x
     if len(seen) > _PARTS:
