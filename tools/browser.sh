@@ -1,6 +1,6 @@
 #!/bin/sh
-# A browser for the tests of the page. On a machine that only runs tests (CI is set, root, Debian) it is installed; anywhere
-# else nothing is changed, and the tests say loudly what they left out.
+# A browser and the STIX font for the tests of the explanation page. In CI on Debian as root both are installed; elsewhere
+# nothing is changed, and the skipped tests name the packages that are missing.
 for name in chromium chromium-browser google-chrome; do
     command -v "$name" >/dev/null && exit 0
 done
