@@ -15,12 +15,15 @@ import numpy as np
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.grouping import LoopGroup
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, arrange
+from chainrule._src.compiling.loop_detection import LoopFinder
+from chainrule._src.compiling.looped_lowering import LoopedLowering
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.native_executor import Native, NativePlan
 from chainrule._src.compiling.printing import table
 from chainrule._src.compiling.python_executor import Executor, Failed, Report
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering, PlanStep, note_uses
+from chainrule._src.compiling.trace import Trace
 from chainrule._src.interpreters.recorded import Program, Var
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.native import AVAILABLE
@@ -97,7 +100,8 @@ class ExecutionPlan:
 
     def _make_native(self, program: Program, simplified: Simplified) -> bool:
         """Use native loops, if there are any and they give what was recorded."""
-        lowering = self._lowered(Lowering(program, simplified, LOWERER))
+        trace = Trace(program, simplified, LOWERER)
+        lowering = self._lowered(LoopedLowering(program, simplified, LOWERER, trace, LoopFinder(trace)))
         native = Native(lowering)
         if not native.segments:
             return False
