@@ -1,15 +1,15 @@
 """Find the loops of a program on its trace: before anything is lowered, on integer arrays alone.
 
-A loop is a range of calls in which the same signatures come again after ``period`` calls, ``count`` times. Signatures propose loops; operands
-decide. In every iteration each operand must have one of these relations to the operand of the iteration before:
+A loop is a range of calls in which a sequence of ``period`` signatures repeats ``count`` times. Signatures propose loops; operands decide. In every
+iteration each operand must have one of these relations to the same operand of the previous iteration:
 
-- *carried*: the result of the call that stands as many calls before;
-- *invariant or strided*: in the same memory, at a constant distance. An array that another loop computed in each of its iterations counts
-  as one memory, so a backward loop reads what the forward loop saved;
-- *table*: a constant of the same layout.
+- *carried*: it is the result of the call at the same distance before it;
+- *invariant or strided*: it lies in the same memory, a constant number of bytes further. The results of one call of another loop's body count
+  as one memory, so a backward loop can read the values that the forward loop saved;
+- *table*: it is a constant of the same layout.
 
-What the calls of a body write gets a buffer for the whole loop (:class:`LoopBuffer`): one slot, where no later iteration reads it; a ring
-buffer, where only the next iterations do; a slot per iteration, where it is read after the loop.
+Each result of a body gets a buffer for the whole loop (:class:`LoopBuffer`): one slot if only its own iteration reads it, a ring buffer if the next
+iterations read it too, and one slot per iteration if it is read after the loop.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from chainrule._src.compiling.trace import CONSTANT, Trace
 
 #: iterations, and kernel calls of all of them, from which a loop is worth detecting
 FEWEST, SHORTEST = 4, 24
-#: iterations between the one that writes a carried operand and the one that reads it: fewer than there are
+#: the largest number of iterations between the one that writes a carried operand and the one that reads it
 FARTHEST = FEWEST - 1
-#: lengths of the windows of signatures that are compared, and how many periods are tried
+#: lengths of the windows of signatures that are compared, and the number of periods that are tried
 WINDOWS, TRIED = (4, 16, 64), 24
-#: bytes of saved values of which less than half is read later that are too many
+#: bytes above which a buffer is refused if less than half of its slots are read after their iteration
 WASTED = 1 << 26
-#: periods in a range that are tried before it is left alone, and ranges that are proposed at once
+#: the number of periods that are tried in one range, and of ranges that are proposed at once
 DEPTH, PROPOSED = 8, 256
 
 CARRIED, STRIDED, TABLE = range(3)
 ONE, RING, SAVED = "one", "ring", "saved"
-_ITERATION = np.int64(1 << 40)  # distance of two iterations in memory whose layout is not known yet
+_ITERATION = np.int64(1 << 40)  # stands for the bytes between two slots of a buffer that has no layout yet
 
 
 class LoopBuffer:
-    """Where one call of a body writes a result.
+    """The buffer for one result of a body, over all iterations.
 
     Attributes:
         kind: ONE, RING or SAVED.
-        before: how many results of calls before the loop lie in it: operands of the first iterations.
-        slots: how many results it has room for; stride: the bytes from one to the next.
+        before: the number of results of calls before the loop that lie in it: carried operands of the first iterations.
+        slots: the number of results that fit; stride: the bytes from one slot to the next.
     """
 
     __slots__ = ("before", "kind", "nbytes", "slots", "stride")
@@ -60,7 +60,7 @@ class LoopBuffer:
         self.slots = 1 if kind == ONE else self.before + 1 if kind == RING else self.before + count
 
     def slot(self, iteration: int) -> int:
-        """Which slot an iteration writes; iterations before the first one have negative numbers."""
+        """Return the slot that an iteration writes; iterations before the first one have negative numbers."""
         return 0 if self.kind == ONE else iteration % self.slots if self.kind == RING else iteration + self.before
 
 
@@ -68,9 +68,9 @@ class TraceLoop:
     """A loop of a trace.
 
     Attributes:
-        begin, period, count: its first call, how many calls a body has, and how many iterations there are.
+        begin, period, count: the index of its first call, the number of calls in its body, and the number of iterations.
         relation: CARRIED, STRIDED or TABLE, for each operand of the body.
-        buffers: by call of the body and result.
+        buffers: the buffers of its results, by (call of the body, result of the call).
     """
 
     def __init__(self, begin: int, period: int, count: int, relation: NumpyArray) -> None:
@@ -86,9 +86,9 @@ class LoopFinder:
     """Finds the loops of a trace.
 
     Attributes:
-        loops: as they were found; in_order: in the order of the program.
-        member: for each root the loop that has it in one of its buffers (its number in ``loops``), or -1; body, iteration: the call of the
-            body, and the iteration.
+        loops: the loops in the order in which they were found; in_order: in program order.
+        member: for each root the index of the loop whose buffers hold it, or -1; body, iteration: the call of the body that computes it, and
+            the iteration.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -110,7 +110,7 @@ class LoopFinder:
         self.in_order = sorted(self.loops, key=lambda loop: loop.begin)
 
     def _find(self, low: int, high: int, refused: frozenset[int], depth: int) -> None:
-        """Find the loops of a range, in the order of the program: later ones read what earlier ones saved."""
+        """Find the loops of a range, in program order: later loops read values that earlier loops saved."""
         if high - low < FEWEST or depth == 0:
             return
         at = low
@@ -128,7 +128,7 @@ class LoopFinder:
     # -- signatures --------------------------------------------------------------------------------------------------
 
     def _proposed(self, low: int, high: int, refused: frozenset[int]) -> list[tuple[int, int, int]]:
-        """Ranges in which signatures repeat, and their periods; those that cover most, which do not overlap."""
+        """Return ranges in which signatures repeat, with their periods: ranges that do not overlap, the longest first."""
         signature = self._trace.signature[low:high]
         found = [
             (begin + low, end + low, period)
@@ -151,7 +151,7 @@ class LoopFinder:
     # -- operands ----------------------------------------------------------------------------------------------------
 
     def _verified(self, begin: int, end: int, period: int) -> TraceLoop | None:
-        """The longest loop in a range whose operands have the same relations in every iteration."""
+        """Return the longest loop in a range whose operands have the same relations in every iteration."""
         trace = self._trace
         if not self._native[trace.signature[begin : begin + period]].all():
             return None
@@ -197,7 +197,7 @@ class LoopFinder:
         """Choose a buffer for each result of the body.
 
         Returns:
-            False if this loop is not worth it; None if its first iteration has to stay outside of it.
+            True, and the loop is added; False if the loop is refused; None if its first iteration has to stay outside of it.
         """
         trace, begin, period, count = self._trace, loop.begin, loop.period, loop.count
         signatures = trace.signature[begin : begin + period]
@@ -265,18 +265,18 @@ class LoopFinder:
         return True
 
     def _may_be_placed(self, start: int, begin: int, period: int, bodies: NumpyArray, members: NumpyArray) -> bool:
-        """Whether results of calls before the loop can be written into its buffers."""
+        """Return whether results of calls before the loop can be written into its buffers."""
         trace = self._trace
         signatures = trace.signature[start:begin].reshape(-1, period)[:, bodies]
         return bool((members >= 0).all() and self._native[signatures].all() and (self.member[members] < 0).all())
 
     def _is_of_large_arrays(self, signatures: NumpyArray) -> bool:
-        """Whether all kernel calls of a body go through large arrays: these are done block by block, in cache, without a loop."""
+        """Return whether all kernel calls of a body go through large arrays: these run block by block in cache (``grouping``)."""
         templates = [self._trace.signatures[s].template for s in signatures.tolist()]
         return all([loop.total >= LARGE for t in templates if t is not None for loop in t.loops])
 
     def _note_strides(self, loop: TraceLoop) -> None:
-        """Have a slot for each iteration in the buffers of other loops whose iterations this one goes through."""
+        """Give a slot per iteration to the ring buffers of other loops that this loop reads slot by slot."""
         trace = self._trace
         first, width = trace.starts[loop.begin], len(loop.relation)
         for k in np.flatnonzero(loop.relation == STRIDED):
@@ -289,7 +289,7 @@ class LoopFinder:
 
 
 def _periods(signature: NumpyArray) -> list[int]:
-    """Distances after which windows of signatures come again, most frequent first."""
+    """Return distances between equal windows of signatures, the most frequent first."""
     found: list[tuple[int, int]] = []
     for length in WINDOWS:
         hashes = _hashes(signature, length)
@@ -302,7 +302,7 @@ def _periods(signature: NumpyArray) -> list[int]:
 
 
 def _hashes(signature: NumpyArray, length: int) -> NumpyArray:
-    """A hash for each window of as many signatures: sums of their powers, modulo 2**64."""
+    """Return a hash for each window of ``length`` signatures: a polynomial in their values, modulo 2**64."""
     count = len(signature)
     if count <= length:
         return np.zeros(0, np.uint64)
@@ -317,7 +317,7 @@ def _hashes(signature: NumpyArray, length: int) -> NumpyArray:
 
 
 def _repetitions(signature: NumpyArray, period: int) -> Iterator[tuple[int, int]]:
-    """Ranges in which each signature comes again after a period, as (first call, one after the last)."""
+    """Yield ranges in which each signature repeats after a period, as (first call, end)."""
     different = np.flatnonzero(signature[:-period] != signature[period:])
     edges = np.concatenate([[-1], different, [len(signature) - period]])
     lengths = np.diff(edges) - 1

@@ -1,4 +1,4 @@
-"""Lower a program whose loops are known: each call outside of loops, and one body of each loop."""
+"""Lower a program whose loops are known: the calls outside of loops, and one body per loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from typing import Any
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import LoopArgument, Work
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, Move, span
-from chainrule._src.compiling.loop_detection import CARRIED, ONE, RING, SAVED, STRIDED, LoopBuffer, LoopFinder, TraceLoop
+from chainrule._src.compiling.loop_detection import (
+    CARRIED,
+    ONE,
+    RING,
+    SAVED,
+    STRIDED,
+    LoopBuffer,
+    LoopFinder,
+    TraceLoop,
+)
 from chainrule._src.compiling.loops import MEMORY, READ, TEMPORARY, WRITE
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.rolling import Rolled, moved, table_of
@@ -22,10 +31,9 @@ class LoweredLoop:
 
     Attributes:
         first, end: its steps, as indices of all steps.
-        count: how often it is done.
-        reads, writes: for each step how the operands and results move from one iteration to the next: (move, offset of the first iteration), or a
-            table and its stride.
-        numbers: for each step the numbers of every iteration; None where they are the same.
+        count: the number of iterations.
+        reads, writes: for each step the places of its operands and results: (place, offset) pairs. Places move from one iteration to the next.
+        numbers: for each step the numbers of every iteration, where they differ.
         local: the buffers that every iteration writes before it reads them.
     """
 
@@ -38,7 +46,7 @@ class LoweredLoop:
         self.local: set[Buffer] = set()
 
     def rolled(self, steps: list[PlanStep], memories: Memories, before: list[Work]) -> Rolled:
-        """The loop with the kernel calls of its body. ``before`` gets those that come before it."""
+        """Return the loop with the kernel calls of its body. Calls that prepare it are appended to ``before``."""
         works: list[Work] = []
         for step in steps:
             self._add_works(works, step, memories, before)
@@ -75,13 +83,19 @@ class LoweredLoop:
 
 
 class LoopedLowering(Lowering):
-    """Turns a program into steps, of each loop only one body.
+    """Turn a program into steps, with one body for each loop.
+
+    Args:
+        trace: the calls of the program as integer arrays.
+        found: its loops.
 
     Attributes:
-        loops: by their first step.
+        loops: the lowered loops, by their first step.
     """
 
-    def __init__(self, program: Program, simplified: Simplified, lowerer: LoopLowerer, trace: Trace, found: LoopFinder) -> None:
+    def __init__(
+        self, program: Program, simplified: Simplified, lowerer: LoopLowerer, trace: Trace, found: LoopFinder
+    ) -> None:
         self.loops: dict[int, LoweredLoop] = {}
         self._trace, self._found = trace, found
         self._buffers: dict[LoopBuffer, Buffer] = {}
@@ -127,7 +141,7 @@ class LoopedLowering(Lowering):
         return x is y or trace.root[trace.slots[x]] != trace.root[trace.slots[y]]
 
     def _place(self, slot: int) -> tuple[Buffer, int]:
-        """Where an array lies: in which buffer, and at which byte."""
+        """Return the buffer that an array lies in, and its offset in bytes."""
         trace, found = self._trace, self._found
         root, offset = int(trace.root[slot]), int(trace.offset[slot])
         if found.member[root] < 0:
@@ -170,12 +184,18 @@ class LoopedLowering(Lowering):
         self.loops[lowered.first] = lowered
 
     def _written(self, buffer: LoopBuffer, value: BufferView) -> tuple[Any, int]:
-        """Where a result of the body is written, and how that moves."""
-        move = None if buffer.slots == 1 else (buffer.stride, buffer.slots, 0) if buffer.kind == RING else (buffer.stride, 0, 0)
+        """Return the place that a result of the body is written to, and its offset."""
+        move = (
+            None
+            if buffer.slots == 1
+            else (buffer.stride, buffer.slots, 0)
+            if buffer.kind == RING
+            else (buffer.stride, 0, 0)
+        )
         return moved(value.buffer, (), move, 0), value.offset
 
     def _read(self, loop: TraceLoop, body: int, operand: int, k: int, value: BufferView) -> tuple[Any, int]:
-        """Where an operand of the body is read, and how that moves."""
+        """Return the place that an operand of the body is read from, and its offset."""
         trace = self._trace
         width = len(loop.relation)
         here, there = int(trace.operands[operand]), int(trace.operands[operand + width])
@@ -186,7 +206,9 @@ class LoopedLowering(Lowering):
             step = int(trace.offset[there] - trace.offset[here])
             if buffer.kind == RING and buffer.slots > 1:
                 slot = buffer.slot(int(self._found.iteration[root]))
-                return moved(value.buffer, (), (buffer.stride, buffer.slots, slot), 0), value.offset - slot * buffer.stride
+                return moved(
+                    value.buffer, (), (buffer.stride, buffer.slots, slot), 0
+                ), value.offset - slot * buffer.stride
             step += buffer.stride if buffer.kind == SAVED else 0
             return moved(value.buffer, (), (step, 0, 0) if step else None, 0), value.offset
         if loop.relation[k] == STRIDED:

@@ -18,7 +18,6 @@ from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.factors import Memories
 from chainrule._src.compiling.grouping import LoopArgument, LoopGroup, Work
-from chainrule._src.compiling.looped_lowering import LoweredLoop
 from chainrule._src.compiling.layout import (
     ALIGNMENT,
     ARENA,
@@ -35,6 +34,7 @@ from chainrule._src.compiling.layout import (
     in_stack,
     root_of,
 )
+from chainrule._src.compiling.looped_lowering import LoweredLoop
 from chainrule._src.compiling.loops import MEMORY, READ, ROUND, TEMPORARY, WRITE
 from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, named
 from chainrule._src.compiling.rolling import Item, Rolled, rolled_up
@@ -67,7 +67,9 @@ class NativeSegment:
         self.steps = numbers
         self.works: list[Work] = []  # outside of loops
         self._origins: list[int] = []  # the steps that they are of
-        self._detected: list[tuple[int, Rolled, tuple[int, int]]] = []  # which works come before a loop, the loop, its steps
+        self._detected: list[
+            tuple[int, Rolled, tuple[int, int]]
+        ] = []  # which works come before a loop, the loop, its steps
         within: list[int] = []  # the steps of a loop that come next
         for number in numbers:
             loop = loops.get(number)
@@ -86,7 +88,9 @@ class NativeSegment:
     @property
     def touched(self) -> set[Buffer]:
         """All buffers that it uses."""
-        return {buffer for item in (*self.works, *[rolled for _, rolled, _ in self._detected]) for buffer in item.touched}
+        return {
+            buffer for item in (*self.works, *[rolled for _, rolled, _ in self._detected]) for buffer in item.touched
+        }
 
     def arrange(self, elsewhere: frozenset[Buffer]) -> None:
         """Find more loops between those that are known, and have large kernel calls in groups. Some buffers are used elsewhere, too."""

@@ -254,7 +254,9 @@ class Lowering:
         A function may do something else where two arguments are one array: BLAS has another routine for ``A @ A.T``.
         """
         for i, value in enumerate(reads):
-            together = [k for k in range(i) if reads[k].buffer is value.buffer and not self._are_separate(used[k], used[i])]
+            together = [
+                k for k in range(i) if reads[k].buffer is value.buffer and not self._are_separate(used[k], used[i])
+            ]
             if all(share_memory(used[i].array, used[k].array) for k in together):
                 continue
             root = value.buffer.root

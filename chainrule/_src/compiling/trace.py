@@ -1,8 +1,8 @@
-"""The calls of a program as integer arrays, on which passes work without looking at one object per call.
+"""A program as integer arrays: one entry per call and one per array, so that passes need no Python object per call.
 
-An array of the program is a *slot*. A view has the slot of the array whose memory it shows as its *root*, and an offset in bytes. Calls
-that do the same on arrays of the same layouts have one *signature*; the Python numbers among their arguments are numbered apart, so
-that ``x * 0.1`` and ``x * 0.2`` have one signature.
+Each array of the program has a *slot*. The *root* of a view is the slot of the array that owns its memory. Calls of the same function with
+operands of the same layouts share a *signature*. Python numbers among the arguments are kept apart from it, so ``x * 0.1`` and ``x * 0.2`` have
+one signature.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Signature(NamedTuple):
     """What calls of one signature have in common.
 
     Attributes:
-        template: their inner loops; None: Python runs them, or what they come to depends on more than layouts.
+        template: their kernel calls; None if Python runs them, or if the kernel calls depend on more than layouts.
         call: the first of them.
     """
 
@@ -40,16 +40,16 @@ class Trace:
     """The calls of a simplified program, without those that only give views.
 
     Attributes:
-        calls: the calls of the simplified program; index: of each of them its number here, -1 for views.
-        position: of each call here its place among those.
-        signature, numbers: for each call its signature, and which Python numbers are among its arguments.
+        calls: the calls of the simplified program; index: for each of them its index in the trace, -1 for views.
+        position: for each call of the trace its index in ``calls``.
+        signature, numbers: for each call the indices of its signature and of the Python numbers among its arguments.
         starts, operands: the slots of the operands of call ``i`` are ``operands[starts[i]:starts[i + 1]]``.
-        results: the slots of the results of each call, a row each; -1 where there are fewer.
-        root, offset, layout, origin: for each slot.
-        dense: for each layout, whether its elements fill their memory.
+        results: the slots of the results, one row per call, padded with -1.
+        root, offset, layout, origin: for each slot its root, its offset in bytes, the index of its layout, and INPUT, CONSTANT or COMPUTED.
+        dense: for each layout whether the elements fill their memory.
         variables: the Var of each slot.
-        producer, column: for each slot the call that computes it, and which of the results it is; -1 for others.
-        last: for each root the last call that uses it; the number of calls, if it is used after them.
+        producer, column: for each slot the call that computes it (or -1), and the index of the result.
+        last: for each root the last call that reads it; the number of calls if it is read after all of them.
     """
 
     def __init__(self, program: Program, simplified: Simplified, lowerer: LoopLowerer) -> None:
@@ -132,7 +132,7 @@ class Trace:
         return slot
 
     def _slot(self, var: Var) -> int:
-        """The slot of a Var, or of the one that stands for it; what is no result of a call is a constant."""
+        """Return the slot of a Var; a Var that no call computes is a constant."""
         slot = self.slots.get(var)
         if slot is None:
             known = self._same.get(var, var)
@@ -185,7 +185,7 @@ class Trace:
         self._numbers.append(values)
 
     def _unknown(self, call: TracedCall) -> int:
-        """A signature that no other call has."""
+        """Return a signature that no other call has."""
         self.signatures.append(Signature(None, call))
         return len(self.signatures) - 1
 
@@ -201,13 +201,13 @@ class Trace:
         return None if found is None else found[0]
 
     def template(self, call: int) -> Template:
-        """The inner loops of a call that has some, with its numbers."""
+        """Return the kernel calls of a call, with its numbers."""
         found = self._templates[int(self.signature[call]), int(self.numbers[call])]
         assert found is not None
         return found
 
     def _key(self, call: TracedCall, operands: list[int], results: list[int], numbers: list[object]) -> Any:
-        """The signature of a call; None if no other call is sure to do the same."""
+        """Return the key of a call's signature; None if no other call can share it."""
         function, layout = call.function, self._layout
         if type(function) is np.ufunc and call.method == "__call__" and not call.kwargs:
             at, parts = 0, [function, None]
@@ -258,7 +258,7 @@ class Trace:
         return key
 
     def _are_apart(self, used: list[Var]) -> bool:
-        """Whether operands that were separate arrays are one, now that equal calls are merged."""
+        """Return whether operands that were separate arrays became one when equal calls were merged."""
         slots = [self.slots[var] for var in used]
         return any(
             self._root[slots[i]] == self._root[slots[k]]
@@ -275,7 +275,7 @@ def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[
 
 
 def _alike(x: Template, y: Template) -> bool:
-    """Whether two templates differ in numbers alone."""
+    """Return whether two templates differ only in their numbers."""
     if len(x.loops) != len(y.loops) or x.temporaries != y.temporaries:
         return False
     if [(n.dtype, n.shape) for n in x.numbers] != [(n.dtype, n.shape) for n in y.numbers]:
