@@ -1,15 +1,16 @@
 """Find the loops of a program on its trace: before anything is lowered, on integer arrays alone.
 
-A loop is a range of calls in which a sequence of ``period`` signatures repeats ``count`` times. Signatures propose loops; operands decide. In every
-iteration each operand must have one of these relations to the same operand of the previous iteration:
+A loop is a range of calls in which a sequence of ``period`` signatures repeats ``count`` times. Signatures propose
+loops; operands decide. In every iteration each operand must have one of these relations to the same operand of the
+previous iteration:
 
 - *carried*: it is the result of the call at the same distance before it;
-- *invariant or strided*: it lies in the same memory, a constant number of bytes further. The results of one call of another loop's body count
-  as one memory, so a backward loop can read the values that the forward loop saved;
+- *invariant or strided*: it lies in the same memory, a constant number of bytes further. The results of one call of
+  another loop's body count as one memory, so a backward loop can read the values that the forward loop saved;
 - *table*: it is a constant of the same layout.
 
-Each result of a body gets a buffer for the whole loop (:class:`LoopBuffer`): one slot if only its own iteration reads it, a ring buffer if the next
-iterations read it too, and one slot per iteration if it is read after the loop.
+Each result of a body gets a buffer for the whole loop (:class:`LoopBuffer`): one slot if only its own iteration reads
+it, a ring buffer if the next iterations read it too, and one slot per iteration if it is read after the loop.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ class TraceLoop:
     """A loop of a trace.
 
     Attributes:
-        begin, period, count: the index of its first call, the number of calls in its body, and the number of iterations.
+        begin, period, count: the index of its first call, the number of calls in its body, and the number of
+            iterations.
         relation: CARRIED, STRIDED or TABLE, for each operand of the body.
         buffers: the buffers of its results, by (call of the body, result of the call).
     """
@@ -87,7 +89,8 @@ class LoopFinder:
 
     Attributes:
         loops: the loops in the order in which they were found; in_order: in program order.
-        member: for each root the index of the loop whose buffers hold it, or -1; body, iteration: the call of the body that computes it, and
+        member: for each root the index of the loop whose buffers hold it, or -1; body, iteration: the call of the
+            body that computes it, and
             the iteration.
     """
 
@@ -141,7 +144,7 @@ class LoopFinder:
         found = sorted(found, key=lambda each: each[0] - each[1])[:PROPOSED]
         while found:
             most = max(end - begin for begin, end, _ in found)
-            begin, end, period = best = min(
+            begin, end, _ = best = min(
                 (each for each in found if each[1] - each[0] >= 0.97 * most), key=lambda each: each[2]
             )
             chosen.append(best)
@@ -197,7 +200,8 @@ class LoopFinder:
         """Choose a buffer for each result of the body.
 
         Returns:
-            True, and the loop is added; False if the loop is refused; None if its first iteration has to stay outside of it.
+            True, and the loop is added; False if the loop is refused; None if its first iteration has to stay outside
+            of it.
         """
         trace, begin, period, count = self._trace, loop.begin, loop.period, loop.count
         signatures = trace.signature[begin : begin + period]

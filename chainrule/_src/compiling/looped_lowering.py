@@ -32,7 +32,8 @@ class LoweredLoop:
     Attributes:
         first, end: its steps, as indices of all steps.
         count: the number of iterations.
-        reads, writes: for each step the places of its operands and results: (place, offset) pairs. Places move from one iteration to the next.
+        reads, writes: for each step the places of its operands and results: (place, offset) pairs. Places move from
+            one iteration to the next.
         numbers: for each step the numbers of every iteration, where they differ.
         local: the buffers that every iteration writes before it reads them.
     """

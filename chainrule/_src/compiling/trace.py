@@ -1,8 +1,8 @@
 """A program as integer arrays: one entry per call and one per array, so that passes need no Python object per call.
 
-Each array of the program has a *slot*. The *root* of a view is the slot of the array that owns its memory. Calls of the same function with
-operands of the same layouts share a *signature*. Python numbers among the arguments are kept apart from it, so ``x * 0.1`` and ``x * 0.2`` have
-one signature.
+Each array of the program has a *slot*. The *root* of a view is the slot of the array that owns its memory. Calls of the
+same function with operands of the same layouts share a *signature*. Python numbers among the arguments are kept apart
+from it, so ``x * 0.1`` and ``x * 0.2`` have one signature.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Trace:
         signature, numbers: for each call the indices of its signature and of the Python numbers among its arguments.
         starts, operands: the slots of the operands of call ``i`` are ``operands[starts[i]:starts[i + 1]]``.
         results: the slots of the results, one row per call, padded with -1.
-        root, offset, layout, origin: for each slot its root, its offset in bytes, the index of its layout, and INPUT, CONSTANT or COMPUTED.
+        root, offset, layout, origin: for each slot its root, its offset in bytes, the index of its layout, and INPUT,
+            CONSTANT or COMPUTED.
         dense: for each layout whether the elements fill their memory.
         variables: the Var of each slot.
         producer, column: for each slot the call that computes it (or -1), and the index of the result.
