@@ -137,6 +137,19 @@ def test_operands_that_were_separate_arrays_stay_separate():
     check(p)
 
 
+def test_equal_constants_are_two_operands_of_a_product():
+    """A constant and another one of the same content share memory in a plan, but not in one product."""
+    p = Written(np.linspace(-0.4, 0.5, 16).reshape(4, 4))
+    m = np.sin(np.arange(16.0)).reshape(4, 4)
+    p.constants = [p.var(m), p.var(m.copy())]
+    (a,) = p.inputs
+    for _ in range(12):
+        product = p(np.matmul, p.constants[0], p.constants[1], pure=False)
+        a = p(np.multiply, p(np.add, a, product), 0.3)
+    p.outputs = [a]
+    check(p)
+
+
 def test_windows_of_signatures_hash_alike_where_they_are_equal():
     signature = np.array([3, 1, 4, 1, 5, 9, 2, 6] * 9, np.int32)
     hashes = loop_detection._hashes(signature, 16)

@@ -55,6 +55,10 @@ class LoweredLoop:
 
     def _add_works(self, works: list[Work], step: PlanStep, memories: Memories, before: list[Work]) -> None:
         template = step.template
+        if step not in self.reads:  # a copy of an invariant operand
+            self.reads[step] = [(value.buffer, value.offset) for value in step.reads]
+            self.writes[step] = [(value.buffer, value.offset) for value in step.writes]
+            self.local.update([value.buffer for value in step.writes])
         temporaries = [Buffer(ARENA, nbytes) for nbytes in template.temporaries]
         self.local.update(temporaries)
         for each in template.loops:
@@ -138,8 +142,9 @@ class LoopedLowering(Lowering):
         return value
 
     def _are_separate(self, x: Var, y: Var) -> bool:
-        trace = self._trace
-        return x is y or trace.root[trace.slots[x]] != trace.root[trace.slots[y]]
+        trace, found = self._trace, self._found
+        here, there = trace.root[trace.slots[x]], trace.root[trace.slots[y]]
+        return x is y or (here != there and bool(found.member[here] >= 0))
 
     def _place(self, slot: int) -> tuple[Buffer, int]:
         """Return the buffer that an array lies in, and its offset in bytes."""
