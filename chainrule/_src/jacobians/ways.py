@@ -21,7 +21,7 @@ from chainrule._src.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, Plan
 from chainrule._src.jacobians.terms import Term, Unstructured, Variable, flat
 from chainrule._src.jacobians.trace import JacobianTrace
 from chainrule._src.messages import errors
-from chainrule._src.messages.kinds import NoForwardMode
+from chainrule._src.messages.kinds import NanFound, NoForwardMode
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL, recording
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -74,6 +74,8 @@ def terms_of(
             return _by(way, trace, function, x, memory)
         except Unstructured as reason:
             why = why or reason
+        except NanFound:
+            raise
         except Exception as reason:  # a custom function's rule may take no such values, and f itself did not fail
             if strategy is not None or way in (VJPS, JVPS):
                 raise
@@ -174,7 +176,7 @@ def _batch(product: Callable[[Any], Any], like: AnyArray) -> Callable[[Any], Any
         given = wrap(vectors) if isinstance(like, Tensor) else vectors
         try:
             found = vmap(product)(given)
-        except NoForwardMode:
+        except (NoForwardMode, NanFound):
             raise
         except (NotImplementedError, RuntimeError, TypeError):
             found = np.stack([data_of(unfaced(product(v))) for v in given])

@@ -206,6 +206,8 @@ def sweep(
         if create_graph:
             switch(outside.with_grad(True))
         arrived = _visit(this)
+        if SPECIAL and LOCAL.watch is not None:
+            LOCAL.watch.leaf_gradients(arrived)
         plain = accumulate and targets is None and not (create_graph or this.retained or this.notes)
         if not (plain and write_plain(arrived, this.escaped)):
             leaves = arrivals(this, arrived, accumulate)
