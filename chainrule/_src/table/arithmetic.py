@@ -132,7 +132,7 @@ def _of_power(x: Any, y: Any) -> str:
     if x is not None and x > 0:
         return ""
     return (
-        "a negative base has no real power that is not whole, and at 0 powers below 1 have infinite slope, so clip the base, "
+        "a negative base has no real power that is not whole, and at 0 powers below 1 have infinite slope, so clamp the base, "
         "x.clip(min=eps) ** p"
     )
 
