@@ -100,6 +100,7 @@ def _logit_vjp(g: AnyArray, x: AnyArray, *, eps: float | None) -> AnyArray:
     domain=(0.1, 0.9),
     samples=[{"eps": None}, {"eps": 0.3}],
     accepts="biuf",
+    remedy="it is infinite at 0 and 1 and not real beyond, so x.clip(eps, 1 - eps)",
 )
 def logit(x: object, *, eps: float | None) -> AnyArray:
     """log(x / (1 − x)), the inverse of the sigmoid, of x limited to [eps, 1 − eps]; nan outside [0, 1]."""

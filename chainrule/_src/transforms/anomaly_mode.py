@@ -91,24 +91,29 @@ class _Anomaly(Watch):
         if _where(_not_finite, result) is None:
             return result
         result = np.asarray(result) if isinstance(result, np.generic) else result
-        operands = [x for x in map(_raw, _flat(datas)) if type(x) is np.ndarray and x.dtype.kind in "fc"]
-        infinite, new = _new(prim, operands, result, np.isinf)
+        operands = [x for x in map(_array, _flat(datas)) if x is not None]
+        aligned = _keeps_places(prim, operands, result)
+        infinite, new = _new(aligned, operands, result, np.isinf)
+        infinity = self.infinities.of(operands)
+        for x in operands if infinity is None else ():
+            if x.ndim and _where(np.isinf, x) is not None:
+                infinity = errors.inf_came_in(prim, x, _first(_where(np.isinf, x)), self._stack())
+                break
         if infinite is not None:
-            origin = self.infinities.of(operands)
-            if origin is None and new is not None:
+            if infinity is None and new is not None:
                 index = _first(new)
-                values = _operands_at(prim, datas, result, index)
-                origin = errors.infinite_value(prim, index, values, result, self._stack())
-            if origin is not None:
-                self.infinities.note(result, origin)
-        nan, new = _new(prim, operands, result, np.isnan)
+                values = _operands_at(prim, datas, result, index) if aligned else {}
+                infinity = errors.infinite_value(prim, index, values, result, self._stack())
+            if infinity is not None:
+                self.infinities.note(result, infinity)
+        nan, new = _new(aligned, operands, result, np.isnan)
         if nan is None:
             return result
         origin = self.nans.of(operands)
         if new is not None and (origin is None or self.at_once):
             index = _first(new)
-            values = _operands_at(prim, datas, result, index)
-            own = errors.nan_born(prim, index, values, self._stack(), self.infinities.of(operands))
+            values = _operands_at(prim, datas, result, index) if aligned else {}
+            own = errors.nan_born(prim, index, values, self._stack(), infinity)
             if self.at_once:
                 raise NanFound(f"Function '{prim.name}' returned nan values in the forward pass. {own}")
             origin = origin or own
@@ -241,13 +246,26 @@ class _Anomaly(Watch):
         return errors.nan_terms(step, output, self.nans.of(values), infinity or self.infinities.of(values))
 
 
-def _new(prim: Primitive, operands: list[NumpyArray], result: object, test: AnyFunction) -> tuple[Any, Any]:
+def _array(x: object) -> NumpyArray | None:
+    """An operand that may have a NaN in it as an array; None for others."""
+    x = np.asarray(x) if isinstance(x, (float, complex)) else _raw(x)
+    return x if type(x) is np.ndarray and x.dtype.kind in "fc" else None
+
+
+def _keeps_places(prim: Any, operands: list[NumpyArray], result: Any) -> bool:
+    """Whether an element of the result belongs to the elements of the operands at its index, after broadcasting."""
+    if prim.kind != "batched":
+        return bool(prim.kind == "elementwise")
+    return prim.prim.kind == "elementwise" and all(x.ndim in (0, np.ndim(result)) for x in operands)
+
+
+def _new(aligned: bool, operands: list[NumpyArray], result: object, test: AnyFunction) -> tuple[Any, Any]:
     """Where a result passes a test, and where it does so though its operands do not; None where nowhere."""
     found = _where(test, result)
     if found is None:
         return None, None
     new = found
-    if prim.kind == "elementwise":
+    if aligned:
         for x in operands:
             new = new & ~test(x)
     elif any(_where(test, x) is not None for x in operands):
@@ -346,7 +364,8 @@ def _operands_at(
     prim: Primitive, datas: Sequence[TensorLike] | tuple[AnyArray, ...], out: TensorLike, index: object
 ) -> dict[str, Any]:
     """The elements of an elementwise operation's operands that an element of its result is made of."""
-    return _elements(prim.operands, datas, np.shape(out), index) if prim.kind == "elementwise" else {}
+    kind = getattr(prim, "prim", prim).kind
+    return _elements(prim.operands, datas, np.shape(out), index) if kind == "elementwise" else {}
 
 
 # -- the mode --------------------------------------------------------------------------------------------------------

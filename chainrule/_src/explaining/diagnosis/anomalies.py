@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.explaining.diagnosis.names import Names
+from chainrule._src.explaining.diagnosis.names import Names, place_of
 from chainrule._src.interpreters.jac import JacStep
 from chainrule._src.messages.kinds import NanFound
+from chainrule._src.messages.names import variables
 from chainrule._src.messages.places import Where, calling_frame, is_internal, warn
-from chainrule._src.messages.reading import syntax
+from chainrule._src.messages.reading import expression_of, syntax
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.node import Leaf, Node
@@ -81,9 +82,23 @@ def nan_born(
 
 
 def nan_came_in(prim: Primitive, array: object, index: object, stack: CallStack) -> str:
+    return f"A nan was in the data already when it came to {prim.name} ({stack.innermost}){_index_of(array, index)}."
+
+
+def inf_came_in(prim: Primitive, array: object, index: object, stack: CallStack) -> str:
+    return f"The inf was in the data already when it came to {prim.name} ({stack.innermost}){_index_of(array, index)}."
+
+
+def _index_of(array: object, index: object) -> str:
+    """The user's name of an array, or of one with the same numbers, with an index."""
     name = Names().of(array)
-    place = f", at index {index} of {name}" if name else ""
-    return f"A nan was in the data already when it came to {prim.name} ({stack.innermost}){place}."
+    for held, value, _ in variables() if name is None else ():
+        data = getattr(getattr(value, "_tensor", value), "_raw", value)
+        if type(data) is np.ndarray and np.shape(data) == np.shape(array) and data.dtype == getattr(array, "dtype", None):
+            if np.array_equal(data, array, equal_nan=True):  # a transformation has copied it
+                name = held
+                break
+    return f", at index {index} of {name}" if name else ""
 
 
 def infinite_value(prim: Primitive, index: object, values: dict[str, float], result: Any, stack: CallStack) -> str:
@@ -91,7 +106,7 @@ def infinite_value(prim: Primitive, index: object, values: dict[str, float], res
     advice = _advice(prim, values)
     if not advice:
         dtype = result.real.dtype
-        wider = "float64" if dtype.itemsize < 8 else "logarithms"
+        wider = {2: "float32", 4: "float64"}.get(dtype.itemsize, "logarithms")
         advice = f" It is beyond {np.finfo(dtype).max:.3g}, the largest {dtype}: scale the numbers, or compute in {wider}."
     return f"The inf arose in {prim.name} at index {index}{_with(values)}{_at(stack)}.{advice}"
 
@@ -134,7 +149,6 @@ def nan_gradient(
     lines.append(f"This is the gradient of {prim.name} for its operand {operand}, at index {index}{where}.")
     formula = getattr(prim, "formula", {}).get(operand) or getattr(prim, "formula", {}).get(f"*{operand}")
     names = _names(node)
-    x = names.get(operand, operand)
     formula = _renamed(formula or "", names)
     known = {names.get(name, name): value for name, value in values.items()}
     known = known if upstream is None else {"g": upstream, **known}
@@ -150,7 +164,7 @@ def nan_gradient(
             "gradients of several paths were added."
         )
     elif upstream == 0 and born is None and prim.kind == "elementwise":
-        lines.append(_zero_times_infinity(node, names, operand, x, stack))
+        lines.append(_zero_times_infinity(node, operand, values, names, stack))
     if infinity is not None:
         lines.append(infinity)
     elif not arrived and born is None:
@@ -160,7 +174,9 @@ def nan_gradient(
     return NanFound("\n".join(filter(None, lines)))
 
 
-def _zero_times_infinity(node: Node, names: dict[str, str], operand: str, x: str, stack: CallStack | None) -> str:
+def _zero_times_infinity(
+    node: Node, operand: str, values: dict[str, float], names: dict[str, str], stack: CallStack | None
+) -> str:
     """What to say of a gradient that is 0 before an infinite slope: mostly a mask has hidden the value."""
     prim = node.prim
     text = f"The gradient that arrived is 0, and 0 times the infinite slope of {prim.name} is nan."
@@ -169,21 +185,40 @@ def _zero_times_infinity(node: Node, names: dict[str, str], operand: str, x: str
     if not ok and not any(user.prim.name in ("where", "mul") or user.prim.moves for user in users):
         return text
     ok = ok or "ok"
-    safe = _safe_value(prim, operand)
-    call, harmless = _call(prim, names, operand, x), _call(prim, names, operand, f"where({ok}, {x}, {safe})")
+    beyond = [name for name in prim.operands if name in values and not _within(values[name], _domain(prim, name))]
+    masked = beyond[0] if beyond and operand not in beyond else operand
+    x, safe = names.get(masked, masked), _safe_value(_domain(prim, masked))
+    call, harmless = _call(prim, names, masked, x), _call(prim, names, masked, f"where({ok}, {x}, {safe})")
+    where = place_of(node)
+    tree = expression_of(where.expression) if where is not None else None
+    if isinstance(tree, ast.BinOp) and len(prim.operands) == 2:  # as the program writes it
+        call, side = ast.unparse(tree), "right" if prim.operands.index(masked) else "left"
+        inner = f"where({ok}, {ast.unparse(getattr(tree, side))}, {safe})"
+        setattr(tree, side, ast.Name(inner))
+        harmless = ast.unparse(tree)
     return (
         f"{text} A mask such as where({ok}, {call}, 0) hides the value, not the gradient. Mask the input, too: "
         f"where({ok}, {harmless}, 0)."
     )
 
 
-def _safe_value(prim: Primitive, operand: str) -> str:
-    """A number in the middle of an operand's domain."""
+def _domain(prim: Primitive, operand: str) -> tuple[float, float]:
+    """Where sample values of an operand lie."""
     domain = prim.domain
-    if isinstance(domain, tuple) and domain and isinstance(domain[0], tuple):
+    if isinstance(domain, tuple) and domain and not isinstance(domain[0], (int, float)):
         domain = domain[prim.operands.index(operand)]
-    low, high = domain if isinstance(domain, tuple) else (-math.inf, math.inf)
-    return next((repr(v).rstrip("0") for v in (1.0, 0.0, 2.0) if low < v < high), "1.")
+    return domain if isinstance(domain, tuple) else (-math.inf, math.inf)
+
+
+def _within(value: Any, domain: tuple[float, float]) -> bool:
+    return isinstance(value, (int, float)) and domain[0] <= value <= domain[1]
+
+
+def _safe_value(domain: tuple[float, float]) -> str:
+    """A number in a domain, by preference a whole one."""
+    low, high = domain
+    value = next((v for v in (1.0, 0.0, 2.0) if low < v < high), (low + high) / 2)
+    return f"{value:.0f}." if value.is_integer() else f"{value:g}"
 
 
 def nan_sum(leaf: Leaf, index: object, infinity: str | None) -> RuntimeError:
