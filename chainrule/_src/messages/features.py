@@ -180,6 +180,14 @@ def function_grad_shape(
     )
 
 
+def rule_shape(
+    name: str, rule: str, got: tuple[int, ...], want: tuple[int, ...], of: str
+) -> RuntimeError:
+    """A rule of an operation of the user's returned another shape."""
+    hint = ", so its transpose fits" if tuple(got) == tuple(want)[::-1] else ""
+    return RuntimeError(f"{name}: the {rule} returned shape {tuple(got)}, and {of} has shape {tuple(want)}{hint}")
+
+
 def _transposed(value: ast.expr) -> str:
     """The source of the transpose of an expression; '' if that is long."""
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.MatMult):
