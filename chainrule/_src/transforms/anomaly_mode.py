@@ -66,7 +66,8 @@ class _Anomaly(Watch):
         nans, infinities: where those of values arose, as text.
         tangent_nans, tangent_infinities: where those of tangents arose: errors, and text.
         parent: the node whose rule is running.
-        latest: the origin of the NaN in the result of the last operation, and where that is; None if there is none.
+        latest: what the node of the last operation is to keep: the origins of the NaN and the infinity in its result, and where
+            these are.
     """
 
     def __init__(self) -> None:
@@ -75,11 +76,11 @@ class _Anomaly(Watch):
         self.nans, self.infinities = _Origins(), _Origins()
         self.tangent_nans, self.tangent_infinities = _Origins(), _Origins()
         self.parent: Node | None = None
-        self.latest: tuple[str, Any] | None = None
+        self.latest: dict[str, tuple[str, Any]] = {}
 
     def forward(self, prim: Primitive, datas: tuple[TensorLike, ...] | list[TensorLike], params: Params) -> Any:
         out = super().forward(prim, datas, params)
-        self.latest = None
+        self.latest = {}
         if not self.check_nan or self.parent is not None:
             return out
         if isinstance(out, tuple):
@@ -96,7 +97,7 @@ class _Anomaly(Watch):
         infinite, new = _new(aligned, operands, result, np.isinf)
         infinity = self.infinities.of(operands)
         for x in operands if infinity is None else ():
-            if x.ndim and _where(np.isinf, x) is not None:
+            if _where(np.isinf, x) is not None:
                 infinity = errors.inf_came_in(prim, x, _first(_where(np.isinf, x)), self._stack())
                 break
         if infinite is not None:
@@ -106,6 +107,7 @@ class _Anomaly(Watch):
                 infinity = errors.infinite_value(prim, index, values, result, self._stack())
             if infinity is not None:
                 self.infinities.note(result, infinity)
+                self.latest.setdefault("inf_", (infinity, infinite))
         nan, new = _new(aligned, operands, result, np.isnan)
         if nan is None:
             return result
@@ -121,8 +123,7 @@ class _Anomaly(Watch):
             came_in = next(x for x in operands if _where(np.isnan, x) is not None)
             origin = errors.nan_came_in(prim, came_in, _first(_where(np.isnan, came_in)), self._stack())
         self.nans.note(result, origin)
-        if self.latest is None:
-            self.latest = origin, nan
+        self.latest.setdefault("nan_", (origin, nan))
         return result
 
     def _stack(self) -> Any:
@@ -133,8 +134,8 @@ class _Anomaly(Watch):
     def recorded(self, node: Node) -> None:
         super().recorded(node)
         node.metadata["traceback_"] = errors.call_stack()
-        if self.latest is not None:
-            node.metadata["nan_"], self.latest = self.latest, None
+        node.metadata.update(self.latest)
+        self.latest = {}
         if self.parent is not None:
             node.metadata["parent_"] = self.parent
 
@@ -161,10 +162,10 @@ class _Anomaly(Watch):
                 arrived = any(_where(np.isnan, part) is not None for part in cotangents)
                 infinite = arrived or any(_where(np.isinf, part) is not None for part in cotangents)
                 infinity = notes.get(_INFINITY) if infinite else None
-                born = _origin_at(node, shape, index)
+                born, large = [_origin_at(node, key, shape, index) for key in ("nan_", "inf_")]
                 if infinity is None and born is None:
                     infinity = self.infinities.of(_operands_of(node, saved))
-                raise _warned(node, errors.nan_gradient(node, i, index, values, upstream, arrived, born, infinity))
+                raise _warned(node, errors.nan_gradient(node, i, index, values, upstream, arrived, born, infinity, large))
             infinite = None if _INFINITY in notes else _where(np.isinf, grad)
             if infinite is not None and all(_where(np.isinf, part) is None for part in cotangents):
                 index = _first(infinite)
@@ -273,9 +274,9 @@ def _new(aligned: bool, operands: list[NumpyArray], result: object, test: AnyFun
     return found, new if new.any() else None
 
 
-def _origin_at(node: Node, shape: tuple[int, ...], index: tuple[int, ...]) -> str | None:
-    """The origin of the NaN in a node's value, if there is one at the index of an operand's gradient."""
-    origin, mask = node.metadata.get("nan_", _UNKNOWN)
+def _origin_at(node: Node, key: str, shape: tuple[int, ...], index: tuple[int, ...]) -> str | None:
+    """The origin of the NaN (or infinity) in a node's value, if there is one at the index of an operand's gradient."""
+    origin, mask = node.metadata.get(key, _UNKNOWN)
     return origin if origin is not None and (mask.shape != shape or mask[index]) else None
 
 

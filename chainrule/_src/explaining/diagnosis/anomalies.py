@@ -77,7 +77,9 @@ def nan_born(
 ) -> str:
     with_ = _with(values) or ", from operands without nan"
     infinite = not values or any(abs(value) == math.inf for value in values.values())
-    cause = f" {infinity}" if infinity and infinite else _advice(prim, values)
+    cause = f" {infinity}" if infinity and infinite else ""
+    if not cause or prim.kind != "elementwise":
+        cause += _advice(prim, values)
     return f"The first nan was born in {prim.name} at index {index}{with_} ({stack.innermost}).{cause}"
 
 
@@ -139,6 +141,7 @@ def nan_gradient(
     arrived: bool,
     born: str | None,
     infinity: str | None,
+    large: str | None,
 ) -> RuntimeError:
     prim = node.prim
     operands = getattr(prim, "operands", ())
@@ -168,7 +171,7 @@ def nan_gradient(
     if infinity is not None:
         lines.append(infinity)
     elif not arrived and born is None:
-        lines.append(_advice(prim, values).strip())
+        lines.append(_advice(prim, values).strip() or large or "")
     if born is not None:
         lines.append(f"In the forward pass: {born}")
     return NanFound("\n".join(filter(None, lines)))
