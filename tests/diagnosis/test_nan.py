@@ -1,6 +1,7 @@
 """Anomaly mode in forward mode and in structured Jacobians, and what belongs to which NaN."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -108,6 +109,19 @@ def test_a_structured_jacobian_names_the_infinite_entry():
 def test_a_rule_is_named_where_its_tangent_is_nan():
     with detect_anomaly(), pytest.raises(RuntimeError, match="in the rule of PowBackward0"):
         cr.jvp(cr.grad(steep), (X,), (ONES,))
+
+
+def test_an_example_of_a_batch_is_named_with_its_numbers():
+    with detect_anomaly(), pytest.raises(RuntimeError) as caught:
+        cr.vmap(cr.grad(sign))(X)
+    assert "The first nan was born in div at index (1,), with x = 0.0, y = 0.0" in str(caught.value)
+
+
+def test_a_jacobian_by_rows_is_not_computed_again():
+    with warnings.catch_warnings(record=True) as caught, detect_anomaly(), pytest.raises(RuntimeError):
+        warnings.simplefilter("always")
+        cr.jacobian(sign, X, mode="reverse")
+    assert len([w for w in caught if "Error detected in" in str(w.message)]) == 1
 
 
 def test_a_tangent_that_was_nan_already():

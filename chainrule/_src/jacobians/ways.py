@@ -176,7 +176,7 @@ def _batch(product: Callable[[Any], Any], like: AnyArray) -> Callable[[Any], Any
         given = wrap(vectors) if isinstance(like, Tensor) else vectors
         try:
             found = vmap(product)(given)
-        except (NoForwardMode, NanFound):
+        except NoForwardMode:
             raise
         except (NotImplementedError, RuntimeError, TypeError):
             found = np.stack([data_of(unfaced(product(v))) for v in given])
