@@ -172,8 +172,7 @@ def sweep(
     """Run backward from ``roots``.
 
     Args:
-        roots: the edges of the outputs.
-        cotangents: one for each: raw data, or tensors with ``create_graph``.
+        roots, cotangents: the edges of the outputs, and for each raw data, or a tensor with ``create_graph``.
         targets: edges whose cotangents are wanted; only paths to them are visited. None: all leaves.
         retain_graph: keep the saved values for another sweep.
         create_graph: record what the rules compute.
