@@ -283,11 +283,6 @@ function_nested(name) -> NotImplementedError
 function_two_rules(name) -> RuntimeError
     Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of
     them: they are two names of one method. {name} has both.
-function_grad_shape(name, index, got, want) -> RuntimeError
-    Function {name}Backward returned an invalid gradient at index {index} - got {got:list} but expected shape
-    compatible with {want:list}.
-    | The gradient has the shape of argument {index} of {name}.apply (a shape that it was broadcast to is summed
-    over).
 function_grad_complex(name, index) -> RuntimeError
     Function {name}Backward returned a complex gradient at index {index}, but that argument is real. Return its real
     part: grad.real.
