@@ -10,6 +10,7 @@ the result is a Tensor. This module has the class and the way in and out; its op
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,6 +46,7 @@ from chainrule._src.tape.others import (
 )
 from chainrule._src.tape.overriding import PLAIN, hand_over, operands, overriding
 from chainrule._src.tape.protocol import (
+    CALLBACKS,
     FUNCTIONS,
     UFUNCS,
     ArrayLike,
@@ -496,6 +498,8 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
             return _write_stacked(functools.partial(apply, function), *args, **kwargs)
     operands, mixed = _opened(args)
     mixed = mixed or (bool(kwargs) and holds(kwargs, Tensor))
+    if function in CALLBACKS and not mixed:
+        operands, kwargs = _with_callbacks_of_arrays(ours, CALLBACKS[function], args, kwargs)
     try:
         result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
     except (RuntimeError, TypeError, LookupError) as error:
@@ -508,10 +512,37 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     return write_out(function.__name__, target, result)
 
 
+def of_arrays(function: AnyFunction) -> AnyFunction:
+    """A function of Arrays as one of tensors."""
+    return lambda *tensors: as_tensors(function(*as_arrays(tensors)))
+
+
+def _with_callbacks_of_arrays(ours: AnyFunction, name: str, args: Sequence[object], kwargs: Params) -> Any:
+    """Wrap the functions that the parameter ``name`` takes: they are called with Arrays, and with all further arguments as they were given."""
+    signature = inspect.signature(ours)
+    bound = signature.bind(*args, **kwargs)
+    rest: list[Any] = []
+    named: Params = {}
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            rest = list(bound.arguments.pop(parameter.name, ()))
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            named = bound.arguments.pop(parameter.name, {})
+
+    def wrapped(callback: Any) -> Any:
+        if not callable(callback):
+            return callback
+        return of_arrays(lambda *operands: callback(*operands, *rest, **named))
+
+    given = bound.arguments[name]
+    bound.arguments[name] = list(map(wrapped, given)) if isinstance(given, Sequence) else wrapped(given)
+    return _opened(bound.args)[0], as_tensors(bound.kwargs)
+
+
 def in_numpys_class(error: Exception, function: AnyFunction, args: Sequence[object], kwargs: Params) -> Exception:
     """NumPy's own error for such arguments, with what ours says of them; ours as it is where NumPy has none."""
-    if any(callable(x) and not isinstance(x, (type, np.ufunc)) for x in args):
-        return error  # it is not called once more
+    if function in CALLBACKS:
+        return error  # they are not called once more
     try:
         with np.errstate(all="ignore"):
             function(*_plain_copies(args), **_plain_copies(kwargs))
