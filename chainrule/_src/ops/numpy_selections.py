@@ -15,7 +15,7 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, DTypeLike, IntoArray, Params
 from chainrule._src.ops.numpy_calculus import arraylike, boxed, known, read, take
-from chainrule._src.ops.numpy_layout import laid, laid_beside
+from chainrule._src.ops.numpy_layout import laid, laid_as, laid_beside
 from chainrule._src.ops.numpy_reductions import checked_axes, flattened, laid_alike
 from chainrule._src.ops.numpy_samples import numbers, settled
 from chainrule._src.table import indexing
@@ -204,15 +204,15 @@ def _piece_of_each(y: AnyArray, x: AnyArray, condition: AnyArray, value: Callabl
     order = np.argsort(~selected, kind="stable")
     both = np.stack([np.where(selected, flat, flat), cast(selected, x.dtype)])
     for k in range(1, n + 1):
-        if holds_of(count, functools.partial(_has, k)):
+        if holds_of(count, functools.partial(_any_is, k)):
             some = on_numbers(both, functools.partial(_selected_by_one, k))
             part = np.broadcast_to(value(np.where(count == k, take(flat, order[:k]), boxed(some))), (k,))
             found = take(part, np.clip(rank, 0, k - 1))
             y = np.where(np.reshape(selected & (count == k), shape), np.reshape(found, shape), y)
-    return y
+    return laid_as(y, x)
 
 
-def _has(k: int, counts: ndarray) -> np.bool_:
+def _any_is(k: int, counts: ndarray) -> np.bool_:
     return np.any(counts == k)
 
 
