@@ -218,7 +218,7 @@ class Array(ArrayMethods):
         if (dtype is None or np.dtype(dtype) == _OBJECT) and (kept or not is_plain(self)) and not in_distributions():
             shape = self._tensor._raw.shape
             if not shape or dtype is not None:  # np.array([x[0], x[1]]) holds the elements themselves
-                return self._as_objects(shape, kept)
+                return _beside_choices(self, _getframe(1))._as_objects(shape, kept)
         if not is_plain(self) and type(self._tensor._raw) is not Foreign:
             raw = self._tensor._raw
             values = raw if type(raw) is ndarray else raw.read()
@@ -356,6 +356,26 @@ class Array(ArrayMethods):
 
     def __deepcopy__(self, memo: dict[int, object]) -> Array:
         return array_of(self._tensor.__deepcopy__(memo))
+
+
+_SELECT = getattr(np.select, "_implementation", np.select).__code__
+
+
+def _beside_choices(x: Array, frame: Any) -> Array:
+    """The ``default`` of ``np.select``, where nothing else is an Array, in the dtype of the result.
+
+    NumPy computes with objects then, and takes Python's numbers out of its choices: instead they get scalars of that dtype.
+    """
+    choices = frame.f_locals.get("choicelist") if frame.f_code is _SELECT else None
+    if choices is None:
+        return x
+    dtype = np.result_type(*choices, x.dtype)
+    for k, choice in enumerate(choices):
+        values = np.asarray(choice, dtype)
+        choices[k] = np.empty(values.shape, object)
+        for place in np.ndindex(values.shape):
+            choices[k][place] = values[place]
+    return apply(np.astype, x, dtype)
 
 
 #: ufunc -> what computes it on Arrays without keywords; ``ops.array`` fills it.
