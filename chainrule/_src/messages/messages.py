@@ -174,6 +174,10 @@ variable_data(data) -> TypeError
     Variable data has to be a tensor, but got {data:type}
 
 # -- writing in place
+shuffled_in_place(shape) -> TypeError
+    shuffle(){here} swaps x[i] and x[j] one after the other. Rows of a tensor or Array of shape {shape:tuple} are views of its memory,
+    so some would be lost and others be there twice.
+    | Write x = x[rng.permutation(len(x))], or x = x[torch.randperm(len(x))]: gradients flow through it.
 expanded_in_place(op) -> RuntimeError
     unsupported operation: more than one element of the written-to tensor refers to a single memory location. {op} got
     an expanded tensor, or windows that overlap: clone() it first.

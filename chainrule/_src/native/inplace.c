@@ -134,7 +134,7 @@ static int write_to(PyObject *target, PyObject *result, PyObject *label) {
     PyObject *where = user_line(here);
     int done = -1;
     if (where != NULL) {
-        if (result != NULL) memcpy(PyArray_DATA((PyArrayObject *)target), PyArray_DATA((PyArrayObject *)result), (size_t)PyArray_NBYTES((PyArrayObject *)target));
+        if (result != NULL) memmove(PyArray_DATA((PyArrayObject *)target), PyArray_DATA((PyArrayObject *)result), (size_t)PyArray_NBYTES((PyArrayObject *)target));
         done = wrote(target, label, where);
         Py_DECREF(where);
     }

@@ -225,10 +225,34 @@ static PyObject *call_into(const Function *function, int nin, PyObject *const *r
 
 static PyObject *call_either(const Function *function, int nin, PyObject *const *raw, int into) { return into ? call_into(function, nin, raw) : call_value(function, nin, raw); }
 
-/* Whether arrays without gaps have memory in common, other than all of it. */
-static int overlap(PyArrayObject *x, PyArrayObject *y) {
-    const char *a = PyArray_BYTES(x), *b = PyArray_BYTES(y);
-    return (a != b || PyArray_NBYTES(x) != PyArray_NBYTES(y)) && a < b + PyArray_NBYTES(y) && b < a + PyArray_NBYTES(x);
+/* Compute the range of bytes that the elements of a nonempty array occupy. */
+static void byte_range(PyArrayObject *x, const char **low, const char **high) {
+    int i;
+    *low = PyArray_BYTES(x);
+    *high = *low + PyArray_ITEMSIZE(x);
+    for (i = 0; i < PyArray_NDIM(x); i++) {
+        npy_intp span = (PyArray_DIM(x, i) - 1) * PyArray_STRIDE(x, i);
+        if (span < 0) *low += span;
+        else *high += span;
+    }
+}
+
+/* Whether two arrays are the same elements of the same memory in the same order. */
+static int is_same_view(PyArrayObject *x, PyArrayObject *y) {
+    int i;
+    if (PyArray_BYTES(x) != PyArray_BYTES(y) || !PyArray_SAMESHAPE(x, y)) return 0;
+    for (i = 0; i < PyArray_NDIM(x); i++) {
+        if (PyArray_DIM(x, i) > 1 && PyArray_STRIDE(x, i) != PyArray_STRIDE(y, i)) return 0;
+    }
+    return 1;
+}
+
+/* Whether writing to x while y is read may overwrite elements of y before they are read. */
+static int clobbers(PyArrayObject *x, PyArrayObject *y) {
+    const char *x_low, *x_high, *y_low, *y_high;
+    byte_range(x, &x_low, &x_high);
+    byte_range(y, &y_low, &y_high);
+    return x_low < y_high && y_low < x_high && !is_same_view(x, y);
 }
 
 PyObject *apply(const Function *function, int nin, PyObject *const *raw, int into) {
@@ -270,7 +294,7 @@ PyObject *apply(const Function *function, int nin, PyObject *const *raw, int int
             for (k = 0; k < 2; k++) row[k] = arrays[k] == like ? n * PyArray_ITEMSIZE(like) : 0;
         }
     }
-    if (into && (like != arrays[0] || !PyArray_ISCARRAY(like) || (arrays[1] != NULL && overlap(arrays[0], arrays[1])))) return call_into(function, nin, raw);
+    if (into && (like != arrays[0] || !PyArray_ISCARRAY(like) || (arrays[1] != NULL && clobbers(arrays[0], arrays[1])))) return call_into(function, nin, raw);
     out = (PyArrayObject *)(into ? Py_NewRef(raw[0]) : new_array(function->gives_mask ? 2 : kind, PyArray_NDIM(like), PyArray_DIMS(like)));
     if (out == NULL) return NULL;
     at[nin] = PyArray_BYTES(out);
