@@ -97,7 +97,7 @@ class Tree:
         self.writes: set[int] = set()
         self.ignored: frozenset[str] = frozenset()
         self.handled: frozenset[str] = frozenset()
-        self._layouts: list[tuple[int, Any, tuple[int, ...], Any, tuple[int, ...]]] = []
+        self._layouts: dict[int, tuple[Any, ...]] = {}
         self._extend(recording)
         _plan_path(list(zip(path, path, strict=True)), recording)
 
@@ -172,11 +172,7 @@ class Tree:
         """Take over what a recording starts from and relies on."""
         new = {-var.number: source for var, source in recording.sources.items() if -var.number not in self.sources}
         self.sources = self.sources | new
-        self._layouts = self._layouts + [
-            (-var.number, source, var.shape, var.dtype, var.array.strides)
-            for var, source in recording.sources.items()
-            if -var.number in new and type(source) is not Argument
-        ]
+        self._layouts = _layouts_of(recording) | self._layouts
         self.states = self.states + [
             state for state in recording.states if not any(_same_source(state, s) for s in self.states)
         ]
@@ -200,6 +196,7 @@ class Tree:
             and self.root.prints == Prints(recording.calls)
             and self.sources.keys() == {-var.number for var in recording.sources}
             and all(_same_source(self.sources[-var.number], source) for var, source in recording.sources.items())
+            and self._layouts == _layouts_of(recording)
             and [r.content for r in old.results if r.var is None]
             == [r.content for r in recording.results if r.var is None]
         )
@@ -220,9 +217,9 @@ class Tree:
             if not state.holds(leaves):
                 return None
         values = {number: source.array(arrays, leaves) for number, source in self.sources.items()}
-        for number, _, shape, dtype, strides in self._layouts:
+        for number, layout in self._layouts.items():
             array = values[number]
-            if type(array) is not ndarray or array.shape != shape or array.dtype != dtype or array.strides != strides:
+            if type(array) is not ndarray or (array.shape, array.dtype, array.strides) != layout:
                 return None
         return values
 
@@ -255,6 +252,15 @@ class Tree:
                 raise Missing
             segment = follows
         return segment
+
+
+def _layouts_of(recording: Recording) -> dict[int, tuple[Any, ...]]:
+    """Return the shape, dtype and strides of each array that a recording starts from, but for its arguments."""
+    return {
+        -var.number: (var.shape, var.dtype, var.array.strides)
+        for var, source in recording.sources.items()
+        if type(source) is not Argument
+    }
 
 
 def _segments(recording: Recording) -> list[Segment]:

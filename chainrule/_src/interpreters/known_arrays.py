@@ -81,6 +81,7 @@ class KnownArrays:
         boxed: the tensors, by identity, of Arrays that NumPy put into an array of objects; holders: these arrays.
         narrow: whether there are numbers that floats of Python's are narrowed to.
         given: numbers of the Vars of arguments.
+        met: the plain arrays of the program, by identity.
         elements: for the Vars of numbers that lie in containers, where they are found.
     """
 
@@ -92,6 +93,7 @@ class KnownArrays:
         self.views: dict[Any, Var] = {}  # of these, by how they lie in memory
         self.bases: dict[int, Var] = {}
         self.parts: dict[Any, Var] = {}
+        self.met: dict[int, NumpyArray] = {}
         self.lifted: dict[int, Lifted] = {}
         self.cells: dict[int, tuple[weakref.ref[Tensor], Var]] = {}
         self.written: dict[int, tuple[Any, Var]] = {}

@@ -88,6 +88,7 @@ class Recorder(KnownArrays):
 
     def var_of_plain(self, array: NumpyArray) -> Var:
         """A plain array as an array of the program: a view, as a row of data, is one there, too."""
+        self.met[id(array)] = array
         var = self.arrays.get(id(array))
         base: Any = array.base
         if var is not None or not _is_part(array, base):

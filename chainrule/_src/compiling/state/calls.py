@@ -54,7 +54,6 @@ from chainrule._src.compiling.state.objects import (
     is_iterator,
     is_python,
     isa,
-    layout,
     module_of,
     random_types,
 )
@@ -334,7 +333,7 @@ class Calls(Reads):
         elif builtin and name == "len" and args:
             x = args[0].mapping if isa(args[0], (*VIEWS, *ORDERED_VIEWS)) else args[0]
             if type(x) is ndarray:
-                self.looked_up(x, layout, "layout")
+                self.array(x)
             self.length(x)
         elif builtin and name in ("iter", "next", "sorted"):
             for x in args[:1]:

@@ -138,10 +138,6 @@ def containers_in(x: object) -> Iterator[Any]:
 # -- what guards ask -----------------------------------------------------------------------------------------------------
 
 
-def layout(x: NumpyArray) -> tuple[object, ...]:
-    return x.shape, x.dtype, x.strides
-
-
 def attribute_or_missing(x: object, name: str) -> object:
     try:
         return getattr(x, name)

@@ -53,7 +53,6 @@ from chainrule._src.compiling.state.objects import (
     is_library_context,
     is_python,
     isa,
-    layout,
     random_types,
     shown_by,
 )
@@ -65,6 +64,8 @@ ndarray = np.ndarray
 _HELD_WHILE_RECORDING = frozenset({"filters", "onceregistry", "defaultaction"})
 
 
+#: attributes of an array that give C its numbers
+_SHOWING_NUMBERS = frozenset({"data", "flat", "ctypes", "__array_interface__", "__array_struct__"})
 _OF_TENSORS = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "requires_grad", "is_leaf", "grad_fn"})
 
 
@@ -152,11 +153,10 @@ class Reads(Log):
                     self.recorder.bring(x)  # its layout and history are looked at then
                 if name == "_version":
                     self._by_asking(x, name)
-        elif isa(x, ndarray) and not (inside := attributes_of(x)):
+        elif isa(x, ndarray) and not attributes_of(x):
             if name in ("dtype", "itemsize", "nbytes", "strides", "flags"):
                 self.check_holder(x, "asks how numbers are kept in")
-            if name in ("shape", "size", "ndim", "dtype", "strides", "flags", "nbytes", "itemsize"):
-                self.looked_up(x, layout, "layout")
+            self.array(x, name in _SHOWING_NUMBERS)
             if not is_library_class(kind):
                 self._of_instance(x, kind, name)
         elif not isa(x, OURS) and not (isa(x, CONSTANT) and kind.__dictoffset__ == 0):
@@ -315,7 +315,7 @@ class Reads(Log):
     def consumed(self, x: object) -> None:
         """A plain array whose numbers code computed with, unrecorded."""
         self.check_not_written(x)
-        self.guard(GuardKind.CONTENT, x, None, None)
+        self.array(x, with_numbers=True)
 
     def check_not_written(self, x: object) -> None:
         for _, var in self.recorder.written.values():
