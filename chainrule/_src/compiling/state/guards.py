@@ -128,6 +128,8 @@ def same_value(x: Any, y: Any) -> bool:
         return bool(x == y)
     if kind is bytes:
         return bool(x == y)
+    if issubclass(kind, np.dtype) and (x.fields is not None or x.metadata is not None or y.metadata is not None):
+        return False  # metadata, also of fields, is no part of `==`
     if kind in IMMUTABLE or issubclass(kind, (np.generic, np.dtype)):
         return bool(x == y and repr(x) == repr(y))
     return False

@@ -26,7 +26,7 @@ from chainrule._src.compiling.state.guards import (
     elements,
     lookup,
 )
-from chainrule._src.compiling.state.known import BY_C, CONTAINERS, is_constant_module, is_library, module_of_code
+from chainrule._src.compiling.state.known import BY_C, CONTAINERS, FLAGS, is_constant_module, is_library, module_of_code
 from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, is_python, isa
 from chainrule._src.compiling.state.undo import (
     items,
@@ -45,7 +45,6 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import owner
 
 ndarray = np.ndarray
-_FLAGS = type(np.empty(0).flags)
 _REFUSALS = 64
 _COPIED = 1 << 24  # bytes up to which an array that plain code writes is kept, to be put back
 INSTEAD = "pass what it gives as an argument, or leave it out of the compiled function"
@@ -240,11 +239,14 @@ class Log:
         if name not in guards:
             guards[name] = Guard(kind, _Of, key, value)
 
-    def array(self, x: object, with_numbers: bool = False) -> None:
-        """The layout of an array matters, or its numbers, too."""
+    def array(self, x: object, with_numbers: bool = False) -> bool:
+        """Guard the layout of an array, or its numbers, too; return whether the guard is new."""
         guards = self.thing_of(x).guards
-        if with_numbers or GuardKind.ARRAY not in guards:
-            guards[GuardKind.ARRAY] = Guard(GuardKind.ARRAY, _Of, with_numbers, None)
+        known = guards.get(GuardKind.ARRAY)
+        if known is not None and known.key >= with_numbers:
+            return False
+        guards[GuardKind.ARRAY] = Guard(GuardKind.ARRAY, _Of, with_numbers, None)
+        return True
 
     def changed(self, x: object, what: str, put_back: Callable[[Any], None]) -> None:
         """Something is about to be changed."""
@@ -293,7 +295,7 @@ class Log:
             found = lookup(kind, name)
             if is_python(x, "__setattr__") or isa(found, property) or is_python(found, "__set__"):
                 return  # whose instructions are looked at
-            if isa(x, _FLAGS):
+            if isa(x, FLAGS):
                 self.refuse("it sets a flag of an array, which no recording repeats")
             if isa(x, ndarray) and name in ("real", "imag", "flat"):
                 self.changed_container(x)
