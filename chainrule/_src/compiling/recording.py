@@ -586,7 +586,7 @@ def _find_sources(
         source = holders.get(var)
         if source is not None:
             found.sources[var] = source
-        elif id(owner(var.array)) in own:
+        elif id(owner(var.array)) in own and isinstance(owner(var.array).base, (bytes, type(None))):
             found.constants.append(var)
         else:
             found.sources[var] = Captured(var.array)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import weakref
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.any_array import overlaps_itself, with_strides
-from chainrule._src.arrays.types import AnyArray, NumpyArray, TensorLike
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.interpreters.recorded import TracedCall, Unrecordable, ValueRead, Var
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.tape.inplace import edge_through, passes_through, replay_view
@@ -214,11 +213,6 @@ class KnownArrays:
         array.flags.writeable = own.flags.writeable
         self.lent.append((array, digest(array), weakref.ref(tensor if view is None else view.base)))
         return array
-
-    def bring_all(self, operands: Sequence[TensorLike]) -> None:
-        for x in operands:
-            if type(x) is not Traced and isinstance(x, Tensor) and type(x._raw) is ndarray:
-                self.bring(x)
 
     def bring(self, tensor: Tensor) -> None:
         """Have a tensor of the surrounding program at this level, with all that shares its history of writes."""

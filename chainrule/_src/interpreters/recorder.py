@@ -22,6 +22,7 @@ from chainrule._src.messages.places import note_frame
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL, leave_watched, set_watched
+from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import digest, owner
 
@@ -111,6 +112,25 @@ class Recorder(KnownArrays):
 
     def traced(self, data: object) -> Traced:
         return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level)
+
+    def bring_all(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """Bring the tensors among operands to the level of the recording; return the operands.
+
+        Arrays that stand beside tensors become values of the level: derivatives compute with what the tape saves.
+        """
+        plain = others = False
+        for x in operands:
+            kind = type(x)
+            if kind is ndarray:
+                plain = plain or x.dtype.kind in "fc"
+            elif kind is Traced or isinstance(x, ArrayLike):
+                others = True
+            elif isinstance(x, Tensor):
+                others = True
+                self.bring(x)
+        if not (plain and others):
+            return operands
+        return [self.traced(x) if type(x) is ndarray and x.dtype.kind in "fc" else x for x in operands]
 
     def made(self, tensor: Tensor, data: NumpyArray) -> Traced | NumpyArray:
         """What a tensor that is made while recording holds in the place of an array."""
