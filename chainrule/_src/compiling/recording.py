@@ -16,6 +16,7 @@ from chainrule._src.arrays.any_array import overlaps_itself
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling.generators import Generators
+from chainrule._src.compiling.prints import Prints
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.compiling.state import frames
 from chainrule._src.compiling.state.guards import References
@@ -107,7 +108,13 @@ class Leafed(NamedTuple):
 
 
 class RecordedOutput(NamedTuple):
-    """An output: an array of the program in a face ("tensor", "array", "scalar", "float"), or an object that is what it is."""
+    """An output: an array of the program, or an object that is the same in each call.
+
+    Attributes:
+        face: what users get: "tensor", "array", "scalar" or "float"; "object", or a "copy" or "view" of the object.
+        var: the array of the program; None for an object.
+        content: the object.
+    """
 
     face: str
     var: Var | None
@@ -164,6 +171,7 @@ class Backward:
         results: the positions of the results that have cotangents.
         cotangents: for each the Var that stands for it.
         calls: what is to be computed; ``residuals``: what it needs of the forward computation.
+        prints: the calls in short.
         takes_repeated: whether they give the same bits for cotangents that are broadcast and for copies of them.
         leaves, grads: the tensors that gradients flow to, and what arrives there; None: nothing.
     """
@@ -175,6 +183,7 @@ class Backward:
         self.calls: list[TracedCall] = []
         self.residuals: list[Var] = []
         self.plan: Any = None
+        self.prints = Prints([])
         self.takes_repeated = True
 
     def planned(self, plan: ExecutionPlan) -> None:
@@ -443,7 +452,8 @@ class _Arguments:
 def _result(recorder: Recorder, x: object, name: str) -> RecordedOutput:
     """A leaf of what the function returned."""
     if type(x) is ndarray:  # np.array([x[0], x[1]]) holds the elements themselves
-        x = as_arrays(plain_or_stacked(x))
+        stacked = plain_or_stacked(x)
+        x = as_arrays(stacked) if isinstance(stacked, Tensor) else x
     tensor = x._tensor if type(x) is Array else x
     if isinstance(tensor, Tensor):
         recorder.check_unboxed(tensor)  # an element, or a reduction of one, which is a scalar in plain code
@@ -548,7 +558,7 @@ def _takes_repeated(call: TracedCall) -> bool:
 
 def _find_residuals(found: Recording, backward: Backward, calls: list[TracedCall]) -> None:
     """What the backward computation needs of the forward one."""
-    backward.calls = calls
+    backward.calls, backward.prints = calls, Prints(calls)
     backward.takes_repeated = all(map(_takes_repeated, calls))
     known = {var for call in calls for var in call.results} | set(backward.cotangents) | set(found.constants)
     used = [var for call in calls for var in operands(call)] + [g for g in backward.grads if g is not None]
@@ -580,16 +590,31 @@ def _find_sources(
             leaf = by_grad.get(id(tensor))
             holders[entry.var] = Held(tensor) if leaf is None else GradOf(leaf)
     recorder.forget()
-    own = _own_arrays([*_arrays_of(recorder), *reads.arrays()])
+    returned = [result.content for result in found.results if isinstance(result.content, ndarray)]
+    references = [*_arrays_of(recorder), *reads.arrays(), *returned]
+    returned.clear()
+    own = _own_arrays(references)
     reads.forget_views(own)
+    found.results = [
+        result._replace(face="copy" if _is_memory_own(result.content, own) else "view")
+        if id(result.content) in own
+        else result
+        for result in found.results
+    ]
     for var in recorder.roots():
         source = holders.get(var)
         if source is not None:
             found.sources[var] = source
-        elif id(owner(var.array)) in own and isinstance(owner(var.array).base, (bytes, type(None))):
+        elif _is_memory_own(var.array, own):
             found.constants.append(var)
         else:
             found.sources[var] = Captured(var.array)
+
+
+def _is_memory_own(array: NumpyArray, own: set[int]) -> bool:
+    """Whether only the recording refers to the memory of an array: not to that of a buffer, which anything may write."""
+    root = owner(array)
+    return id(root) in own and isinstance(root.base, (bytes, type(None)))
 
 
 def _arrays_of(recorder: Recorder) -> list[NumpyArray]:

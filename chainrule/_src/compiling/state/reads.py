@@ -336,7 +336,7 @@ class Reads(Log):
         self.check_not_written(x)
         if self.array(x, with_numbers=True) and x.dtype.hasobject:
             arrays: list[object] = []
-            for part in flat(as_tuples(x.tolist()), depth=x.ndim + 9):
+            for part in flat((as_tuples(x.tolist()),), depth=x.ndim + 9):
                 self.operand(part, arrays)
             for each in arrays:
                 self.consumed(each)
