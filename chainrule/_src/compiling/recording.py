@@ -396,7 +396,7 @@ class _Arguments:
             var = recorder.new(array)
             self.vars.append((index, var))
             recorder.given.add(var.number)
-            tensor = wrap(Traced(var, recorder.level, isinstance(leaf, (np.ndarray, np.generic))))
+            tensor = wrap(Traced(var, recorder.level, isinstance(leaf, (np.ndarray, np.generic, float))))
             source = leaf._tensor if type(leaf) is Array else leaf
             recorder.with_arrays = recorder.with_arrays or type(leaf) is Array
             if isinstance(leaf, np.generic):

@@ -15,8 +15,8 @@ from chainrule._src.compiling.keys import keys_within
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.prints import Prints
 from chainrule._src.compiling.recording import Argument, Backward, Leafed, RecordedOutput, Recording, same_leaf
-from chainrule._src.compiling.state.guards import same_value
 from chainrule._src.compiling.simplify import operands
+from chainrule._src.compiling.state.guards import same_value
 from chainrule._src.interpreters.recorded import Program, TracedCall, ValueRead, Var
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.messages.places import Where

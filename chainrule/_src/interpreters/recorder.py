@@ -438,6 +438,8 @@ class Recorder(KnownArrays):
 
     def are_plain(self, operands: Any) -> bool:
         """Whether what is recorded among operands are arrays in plain code, though derivatives of others may be taken."""
+        if self.plain:
+            return True
         if self.with_arrays or LOCAL.sweep is not None:
             return False
         found, todo = False, [*operands]
@@ -455,7 +457,7 @@ class Recorder(KnownArrays):
 
     def stands_for(self, data: AnyArray) -> type | None:
         """The type that plain code has in the place of a value: ``float``, a scalar of NumPy's, ``ndarray``. None: its own."""
-        if type(data) is not Traced or not (self.plain or self.are_plain((data,))):
+        if type(data) is not Traced or not self.are_plain((data,)):
             return None
         if data.var.number in self.weak:
             return float
@@ -463,7 +465,7 @@ class Recorder(KnownArrays):
 
     def is_array(self, data: AnyArray | None) -> bool:
         """Whether what has no dimension is an array in plain code, and no scalar of NumPy's or float of Python's."""
-        return type(data) is Traced and self.plain and data.var.number not in self.scalars | self.weak
+        return self.stands_for(data) is ndarray
 
     def keep_scalar(self, data: AnyArray) -> None:
         """Note that what has no dimension is a scalar: a method of one gave it."""
@@ -471,7 +473,13 @@ class Recorder(KnownArrays):
             self.scalars.add(data.var.number)
 
     def is_scalar(self, data: AnyArray) -> bool:
-        return type(data) is Traced and self.plain and data.var.number in self.scalars
+        return type(data) is Traced and data.var.number in self.scalars and self.are_plain((data,))
+
+    def as_array(self, data: AnyArray) -> AnyArray:
+        """The same number in an array without axes, where it is a scalar of NumPy's."""
+        if type(data) is Traced and (data.var.number in self.scalars or data.var.number in self.weak):
+            return self.call(np.copy, "", (data.as_array(),), {})
+        return data
 
     def keep_array(self, data: AnyArray) -> None:
         """Note that an element is an array without axes: it was asked for with an Ellipsis."""

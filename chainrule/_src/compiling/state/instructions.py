@@ -70,6 +70,7 @@ def _attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
     x, key = stack.top(2), stack.top()
+    reads.check_type(x, lambda stands_for: stands_for is not float)
     if are_plain((x, key.start, key.stop, key.step) if type(key) is slice else (x, key)):
         return
     if type(x) is ndarray:
