@@ -512,7 +512,7 @@ def _finish(recording: Recording, made: list[NumpyArray], leaves: list[Any], aga
     """
     rest = iter(made)
     results = [
-        result.content if result.var is None else _faced(next(rest), result.face) for result in recording.results
+        _faced(result.content if result.var is None else next(rest), result.face) for result in recording.results
     ]
     for effect in recording.effects:
         effect.apply(None if effect.var is None else next(rest), leaves)
@@ -522,9 +522,13 @@ def _finish(recording: Recording, made: list[NumpyArray], leaves: list[Any], aga
 
 
 def _faced(array: NumpyArray, face: str) -> TensorLike:
-    """An array as the function returned it: a tensor, an array, a scalar of NumPy's, or a float."""
+    """An array as the function returned it: a tensor, an array, a scalar of NumPy's, or a float; an object as it is."""
     if face == "tensor":
         return wrap(array)
+    if face == "copy":
+        return array.copy("K")
+    if face == "view":
+        return array.view()
     return array.item() if face == "float" else array[()] if face == "scalar" else array
 
 

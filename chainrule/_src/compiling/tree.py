@@ -11,10 +11,12 @@ import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.compiling.keys import keys_within
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.prints import Prints
-from chainrule._src.compiling.recording import Argument, Leafed, Recording, same_leaf
+from chainrule._src.compiling.recording import Argument, Backward, Leafed, RecordedOutput, Recording, same_leaf
 from chainrule._src.compiling.simplify import operands
+from chainrule._src.compiling.state.guards import same_value
 from chainrule._src.interpreters.recorded import Program, TracedCall, ValueRead, Var
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.messages.places import Where
@@ -97,7 +99,7 @@ class Tree:
         self.writes: set[int] = set()
         self.ignored: frozenset[str] = frozenset()
         self.handled: frozenset[str] = frozenset()
-        self._layouts: list[tuple[int, Any, tuple[int, ...], Any, tuple[int, ...]]] = []
+        self._layouts: dict[int, tuple[Any, ...]] = {}
         self._extend(recording)
         _plan_path(list(zip(path, path, strict=True)), recording)
 
@@ -172,11 +174,7 @@ class Tree:
         """Take over what a recording starts from and relies on."""
         new = {-var.number: source for var, source in recording.sources.items() if -var.number not in self.sources}
         self.sources = self.sources | new
-        self._layouts = self._layouts + [
-            (-var.number, source, var.shape, var.dtype, var.array.strides)
-            for var, source in recording.sources.items()
-            if -var.number in new and type(source) is not Argument
-        ]
+        self._layouts = _layouts_of(recording) | self._layouts
         self.states = self.states + [
             state for state in recording.states if not any(_same_source(state, s) for s in self.states)
         ]
@@ -200,11 +198,8 @@ class Tree:
             and self.root.prints == Prints(recording.calls)
             and self.sources.keys() == {-var.number for var in recording.sources}
             and all(_same_source(self.sources[-var.number], source) for var, source in recording.sources.items())
-            and [r.content for r in old.results if r.var is None]
-            == [r.content for r in recording.results if r.var is None]
-        )
-        same = (
-            same and len(old.states) == len(recording.states) and all(map(_same_source, old.states, recording.states))
+            and self._layouts == _layouts_of(recording)
+            and _same_outcome(old, recording)
         )
         if same and recording.references is not None:
             self.references.adopt(recording.references)
@@ -220,9 +215,9 @@ class Tree:
             if not state.holds(leaves):
                 return None
         values = {number: source.array(arrays, leaves) for number, source in self.sources.items()}
-        for number, _, shape, dtype, strides in self._layouts:
+        for number, layout in self._layouts.items():
             array = values[number]
-            if type(array) is not ndarray or array.shape != shape or array.dtype != dtype or array.strides != strides:
+            if type(array) is not ndarray or (array.shape, array.dtype, array.strides) != layout:
                 return None
         return values
 
@@ -255,6 +250,15 @@ class Tree:
                 raise Missing
             segment = follows
         return segment
+
+
+def _layouts_of(recording: Recording) -> dict[int, tuple[Any, ...]]:
+    """Return the shape, dtype and strides of each array that a recording starts from, but for its arguments."""
+    return {
+        -var.number: (var.shape, var.dtype, var.array.strides)
+        for var, source in recording.sources.items()
+        if type(source) is not Argument
+    }
 
 
 def _segments(recording: Recording) -> list[Segment]:
@@ -306,13 +310,51 @@ def _unused(number: int, sources: dict[int, object]) -> int:
 
 def _same_source(x: Any, y: Any) -> bool:
     """Whether two records of where something is are the same."""
-    return type(x) is type(y) and all(map(_same_part, x, y))
+    return type(x) is type(y) and len(x) == len(y) and all(map(_same_part, x, y))
 
 
 def _same_part(x: object, y: object) -> bool:
     if type(x) is Leafed and type(y) is Leafed:
         return same_leaf(x, y)
+    if type(x) is Var and type(y) is Var:
+        return x.number == y.number
     return x is y or (type(x) in (int, tuple) and type(x) is type(y) and bool(x == y))
+
+
+def _same_outcome(x: Recording, y: Recording) -> bool:
+    """Whether two recordings with the same calls return, write and change the same, and have the same backward pass."""
+    a, b = x.backward, y.backward
+    return (
+        x.spec == y.spec
+        and keys_within(x.spec) == keys_within(y.spec)
+        and all(map(_same_result, x.results, y.results))
+        and _same_sources(x.writes, y.writes)
+        and _same_sources(x.effects, y.effects)
+        and _same_sources(x.states, y.states)
+        and [generator for generator, _ in x.drawn] == [generator for generator, _ in y.drawn]
+        and (x.ignored, x.handled) == (y.ignored, y.handled)
+        and (a is b is None or (a is not None and b is not None and _same_backward(a, b)))
+    )
+
+
+def _same_result(x: RecordedOutput, y: RecordedOutput) -> bool:
+    """Whether two results are the same array of the program, the same object, or arrays with the same numbers."""
+    if type(x.content) is type(y.content) is ndarray:
+        return x.face == y.face and (x.content is y.content or same_bits(x.content, y.content))
+    return x.face == y.face and _same_part(x.var, y.var) and same_value(x.content, y.content)
+
+
+def _same_backward(x: Backward, y: Backward) -> bool:
+    return (
+        x.results == y.results
+        and x.prints == y.prints
+        and _same_sources([x.cotangents, x.residuals, x.grads], [y.cotangents, y.residuals, y.grads])
+        and _same_sources(x.leaves, y.leaves)
+    )
+
+
+def _same_sources(x: Sequence[Any], y: Sequence[Any]) -> bool:
+    return len(x) == len(y) and all(map(_same_source, x, y))
 
 
 def _equal(old: Segment, new: Segment) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from chainrule._src.compiling.state.guards import MISSING, Copy, attributes_of, content, elements, same_value
 from chainrule._src.compiling.state.known import BUFFERS, CONSTANT, CONTAINERS, HEAP_TYPE, has_numbers, is_opaque
-from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, is_called, isa
+from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, content_in_place, is_called, isa
 
 ndarray = np.ndarray
 _OF_TABLES = frozenset({"_mgr", "_item_cache", "_attrs", "_flags", "_cache", "_name"})
@@ -36,7 +36,9 @@ def snapshot(x: object) -> Any:
 def _parts_of(x: Any, seen: dict[int, Any]) -> Any:
     if id(x) in seen:
         return ("again", list(seen).index(id(x)))
-    if isa(x, (*CONSTANT, *OURS, FunctionType, MethodType)) or is_called(x):
+    if isa(x, np.dtype):
+        return x, content_in_place(x)
+    if (isa(x, (*CONSTANT, *OURS, FunctionType, MethodType)) and not isa(x, BUFFERS)) or is_called(x):
         return x
     seen[id(x)] = x
     if len(seen) > _PARTS:
@@ -52,7 +54,7 @@ def _parts_of(x: Any, seen: dict[int, Any]) -> Any:
         state += content(plain)
         known = True
     elif isa(x, BUFFERS):
-        state += (bytes(x),)
+        state += (content_in_place(x),)
         known = True
     elif isa(x, CONTAINERS):
         state += tuple([_parts_of(part, seen) for part in elements(x)])

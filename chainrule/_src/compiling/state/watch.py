@@ -159,6 +159,7 @@ class StateWatch(Calls):
         if makes and result is not None:
             self.made[id(result)] = result
         for x in arrays:
+            self.array(x)
             if type(result) is ndarray and np.may_share_memory(result, x):
                 continue
             data = mixed and x.dtype.kind in "fc"  # rules look at what is in indices and masks
