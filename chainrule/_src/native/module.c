@@ -525,6 +525,7 @@ static PyMethodDef functions[] = {
     {"orders", orders_of, METH_O, "orders(dtype): addresses of (sorts, argsorts, argmax, argmin), or None"},
     {"execute", (PyCFunction)(void (*)(void))execute, METH_FASTCALL, "execute(code, start, stop, bases): run a range of a program; floating-point exceptions found"},
     {"first_broken", (PyCFunction)(void (*)(void))first_broken, METH_FASTCALL, "first_broken(guards, begin, missing): the position of the first guard that is not seen to hold, or -1"},
+    {"class_version", class_version, METH_O, "class_version(cls): (number, __name__, __qualname__) of a class that Python code made"},
     {"quieten", quieten, METH_O, "quieten(begin): have marked code of this thread run unwatched, or no longer; whether it can be done"},
     {"tell", tell, METH_O, "tell(begin): have frames of this thread handed to a function when they begin; whether it can be done"},
     {"mark_quiet", mark_quiet, METH_O, "mark_quiet(code): it need not be watched"},
