@@ -42,7 +42,9 @@ X, T, ONES = np.array([1.0, 0.0]), cr.tensor([1.0, 0.0]), np.ones(2)
 RUNS = {
     "jvp": lambda: cr.jvp(sign, (X,), (ONES,)),
     "jvp of a tensor": lambda: cr.func.jvp(sign, (T,), (cr.ones(2),)),
-    "jvp of float32 beside float64": lambda: cr.jvp(lambda x: np.sum(sign(x) * ONES), (X.astype("f4"),), (ONES.astype("f4"),)),
+    "jvp of float32 beside float64": lambda: cr.jvp(
+        lambda x: np.sum(sign(x) * ONES), (X.astype("f4"),), (ONES.astype("f4"),)
+    ),
     "jacfwd": lambda: cr.jacfwd(sign)(X),
     "jacobian of a number": lambda: cr.jacobian(number, 0.0),
     "jacobian, forward": lambda: cr.jacobian(sign, X, mode="forward"),
@@ -73,7 +75,7 @@ def leaves(found):
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 def test_every_transformation_names_the_line_of_the_first_nan(run):
-    with detect_anomaly(), pytest.raises(RuntimeError, match="^Function '.*' returned nan values in its ") as caught:
+    with detect_anomaly(), pytest.raises(RuntimeError, match=r"^Function '.*' returned nan values in its ") as caught:
         run()
     assert "test_nan.py:" in str(caught.value) and any(line in str(caught.value) for line in LINES)
     assert type(pickle.loads(pickle.dumps(caught.value))) is RuntimeError

@@ -148,31 +148,41 @@ class _Anomaly(Watch):
             raise
         finally:
             self.parent = outer
-        notes = LOCAL.sweep.notes
-        cotangents = g if type(g) in (tuple, list) else (g,)
         for i, (edge, grad) in enumerate(zip(edges, grads) if self.check_nan else ()):
-            if edge is None:
-                continue
-            shape = np.shape(_raw(grad))
-            new = _where(np.isnan, grad)
-            if new is not None:
-                index = _first(new)
-                values = _saved_at(node, saved, shape, index)
-                upstream = None if type(g) is tuple or not _is_aligned(node.prim) else _at(g, shape, index)
-                arrived = any(_where(np.isnan, part) is not None for part in cotangents)
-                infinite = arrived or any(_where(np.isinf, part) is not None for part in cotangents)
-                infinity = notes.get(_INFINITY) if infinite else None
-                born, large = [_origin_at(node, key, shape, index) for key in ("nan_", "inf_")]
-                if infinity is None and born is None:
-                    infinity = self.infinities.of(_operands_of(node, saved))
-                raise _warned(node, errors.nan_gradient(node, i, index, values, upstream, arrived, born, infinity, large))
-            infinite = None if _INFINITY in notes else _where(np.isinf, grad)
-            if infinite is not None and all(_where(np.isinf, part) is None for part in cotangents):
-                index = _first(infinite)
-                values = _saved_at(node, saved, shape, index)
-                operand = self.infinities.of(_operands_of(node, saved))
-                notes[_INFINITY] = errors.infinity_born(node, index, values, operand)
+            if edge is not None:
+                self._look_at_gradient(node, i, grad, g, saved)
         return grads
+
+    def _look_at_gradient(self, node: Node, i: int, grad: Any, g: Any, saved: tuple[object, ...]) -> None:
+        """Raise if a rule returned NaN for an operand; note the first infinity."""
+        notes, shape = LOCAL.sweep.notes, np.shape(_raw(grad))
+        cotangents = g if type(g) in (tuple, list) else (g,)
+        endless = any(_where(np.isinf, part) is not None for part in cotangents)
+        nan = _where(np.isnan, grad)
+        if nan is not None:
+            index = _first(nan)
+            arrived = any(_where(np.isnan, part) is not None for part in cotangents)
+            born = _origin_at(node, "nan_", shape, index)
+            infinity = notes.get(_INFINITY) if arrived or endless else None
+            if infinity is None and born is None:
+                infinity = self.infinities.of(_operands_of(node, saved))
+            error = errors.nan_gradient(
+                node,
+                i,
+                index,
+                values=_saved_at(node, saved, shape, index),
+                upstream=None if type(g) is tuple or not _is_aligned(node.prim) else _at(g, shape, index),
+                arrived=arrived,
+                born=born,
+                infinity=infinity,
+                overflow=_origin_at(node, "inf_", shape, index),
+            )
+            raise _warned(node, error)
+        infinite = None if _INFINITY in notes or endless else _where(np.isinf, grad)
+        if infinite is not None:
+            index = _first(infinite)
+            operand = self.infinities.of(_operands_of(node, saved))
+            notes[_INFINITY] = errors.infinity_born(node, index, _saved_at(node, saved, shape, index), operand)
 
     def leaf_gradients(self, arrived: Pending) -> None:
         super().leaf_gradients(arrived)
