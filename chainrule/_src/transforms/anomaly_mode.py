@@ -451,7 +451,10 @@ class set_detect_anomaly:
 
 
 class detect_anomaly(set_detect_anomaly):
-    """In this context a backward pass that makes a NaN raises, and says where it came from.
+    """In this context a backward pass that makes a NaN raises, and says where it came from; so does forward mode.
+
+    Forward mode (``jvp``, ``jacfwd``, dual tensors) and structured Jacobians raise where a result has a NaN, and name the
+    operation in which it arose. What a mask drops on the way is no error there.
 
     Every node then remembers the lines that made it, so the forward pass has to be in the context, too. If a rule raises an
     error of its own, a warning shows the lines of the operation that it belongs to. The mode is the thread's.
