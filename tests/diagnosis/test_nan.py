@@ -1,5 +1,6 @@
 """Anomaly mode in forward mode and in structured Jacobians, and what belongs to which NaN."""
 
+import gc
 import pickle
 import warnings
 
@@ -129,6 +130,16 @@ def test_a_jacobian_by_rows_is_not_computed_again():
 def test_a_tangent_that_was_nan_already():
     with detect_anomaly(), pytest.raises(RuntimeError, match="The tangent that arrived had nan in it already"):
         cr.jvp(np.sin, (X,), (np.array([np.nan, 1.0]),))
+    with detect_anomaly(), pytest.raises(RuntimeError, match=r"The result's tangent is nan, .* at index \(0,\)"):
+        cr.jvp(lambda x: x, (X,), (np.array([np.nan, 1.0]),))
+
+
+def test_operations_of_several_results_of_which_one_does_not_move():
+    matrix = cr.tensor([[1.0, 3.0], [4.0, 2.0]])
+    with detect_anomaly():
+        values, tangents = cr.func.jvp(lambda x: x.sort(1)[0], (matrix,), (matrix,))
+        assert values.tolist() == tangents.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+        assert cr.func.jvp(lambda x: cr.linalg.lu_factor(x)[0], (matrix,), (matrix,))[1].isfinite().all()
 
 
 # -- the cause of each ---------------------------------------------------------------------------------------------------
@@ -173,3 +184,7 @@ def test_origins_are_forgotten_with_their_arrays():
         from chainrule._src.transforms.anomaly_mode import _THREAD
 
         assert not _THREAD.watch.nans.entries and not _THREAD.watch.infinities.entries
+        with pytest.raises(RuntimeError):
+            cr.jvp(sign, (X,), (ONES,))
+        gc.collect()
+        assert not _THREAD.watch.tangent_nans.entries

@@ -64,7 +64,7 @@ class _Anomaly(Watch):
         check_nan: whether results are looked at, or only the lines of the program remembered.
         at_once: whether a NaN born in the forward pass raises there.
         nans, infinities: where those of values arose, as text.
-        tangent_nans, tangent_infinities: where those of tangents arose: errors, and text.
+        tangent_nans, tangent_infinities: where those of tangents arose, as text.
         parent: the node whose rule is running.
         latest: what the node of the last operation is to keep: the origins of the NaN and the infinity in its result, and where
             these are.
@@ -196,18 +196,19 @@ class _Anomaly(Watch):
         if tangent is None or not self.check_nan:
             return tangent
         several = isinstance(tangent, tuple)
-        results = [like_value(t, value) for t, value in (zip(tangent, out) if several else [(tangent, out)])]
-        for t, value in zip(results, out if several else (out,)):
+        pairs = zip(tangent, out, strict=True) if several else [(tangent, out)]
+        pairs = [(t if t is None else like_value(t, value), value) for t, value in pairs]
+        for t, value in pairs:
             for test, origins in ((np.isinf, self.tangent_infinities), (np.isnan, self.tangent_nans)):
                 new = _where(test, t)
                 if new is not None:
                     index = _first(new)
                     origin = origins.of(_flat(tangents))
                     if origin is None:
-                        told = [_operands_at(prim, xs, _raw(t), index) for xs in (primals, tangents)]
-                        origin = self._first_tangent(test, prim, primals, tangents, value, index, told)
+                        at_index = [_operands_at(prim, xs, _raw(t), index) for xs in (primals, tangents)]
+                        origin = self._first_tangent(test, prim, primals, tangents, value, index, at_index)
                     origins.note(t, origin)
-        return tuple(results) if several else results[0]
+        return tuple([t for t, _ in pairs]) if several else pairs[0][0]
 
     def _first_tangent(
         self,
@@ -217,10 +218,10 @@ class _Anomaly(Watch):
         tangents: list[AnyArray],
         value: object,
         index: tuple[int, ...],
-        told: list[dict[str, Any]],
+        at_index: list[dict[str, Any]],
     ) -> Any:
         """Where a tangent that is not finite arose: in this operation."""
-        stack, (values, moved) = self._stack(), told
+        stack, (values, moved) = self._stack(), at_index
         if test is np.isinf:
             return errors.infinite_tangent(prim, index, values, stack)
         born = self.nans.of([value]) or self.nans.of(_flat(primals))
@@ -230,10 +231,9 @@ class _Anomaly(Watch):
 
     def result_tangent(self, tangent: object) -> None:
         super().result_tangent(tangent)
-        if self.check_nan and _where(np.isnan, tangent) is not None:
-            error = self.tangent_nans.of([tangent])
-            if error is not None:
-                raise error
+        nan = _where(np.isnan, tangent) if self.check_nan else None
+        if nan is not None:
+            raise NanFound(self.tangent_nans.of([tangent]) or errors.nan_result(_first(nan)))
 
     def jacobian_step(self, step: JacStep) -> None:
         super().jacobian_step(step)

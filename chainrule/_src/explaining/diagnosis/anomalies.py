@@ -295,7 +295,7 @@ def nan_tangent(
     infinity: str | None,
     arrived: bool,
     parent: Node | None,
-) -> RuntimeError:
+) -> str:
     lines = [
         f"Function '{prim.name}' returned nan values in its tangent, in forward mode, at index {index}{_at(stack)}."
     ]
@@ -315,7 +315,14 @@ def nan_tangent(
         lines.append(infinity or _advice(prim, values).strip())
     if born is not None:
         lines.append(f"In the forward pass: {born}")
-    return NanFound("\n".join(filter(None, lines)))
+    return "\n".join(filter(None, lines))
+
+
+def nan_result(index: object) -> str:
+    return (
+        f"The result's tangent is nan, in forward mode, at index {index}, and no operation made it so: it was given to the "
+        "transformation."
+    )
 
 
 def infinite_tangent(prim: Primitive, index: object, values: dict[str, float], stack: CallStack) -> str:
