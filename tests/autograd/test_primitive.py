@@ -429,9 +429,15 @@ def test_a_gradient_of_the_wrong_shape_is_refused(run: Any) -> None:
         return x * 2
 
     x = np.ones((2, 3))
-    with pytest.raises(RuntimeError, match=r"squares: the VJP for 'x' returned shape \(3, 2\), .* \(2, 3\), so its transpose fits"):
+    with pytest.raises(
+        RuntimeError, match=r"squares: the VJP for 'x' returned shape \(3, 2\), .* \(2, 3\), so its transpose fits"
+    ):
         run(lambda x: np.sum(squares(x)))(x)
-    with pytest.raises(RuntimeError, match=r"doubled: the VJP for 'x' returned shape \(2, 2\), and that operand has shape \(2, 3\)"):
+    with pytest.raises(
+        RuntimeError, match=r"doubled: the VJP for 'x' returned shape \(2, 2\), and that operand has shape \(2, 3\)"
+    ):
         run(lambda x: np.sum(doubled(x)))(x)
-    with pytest.raises(RuntimeError, match=r"squares: the JVP for 'x' returned shape \(3, 2\), and the result has shape"):
+    with pytest.raises(
+        RuntimeError, match=r"squares: the JVP for 'x' returned shape \(3, 2\), and the result has shape"
+    ):
         cr.jvp(squares, (x,), (x,))

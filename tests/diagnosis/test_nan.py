@@ -1,5 +1,6 @@
 """Anomaly mode in forward mode and in structured Jacobians, and what belongs to which NaN."""
 
+import gc
 import pickle
 import warnings
 
@@ -42,7 +43,9 @@ X, T, ONES = np.array([1.0, 0.0]), cr.tensor([1.0, 0.0]), np.ones(2)
 RUNS = {
     "jvp": lambda: cr.jvp(sign, (X,), (ONES,)),
     "jvp of a tensor": lambda: cr.func.jvp(sign, (T,), (cr.ones(2),)),
-    "jvp of float32 beside float64": lambda: cr.jvp(lambda x: np.sum(sign(x) * ONES), (X.astype("f4"),), (ONES.astype("f4"),)),
+    "jvp of float32 beside float64": lambda: cr.jvp(
+        lambda x: np.sum(sign(x) * ONES), (X.astype("f4"),), (ONES.astype("f4"),)
+    ),
     "jacfwd": lambda: cr.jacfwd(sign)(X),
     "jacobian of a number": lambda: cr.jacobian(number, 0.0),
     "jacobian, forward": lambda: cr.jacobian(sign, X, mode="forward"),
@@ -73,7 +76,7 @@ def leaves(found):
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 def test_every_transformation_names_the_line_of_the_first_nan(run):
-    with detect_anomaly(), pytest.raises(RuntimeError, match="^Function '.*' returned nan values in its ") as caught:
+    with detect_anomaly(), pytest.raises(RuntimeError, match=r"^Function '.*' returned nan values in its ") as caught:
         run()
     assert "test_nan.py:" in str(caught.value) and any(line in str(caught.value) for line in LINES)
     assert type(pickle.loads(pickle.dumps(caught.value))) is RuntimeError
@@ -127,6 +130,16 @@ def test_a_jacobian_by_rows_is_not_computed_again():
 def test_a_tangent_that_was_nan_already():
     with detect_anomaly(), pytest.raises(RuntimeError, match="The tangent that arrived had nan in it already"):
         cr.jvp(np.sin, (X,), (np.array([np.nan, 1.0]),))
+    with detect_anomaly(), pytest.raises(RuntimeError, match=r"The result's tangent is nan, .* at index \(0,\)"):
+        cr.jvp(lambda x: x, (X,), (np.array([np.nan, 1.0]),))
+
+
+def test_operations_of_several_results_of_which_one_does_not_move():
+    matrix = cr.tensor([[1.0, 3.0], [4.0, 2.0]])
+    with detect_anomaly():
+        values, tangents = cr.func.jvp(lambda x: x.sort(1)[0], (matrix,), (matrix,))
+        assert values.tolist() == tangents.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+        assert cr.func.jvp(lambda x: cr.linalg.lu_factor(x)[0], (matrix,), (matrix,))[1].isfinite().all()
 
 
 # -- the cause of each ---------------------------------------------------------------------------------------------------
@@ -171,3 +184,7 @@ def test_origins_are_forgotten_with_their_arrays():
         from chainrule._src.transforms.anomaly_mode import _THREAD
 
         assert not _THREAD.watch.nans.entries and not _THREAD.watch.infinities.entries
+        with pytest.raises(RuntimeError):
+            cr.jvp(sign, (X,), (ONES,))
+        gc.collect()
+        assert not _THREAD.watch.tangent_nans.entries

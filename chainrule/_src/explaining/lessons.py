@@ -90,15 +90,15 @@ def _broadcasting(e: Explanation, step: Step) -> Iterator[Lesson]:
                 f"{p} {shapes[i]} and {q} {shapes[j]} are stretched to {shape}: {step.op} combines every element of one with every "
                 f"element of the other, and the result sums over all pairs. That is nearly always a mistake. Use {use}.",
             )
-        other = node.edges[j]
-        params = getattr(other, "params", {})
-        if shapes[i] == (n, n) and params.get("axis") == (-1,) and params.get("keepdims") is False:
-            if other.edges[0] is node.edges[i] is not None:
-                yield Lesson(
-                    "reduced_without_keepdims",
-                    f"{q} has one number for each row of {p}, of shape {shapes[j]}, and meets its columns: {p} is square, so no "
-                    "error says so. Use keepdims=True (keepdim=True of tensors).",
-                )
+        whole, reduced = node.edges[i], node.edges[j]
+        params = getattr(reduced, "params", {})
+        rows = params.get("axis") == (-1,) and params.get("keepdims") is False
+        if shapes[i] == (n, n) and rows and reduced is not None and whole is not None and reduced.edges[0] is whole:
+            yield Lesson(
+                "reduced_without_keepdims",
+                f"{q} has one number for each row of {p}, of shape {shapes[j]}, and meets its columns: {p} is square, so no "
+                "error says so. Use keepdims=True (keepdim=True of tensors).",
+            )
 
 
 def _source(step: Step, i: int) -> str:
@@ -144,7 +144,10 @@ def _is_summed(e: Explanation, step: Step) -> bool:
         for user in e.steps if value.id not in seen else ():
             for arrow in user.arrows:
                 prim = user.record.node.prim
-                sums = prim.kind == "elementwise" or structure_of(prim, arrow.position, user.record.node.params) in ("sum", "mean")
+                sums = prim.kind == "elementwise" or structure_of(prim, arrow.position, user.record.node.params) in (
+                    "sum",
+                    "mean",
+                )
                 if arrow.input is value and sums:
                     waiting.append(user.output)
         seen.add(value.id)

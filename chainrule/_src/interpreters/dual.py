@@ -167,7 +167,8 @@ def _dual(prim: Primitive, out: Any, tangent: Any, level: int) -> Any:
     if tangent is not None:
         if out.dtype.kind not in "fc":
             check_has_derivative(prim, out)
-        tangent = like_value(tangent, out)
+        if type(tangent) is not ndarray or tangent.dtype != out.dtype:
+            tangent = like_value(tangent, out)
     return Dual(out, tangent if out.dtype.kind in "fc" else None, level)
 
 

@@ -166,7 +166,8 @@ def function_grad_shape(
     if got != want and got[::-1] == want:
         value = _returned(cls)[0]
         parts = value.elts if isinstance(value, ast.Tuple) else [value]
-        text = _transposed(parts[index]) if index < len(parts) and parts[index] is not None else ""
+        part = parts[index] if index < len(parts) else None
+        text = "" if part is None else _transposed(part)
         hint = f" Its transpose fits{f': {text}' if text else ''}."
     elif math.prod(got) == math.prod(want):
         hint = f" It has as many elements: reshape it, g.reshape({want})." if got not in shapes else ""
@@ -180,9 +181,7 @@ def function_grad_shape(
     )
 
 
-def rule_shape(
-    name: str, rule: str, got: tuple[int, ...], want: tuple[int, ...], of: str
-) -> RuntimeError:
+def rule_shape(name: str, rule: str, got: tuple[int, ...], want: tuple[int, ...], of: str) -> RuntimeError:
     """A rule of an operation of the user's returned another shape."""
     hint = ", so its transpose fits" if tuple(got) == tuple(want)[::-1] else ""
     return RuntimeError(f"{name}: the {rule} returned shape {tuple(got)}, and {of} has shape {tuple(want)}{hint}")

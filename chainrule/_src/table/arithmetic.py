@@ -20,7 +20,9 @@ def _if_infinite(text: str) -> Callable[[Any, Any], str]:
     return lambda x, y: text if x is None or y is None or math.inf in (builtins.abs(x), builtins.abs(y)) else ""
 
 
-@elementwise(np.add, d={"x": 1, "y": 1}, remedy=_if_infinite("inf + -inf is nan, so keep the infinite operands from arising"))
+@elementwise(
+    np.add, d={"x": 1, "y": 1}, remedy=_if_infinite("inf + -inf is nan, so keep the infinite operands from arising")
+)
 def add(x: AnyArray, y: AnyArray) -> None:
     """Sum, element by element."""
 

@@ -64,7 +64,7 @@ class _Anomaly(Watch):
         check_nan: whether results are looked at, or only the lines of the program remembered.
         at_once: whether a NaN born in the forward pass raises there.
         nans, infinities: where those of values arose, as text.
-        tangent_nans, tangent_infinities: where those of tangents arose: errors, and text.
+        tangent_nans, tangent_infinities: where those of tangents arose, as text.
         parent: the node whose rule is running.
         latest: what the node of the last operation is to keep: the origins of the NaN and the infinity in its result, and where
             these are.
@@ -148,31 +148,41 @@ class _Anomaly(Watch):
             raise
         finally:
             self.parent = outer
-        notes = LOCAL.sweep.notes
-        cotangents = g if type(g) in (tuple, list) else (g,)
         for i, (edge, grad) in enumerate(zip(edges, grads) if self.check_nan else ()):
-            if edge is None:
-                continue
-            shape = np.shape(_raw(grad))
-            new = _where(np.isnan, grad)
-            if new is not None:
-                index = _first(new)
-                values = _saved_at(node, saved, shape, index)
-                upstream = None if type(g) is tuple or not _is_aligned(node.prim) else _at(g, shape, index)
-                arrived = any(_where(np.isnan, part) is not None for part in cotangents)
-                infinite = arrived or any(_where(np.isinf, part) is not None for part in cotangents)
-                infinity = notes.get(_INFINITY) if infinite else None
-                born, large = [_origin_at(node, key, shape, index) for key in ("nan_", "inf_")]
-                if infinity is None and born is None:
-                    infinity = self.infinities.of(_operands_of(node, saved))
-                raise _warned(node, errors.nan_gradient(node, i, index, values, upstream, arrived, born, infinity, large))
-            infinite = None if _INFINITY in notes else _where(np.isinf, grad)
-            if infinite is not None and all(_where(np.isinf, part) is None for part in cotangents):
-                index = _first(infinite)
-                values = _saved_at(node, saved, shape, index)
-                operand = self.infinities.of(_operands_of(node, saved))
-                notes[_INFINITY] = errors.infinity_born(node, index, values, operand)
+            if edge is not None:
+                self._look_at_gradient(node, i, grad, g, saved)
         return grads
+
+    def _look_at_gradient(self, node: Node, i: int, grad: Any, g: Any, saved: tuple[object, ...]) -> None:
+        """Raise if a rule returned NaN for an operand; note the first infinity."""
+        notes, shape = LOCAL.sweep.notes, np.shape(_raw(grad))
+        cotangents = g if type(g) in (tuple, list) else (g,)
+        endless = any(_where(np.isinf, part) is not None for part in cotangents)
+        nan = _where(np.isnan, grad)
+        if nan is not None:
+            index = _first(nan)
+            arrived = any(_where(np.isnan, part) is not None for part in cotangents)
+            born = _origin_at(node, "nan_", shape, index)
+            infinity = notes.get(_INFINITY) if arrived or endless else None
+            if infinity is None and born is None:
+                infinity = self.infinities.of(_operands_of(node, saved))
+            error = errors.nan_gradient(
+                node,
+                i,
+                index,
+                values=_saved_at(node, saved, shape, index),
+                upstream=None if type(g) is tuple or not _is_aligned(node.prim) else _at(g, shape, index),
+                arrived=arrived,
+                born=born,
+                infinity=infinity,
+                overflow=_origin_at(node, "inf_", shape, index),
+            )
+            raise _warned(node, error)
+        infinite = None if _INFINITY in notes or endless else _where(np.isinf, grad)
+        if infinite is not None:
+            index = _first(infinite)
+            operand = self.infinities.of(_operands_of(node, saved))
+            notes[_INFINITY] = errors.infinity_born(node, index, _saved_at(node, saved, shape, index), operand)
 
     def leaf_gradients(self, arrived: Pending) -> None:
         super().leaf_gradients(arrived)
@@ -186,18 +196,19 @@ class _Anomaly(Watch):
         if tangent is None or not self.check_nan:
             return tangent
         several = isinstance(tangent, tuple)
-        results = [like_value(t, value) for t, value in (zip(tangent, out) if several else [(tangent, out)])]
-        for t, value in zip(results, out if several else (out,)):
+        pairs = zip(tangent, out, strict=True) if several else [(tangent, out)]
+        pairs = [(t if t is None else like_value(t, value), value) for t, value in pairs]
+        for t, value in pairs:
             for test, origins in ((np.isinf, self.tangent_infinities), (np.isnan, self.tangent_nans)):
                 new = _where(test, t)
                 if new is not None:
                     index = _first(new)
                     origin = origins.of(_flat(tangents))
                     if origin is None:
-                        told = [_operands_at(prim, xs, _raw(t), index) for xs in (primals, tangents)]
-                        origin = self._first_tangent(test, prim, primals, tangents, value, index, told)
+                        at_index = [_operands_at(prim, xs, _raw(t), index) for xs in (primals, tangents)]
+                        origin = self._first_tangent(test, prim, primals, tangents, value, index, at_index)
                     origins.note(t, origin)
-        return tuple(results) if several else results[0]
+        return tuple([t for t, _ in pairs]) if several else pairs[0][0]
 
     def _first_tangent(
         self,
@@ -207,10 +218,10 @@ class _Anomaly(Watch):
         tangents: list[AnyArray],
         value: object,
         index: tuple[int, ...],
-        told: list[dict[str, Any]],
+        at_index: list[dict[str, Any]],
     ) -> Any:
         """Where a tangent that is not finite arose: in this operation."""
-        stack, (values, moved) = self._stack(), told
+        stack, (values, moved) = self._stack(), at_index
         if test is np.isinf:
             return errors.infinite_tangent(prim, index, values, stack)
         born = self.nans.of([value]) or self.nans.of(_flat(primals))
@@ -220,10 +231,9 @@ class _Anomaly(Watch):
 
     def result_tangent(self, tangent: object) -> None:
         super().result_tangent(tangent)
-        if self.check_nan and _where(np.isnan, tangent) is not None:
-            error = self.tangent_nans.of([tangent])
-            if error is not None:
-                raise error
+        nan = _where(np.isnan, tangent) if self.check_nan else None
+        if nan is not None:
+            raise NanFound(self.tangent_nans.of([tangent]) or errors.nan_result(_first(nan)))
 
     def jacobian_step(self, step: JacStep) -> None:
         super().jacobian_step(step)
@@ -441,7 +451,10 @@ class set_detect_anomaly:
 
 
 class detect_anomaly(set_detect_anomaly):
-    """In this context a backward pass that makes a NaN raises, and says where it came from.
+    """In this context a backward pass that makes a NaN raises, and says where it came from; so does forward mode.
+
+    Forward mode (``jvp``, ``jacfwd``, dual tensors) and structured Jacobians raise where a result has a NaN, and name the
+    operation in which it arose. What a mask drops on the way is no error there.
 
     Every node then remembers the lines that made it, so the forward pass has to be in the context, too. If a rule raises an
     error of its own, a warning shows the lines of the operation that it belongs to. The mode is the thread's.

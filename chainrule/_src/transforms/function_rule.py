@@ -198,7 +198,8 @@ def pullback(node: Any, g: Any, saved: tuple[object, ...], edges: tuple[object, 
             raise errors.function_grad_type(node.prim.function, i, result, node)
         data = result._raw
         if data.dtype is not fit[1] or data.shape != fit[0]:
-            result = fit_gradient(node.prim.function, i, result, *fit, [aval[0] for aval in node.in_avals], node)
+            shapes = [shape for shape, _ in node.in_avals]
+            result = fit_gradient(node.prim.function, i, result, fit[0], fit[1], shapes, node)
             data = result._raw
         if recorded or (bare and result._edge is not None):
             if recorded and result._edge is None:

@@ -91,15 +91,15 @@ def inf_came_in(prim: Primitive, array: object, index: object, stack: CallStack)
     return f"The inf was in the data already when it came to {prim.name} ({stack.innermost}){_index_of(array, index)}."
 
 
-def _index_of(array: object, index: object) -> str:
+def _index_of(array: Any, index: object) -> str:
     """The user's name of an array, or of one with the same numbers, with an index."""
     name = Names().of(array)
     for held, value, _ in variables() if name is None else ():
         data = getattr(getattr(value, "_tensor", value), "_raw", value)
-        if type(data) is np.ndarray and np.shape(data) == np.shape(array) and data.dtype == getattr(array, "dtype", None):
-            if np.array_equal(data, array, equal_nan=True):  # a transformation has copied it
-                name = held
-                break
+        same = type(data) is np.ndarray and data.shape == array.shape and data.dtype == array.dtype
+        if same and np.array_equal(data, array, equal_nan=True):  # a transformation has copied it
+            name = held
+            break
     return f", at index {index} of {name}" if name else ""
 
 
@@ -109,7 +109,9 @@ def infinite_value(prim: Primitive, index: object, values: dict[str, float], res
     if not advice:
         dtype = result.real.dtype
         wider = {2: "float32", 4: "float64"}.get(dtype.itemsize, "logarithms")
-        advice = f" It is beyond {np.finfo(dtype).max:.3g}, the largest {dtype}: scale the numbers, or compute in {wider}."
+        advice = (
+            f" It is beyond {np.finfo(dtype).max:.3g}, the largest {dtype}: scale the numbers, or compute in {wider}."
+        )
     return f"The inf arose in {prim.name} at index {index}{_with(values)}{_at(stack)}.{advice}"
 
 
@@ -136,13 +138,25 @@ def nan_gradient(
     node: Node,
     i: int,
     index: tuple[int, ...],
+    *,
     values: dict[str, float],
-    upstream: float,
+    upstream: float | None,
     arrived: bool,
     born: str | None,
     infinity: str | None,
-    large: str | None,
+    overflow: str | None,
 ) -> RuntimeError:
+    """A rule returned NaN.
+
+    Args:
+        node, i, index: of which operation, for which operand, and where in its gradient.
+        values: what the rule read there, by name.
+        upstream: the gradient that arrived there; None if elements do not belong to each other.
+        arrived: whether that had NaN in it already.
+        born: where a NaN in the operation's value arose.
+        infinity: where an infinite gradient or operand arose.
+        overflow: where the infinity in the operation's value arose.
+    """
     prim = node.prim
     operands = getattr(prim, "operands", ())
     operand = operands[min(i, len(operands) - 1)].lstrip("*") if operands else str(i)
@@ -171,7 +185,7 @@ def nan_gradient(
     if infinity is not None:
         lines.append(infinity)
     elif not arrived and born is None:
-        lines.append(_advice(prim, values).strip() or large or "")
+        lines.append(_advice(prim, values).strip() or overflow or "")
     if born is not None:
         lines.append(f"In the forward pass: {born}")
     return NanFound("\n".join(filter(None, lines)))
@@ -183,7 +197,9 @@ def _zero_times_infinity(
     """What to say of a gradient that is 0 before an infinite slope: mostly a mask has hidden the value."""
     prim = node.prim
     text = f"The gradient that arrived is 0, and 0 times the infinite slope of {prim.name} is nan."
-    users = [user for user in LOCAL.sweep.nodes() if any(node in (edge, getattr(edge, "node", None)) for edge in user.edges)]
+    users = [
+        user for user in LOCAL.sweep.nodes() if any(node in (edge, getattr(edge, "node", None)) for edge in user.edges)
+    ]
     ok = _condition([stack, *[user.metadata.get("traceback_") for user in users]])
     if not ok and not any(user.prim.name in ("where", "mul") or user.prim.moves for user in users):
         return text
@@ -279,8 +295,10 @@ def nan_tangent(
     infinity: str | None,
     arrived: bool,
     parent: Node | None,
-) -> RuntimeError:
-    lines = [f"Function '{prim.name}' returned nan values in its tangent, in forward mode, at index {index}{_at(stack)}."]
+) -> str:
+    lines = [
+        f"Function '{prim.name}' returned nan values in its tangent, in forward mode, at index {index}{_at(stack)}."
+    ]
     if parent is not None:
         lines[0] = f"{lines[0][:-1]}, in the rule of {parent.name()}."
     tangents = {f"tangent of {name}": value for name, value in moved.items()}
@@ -297,7 +315,14 @@ def nan_tangent(
         lines.append(infinity or _advice(prim, values).strip())
     if born is not None:
         lines.append(f"In the forward pass: {born}")
-    return NanFound("\n".join(filter(None, lines)))
+    return "\n".join(filter(None, lines))
+
+
+def nan_result(index: object) -> str:
+    return (
+        f"The result's tangent is nan, in forward mode, at index {index}, and no operation made it so: it was given to the "
+        "transformation."
+    )
 
 
 def infinite_tangent(prim: Primitive, index: object, values: dict[str, float], stack: CallStack) -> str:
