@@ -567,10 +567,10 @@ class SegmentCall:
     """Runs a segment on its arrays."""
 
     def __init__(self, runner: Runner) -> None:
-        self._run = runner.run_into
+        self._runner = runner
 
     def __call__(self, arrays: list[NumpyArray], report: Callable[[int], object]) -> None:
-        if self._run(arrays, (), report) is None:
+        if self._runner.run_into(arrays, (), report) is None:
             raise ValueError(UNFIT)
 
 
