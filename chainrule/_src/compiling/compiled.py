@@ -17,7 +17,7 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.memory import collector_at_rest
-from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
+from chainrule._src.arrays.tree import tree_flatten, tree_leaves, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling import causes
 from chainrule._src.compiling.branched import Branched, branched_of
@@ -160,7 +160,7 @@ class Compiled:
                 result = self.function(*args, **kwargs)
             finally:
                 budget.end_eager(start)
-            return own_results(result, self.name) if budget.traces or not self._eager else result
+            return own_results(result, self.name, (args, kwargs)) if budget.traces or not self._eager else result
         call = self._call(args, kwargs)
         if call.signature is None or (self._eager and call.signature in self._eager):
             return self._run_eagerly(call, own=call.signature in self._slower)
@@ -199,7 +199,7 @@ class Compiled:
             seconds = self.budget.end_eager(start, start[0] - call.begin, kind)
         if speed is not None:
             self.budget.compared(speed, seconds)
-        return own_results(result, self.name) if own else result
+        return own_results(result, self.name, call.leaves) if own else result
 
     # -- what a call is like -----------------------------------------------------------------------------------------
 
@@ -260,6 +260,8 @@ class Compiled:
         budget = self.budget
         if budget.is_wasted and not self._warned_of_waste:
             self._warn_of_waste(call, missing)
+        if not budget.may_trace(kind) and budget.misses % (budget.traces + 1) == 0:  # it takes longer the more traces there are
+            self._count_savings()
         if not budget.may_trace(kind) or (occupied() and not self.pure):
             return self._run_eagerly(call, kind)
         if not LOCK.acquire(timeout=PATIENCE):  # a function that is being recorded waits for this call, in all likelihood
@@ -272,6 +274,16 @@ class Compiled:
         finally:
             LOCK.release()
         return self._replay(found, values, call)
+
+    def _count_savings(self) -> None:
+        """Book what replays have saved, those by shortcuts, too."""
+        for tree in [tree for trees in self._trees.values() for tree in trees]:
+            for segment in tree.segments():
+                recording = segment.recording
+                if recording is not None:
+                    self.budget.count_savings(recording.speed, segment.plan.runs, recording.count)
+                    if recording.speed.wants_eager_run:
+                        self._remove_shortcut(tree)
 
     def _note_cause(self, call: Call, missing: Missing | None) -> None:
         """Count why a call has no trace."""
@@ -624,13 +636,15 @@ class Timed:
         return self.inner.into(args, out)
 
 
-def own_results(result: Any, name: str) -> Any:
+def own_results(result: Any, name: str, args: object = ()) -> Any:
     """Return the result of an eager call as a replay returns it: in memory and containers of its own.
 
     Raises:
         BadResult: it has leaves that a compiled function cannot return.
     """
-    if isinstance(result, np.generic):
+    if isinstance(result, np.generic) or (
+        type(result) is ndarray and result.base is None and sys.getrefcount(result) == _NEW
+    ):
         return result
     leaves, spec = tree_flatten(result)
     most = _REFERENCES[spec.kind is None]
@@ -638,8 +652,14 @@ def own_results(result: Any, name: str) -> Any:
     for i, x in enumerate(leaves):
         check_result(x, name)
         array = x._raw if isinstance(x, Tensor) else x._tensor._raw if type(x) is Array else x
-        if type(array) is ndarray and (array.base is not None or sys.getrefcount(x) > most):
-            leaves[i] = x.clone() if isinstance(x, Tensor) else array_of(x._tensor.clone()) if type(x) is Array else x.copy("K")
+        if type(array) is not ndarray or (array.base is None and sys.getrefcount(x) <= most):
+            continue
+        if isinstance(x, Tensor):
+            leaves[i] = x.clone()
+        elif type(x) is Array:
+            leaves[i] = array_of(x._tensor.clone())
+        elif any([type(y) is ndarray and np.may_share_memory(x, y) for y in tree_leaves(args)]):
+            leaves[i] = x.copy("K")
     return tree_unflatten(leaves, spec)
 
 
@@ -649,7 +669,9 @@ _REFERENCES = [0, 0]
 
 def _is_returned(alone: bool) -> bool:
     """Whether ``own_results`` returns a new array itself."""
-    result: Any = np.empty(1) if alone else [np.empty(1)]
+    tensor = wrap(np.empty(1))
+    result: Any = tensor if alone else [tensor]
+    del tensor
     found: Any = own_results(result, "")
     return (found if alone else found[0]) is (result if alone else result[0])
 
@@ -657,6 +679,19 @@ def _is_returned(alone: bool) -> bool:
 for _alone in (False, True):
     while not _is_returned(_alone):
         _REFERENCES[_alone] += 1
+
+
+def _references_to(result: object, name: str, args: object = ()) -> int:
+    return sys.getrefcount(result)
+
+
+def _references_to_new() -> int:
+    """Return how often ``own_results`` finds a result to be referred to that nobody else has."""
+    result = np.empty(1)
+    return _references_to(result, "")
+
+
+_NEW = _references_to_new()
 
 
 def _by_name(function: object) -> Any:

@@ -537,6 +537,10 @@ class NativePlan:
             raise ValueError(UNFIT)
         return outputs if self._places is None else [outputs[i] for i in self._places]
 
+    @property
+    def runs(self) -> int:
+        return self._runner.runs
+
     def entry(self, report: Report) -> tuple[Any, Any] | None:
         """The native code and what to give it besides arrays; None if its outputs are not the plan's, one by one."""
         return None if self._places is not None else (self._runner, _Reporting(report))

@@ -83,6 +83,11 @@ class ExecutionPlan:
         """Whether a native step may find no result: of a singular matrix, for one."""
         return any([step.template is not None and step.template.may_fail for step in self.steps])
 
+    @property
+    def runs(self) -> int:
+        """How often it was run, also by others that have its :meth:`entry`."""
+        return self._executor.runs
+
     def __str__(self) -> str:
         return table(self)
 

@@ -2,7 +2,7 @@
 
 This is the ski-rental argument. An eager call pays rent; a trace is a purchase, which may be in vain. A compiled function buys its
 first trace at once. It buys another one when its eager calls have taken as long as all purchases so far. Then purchases never take
-longer than eager calls, apart from the last one: for every sequence of calls
+longer than eager calls, apart from the last one. Half of what replays save pays for purchases, too. For every sequence of calls
 
     seconds <= max_slowdown * (seconds of eager calls) + (the longest trace) + ALLOWANCE
 
@@ -25,6 +25,8 @@ from collections.abc import Callable
 from math import inf
 from time import perf_counter
 
+SAVED = 0.5  # the part of saved seconds that pays for purchases: useless traces don't use up what others save
+ASKED = 64  # replays of a trace after which eager calls tell what they have saved, where it matters
 ALLOWANCE = 0.1  # seconds of purchases that need not be paid for: less than the import of NumPy takes
 LOOKUPS = 0.25  # the part of all purchases that lookups may be
 MEASURED = 0.8  # the part of what purchases may take that is spent: the rest is for what no clock sees
@@ -50,14 +52,16 @@ class ReplaySpeed:
     Attributes:
         replay, eager: the shortest seconds of a replay and of an eager call; replays, eager_runs: how many were measured.
         unproven: seconds of replays that may have taken longer than eager calls.
+        counted: how many replays have been booked as savings.
+        asked: whether somebody wants to know ``eager``.
     """
 
-    __slots__ = ("eager", "eager_runs", "replay", "replays", "unproven")
+    __slots__ = ("asked", "counted", "eager", "eager_runs", "replay", "replays", "unproven")
 
     def __init__(self, eager: float = inf, eager_runs: int = 0) -> None:
         self.eager, self.eager_runs = eager, eager_runs
         self.replay, self.replays = inf, 0
-        self.unproven = 0.0
+        self.unproven, self.counted, self.asked = 0.0, 0, False
 
     @property
     def is_known(self) -> bool:
@@ -67,12 +71,16 @@ class ReplaySpeed:
     @property
     def wants_eager_run(self) -> bool:
         """Whether the next call is to run eagerly, to be compared."""
-        return not self.is_known and self.unproven >= LOOKUPS * ALLOWANCE / 2
+        return not self.is_known and (self.asked or self.unproven >= LOOKUPS * ALLOWANCE / 2)
 
     @property
     def is_slower(self) -> bool:
         """Whether replays are known to take longer than eager calls."""
         return self.is_known and self.replays > 2 and self.replay > CLOSE * self.eager + WRAPPER
+
+    def least_eager(self, calls: int) -> float:
+        """Seconds that an eager call of so many NumPy calls takes at least, as far as is known."""
+        return max(calls * NUMPY_CALL, self.eager) if self.is_known else calls * NUMPY_CALL
 
     def is_faster(self, calls: int) -> bool:
         """Whether replays of so many NumPy calls are known to take no longer than eager calls."""
@@ -88,7 +96,7 @@ class TraceBudget:
         clock: gives seconds.
 
     Attributes:
-        eager: seconds of calls that ran eagerly.
+        eager: seconds of calls that ran eagerly; saved: those that replays have saved.
         tracing, lookups: seconds of purchases: of traces, and of lookups and replays beyond what eager calls would have taken.
         longest: seconds of the longest trace.
         traces, misses: how many traces were kept, and how many calls ran eagerly since they had none.
@@ -99,7 +107,7 @@ class TraceBudget:
             raise ValueError(f"compile: max_slowdown is at least 1, or None, not {max_slowdown!r}")
         self.max_slowdown = max_slowdown
         self.clock: Callable[[], float] = (clock or perf_counter) if max_slowdown is not None else _stopped
-        self.eager = self.tracing = self.lookups = self.longest = 0.0
+        self.eager = self.saved = self.tracing = self.lookups = self.longest = 0.0
         self.traces = self.misses = 0
         self._rate = MEASURED * ((max_slowdown or 2.0) - 1)
         self._unused = 0  # traces in a row, without a replay of one
@@ -108,13 +116,18 @@ class TraceBudget:
 
     # -- decisions ---------------------------------------------------------------------------------------------------
 
+    @property
+    def limit(self) -> float:
+        """The seconds that purchases may take."""
+        return self._rate * (self.eager + SAVED * self.saved) + ALLOWANCE
+
     def may_trace(self, kind: int) -> bool:
         """Whether a call without a trace may be traced.
 
         Args:
             kind: equal for calls that one trace would serve.
         """
-        if self.tracing > (1 - LOOKUPS) * (self._rate * self.eager + ALLOWANCE):
+        if self.tracing > (1 - LOOKUPS) * self.limit:
             return False
         if self._unused < TRUSTED:
             return True
@@ -123,7 +136,7 @@ class TraceBudget:
 
     def may_look_up(self) -> bool:
         """Whether a call may look for a trace."""
-        return self.lookups <= LOOKUPS * (self._rate * self.eager + ALLOWANCE)
+        return self.lookups <= LOOKUPS * self.limit
 
     @property
     def is_wasted(self) -> bool:
@@ -172,17 +185,14 @@ class TraceBudget:
         return seconds
 
     def replayed(self, speed: ReplaySpeed, seconds: float, calls: int) -> None:
-        """Book a replay of a trace of so many NumPy calls, with its lookup.
-
-        What it saves pays for lookups, and not for traces: useless traces don't use up what others save.
-        """
+        """Book a replay of a trace of so many NumPy calls, with its lookup."""
         speed.replay, speed.replays = min(speed.replay, seconds), speed.replays + 1
         known = speed.is_known
-        excess = seconds - (max(calls * NUMPY_CALL, speed.eager) if known else calls * NUMPY_CALL)
+        excess = seconds - speed.least_eager(calls)
         if excess > 0:
             self._buy(excess)
+            self.lookups += excess
             speed.unproven += 0.0 if known else excess
-        self.lookups = max(self.lookups + excess, 0.0)
         self._streak, self._streak_seconds = 0, 0.0
 
     def compared(self, speed: ReplaySpeed, seconds: float) -> None:
@@ -190,6 +200,15 @@ class TraceBudget:
         speed.eager, speed.eager_runs = min(speed.eager, seconds), speed.eager_runs + 1
         if speed.is_known and not speed.is_slower:
             self.lookups = max(self.lookups - speed.unproven, 0.0)
+
+    def count_savings(self, speed: ReplaySpeed, replays: int, calls: int) -> None:
+        """Book what the replays of a trace have saved, of which there were so many up to now."""
+        if replays > ASKED and not speed.is_known:
+            speed.asked = True
+        else:
+            saved = max(speed.least_eager(calls) - speed.replay, 0.0)
+            self.saved += saved * (replays - speed.counted)
+            speed.counted = replays
 
     def first_replay(self) -> None:
         """Note that a trace is replayed that was not before."""
