@@ -11,9 +11,13 @@ from collections.abc import Callable
 
 import pytest
 
+from chainrule._src.compiling import policy
+
 
 def pytest_configure() -> None:
     """Processes that tests start keep what they compile of the library: else each compiles all of it again."""
+    # Where no time passes, tracing costs nothing: each new kind of call is traced when it first comes, on any machine.
+    policy.perf_counter = lambda: 0.0
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # Two processes whose BLAS has two threads each wait for one another: half of the time of tests with matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -570,6 +570,10 @@ class NativePlan:
             raise ValueError(UNFIT)
         return outputs if self._places is None else [outputs[i] for i in self._places]
 
+    @property
+    def runs(self) -> int:
+        return self._runner.runs
+
     def entry(self, report: Report) -> tuple[Any, Any] | None:
         """The native code and what to give it besides arrays; None if its outputs are not the plan's, one by one."""
         return None if self._places is not None else (self._runner, _Reporting(report))
@@ -600,10 +604,10 @@ class SegmentCall:
     """Runs a segment on its arrays."""
 
     def __init__(self, runner: Runner) -> None:
-        self._run = runner.run_into
+        self._runner = runner
 
     def __call__(self, arrays: list[NumpyArray], report: Callable[[int], object]) -> None:
-        if self._run(arrays, (), report) is None:
+        if self._runner.run_into(arrays, (), report) is None:
             raise ValueError(UNFIT)
 
 

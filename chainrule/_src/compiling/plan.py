@@ -7,7 +7,6 @@ the plan is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,6 +41,7 @@ class ExecutionPlan:
     Attributes:
         steps: what is computed, in order.
         memory: bytes that a call needs besides its outputs; constants are not counted.
+        constant_bytes: bytes of the constants.
         executor: "native", "python", or "mixed": native loops, with steps between them that Python runs.
         inputs, outputs: the Values that are given and returned.
         loops: of those that are rolled up, the first and last step of the body, and how often it is done; ``steps`` has it once.
@@ -72,7 +72,7 @@ class ExecutionPlan:
             report: called with the names of the floating-point exceptions that were met and that ``np.geterr()`` does not
                 ignore, before inputs are written.
         """
-        return self._run(arrays, report)
+        return self._executor.run(arrays, report)
 
     def entry(self, report: Report) -> tuple[Any, Any] | None:
         """``(code, reporting)``: ``code(arrays, reporting)`` gives the outputs, or None for arrays of another layout.
@@ -86,6 +86,11 @@ class ExecutionPlan:
         """Whether a native step may find no result: of a singular matrix, for one."""
         return any([step.template is not None and step.template.may_fail for step in self.steps])
 
+    @property
+    def runs(self) -> int:
+        """How often it was run, also by others that have its :meth:`entry`."""
+        return self._executor.runs
+
     def __str__(self) -> str:
         return table(self)
 
@@ -96,7 +101,7 @@ class ExecutionPlan:
         executor = _python(lowering)
         self.executor, self.memory, self._whole = "python", executor.memory, None
         self.groups, self.private, self.loops = [], set(), []
-        self._run: Callable[[list[NumpyArray], Report | None], list[NumpyArray]] = executor.run
+        self._executor: Executor | NativePlan = executor
 
     def _make_native(self, program: Program, simplified: Simplified) -> bool:
         """Use native loops, if there are any and they give what was recorded."""
@@ -108,12 +113,11 @@ class ExecutionPlan:
         self.memory, self.groups, self.private = native.memory, native.groups, native.private
         if native.whole:
             self.executor, whole = "native", NativePlan(native, lowering)
-            self._run = whole.run
-            self._whole = whole
+            self._executor = self._whole = whole
             found = whole.replay(program)
         else:
             self.executor, executor = "mixed", native.executor()
-            self._run = executor.run
+            self._executor = executor
             found = executor.replay(_arrays(program.inputs), _recorded(lowering))
             if not found and program.outputs:
                 return False
@@ -125,6 +129,7 @@ class ExecutionPlan:
     def _lowered(self, lowering: Lowering) -> Lowering:
         self.steps = lowering.steps
         self.inputs, self.outputs = lowering.inputs, lowering.outputs
+        self.constant_bytes = sum([value.array.nbytes for value in lowering.constants])
         return lowering
 
 

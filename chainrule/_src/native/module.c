@@ -238,6 +238,7 @@ static PyObject *run_on(Runner *self, PyObject *arrays, PyObject *into, PyObject
         Py_DECREF(result);
         return PyErr_NoMemory();
     }
+    self->runs++;
     bases[0] = aligned(arena);
     bases[1] = bases[0] + self->arena_bytes;
     if (run_and_report(self, bases, report) < 0) Py_CLEAR(result);
@@ -398,6 +399,7 @@ static PyObject *runner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 
 static PyMemberDef runner_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Runner, vectorcall), READONLY, NULL},
+    {"runs", T_PYSSIZET, offsetof(Runner, runs), READONLY, "how often it was called with arrays that fit"},
     {"scratch_bytes", T_PYSSIZET, offsetof(Runner, scratch_bytes), READONLY, "bytes that the groups of the code want for each thread"},
     {NULL, 0, 0, 0, NULL},
 };
