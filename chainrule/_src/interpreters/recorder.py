@@ -111,7 +111,7 @@ class Recorder(KnownArrays):
         self.calls[begin:] = [call for call in self.calls[begin:] if call.function is lying_at]
 
     def traced(self, data: object) -> Traced:
-        return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level)
+        return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level, plain=True)
 
     def bring_all(self, operands: Sequence[Any]) -> Sequence[Any]:
         """Bring the tensors among operands to the level of the recording; return the operands.
@@ -138,7 +138,7 @@ class Recorder(KnownArrays):
             return data
         var = self.var_of_plain(data)
         self.cells[id(tensor)] = (weakref.ref(tensor), var)
-        value = Traced(var, self.level)
+        value = Traced(var, self.level, plain=True)
         self.note_holder(tensor, value)
         return value
 
