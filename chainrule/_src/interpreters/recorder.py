@@ -475,6 +475,11 @@ class Recorder(KnownArrays):
     def is_scalar(self, data: AnyArray) -> bool:
         return type(data) is Traced and data.var.number in self.scalars and self.are_plain((data,))
 
+    def check_not_scalar(self, data: AnyArray) -> None:
+        """Raise if a function is to write into a scalar of NumPy's, which some refuse and others copy."""
+        if self.stands_for(data) not in (None, ndarray):
+            raise Unrecordable("it has NumPy write into a scalar")
+
     def as_array(self, data: AnyArray) -> AnyArray:
         """The same number in an array without axes, where it is a scalar of NumPy's."""
         if type(data) is Traced and (data.var.number in self.scalars or data.var.number in self.weak):
