@@ -511,6 +511,8 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
             return found
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
+        if LOCAL.recorder is not None and type(args[0]) is Array:
+            LOCAL.recorder.check_not_scalar(args[0]._tensor._raw)
         if function is np.copyto and len(args) > 1 and _is_same(args[0], args[1]):
             return None  # NumPy, too, looks at this first, and not at whether it may write
         if LOCAL.recorder is not None and function is not np.copyto and _recorded_writer(function, args, kwargs):

@@ -111,7 +111,7 @@ class Recorder(KnownArrays):
         self.calls[begin:] = [call for call in self.calls[begin:] if call.function is lying_at]
 
     def traced(self, data: object) -> Traced:
-        return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level)
+        return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level, plain=True)
 
     def bring_all(self, operands: Sequence[Any]) -> Sequence[Any]:
         """Bring the tensors among operands to the level of the recording; return the operands.
@@ -138,7 +138,7 @@ class Recorder(KnownArrays):
             return data
         var = self.var_of_plain(data)
         self.cells[id(tensor)] = (weakref.ref(tensor), var)
-        value = Traced(var, self.level)
+        value = Traced(var, self.level, plain=True)
         self.note_holder(tensor, value)
         return value
 
@@ -474,6 +474,11 @@ class Recorder(KnownArrays):
 
     def is_scalar(self, data: AnyArray) -> bool:
         return type(data) is Traced and data.var.number in self.scalars and self.are_plain((data,))
+
+    def check_not_scalar(self, data: AnyArray) -> None:
+        """Raise if a function is to write into a scalar of NumPy's, which some refuse and others copy."""
+        if self.stands_for(data) not in (None, ndarray):
+            raise Unrecordable("it has NumPy write into a scalar")
 
     def as_array(self, data: AnyArray) -> AnyArray:
         """The same number in an array without axes, where it is a scalar of NumPy's."""
