@@ -424,7 +424,7 @@ class Calls(Reads):
                 self.refuse("it sets a ContextVar, which no recording repeats")
             self.looked_up(x, context_value, "value")
         elif name in ("__reduce_ex__", "__getstate__"):
-            self.handed(x, [])
+            self.whole_object(x)
         elif (is_lock(x) and name != "locked") or name in _OF_ALL_OBJECTS:
             return
         elif isa(x, random_types()):

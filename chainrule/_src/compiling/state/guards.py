@@ -57,24 +57,21 @@ class Guard(NamedTuple):
 
     def holds(self) -> bool:
         """Whether the same is there."""
-        return self.renewed() is not None
+        return self._is(self.now())
 
     def renewed(self) -> Guard | None:
-        """The guard with the equal numbers and texts that are there now, which may be other objects; None if anything else differs.
-
-        A class has another version, with the same content; another class was registered, and the answer is the same.
-        """
+        """The guard with the equal numbers and texts that are there now, which may be other objects; None if anything else differs."""
         now = self.now()
-        if self.kind == GuardKind.VERSION:
-            holds = (now[0] and now == self.value) or self.key.is_same(self.thing)
-        elif self.kind == GuardKind.REGISTERED:
-            holds = now[1] is self.value[1]
-        else:
-            holds = same_value(self.value, now)
-        if not holds:
+        if not self._is(now):
             return None
         unchanged = self.kind in (GuardKind.FUNCTION, GuardKind.CHECK) or now is self.value
         return self if unchanged else self._replace(value=now)
+
+    def _is(self, now: Any) -> bool:
+        """Whether this is what was there. A class may have the same content in another version."""
+        if self.kind == GuardKind.VERSION:
+            return (now[0] and now == self.value) or self.key.is_same(self.thing)
+        return now[1] == self.value[1] if self.kind == GuardKind.REGISTERED else same_value(self.value, now)
 
 
 def elements(x: Any) -> tuple[Any, ...]:
@@ -118,9 +115,13 @@ version_of: Callable[[type], tuple[int, str, str]] = (
 )
 
 
-def registration(cls: type, kind: type) -> tuple[object, bool]:
-    """How many classes have been registered with abstract ones, and whether ``kind`` is a subclass of ``cls`` by now."""
-    return get_cache_token(), issubclass(kind, cls)
+def registration(cls: Any, kind: type | None) -> tuple[object, object]:
+    """How many classes have been registered with abstract ones, and whether ``kind`` is a subclass of ``cls`` by now.
+
+    Without a ``kind``, each registration makes a difference.
+    """
+    token = get_cache_token()
+    return token, token if kind is None else issubclass(kind, cls)
 
 
 def lookup(cls: type, name: str) -> Any:

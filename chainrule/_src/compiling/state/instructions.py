@@ -275,12 +275,12 @@ def _matches_class(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 
 def _matches_exception(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.class_content(type(stack.top(2)))
+    reads.contents_of(type(stack.top(2)))
 
 
 def _matches_collection(reads: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
-    if reads.type_of(x) is not None:  # registering a class makes it a sequence, which is no other version of it
+    if reads.type_of(x):  # registering a class makes it a sequence, which is no other version of it
         reads.looked_up(x, _flags, "flags")
 
 
@@ -289,7 +289,7 @@ def _flags(x: object) -> int:
 
 
 def _uses(step: int) -> Handler:
-    """Objects are raised, or put into a new set or, as keys, into a new dictionary."""
+    """Objects are raised, or put into a new slice, set or, as keys, dictionary."""
 
     def look(reads: Calls, stack: Stack, i: Instruction) -> None:
         for k in range(step, step * i.arg + 1, step):
@@ -352,8 +352,8 @@ HANDLERS: dict[str, Handler | None] = {
     "LIST_EXTEND": _goes_through, "SET_UPDATE": _goes_through, "DICT_UPDATE": _goes_through, "DICT_MERGE": _goes_through,
     "RETURN_VALUE": _gives, "YIELD_VALUE": _gives, "IS_OP": _compares_identity, "PUSH_EXC_INFO": _handles, "GET_LEN": _truth,
     "CHECK_EXC_MATCH": _matches_exception, "MATCH_SEQUENCE": _matches_collection, "MATCH_MAPPING": _matches_collection,
-    "BUILD_SET": _uses(1), "BUILD_MAP": _uses(2), "RAISE_VARARGS": _uses(1), "SET_ADD": _adds(1), "MAP_ADD": _adds(2),
-    "MATCH_KEYS": _operands(2), "MATCH_CLASS": _matches_class, "STORE_ATTR": _stores_attribute,
+    "BUILD_SET": _uses(1), "BUILD_SLICE": _uses(1), "BUILD_MAP": _uses(2), "RAISE_VARARGS": _uses(1),
+    "SET_ADD": _adds(1), "MAP_ADD": _adds(2), "MATCH_KEYS": _operands(2), "MATCH_CLASS": _matches_class, "STORE_ATTR": _stores_attribute,
     "DELETE_ATTR": _stores_attribute, "STORE_SUBSCR": _stores_item(2), "DELETE_SUBSCR": _stores_item(2),
     "STORE_SLICE": _stores_item(3), "STORE_GLOBAL": _stores_global, "STORE_NAME": _stores_global, "DELETE_GLOBAL": _stores_global,
     "DELETE_NAME": _stores_global, "STORE_DEREF": _stores_free, "DELETE_DEREF": _stores_free, "PRECALL": _call, "CALL": _call,

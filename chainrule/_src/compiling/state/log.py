@@ -23,6 +23,7 @@ from chainrule._src.compiling.state.guards import (
     GuardKind,
     array_state,
     attributes_of,
+    bases_of,
     cell_content,
     elements,
     lookup,
@@ -258,27 +259,34 @@ class Log:
             return False
         guards[GuardKind.ARRAY] = Guard(GuardKind.ARRAY, _Of, with_numbers, None)
         return True
-    def type_of(self, x: object) -> ClassContent | None:
+
+    def type_of(self, x: object) -> list[ClassContent]:
         """The function depends on the class of an object, and on what that class defines."""
         kind = type(x)
         if is_fixed(kind) or (isa(x, OURS) and is_library_class(kind)):
-            return None
+            return []
         self.guard(GuardKind.CLASS, x, None, kind)
-        return self.class_content(kind)
+        return self.contents_of(kind)
 
-    def class_content(self, cls: type) -> ClassContent | None:
-        """The function depends on what a class defines; None if that cannot change."""
-        if is_fixed(cls) or id(cls) in self.made:
-            return None
+    def contents_of(self, cls: type) -> list[ClassContent]:
+        """The function depends on what a class defines: on its content, or on that of the bases of a class that it made itself."""
+        if is_fixed(cls):
+            return []
+        if id(cls) in self.made:
+            return [content for base in bases_of(cls) for content in self.contents_of(base)]
         known = self._classes.get(id(cls))
         if known is None:
             known = self._classes[id(cls)] = cls, ClassContent(cls)
-        return known[1]
+            self.type_of(cls)
+        return [known[1]]
 
-    def made_here(self, x: object) -> None:
+    def made_here(self, x: Any) -> None:
         """The function has made an iterator, a generator of random numbers or a class, which is its own."""
         self.made[id(x)] = x
-        self._classes.pop(id(x), None)
+        _, known = self._classes.pop(id(x), (x, None))
+        if known is not None:  # what was read of the class while it was made is that of its bases
+            for content in self.contents_of(x):
+                content.add(known)
 
     def changed(self, x: object, what: str, put_back: Callable[[Any], None]) -> None:
         """Something is about to be changed."""

@@ -8,7 +8,7 @@ import decimal
 import functools
 import types
 import warnings
-from abc import ABCMeta
+from abc import ABCMeta, get_cache_token
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -97,8 +97,7 @@ class Reads(Log):
 
     def of_class(self, cls: type, name: str) -> Any:
         """What a class, or one of its bases, has under a name."""
-        content = self.class_content(cls)
-        if content is not None:
+        for content in self.contents_of(cls):
             content.read(name)
         return lookup(cls, name)
 
@@ -107,7 +106,7 @@ class Reads(Log):
         if type(x) not in PLAIN:
             self.type_of(x)
             if isa(x, type):
-                self.class_content(x)  # type: ignore[arg-type]
+                self.contents_of(x)  # type: ignore[arg-type]
 
     def is_instance(self, x: object, cls: Any) -> None:
         """Whether something is of a class."""
@@ -122,7 +121,6 @@ class Reads(Log):
 
     def is_subclass(self, kind: type, cls: Any) -> None:
         """Whether a class is one of another's, which that of abstract classes may be later."""
-        self.class_content(kind)
         for each in classes_in(cls):
             if type(each) is not type:
                 self.passed(each)
@@ -181,7 +179,7 @@ class Reads(Log):
                 self.of_class(kind, name)
             elif attributes_of(x) or not is_library_class(kind):
                 self._of_instance(x, kind, name)
-        elif not isa(x, OURS) and not (isa(x, CONSTANT) and kind.__dictoffset__ == 0):
+        elif not isa(x, OURS) and not (isa(x, CONSTANT) and is_fixed(kind)):
             self._of_instance(x, kind, name)
 
     def _of_module(self, x: ModuleType, name: str) -> None:
@@ -307,22 +305,24 @@ class Reads(Log):
         elif is_iterator(x):
             self.iterator(x)
         elif not is_called(x):
-            try:
-                parts: list[Any] = []
-                self.guard(GuardKind.CHECK, x, snapshot, snapshot(x, parts), "whole")
-                for part in parts:
-                    self._whole_class(part)
-            except Unknown as unknown:
-                a = "an" if str(unknown)[:1] in "aeiou" else "a"
-                self.refuse(
-                    f"it uses {a} {unknown}, whose state is not known: pass what it needs as arrays and numbers"
-                )
+            self.whole_object(x)
+
+    def whole_object(self, x: object) -> None:
+        """All attributes of an object, and of the objects in it."""
+        try:
+            parts: list[Any] = []
+            self.guard(GuardKind.CHECK, x, snapshot, snapshot(x, parts), "whole")
+            for part in parts:
+                self._whole_class(part)
+        except Unknown as unknown:
+            a = "an" if str(unknown)[:1] in "aeiou" else "a"
+            self.refuse(f"it uses {a} {unknown}, whose state is not known: pass what it needs as arrays and numbers")
 
     def _whole_class(self, x: object) -> None:
         """Code that is not looked into may read any attribute that an object, or class, has from its class."""
-        for content in (self.type_of(x), self.class_content(x) if isa(x, type) else None):  # type: ignore[arg-type]
-            if content is not None:
-                content.whole = True
+        for content in (*self.type_of(x), *(self.contents_of(x) if isa(x, type) else ())):  # type: ignore[arg-type]
+            content.whole = True
+            self.guard(GuardKind.REGISTERED, get_cache_token, None, registration(object, None))
 
     def _deep(self, x: object, arrays: Sequence[object], each: Callable[..., None], seen: set[int] | None) -> None:
         seen = set() if seen is None else seen

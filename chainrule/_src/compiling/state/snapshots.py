@@ -51,7 +51,8 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
         parts.append(x)
     if isa(x, np.dtype):
         return x, content_in_place(x)
-    if (isa(x, (*CONSTANT, *OURS, FunctionType, MethodType)) and not isa(x, BUFFERS)) or is_called(x):
+    constant = isa(x, (*CONSTANT, *OURS, FunctionType, MethodType)) and not isa(x, BUFFERS)
+    if constant or (seen and is_called(x)):
         return x
     seen[id(x)] = x
     if len(seen) > _PARTS:

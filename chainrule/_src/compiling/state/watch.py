@@ -23,6 +23,7 @@ from chainrule._src.api.array import Array
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.compiling.state import frames
 from chainrule._src.compiling.state.calls import SHARING, Calls
+from chainrule._src.compiling.state.classes import ClassContent
 from chainrule._src.compiling.state.frames import Instruction, Stack
 from chainrule._src.compiling.state.guards import GuardKind, function_parts
 from chainrule._src.compiling.state.instructions import CALLS_TWICE, HANDLERS, Handler, unknown
@@ -208,10 +209,13 @@ class TypeWatch(StateWatch):
         ):
             super().calls(stack, function, args, keywords)
 
-    def type_of(self, x: object) -> None:
-        return
+    def type_of(self, x: object) -> list[ClassContent]:
+        return self.contents_of(type(x))
 
-    def class_content(self, cls: type) -> None:  # it has the caller's word
+    def contents_of(self, cls: type) -> list[ClassContent]:
+        return []  # classes do not change: that is the caller's word
+
+    def is_subclass(self, kind: type, cls: Any) -> None:
         return
 
     def attribute(self, x: object, name: str) -> None:
