@@ -7,9 +7,10 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 from chainrule._src.compiling import policy
 
@@ -45,10 +46,31 @@ def pytest_xdist_node_collection_finished(ids: list[str]) -> None:
         print(f"{len(ids):,} tests", file=sys.__stderr__, flush=True)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without the garbage collector: nothing that is collected can be freed, and there is much of it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """Tests that collect garbage look at what tests made, not at the tests themselves, all of which are in memory."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Send one message from a worker for a test that passed. The other five cost more CPU time than most tests do."""
+    if not hasattr(item.config, "workerinput") or item.config.option.xmlpath:  # an XML report needs every phase
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:

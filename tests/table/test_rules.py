@@ -17,6 +17,7 @@ from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.primitive import TABLE, TableError, unsupported
 from chainrule.testing import CHECKS, Sample, rulecheck, samples_of
 from chainrule.testing.rulecheck import every_sample
+from tests.table.chosen import chosen_samples
 
 for module in pkgutil.iter_modules(chainrule._src.table.__path__):
     importlib.import_module(f"chainrule._src.table.{module.name}")
@@ -43,6 +44,12 @@ SCANS = sorted(
 
 @pytest.mark.parametrize("name", ROWS)
 def test_row(name):
+    rulecheck(TABLE[name], samples=chosen_samples(TABLE[name]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ROWS)
+def test_every_sample_of_a_row(name):
     rulecheck(TABLE[name])
 
 
