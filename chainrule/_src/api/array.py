@@ -10,6 +10,7 @@ the result is a Tensor. This module has the class and the way in and out; its op
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,6 +46,7 @@ from chainrule._src.tape.others import (
 )
 from chainrule._src.tape.overriding import PLAIN, hand_over, operands, overriding
 from chainrule._src.tape.protocol import (
+    CALLBACKS,
     FUNCTIONS,
     UFUNCS,
     ArrayLike,
@@ -216,7 +218,7 @@ class Array(ArrayMethods):
         if (dtype is None or np.dtype(dtype) == _OBJECT) and (kept or not is_plain(self)) and not in_distributions():
             shape = self._tensor._raw.shape
             if not shape or dtype is not None:  # np.array([x[0], x[1]]) holds the elements themselves
-                return self._as_objects(shape, kept)
+                return _beside_choices(self, _getframe(1))._as_objects(shape, kept)
         if not is_plain(self) and type(self._tensor._raw) is not Foreign:
             raw = self._tensor._raw
             values = raw if type(raw) is ndarray else raw.read()
@@ -262,6 +264,9 @@ class Array(ArrayMethods):
             raise TypeError(
                 f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
             )
+        recorder = LOCAL.recorder
+        if self.shape and recorder is not None and recorder.stands_for(self._tensor._raw) is ndarray:
+            float(np.ones(self.shape))  # NumPy's versions differ in what they allow
         if not step and carries(self):
             if written := errors.written_to_buffer(self):
                 raise TypeError(written)
@@ -354,6 +359,26 @@ class Array(ArrayMethods):
 
     def __deepcopy__(self, memo: dict[int, object]) -> Array:
         return array_of(self._tensor.__deepcopy__(memo))
+
+
+_SELECT = getattr(np.select, "_implementation", np.select).__code__
+
+
+def _beside_choices(x: Array, frame: Any) -> Array:
+    """The ``default`` of ``np.select``, where nothing else is an Array, in the dtype of the result.
+
+    NumPy computes with objects then, and takes Python's numbers out of its choices: instead they get scalars of that dtype.
+    """
+    choices = frame.f_locals.get("choicelist") if frame.f_code is _SELECT else None
+    if choices is None:
+        return x
+    dtype = np.result_type(*choices, x.dtype)
+    for k, choice in enumerate(choices):
+        values = np.asarray(choice, dtype)
+        choices[k] = np.empty(values.shape, object)
+        for place in np.ndindex(values.shape):
+            choices[k][place] = values[place]
+    return apply(np.astype, x, dtype)
 
 
 #: ufunc -> what computes it on Arrays without keywords; ``ops.array`` fills it.
@@ -486,6 +511,8 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
             return found
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
+        if LOCAL.recorder is not None and type(args[0]) is Array:
+            LOCAL.recorder.check_not_scalar(args[0]._tensor._raw)
         if function is np.copyto and len(args) > 1 and _is_same(args[0], args[1]):
             return None  # NumPy, too, looks at this first, and not at whether it may write
         if LOCAL.recorder is not None and function is not np.copyto and _recorded_writer(function, args, kwargs):
@@ -496,6 +523,8 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
             return _write_stacked(functools.partial(apply, function), *args, **kwargs)
     operands, mixed = _opened(args)
     mixed = mixed or (bool(kwargs) and holds(kwargs, Tensor))
+    if function in CALLBACKS and not mixed:
+        operands, kwargs = _with_callbacks_of_arrays(ours, CALLBACKS[function], args, kwargs)
     try:
         result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
     except (RuntimeError, TypeError, LookupError) as error:
@@ -508,10 +537,37 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     return write_out(function.__name__, target, result)
 
 
+def of_arrays(function: AnyFunction) -> AnyFunction:
+    """A function of Arrays as one of tensors."""
+    return lambda *tensors: as_tensors(function(*as_arrays(tensors)))
+
+
+def _with_callbacks_of_arrays(ours: AnyFunction, name: str, args: Sequence[object], kwargs: Params) -> Any:
+    """Wrap the functions that the parameter ``name`` takes: they are called with Arrays, and with all further arguments as they were given."""
+    signature = inspect.signature(ours)
+    bound = signature.bind(*args, **kwargs)
+    rest: list[Any] = []
+    named: Params = {}
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            rest = list(bound.arguments.pop(parameter.name, ()))
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            named = bound.arguments.pop(parameter.name, {})
+
+    def wrapped(callback: Any) -> Any:
+        if not callable(callback):
+            return callback
+        return of_arrays(lambda *operands: callback(*operands, *rest, **named))
+
+    given = bound.arguments[name]
+    bound.arguments[name] = list(map(wrapped, given)) if isinstance(given, Sequence) else wrapped(given)
+    return _opened(bound.args)[0], as_tensors(bound.kwargs)
+
+
 def in_numpys_class(error: Exception, function: AnyFunction, args: Sequence[object], kwargs: Params) -> Exception:
     """NumPy's own error for such arguments, with what ours says of them; ours as it is where NumPy has none."""
-    if any(callable(x) and not isinstance(x, (type, np.ufunc)) for x in args):
-        return error  # it is not called once more
+    if function in CALLBACKS:
+        return error  # they are not called once more
     try:
         with np.errstate(all="ignore"):
             function(*_plain_copies(args), **_plain_copies(kwargs))
@@ -557,12 +613,12 @@ def recorded_as_numpy(function: AnyFunction, method: str, args: Any, kwargs: Par
         out: what the function is to write into; not among the keywords of a ufunc.
     """
     recorder = LOCAL.recorder
-    if method == "at" or (out is not None and not recorder.plain):
+    if method == "at":
         return None
     if out is not None:
         return _recorded_into(function, method, args, kwargs, out)
     raw = None if _carry_derivatives(args) else _recorded((args, kwargs))
-    if raw is None or not (recorder.plain or recorder.are_plain(raw)):
+    if raw is None or not recorder.are_plain(raw):
         return None
     found = recorder.as_numpy(function, method, *raw)
     if type(found) is tuple:
@@ -579,7 +635,9 @@ def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kw
         raise TypeError("return arrays must be of ArrayType")
     ufunc = method == "__call__"
     raw = _recorded((args, {**kwargs, "out": out} if method else kwargs, targets))
-    if raw is None or (ufunc and not kwargs and LOCAL.recorder.computes_alike(function, raw[0], raw[2])):
+    if raw is None or not LOCAL.recorder.are_plain(raw):
+        return None
+    if ufunc and not kwargs and LOCAL.recorder.computes_alike(function, raw[0], raw[2]):
         return None
     if method:
         function = getattr(function, method)
@@ -592,8 +650,6 @@ def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kw
 def recorded_setitem(x: Array, index: Index, value: object) -> bool:
     """Have ``x[index] = value`` recorded as it is, where NumPy looks at numbers: at positions, or at what an integer is made of."""
     recorder, raw = LOCAL.recorder, x._tensor._raw
-    if not recorder.plain:
-        return False
     if recorder.is_scalar(raw):
         raise TypeError(f"'numpy.{raw.dtype.type.__name__}' object does not support item assignment")
     if recorder.stands_for(raw) is float:
@@ -602,7 +658,7 @@ def recorded_setitem(x: Array, index: Index, value: object) -> bool:
     if not narrowed and not any([type(i) is Array for i in (index if type(index) is tuple else (index,))]):
         return False
     operands = _recorded((x, index, value))
-    if operands is None:
+    if operands is None or not recorder.are_plain(operands):
         return False
     x[...] = array_of(wrap(recorder.written_by(operator.setitem, operands, {}, operands[:1])))
     return True
@@ -611,8 +667,8 @@ def recorded_setitem(x: Array, index: Index, value: object) -> bool:
 def _recorded_writer(function: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> bool:
     """Have a function recorded that writes into its first argument. False: have ours, which does."""
     target = args[0]
-    raw = _recorded((args, kwargs)) if type(target) is Array and LOCAL.recorder.plain else None
-    if raw is None:
+    raw = _recorded((args, kwargs)) if type(target) is Array else None
+    if raw is None or not LOCAL.recorder.are_plain(raw):
         return False
     target[...] = array_of(wrap(LOCAL.recorder.written_by(function, *raw, raw[0][:1])))
     return True
@@ -630,17 +686,17 @@ def _out_of(function: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> Any
 def recorded_operator(operation: AnyFunction, special: bool, *operands: object) -> Any:
     """``recorded_as_numpy`` for an operator, which for floats, scalars and some exponents is not what the ufunc is."""
     recorder = LOCAL.recorder
-    warns = recorder.plain and any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
+    warns = any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
     if not recorder.weak and not special and not warns:
         return None
     raw = None if _carry_derivatives(operands) else _recorded(operands)
     if raw is None:
         return None
-    if warns and recorder.are_integers(raw):
+    if warns and recorder.are_plain(raw) and recorder.are_integers(raw):
         return array_of(wrap(recorder.of_integers(operation, raw)))
     found = recorder.on_floats(operation, *raw) if recorder.weak else None
     if found is None:
-        if not (recorder.plain or recorder.are_plain(raw)) or (len(raw) < 2 and not special):
+        if not recorder.are_plain(raw) or (len(raw) < 2 and not special):
             return None
         found = recorder.as_operator(operation, *raw)
     return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
@@ -669,8 +725,8 @@ def recorded_in_place(
 ) -> bool:
     """Have ``x op= y`` recorded as it is, where NumPy may round otherwise if the result lies where an operand does."""
     raw = x._tensor._raw
-    raw = _recorded((x, y)) if LOCAL.recorder.plain and (raw.shape or LOCAL.recorder.is_array(raw)) else None
-    if raw is None or LOCAL.recorder.computes_alike(ufunc, raw, raw[:1]):
+    raw = _recorded((x, y)) if raw.shape or LOCAL.recorder.is_array(raw) else None
+    if raw is None or not LOCAL.recorder.are_plain(raw) or LOCAL.recorder.computes_alike(ufunc, raw, raw[:1]):
         return False
     x[...] = array_of(wrap(LOCAL.recorder.written_by(operation, raw, {}, raw[:1])))
     return True

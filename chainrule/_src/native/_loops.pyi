@@ -11,6 +11,7 @@ OWN: dict[str, int]
 VERSION: int
 
 class Runner:
+    runs: int
     scratch_bytes: int
     def __new__(
         cls,

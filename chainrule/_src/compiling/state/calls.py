@@ -55,7 +55,6 @@ from chainrule._src.compiling.state.objects import (
     is_iterator,
     is_python,
     isa,
-    layout,
     module_of,
     random_types,
 )
@@ -102,6 +101,10 @@ def _is_ours(stack: Stack) -> bool:
     return module_of_code(stack.frame.f_code, stack.frame.f_globals).startswith("chainrule.")
 
 
+#: objects of which C calls no Python code
+_WITHOUT_CODE = (*CONSTANT, *OURS, *BUFFERS, ndarray)
+
+
 class Calls(Reads):
     """A log of reads that knows what functions do."""
 
@@ -112,12 +115,13 @@ class Calls(Reads):
         for x in operands:
             if type(x) not in IMMUTABLE:
                 each(x, arrays)
-        takes = any(is_iterator(x) for x in operands)
+        takes = not all([isa(x, _WITHOUT_CODE) for x in operands])
         if takes:
             self.taker = stack  # what Python code gives to C from here on is computed with, too
         if arrays or takes:
-            mixed = any(isa(x, VALUES) for x in flat(operands))
-            stack.pending = arrays, mixed, False
+            before, mixed, makes = stack.pending or ([], False, False)
+            mixed = mixed or any(isa(x, VALUES) for x in flat(operands))
+            stack.pending = [*before, *arrays], mixed, makes
 
     def calls(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         """A call is about to happen."""
@@ -211,8 +215,7 @@ class Calls(Reads):
             if cls is filter or cls.__module__ == "itertools":  # which compare, or take apart, what is in there
                 self.computes(stack, given[cls is filter :])
             self._applied(stack, given)
-            arrays, mixed, _ = stack.pending or ([], False, False)
-            stack.pending = arrays, mixed, True
+            stack.pending = *(stack.pending or ([], False))[:2], True
         elif cls.__module__ == "numpy.random" or issubclass(cls, random_types()):
             self._random(stack, given)
         elif cls in MAKERS or cls.__module__ in ("builtins", "collections", "functools", "operator", "types"):
@@ -340,8 +343,6 @@ class Calls(Reads):
             self.attribute(args[0], "__dict__")
         elif builtin and name == "len" and args:
             x = args[0].mapping if isa(args[0], (*VIEWS, *ORDERED_VIEWS)) else args[0]
-            if type(x) is ndarray:
-                self.looked_up(x, layout, "layout")
             self.length(x)
         elif builtin and name in ("iter", "next", "sorted"):
             for x in args[:1]:
@@ -350,7 +351,7 @@ class Calls(Reads):
                 self.computes(stack, args)
             self._applied(stack, [*args, *keywords.values()])
             makes = name == "iter" and bool(args) and not is_iterator(args[0])
-            stack.pending = [], False, makes
+            stack.pending = *(stack.pending or ([], False))[:2], makes
         elif builtin and name in ("isinstance", "issubclass") and len(args) == 2:
             x, cls = args
             if name == "issubclass":
@@ -370,6 +371,9 @@ class Calls(Reads):
                 self.spec(args[1])
             self._applied(stack, [*args, *keywords.values()])
             self.computes(stack, [*args, *keywords.values()])
+            if name in ("min", "max") and stack.pending is not None:
+                for x in stack.pending[0]:  # which compare also the array that they return
+                    self.consumed(x)
 
     def _method(self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: Params) -> None:
         """A method of C's is about to be called."""
@@ -399,6 +403,12 @@ class Calls(Reads):
             self._method_of_container(stack, x, name, args, keywords)
         elif isa(x, type) and not is_pure(function) and not is_library_class(x):
             self.computes(stack, [*args, *keywords.values()])
+        elif isa(x, BUFFERS):
+            if name not in READING:
+                self.refuse(
+                    f"it may write into a {type(x).__name__} ({name}), which no recording repeats: use an array of NumPy's"
+                )
+            self.changed_in_place(x)
         elif isa(x, (*CONSTANT, *CONTAINERS, *VIEWS, *ORDERED_VIEWS)):
             if isa(x, datetime.datetime) and name in _OF_LOCAL_TIME and (x.tzinfo is None or not args):
                 self.refuse(f"it asks for the local time ({name}), which no recording sees")
@@ -418,12 +428,6 @@ class Calls(Reads):
             self.whole_object(x)
         elif (is_lock(x) and name != "locked") or name in _OF_ALL_OBJECTS:
             return
-        elif isa(x, BUFFERS):
-            if name not in READING:
-                self.refuse(
-                    f"it may write into a {type(x).__name__} ({name}), which no recording repeats: use an array of NumPy's"
-                )
-            self.looked_up(x, bytes, "whole")
         elif isa(x, random_types()):
             if id(x) not in self.made:
                 self.refuse(DRAW)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src import native
-from chainrule._src.arrays.types import AnyFunction, NumpyArray
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType
 
 ndarray = np.ndarray
 #: what is read where there is nothing
@@ -31,7 +31,7 @@ class Copy:
 class GuardKind:
     """The kinds of guards, with the numbers that native code knows them by."""
 
-    ITEM, INSTANCE, CELL, VERSION, REGISTERED, CLASS, ELEMENTS, LENGTH, FUNCTION, CONTENT, CHECK = range(11)
+    ITEM, INSTANCE, CELL, VERSION, REGISTERED, CLASS, ELEMENTS, LENGTH, FUNCTION, ARRAY, CHECK = range(11)
 
 
 class Guard(NamedTuple):
@@ -40,8 +40,9 @@ class Guard(NamedTuple):
     Attributes:
         kind: of :class:`GuardKind`.
         thing: what was read: a dictionary, an object, a cell, a class, a list, an array.
-        key: which part of it; None: the whole. Of the version of a class its content, of an abstract class another class.
-        value: what was there. Of a list the tuple of its elements, of an array its :func:`content`, of a class its
+        key: which part of it; None: the whole. Of an array, whether its numbers matter. Of the version of a class its
+            content, of an abstract class another class.
+        value: what was there. Of a list the tuple of its elements, of an array its :func:`array_state`, of a class its
             :func:`version_of`, of an abstract class :func:`registration`.
     """
 
@@ -63,7 +64,8 @@ class Guard(NamedTuple):
         now = self.now()
         if not self._is(now):
             return None
-        return self if self.kind >= GuardKind.FUNCTION or now is self.value else self._replace(value=now)
+        unchanged = self.kind in (GuardKind.FUNCTION, GuardKind.CHECK) or now is self.value
+        return self if unchanged else self._replace(value=now)
 
     def _is(self, now: Any) -> bool:
         """Whether this is what was there. A class may have the same content in another version."""
@@ -154,7 +156,7 @@ _NOW: tuple[Callable[[Any, Any], Any], ...] = (
     lambda thing, key: elements(thing),
     lambda thing, key: len(thing),
     lambda thing, key: function_parts(thing),
-    lambda thing, key: content(thing),
+    lambda thing, key: array_state(thing, key),
     lambda thing, key: key(thing),
 )
 
@@ -170,14 +172,40 @@ def same_value(x: Any, y: Any) -> bool:
         return len(x) == len(y) and all(map(same_value, x, y))
     if issubclass(kind, Copy):
         return bool(x == y)
+    if kind is bytes:
+        return bool(x == y)
+    if issubclass(kind, np.dtype) and (x.fields is not None or x.metadata is not None or y.metadata is not None):
+        return False  # metadata, also of fields, is no part of `==`
     if kind in IMMUTABLE or issubclass(kind, (np.generic, np.dtype)):
         return bool(x == y and repr(x) == repr(y))
     return False
 
 
 def content(x: NumpyArray) -> tuple[object, ...]:
-    """The bytes of an array, and how it lies in memory."""
-    return x.tobytes("A"), x.shape, x.dtype, x.strides
+    """Return the bytes of an array, its layout and the field names of its dtype."""
+    return x.tobytes("A"), x.shape, x.dtype, x.strides, field_names(x.dtype)
+
+
+def array_state(x: NumpyArray, with_numbers: bool) -> tuple[object, ...]:
+    """Return the attributes of an array that can be set in place: its numbers (or None), address, layout, dtype and flags."""
+    numbers: object = None
+    if with_numbers:
+        numbers = as_tuples(np.asarray(x).tolist()) if x.dtype.hasobject else x.tobytes("A")
+    address = x.__array_interface__["data"][0]
+    return numbers, address, x.shape, x.strides, x.dtype, x.flags.num, field_names(x.dtype)
+
+
+def as_tuples(x: Any) -> Any:
+    """Return nested lists as nested tuples."""
+    return tuple(map(as_tuples, x)) if type(x) in (list, tuple) else x
+
+
+def field_names(dtype: NumpyDType) -> tuple[object, ...]:
+    """Return each structured dtype within a dtype, followed by its names: ``dtype.names`` can be set in place."""
+    if dtype.fields is None:
+        return () if dtype.base is dtype else field_names(dtype.base)
+    inner = [part for field in dtype.fields.values() for part in field_names(field[0])]
+    return (dtype, dtype.names, *inner)
 
 
 class References:
@@ -199,7 +227,11 @@ class References:
     @property
     def arrays(self) -> list[ndarray]:
         """The plain arrays whose numbers were read."""
-        return [guard.thing for guard in self.guards if issubclass(type(guard.thing), ndarray)]
+        return [
+            guard.thing
+            for guard in self.guards
+            if issubclass(type(guard.thing), ndarray) and (guard.kind != GuardKind.ARRAY or guard.key)
+        ]
 
     def hold(self) -> bool:
         """Whether all that was read is as it was."""

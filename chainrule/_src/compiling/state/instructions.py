@@ -71,7 +71,8 @@ def _attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
     x, key = stack.top(2), stack.top()
-    if are_plain((x, key)):
+    reads.check_type(x, lambda stands_for: stands_for is not float)
+    if are_plain((x, key.start, key.stop, key.step) if type(key) is slice else (x, key)):
         return
     reads.passed(x)
     reads.passed(key)
@@ -83,9 +84,7 @@ def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
             reads.element(x, key)
         else:
             reads.computes(stack, [x, key])
-    elif isa(x, np.void):  # a row of a table, which lies in the table's memory
-        reads.looked_up(x, np.void.tobytes, "whole")
-    elif not isa(x, (*CONSTANT, tuple)):
+    elif not reads.changed_in_place(x) and not isa(x, (*CONSTANT, tuple)):
         reads.computes(stack, [x, key])
 
 
@@ -136,9 +135,11 @@ def _compares_identity(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 
 def _gives(reads: Calls, stack: Stack, i: Instruction) -> None:
-    """A function, or generator, gives C something to compute with."""
-    taker = reads.taker
-    if taker is not None and taker.pending is not None and stack.frame.f_back is taker.frame:
+    """A function, or generator, gives C, or a library, something to compute with."""
+    taker, caller = reads.taker, stack.frame.f_back
+    if taker is None or taker.pending is None or caller is None:
+        return
+    if caller is taker.frame or is_library(module_of_code(caller.f_code, caller.f_globals)):
         x = stack.top()
         if type(x) is ndarray:
             taker.pending[0].append(x)
@@ -159,6 +160,10 @@ def _truth(reads: Calls, stack: Stack, i: Instruction) -> None:
         reads.consumed(x)
     elif type(x) not in IMMUTABLE:
         reads.operand(x, [])
+
+
+def _makes_slice(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.computes(stack, [stack.top(k) for k in range(i.arg, 0, -1)])
 
 
 def _goes_through(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -345,7 +350,7 @@ HANDLERS: dict[str, Handler | None] = {
     "LOAD_SUPER_ATTR": _super_attribute, "BINARY_SUBSCR": _reads_element, "BINARY_SLICE": _operands(3), "BINARY_OP": _binary,
     "COMPARE_OP": _operands(2), "CONTAINS_OP": _operands(2), "UNARY_NEGATIVE": _operands(1), "UNARY_INVERT": _operands(1),
     "UNARY_POSITIVE": _operands(1), "GET_ITER": _goes_through,
-    "GET_YIELD_FROM_ITER": _goes_through, "UNPACK_SEQUENCE": _goes_through, "UNPACK_EX": _goes_through,
+    "BUILD_SLICE": _makes_slice, "GET_YIELD_FROM_ITER": _goes_through, "UNPACK_SEQUENCE": _goes_through, "UNPACK_EX": _goes_through,
     "LIST_EXTEND": _goes_through, "SET_UPDATE": _goes_through, "DICT_UPDATE": _goes_through, "DICT_MERGE": _goes_through,
     "RETURN_VALUE": _gives, "YIELD_VALUE": _gives, "IS_OP": _compares_identity, "PUSH_EXC_INFO": _handles, "GET_LEN": _truth,
     "CHECK_EXC_MATCH": _matches_exception, "MATCH_SEQUENCE": _matches_collection, "MATCH_MAPPING": _matches_collection,

@@ -37,11 +37,19 @@ CONSTANT_MODULES = _LIBRARIES | (sys.stdlib_module_names - {"sys", "os", "builti
 
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque, types.MappingProxyType)
 WRITTEN = (list, dict, set, collections.deque)
-BUFFERS = (bytearray, memoryview, array.array)
-#: what their methods are called that write nothing
+BUFFERS = (
+    bytearray,
+    memoryview,
+    array.array,
+    np.void,
+)  # np.void: a row of a structured array, in the memory of the array
+FLAGS = type(np.empty(0).flags)
+#: what C lets change in place; of a dtype the names of fields
+CHANGED_IN_PLACE = (*BUFFERS, np.dtype, FLAGS)
+#: the methods of buffers that write nothing
 READING = _words(
     "__getitem__ __len__ __iter__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ tobytes tolist hex count index find copy "
-    "decode startswith endswith"
+    "decode startswith endswith item astype getfield view"
 )
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 ORDERED_VIEWS: tuple[type, ...] = tuple(

@@ -21,16 +21,17 @@ from chainrule._src.compiling.state.guards import (
     MISSING,
     Guard,
     GuardKind,
+    array_state,
     attributes_of,
     bases_of,
     cell_content,
-    content,
     elements,
     lookup,
 )
 from chainrule._src.compiling.state.known import (
     BY_C,
     CONTAINERS,
+    FLAGS,
     is_constant_module,
     is_fixed,
     is_library,
@@ -55,7 +56,6 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import owner
 
 ndarray = np.ndarray
-_FLAGS = type(np.empty(0).flags)
 _REFUSALS = 64
 _COPIED = 1 << 24  # bytes up to which an array that plain code writes is kept, to be put back
 INSTEAD = "pass what it gives as an argument, or leave it out of the compiled function"
@@ -174,8 +174,18 @@ class Log:
         """The arrays that it refers to, once the function has returned, and what else it made itself is forgotten."""
         self.made.clear()
         self.now = None
+        for x in self.recorder.met.values():
+            self.array(x)
+            self.array(owner(x))
+        self.recorder.met.clear()
         self.drop_what_is_alone()
         return [thing.thing for thing in self._things.values() if isa(thing.thing, ndarray)]
+
+    def forget_views(self, own: set[int]) -> None:
+        """Forget arrays whose layout alone matters and that only the recording refers to (by ids): it cannot change."""
+        for key in own & self._things.keys():
+            if all([guard.key is False for guard in self._things[key].guards.values()]):
+                del self._things[key]
 
     def guards(self, constants: list[Var]) -> list[Guard]:
         """What is to be looked at again: nothing that the function made itself.
@@ -209,7 +219,7 @@ class Log:
         values = [x for g in found for x in (g.value if type(g.value) is tuple else (g.value,)) if isa(x, VALUES)]
         found += [Guard(GuardKind.CLASS, x, None, type(x)) for x in {id(x): x for x in values}.values()]
         found += [Guard(GuardKind.VERSION, cls, content, content.version) for cls, content in self._classes.values()]
-        found = [g._replace(value=content(g.thing)) if g.kind == GuardKind.CONTENT else g for g in found]
+        found = [g._replace(value=array_state(g.thing, g.key)) if g.kind == GuardKind.ARRAY else g for g in found]
         for guard in found:
             if not _still_holds(guard):
                 raise Unrecordable(f"{_named(guard)} changes while it runs, and nothing shows why: {INSTEAD}")
@@ -221,10 +231,10 @@ class Log:
         settled = False
         while not settled:
             settled = True
-            known: collections.Counter[int] = collections.Counter()  # references to arrays: ours, and our arrays'
+            known: collections.Counter[int] = collections.Counter()  # references to arrays: ours, and our own views'
             for thing in things.values():
                 if isa(thing.thing, ndarray):
-                    known.update([id(thing.thing), id(thing.thing.base)])
+                    known.update([id(thing.thing), id(thing.thing.base)] if _is_ours(thing) else [id(thing.thing)])
             for key in list(things):
                 if _is_alone(things[key], known):
                     self._order = [thing for thing in self._order if thing is not things[key]]
@@ -242,6 +252,15 @@ class Log:
         name = (kind, key) if name is None else name
         if name not in guards:
             guards[name] = Guard(kind, _Of, key, value)
+
+    def array(self, x: object, with_numbers: bool = False) -> bool:
+        """Guard the layout of an array, or its numbers, too; return whether the guard is new."""
+        guards = self.thing_of(x).guards
+        known = guards.get(GuardKind.ARRAY)
+        if known is not None and known.key >= with_numbers:
+            return False
+        guards[GuardKind.ARRAY] = Guard(GuardKind.ARRAY, _Of, with_numbers, None)
+        return True
 
     def type_of(self, x: object) -> list[ClassContent]:
         """The function depends on the class of an object, and on what that class defines."""
@@ -321,7 +340,7 @@ class Log:
             self.type_of(found)
             if is_python(x, "__setattr__") or isa(found, property) or is_python(found, "__set__"):
                 return  # whose instructions are looked at
-            if isa(x, _FLAGS):
+            if isa(x, FLAGS):
                 self.refuse("it sets a flag of an array, which no recording repeats")
             if isa(x, ndarray) and name in ("real", "imag", "flat"):
                 self.changed_container(x)
@@ -352,12 +371,18 @@ _OWN = 0
 _OWN = _references([object()])  # those of ``_references`` itself, which differ between versions of Python
 
 
-def _is_alone(thing: Thing, known: collections.Counter[int]) -> bool:
-    """Whether nobody has something but its record, and an array's memory but its record and those of its views."""
+def _is_ours(thing: Thing) -> bool:
+    """Whether nothing refers to an object but its record."""
     holder = [thing.thing]
     thing.thing = None
-    alone = _references(holder) == 0
+    count = _references(holder)
     (thing.thing,) = holder
+    return count == 0
+
+
+def _is_alone(thing: Thing, known: collections.Counter[int]) -> bool:
+    """Whether nobody has something but its record, and an array's memory but its record and those of its views."""
+    alone = _is_ours(thing)
     if alone and isa(thing.thing, ndarray) and thing.thing.base is not None:
         base = [thing.thing.base]
         alone = type(base[0]) is ndarray and _references(base) <= known[id(base[0])]

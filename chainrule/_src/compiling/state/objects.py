@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator
 from types import FunctionType, GeneratorType, MappingProxyType, UnionType
 from typing import Any
 
+import numpy as np
 from numpy import ndarray
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params
-from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, elements, lookup
+from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, as_tuples, elements, field_names, lookup
 from chainrule._src.compiling.state.known import (
     CONTAINERS,
+    FLAGS,
     ORDERED_VIEWS,
     VIEWS,
     has_numbers,
@@ -39,11 +41,11 @@ OURS = (*VALUES, Node, FunctionCtx, Generator)
 
 
 #: of which there is nothing to note where code computes with them
-PLAIN = IMMUTABLE | {Tensor, Array, slice}
+PLAIN = IMMUTABLE | {Tensor, Array}
 
 
 def are_plain(operands: Iterable[object]) -> bool:
-    """Whether there is nothing to note of operands: they are values of ours, numbers and slices."""
+    """Whether there is nothing to note of operands: they are values of ours and numbers."""
     return PLAIN.issuperset(map(type, operands))
 
 
@@ -147,8 +149,15 @@ def classes_in(x: Any) -> Iterator[Any]:
 # -- what guards ask -----------------------------------------------------------------------------------------------------
 
 
-def layout(x: NumpyArray) -> tuple[object, ...]:
-    return x.shape, x.dtype, x.strides
+def content_in_place(x: Any) -> Any:
+    """Return the content of a buffer, the field names of a dtype, the flags of an array."""
+    if isa(x, FLAGS):
+        return x.num
+    if isa(x, np.dtype):
+        return field_names(x)
+    if isa(x, np.void):
+        return as_tuples(x.tolist()) if x.dtype.hasobject else x.tobytes(), field_names(x.dtype)
+    return bytes(x)
 
 
 def attribute_or_missing(x: object, name: str) -> object:

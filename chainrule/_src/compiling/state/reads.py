@@ -20,6 +20,7 @@ from chainrule._src.compiling.state.guards import (
     IMMUTABLE,
     MISSING,
     GuardKind,
+    as_tuples,
     attributes_of,
     elements,
     function_parts,
@@ -27,7 +28,7 @@ from chainrule._src.compiling.state.guards import (
     registration,
 )
 from chainrule._src.compiling.state.known import (
-    BUFFERS,
+    CHANGED_IN_PLACE,
     CONSTANT,
     CONTAINERS,
     has_numbers,
@@ -45,7 +46,9 @@ from chainrule._src.compiling.state.objects import (
     VALUES,
     attribute_or_missing,
     classes_in,
+    content_in_place,
     element_or_missing,
+    flat,
     get_or_missing,
     given_by,
     is_called,
@@ -53,7 +56,6 @@ from chainrule._src.compiling.state.objects import (
     is_library_context,
     is_python,
     isa,
-    layout,
     random_types,
     shown_by,
 )
@@ -65,6 +67,8 @@ ndarray = np.ndarray
 _HELD_WHILE_RECORDING = frozenset({"filters", "onceregistry", "defaultaction"})
 
 
+#: attributes of an array that give C its numbers
+_SHOWING_NUMBERS = frozenset({"data", "flat", "ctypes", "__array_interface__", "__array_struct__"})
 _OF_TENSORS = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "requires_grad", "is_leaf", "grad_fn"})
 
 
@@ -86,7 +90,9 @@ class Reads(Log):
     def length(self, x: Any) -> None:
         x = shown_by(x)
         self.type_of(x)
-        if isa(x, CONTAINERS) and not isa(x, (tuple, frozenset)):
+        if isa(x, ndarray):
+            self.array(x)
+        elif not self.changed_in_place(x) and isa(x, CONTAINERS) and not isa(x, (tuple, frozenset)):
             self.guard(GuardKind.LENGTH, x, None, len(x))
 
     def of_class(self, cls: type, name: str) -> Any:
@@ -133,9 +139,18 @@ class Reads(Log):
         """What a function without effects says of an object."""
         self.guard(GuardKind.CHECK, x, key, key(x), (GuardKind.CHECK, name))
 
+    def changed_in_place(self, x: Any) -> bool:
+        """Guard what C lets change in place, if `x` is of that kind: the content of a buffer, the field names of a dtype."""
+        if not isa(x, CHANGED_IN_PLACE):
+            return False
+        if content_in_place(x) != ():
+            self.looked_up(x, content_in_place, "whole")
+        return True
+
     def attribute(self, x: Any, name: str) -> None:
         """An attribute that code asks for."""
         kind = type(x)
+        self.changed_in_place(x)
         if isa(x, ModuleType):
             self._of_module(x, name)
         elif isa(x, type):
@@ -158,12 +173,13 @@ class Reads(Log):
                     self.recorder.bring(x)  # its layout and history are looked at then
                 if name == "_version":
                     self._by_asking(x, name)
-        elif isa(x, ndarray) and not (inside := attributes_of(x)):
+        elif isa(x, ndarray):
             if name in ("dtype", "itemsize", "nbytes", "strides", "flags"):
                 self.check_holder(x, "asks how numbers are kept in")
-            if name in ("shape", "size", "ndim", "dtype", "strides", "flags", "nbytes", "itemsize"):
-                self.looked_up(x, layout, "layout")
-            if not is_library_class(kind):
+            self.array(x, name in _SHOWING_NUMBERS)
+            if lookup(kind, name) is vars(ndarray).get(name) and isa(vars(ndarray)[name], types.GetSetDescriptorType):
+                self.of_class(kind, name)
+            elif attributes_of(x) or not is_library_class(kind):
                 self._of_instance(x, kind, name)
         elif not isa(x, OURS) and not (isa(x, CONSTANT) and kind.__dictoffset__ == 0 and is_fixed(kind)):
             self._of_instance(x, kind, name)
@@ -243,10 +259,13 @@ class Reads(Log):
         self.passed(x)
         if type(x) is ndarray:
             arrays.append(x)
+        elif isa(x, slice):
+            for part in (x.start, x.stop, x.step):
+                self.operand(part, arrays)
         elif isa(x, CONTAINERS):
             self._deep(x, arrays, self.operand, seen)
-        elif isa(x, BUFFERS):
-            self.looked_up(x, bytes, "whole")
+        elif self.changed_in_place(x):
+            return
         elif is_iterator(x):
             self.iterator(x)
             arrays += given_by(x)
@@ -274,8 +293,8 @@ class Reads(Log):
         self._whole_class(x)
         if type(x) is ndarray:
             arrays.append(x)
-        elif isa(x, BUFFERS):
-            self.looked_up(x, bytes, "whole")
+        elif self.changed_in_place(x):
+            return
         elif isa(x, functools.partial):
             for part in (*x.args, *x.keywords.values()):
                 self.handed(part, arrays, seen)
@@ -327,10 +346,15 @@ class Reads(Log):
                 "it goes on with an iterator that was made outside of it: pass a list, or make the iterator inside"
             )
 
-    def consumed(self, x: object) -> None:
+    def consumed(self, x: Any) -> None:
         """A plain array whose numbers code computed with, unrecorded."""
         self.check_not_written(x)
-        self.guard(GuardKind.CONTENT, x, None, None)
+        if self.array(x, with_numbers=True) and x.dtype.hasobject:
+            arrays: list[object] = []
+            for part in flat((as_tuples(x.tolist()),), depth=x.ndim + 9):
+                self.operand(part, arrays)
+            for each in arrays:
+                self.consumed(each)
 
     def check_not_written(self, x: object) -> None:
         for _, var in self.recorder.written.values():
@@ -346,7 +370,12 @@ class Reads(Log):
         if isa(x, CONTAINERS):
             self.whole(x)
         elif type(x) is ndarray:
-            self.consumed(x)
+            self.check_not_written(x)
+            self.array(x, with_numbers=True)
+        elif isa(x, ndarray):
+            self.handed(x, [])
+        elif self.changed_in_place(x):
+            return
         elif is_iterator(x):
             self.iterator(x)
             for each in given_by(x, computed=True):

@@ -19,7 +19,7 @@ from chainrule._src.compiling.state.guards import (
     same_value,
 )
 from chainrule._src.compiling.state.known import BUFFERS, CONSTANT, CONTAINERS, HEAP_TYPE, has_numbers, is_opaque
-from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, is_called, isa
+from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, content_in_place, is_called, isa
 
 ndarray = np.ndarray
 _OF_TABLES = frozenset({"_mgr", "_item_cache", "_attrs", "_flags", "_cache", "_name"})
@@ -49,7 +49,10 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
         return ("again", list(seen).index(id(x)))
     if type(x) not in IMMUTABLE:
         parts.append(x)
-    if isa(x, (*CONSTANT, *OURS, FunctionType, MethodType)) or (seen and is_called(x)):
+    if isa(x, np.dtype):
+        return x, content_in_place(x)
+    constant = isa(x, (*CONSTANT, *OURS, FunctionType, MethodType)) and not isa(x, BUFFERS)
+    if constant or (seen and is_called(x)):
         return x
     seen[id(x)] = x
     if len(seen) > _PARTS:
@@ -65,7 +68,7 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
         state += content(plain)
         known = True
     elif isa(x, BUFFERS):
-        state += (bytes(x),)
+        state += (content_in_place(x),)
         known = True
     elif isa(x, CONTAINERS):
         state += tuple([_parts_of(part, seen, parts) for part in elements(x)])

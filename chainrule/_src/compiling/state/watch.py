@@ -173,6 +173,7 @@ class StateWatch(Calls):
         if makes and result is not None:
             self.made_here(result)
         for x in arrays:
+            self.array(x)
             if type(result) is ndarray and np.may_share_memory(result, x):
                 continue
             data = mixed and x.dtype.kind in "fc"  # rules look at what is in indices and masks
