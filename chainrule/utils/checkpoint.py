@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
+from chainrule._src.api.array import Array, array_of, holds, of_arrays
 from chainrule._src.api.grad_mode import enable_grad, is_grad_enabled, no_grad
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
 from chainrule._src.messages import errors
@@ -139,8 +140,10 @@ def checkpoint(
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
         if context_fn is not noop_context_fn or debug or budget is not None:
             raise ValueError("Passing `context_fn`, `debug` or `budget` is only supported when use_reentrant=False.")
-        if is_grad_enabled() and not any(isinstance(x, Tensor) and x.requires_grad for x in args):
+        if is_grad_enabled() and not any(isinstance(x, (Tensor, Array)) and x.requires_grad for x in args):
             errors.warn("None of the inputs have requires_grad=True. Gradients will be None")
+        if holds(args, Array) and not holds(args, Tensor):
+            function = of_arrays(function)
         return _Reentrant.apply(function, preserve_rng_state, *args)
     if budget is not None:
         if context_fn is not noop_context_fn:
@@ -208,17 +211,24 @@ class _Again:
 class _Argument:
     """An argument to keep until the second run: in the care of the hooks around the checkpoint, if there are any."""
 
-    __slots__ = ("edge", "kept", "time")
+    __slots__ = ("edge", "is_array", "kept", "time")
 
     def __init__(self, value: Any) -> None:
         self.time = CLOCK.latest
         self.edge: Any = None
+        self.is_array = type(value) is Array
+        if self.is_array:  # of its own: a later write to the Array leaves this memory as it is
+            value = wrap(value.tensor._raw, value.tensor._edge)
         self.kept = value
         if isinstance(value, Tensor) and saved.active():
             self.kept = saved.pack_one(value._raw)
             self.edge = value._edge
 
     def get(self) -> Any:
+        value = self._value()
+        return array_of(value) if self.is_array else value
+
+    def _value(self) -> Any:
         value = self.kept
         if type(value) is saved.PackedValue:
             return wrap(value.get(), self.edge)

@@ -213,6 +213,36 @@ class TestSetitem:
         assert y.tolist() == [1, 1, 2] and x.grad.tolist() == [2, 1, 0]
 
 
+#: operands that share memory with a tensor x of one axis or two, by how they lie
+SHARING = {
+    "x": lambda x: x,
+    "one element, expanded": lambda x: x[(0,) * x.ndim].expand_as(x),
+    "last element, expanded": lambda x: x[(-1,) * x.ndim].expand_as(x),
+    "first row, expanded": lambda x: x[:1].expand_as(x),
+    "first column, expanded": lambda x: x[..., :1].expand_as(x),
+    "first row": lambda x: x[0],
+    "an axis without a step": lambda x: x.as_strided(tuple(x.shape), (1, 0)[: x.ndim]),
+    "transpose": lambda x: x.T,
+}
+
+
+@differs("PyTorch refuses operands that overlap")
+@pytest.mark.parametrize("shape", [(3,), (2, 2), (1, 3)])
+@pytest.mark.parametrize("op", ["add_", "sub_", "mul_", "div_", "pow_", "copy_", "fmod_", "hypot_", "__isub__"])
+def test_an_operand_that_overlaps_is_read_before_it_is_written(op, shape):
+    for name, operand in SHARING.items():
+        if name == "transpose" and shape[:1] != shape[-1:]:
+            continue
+        for recorded in (False, True):
+            values = []
+            for taken in (lambda y: y, torch.clone):
+                x = torch.arange(3.0, 3 + np.prod(shape), dtype=torch.float64).reshape(shape)
+                x = (x.requires_grad_() if recorded else x) * 1
+                getattr(x, op)(taken(operand(x)))
+                values.append(x.flatten().tolist())
+            assert values[0] == pytest.approx(values[1], rel=1e-15), name
+
+
 def test_augmented_operators_write_in_place():
     x = torch.tensor([7.0, 8.0])
     y = x

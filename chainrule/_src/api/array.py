@@ -10,6 +10,7 @@ the result is a Tensor. This module has the class and the way in and out; its op
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,6 +46,7 @@ from chainrule._src.tape.others import (
 )
 from chainrule._src.tape.overriding import PLAIN, hand_over, operands, overriding
 from chainrule._src.tape.protocol import (
+    CALLBACKS,
     FUNCTIONS,
     UFUNCS,
     ArrayLike,
@@ -216,7 +218,7 @@ class Array(ArrayMethods):
         if (dtype is None or np.dtype(dtype) == _OBJECT) and (kept or not is_plain(self)) and not in_distributions():
             shape = self._tensor._raw.shape
             if not shape or dtype is not None:  # np.array([x[0], x[1]]) holds the elements themselves
-                return self._as_objects(shape, kept)
+                return _beside_choices(self, _getframe(1))._as_objects(shape, kept)
         if not is_plain(self) and type(self._tensor._raw) is not Foreign:
             raw = self._tensor._raw
             values = raw if type(raw) is ndarray else raw.read()
@@ -357,6 +359,26 @@ class Array(ArrayMethods):
 
     def __deepcopy__(self, memo: dict[int, object]) -> Array:
         return array_of(self._tensor.__deepcopy__(memo))
+
+
+_SELECT = getattr(np.select, "_implementation", np.select).__code__
+
+
+def _beside_choices(x: Array, frame: Any) -> Array:
+    """The ``default`` of ``np.select``, where nothing else is an Array, in the dtype of the result.
+
+    NumPy computes with objects then, and takes Python's numbers out of its choices: instead they get scalars of that dtype.
+    """
+    choices = frame.f_locals.get("choicelist") if frame.f_code is _SELECT else None
+    if choices is None:
+        return x
+    dtype = np.result_type(*choices, x.dtype)
+    for k, choice in enumerate(choices):
+        values = np.asarray(choice, dtype)
+        choices[k] = np.empty(values.shape, object)
+        for place in np.ndindex(values.shape):
+            choices[k][place] = values[place]
+    return apply(np.astype, x, dtype)
 
 
 #: ufunc -> what computes it on Arrays without keywords; ``ops.array`` fills it.
@@ -501,6 +523,8 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
             return _write_stacked(functools.partial(apply, function), *args, **kwargs)
     operands, mixed = _opened(args)
     mixed = mixed or (bool(kwargs) and holds(kwargs, Tensor))
+    if function in CALLBACKS and not mixed:
+        operands, kwargs = _with_callbacks_of_arrays(ours, CALLBACKS[function], args, kwargs)
     try:
         result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
     except (RuntimeError, TypeError, LookupError) as error:
@@ -513,10 +537,37 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     return write_out(function.__name__, target, result)
 
 
+def of_arrays(function: AnyFunction) -> AnyFunction:
+    """A function of Arrays as one of tensors."""
+    return lambda *tensors: as_tensors(function(*as_arrays(tensors)))
+
+
+def _with_callbacks_of_arrays(ours: AnyFunction, name: str, args: Sequence[object], kwargs: Params) -> Any:
+    """Wrap the functions that the parameter ``name`` takes: they are called with Arrays, and with all further arguments as they were given."""
+    signature = inspect.signature(ours)
+    bound = signature.bind(*args, **kwargs)
+    rest: list[Any] = []
+    named: Params = {}
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            rest = list(bound.arguments.pop(parameter.name, ()))
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            named = bound.arguments.pop(parameter.name, {})
+
+    def wrapped(callback: Any) -> Any:
+        if not callable(callback):
+            return callback
+        return of_arrays(lambda *operands: callback(*operands, *rest, **named))
+
+    given = bound.arguments[name]
+    bound.arguments[name] = list(map(wrapped, given)) if isinstance(given, Sequence) else wrapped(given)
+    return _opened(bound.args)[0], as_tensors(bound.kwargs)
+
+
 def in_numpys_class(error: Exception, function: AnyFunction, args: Sequence[object], kwargs: Params) -> Exception:
     """NumPy's own error for such arguments, with what ours says of them; ours as it is where NumPy has none."""
-    if any(callable(x) and not isinstance(x, (type, np.ufunc)) for x in args):
-        return error  # it is not called once more
+    if function in CALLBACKS:
+        return error  # they are not called once more
     try:
         with np.errstate(all="ignore"):
             function(*_plain_copies(args), **_plain_copies(kwargs))

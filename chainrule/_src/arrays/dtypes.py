@@ -44,6 +44,9 @@ _CONCRETE_SCALARS: tuple[type[np.generic], ...] = (
     np.half, np.single, np.double, np.csingle, np.cdouble,
 )  # fmt: skip
 
+#: dtypes of NumPy's that PyTorch does not have: arrays of NumPy's keep them
+NUMPYS_OWN: tuple[DType, ...] = (np.dtype("longdouble"), np.dtype("clongdouble"))
+
 SPELLINGS: dict[object, DType] = {
     **{d: d for d in DTYPES},
     **{f"torch.{name}": d for name, d in NAMES.items()},

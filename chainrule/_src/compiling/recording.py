@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 import weakref
@@ -16,6 +17,7 @@ from chainrule._src.arrays.any_array import overlaps_itself
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling.generators import Generators
+from chainrule._src.compiling.policy import ReplaySpeed
 from chainrule._src.compiling.prints import Prints
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.compiling.state import frames
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 ndarray = np.ndarray
 #: one recording at a time: while it runs, the tensors that it meets hold its values
 LOCK = threading.RLock()
+#: counts the uses of traces, so that the least recently used are known
+USES = itertools.count(1)
 
 
 def rewind(drawn: list[tuple[Any, Any]]) -> None:
@@ -209,9 +213,15 @@ class Recording:
         handled: those that it may go another way for.
         references: what it read of Python's state.
         backward: how gradients flow to what it was given, where they can.
+        speed: how replays compare with eager calls.
+        replayed, used: whether a call has replayed it, and when the last one did.
+        nbytes: what it keeps alive, about, besides what it shares with other traces.
     """
 
     def __init__(self) -> None:
+        self.replayed = False
+        self.used = self.nbytes = 0
+        self.speed = ReplaySpeed()
         self.calls: list[TracedCall] = []
         self.count = 0
         self.guards: list[ValueRead] = []
@@ -465,12 +475,21 @@ def _result(recorder: Recorder, x: object, name: str) -> RecordedOutput:
         else:
             face = "scalar" if var.number in recorder.scalars else "array"
         return RecordedOutput(face, var, None)
-    if x is None or isinstance(x, (ndarray, np.generic, bool, int, float, complex, str, bytes)):
-        return RecordedOutput("object", None, x)
-    raise BadResult(
-        f"compile: {name} returned {type(x).__name__}; a compiled function returns arrays, tensors or numbers, or "
-        "containers of them"
-    )
+    check_result(x, name)
+    return RecordedOutput("object", None, x)
+
+
+def check_result(x: object, name: str) -> None:
+    """Raise unless a compiled function can return such a leaf.
+
+    Raises:
+        BadResult: it cannot.
+    """
+    if x is not None and not isinstance(x, (Tensor, Array, ndarray, np.generic, bool, int, float, complex, str, bytes)):
+        raise BadResult(
+            f"compile: {name} returned {type(x).__name__}; a compiled function returns arrays, tensors or numbers, or "
+            "containers of them"
+        )
 
 
 def _var(recorder: Recorder, tensor: Tensor) -> Var:

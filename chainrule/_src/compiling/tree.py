@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.compiling.footprint import footprint
 from chainrule._src.compiling.keys import keys_within
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.prints import Prints
@@ -22,19 +23,19 @@ from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.messages.places import Where
 
 ndarray = np.ndarray
-BRANCHES = 64  # at one place; a value that changes more often is not worth recording
+OBJECTS = 8000, 1000, 2000  # bytes of a trace, of a segment and of a step, about, without their arrays
 
 
 class Missing(Exception):
-    """A call reads something that no recording has read."""
+    """A call reads a value that no trace has read.
 
+    Attributes:
+        where: the source location that reads it.
+        kind: equal for calls that have read the same values so far.
+    """
 
-class TooMany(Exception):
-    """A value that Python reads is another one in nearly every call."""
-
-    def __init__(self, where: Where) -> None:
-        super().__init__(f"Python reads other values in {where}")
-        self.where = where
+    def __init__(self, where: Where, kind: int) -> None:
+        self.where, self.kind = where, kind
 
 
 class Segment:
@@ -86,6 +87,10 @@ class Tree:
         writes: the numbers of the arrays that some of them write.
         ignored: the kinds of floating-point exceptions that some of them ignore in a part.
         handled: those that some of them may go another way for.
+        newest: the segments of the trace that was added last.
+        hits: how many lookups in a row have found a trace.
+        nbytes: what it keeps alive, about.
+        shortcut: the short way into it, once there is one.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -102,6 +107,11 @@ class Tree:
         self._layouts: dict[int, tuple[Any, ...]] = {}
         self._extend(recording)
         _plan_path(list(zip(path, path, strict=True)), recording)
+        self.newest = path
+        self.hits = 0
+        self.shortcut: Any = None
+        self._measure()
+        recording.nbytes = self.nbytes
 
     def segments(self) -> list[Segment]:
         """All of them, parents first."""
@@ -120,6 +130,15 @@ class Tree:
     def path_to(self, last: Segment) -> list[Segment]:
         return next(path for path in self.paths() if path[-1] is last)
 
+    def _measure(self) -> None:
+        """Count the bytes that it keeps alive."""
+        segments = self.segments()
+        of_trace, of_segment, of_step = OBJECTS
+        self.nbytes = footprint(self.references) + of_segment * len(segments)
+        for segment in segments:
+            self.nbytes += of_step * len(segment.plan.steps) + segment.plan.memory + segment.plan.constant_bytes
+            self.nbytes += of_trace * (segment.recording is not None)
+
     @property
     def recordings(self) -> list[Recording]:
         return [segment.recording for segment in self.segments() if segment.recording is not None]
@@ -131,11 +150,7 @@ class Tree:
     # -- growing -----------------------------------------------------------------------------------------------------
 
     def grown(self, recording: Recording) -> Tree | None:
-        """The tree with another recording as a branch; None if it does not begin like the others.
-
-        Raises:
-            TooMany: what it read where it branches off was something else too often.
-        """
+        """The tree with another recording as a branch; None if it does not begin like the others."""
         _number_alike(recording, self.sources)
         pairs = self._branched(_segments(recording))
         if pairs is None:
@@ -146,6 +161,26 @@ class Tree:
         tree.root = pairs[0][0]
         tree._extend(recording)
         _plan_path(pairs, recording)
+        tree.newest = [segment for segment, _ in pairs]
+        tree.shortcut = None
+        tree._measure()
+        recording.nbytes = max(tree.nbytes - self.nbytes, 0)
+        return tree
+
+    def without(self, evicted: Collection[Recording]) -> Tree | None:
+        """Return the tree without some traces; None if nothing is left."""
+        kept: dict[Segment, Segment] = {}
+        for segment in reversed(self.segments()):
+            branches = {key: kept[after] for key, after in segment.branches.items() if after in kept}
+            if branches or (segment.recording is not None and segment.recording not in evicted):
+                kept[segment] = segment.copy()
+                kept[segment].branches = branches
+        if self.root not in kept:
+            return None
+        tree = copy.copy(self)
+        tree.root = kept[self.root]
+        tree.newest, tree.shortcut = [], None
+        tree._measure()
         return tree
 
     def _branched(self, path: list[Segment]) -> list[tuple[Segment, Segment]] | None:
@@ -162,8 +197,6 @@ class Tree:
             assert new.guard is not None
             key = new.guard.var.array.tobytes()
             if key not in at.branches:
-                if len(at.branches) >= BRANCHES:
-                    raise TooMany(Where(new.guard.code, new.guard.lasti))
                 at.branches[key] = after
                 rest = path[len(pairs) :]
                 return [*pairs, *zip(rest, rest, strict=True)]
@@ -221,16 +254,6 @@ class Tree:
                 return None
         return values
 
-    def run(self, values: dict[int, Any], report: Callable[[Any], None]) -> tuple[Recording, list[Any]]:
-        """Compute; which recording it was, and the arrays of its outputs.
-
-        Raises:
-            Missing: there is none for what is read on the way.
-        """
-        segment = self.reach(values, report)
-        assert segment.recording is not None
-        return segment.recording, segment.plan.run([values[n] for n in segment.takes], report)
-
     def reach(self, values: dict[int, NumpyArray], report: Callable[[Any], None] | None = None) -> Segment:
         """Compute what is read on the way; the last segment, which is not run, and alone changes anything.
 
@@ -238,6 +261,7 @@ class Tree:
             Missing: no recording has read it.
         """
         segment = self.root
+        kind = hash(id(self.references))
         while segment.guard is not None:
             made = segment.plan.run([values[n] for n in segment.takes], report)
             key = made[segment.makes.index(segment.guard.var.number)].tobytes()
@@ -245,9 +269,10 @@ class Tree:
             for number, strides in segment.strides:
                 if values[number].strides != strides:
                     values[number] = with_strides(values[number], strides)
+            kind = hash((kind, key))
             follows = segment.branches.get(key)
             if follows is None:
-                raise Missing
+                raise Missing(Where(segment.guard.code, segment.guard.lasti), kind)
             segment = follows
         return segment
 

@@ -174,6 +174,10 @@ variable_data(data) -> TypeError
     Variable data has to be a tensor, but got {data:type}
 
 # -- writing in place
+shuffled_in_place(shape) -> TypeError
+    shuffle(){here} swaps x[i] and x[j] one after the other. Rows of a tensor or Array of shape {shape:tuple} are views of its memory,
+    so some would be lost and others be there twice.
+    | Write x = x[rng.permutation(len(x))], or x = x[torch.randperm(len(x))]: gradients flow through it.
 expanded_in_place(op) -> RuntimeError
     unsupported operation: more than one element of the written-to tensor refers to a single memory location. {op} got
     an expanded tensor, or windows that overlap: clone() it first.
@@ -283,11 +287,6 @@ function_nested(name) -> NotImplementedError
 function_two_rules(name) -> RuntimeError
     Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of
     them: they are two names of one method. {name} has both.
-function_grad_shape(name, index, got, want) -> RuntimeError
-    Function {name}Backward returned an invalid gradient at index {index} - got {got:list} but expected shape
-    compatible with {want:list}.
-    | The gradient has the shape of argument {index} of {name}.apply (a shape that it was broadcast to is summed
-    over).
 function_grad_complex(name, index) -> RuntimeError
     Function {name}Backward returned a complex gradient at index {index}, but that argument is real. Return its real
     part: grad.real.
@@ -531,11 +530,9 @@ warn_compile_failed(name, where, reason) -> warning
 warn_compile_by_python(name, where, step, count) -> warning
     compile: {name} has {step}{where:bracketed} {count} times, which Python calls; other steps are native. explain() of the
     compiled function lists such lines
-warn_compile_changing(name, where, read) -> warning
-    compile: {name}{where:bracketed} runs as it is from now on, for Python reads a value that is another one in nearly
-    every call: {read.quoted}. Compare arrays instead of numbers (`if x > 0`, not `if float(x) > 0`), return arrays and make
-    numbers of them outside (`.item()`), make arrays of values with np.array or np.stack instead of writing into one, or
-    leave this part out of the compiled function.
+warn_compile_wasted(name, where, difference, advice) -> warning
+    compile: {name}{where:bracketed} runs eagerly in calls that have no trace: tracing such calls costs more than it saves,
+    since {difference} in nearly every call. {advice}.
 compile_options(option) -> TypeError
     compile() takes the function alone, not {option}=. It records for each combination of shapes, dtypes and values of
     arguments that are no arrays (static_argnums= is not needed), runs what cannot be recorded as it is, with a warning, and

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { ITEM, INSTANCE, CELL, TYPE, CLASS, ELEMENTS, LENGTH, FUNCTION, ARRAY, CHECK };
+enum { ITEM, INSTANCE, CELL, VERSION_OF, REGISTERED, CLASS, ELEMENTS, LENGTH, FUNCTION, ARRAY, CHECK };
 
 static PyObject *missing; /* what stands for nothing; set by the first call */
 
@@ -21,10 +21,73 @@ static int in_instance(PyObject *thing, PyObject *key, PyObject *value) {
         PyErr_Clear();
         return value == missing;
     }
-    holds = is_value(PyDict_GetItemWithError(inside, key), value);
+    holds = key == Py_None ? inside == value : is_value(PyDict_GetItemWithError(inside, key), value);
     Py_DECREF(inside);
     return holds;
 }
+
+/* ---- classes */
+
+/* The number of the version of a class, which changes with any attribute of it or its bases; 0 if it has none. */
+static unsigned int version_tag(PyTypeObject *type) {
+#if PY_VERSION_HEX < 0x030C0000
+    if (!(type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
+#endif
+    return type->tp_version_tag;
+}
+
+/* class_version(cls): (number, __name__, __qualname__) of a class that Python code made; assigns it a number if it has none */
+PyObject *class_version(PyObject *self, PyObject *cls) {
+    PyTypeObject *type = (PyTypeObject *)cls;
+    PyHeapTypeObject *heap = (PyHeapTypeObject *)cls;
+    if (!PyType_Check(cls) || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+        PyErr_SetString(PyExc_TypeError, "class_version(a class that Python code made)");
+        return NULL;
+    }
+    if (version_tag(type) == 0) {
+#if PY_VERSION_HEX < 0x030C0000
+        static PyObject *name;
+        if (name == NULL && (name = PyUnicode_InternFromString("__init__")) == NULL) return NULL;
+        _PyType_Lookup(type, name);
+#else
+        PyUnstable_Type_AssignVersionTag(type);
+#endif
+    }
+    return Py_BuildValue("(IOO)", version_tag(type), heap->ht_name, heap->ht_qualname);
+}
+
+static int has_version(PyObject *thing, PyObject *value) {
+    PyTypeObject *type = (PyTypeObject *)thing;
+    PyHeapTypeObject *heap = (PyHeapTypeObject *)thing;
+    unsigned int tag;
+    if (!PyType_Check(thing) || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return 0;
+    if (!PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != 3) return 0;
+    tag = version_tag(type);
+    return tag != 0 && tag == PyLong_AsUnsignedLong(PyTuple_GET_ITEM(value, 0)) &&
+           heap->ht_name == PyTuple_GET_ITEM(value, 1) && heap->ht_qualname == PyTuple_GET_ITEM(value, 2);
+}
+
+/* (token, answer): whether no class has been registered with an abstract one since */
+static int has_token(PyObject *value) {
+    static PyObject *get_token;
+    PyObject *token;
+    int same;
+    if (!PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != 2) return 0;
+    if (get_token == NULL) {
+        PyObject *abc = PyImport_ImportModule("abc");
+        if (abc == NULL) return 0;
+        get_token = PyObject_GetAttrString(abc, "get_cache_token");
+        Py_DECREF(abc);
+        if (get_token == NULL) return 0;
+    }
+    token = PyObject_CallNoArgs(get_token);
+    if (token == NULL) return 0;
+    same = PyObject_RichCompareBool(token, PyTuple_GET_ITEM(value, 0), Py_EQ) == 1;
+    Py_DECREF(token);
+    return same;
+}
+
+/* ---- contents */
 
 static int are_elements(PyObject *thing, PyObject *value) {
     Py_ssize_t i, count = PyTuple_GET_SIZE(value);
@@ -160,8 +223,11 @@ PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs) 
         case CELL:
             holds = PyCell_Check(thing) && is_value(PyCell_GET(thing), value);
             break;
-        case TYPE:
-            holds = PyType_Check(thing) && is_value(_PyType_Lookup((PyTypeObject *)thing, key), value);
+        case VERSION_OF:
+            holds = has_version(thing, value);
+            break;
+        case REGISTERED:
+            holds = has_token(value);
             break;
         case CLASS:
             holds = (PyObject *)Py_TYPE(thing) == value;

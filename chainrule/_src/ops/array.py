@@ -54,7 +54,7 @@ from chainrule._src.ops import numpy_face as _face  # noqa: F401
 from chainrule._src.ops import numpy_moves as _moves  # noqa: F401
 from chainrule._src.ops import numpy_reductions as _reductions  # noqa: F401
 from chainrule._src.ops import products
-from chainrule._src.ops.indexing import MASK
+from chainrule._src.ops.indexing import MASK, check_no_shuffle
 from chainrule._src.ops.numpy_layout import laid, lies_in, settled_order
 from chainrule._src.table import indexing as rows
 from chainrule._src.table import shape
@@ -441,6 +441,7 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
         return
     items = _read_index(index)
     tensor = self._tensor
+    check_no_shuffle(tensor, index, value._tensor if type(value) is Array else value)
     value = _value_for(tensor, value)
     if shape_of(value._raw) and _is_element(items, tensor):
         np.empty((), tensor._raw.dtype)[()] = np.empty(shape_of(value._raw), tensor._raw.dtype)  # NumPy refuses it

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import sys
+from opcode import opmap
 from typing import Any
 
 import numpy as np
@@ -10,8 +13,10 @@ from chainrule._src.api.array import Array, as_tensors
 from chainrule._src.api.making import to_array
 from chainrule._src.arrays.any_array import is_recorded
 from chainrule._src.arrays.libraries import is_foreign
+from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Index, TensorLike
 from chainrule._src.messages import errors
+from chainrule._src.messages.places import PACKAGE
 from chainrule._src.ops.shaping import apart
 from chainrule._src.table import indexing as rows
 from chainrule._src.table.any_index import put_any, read_any
@@ -214,6 +219,7 @@ def getitem(self: Tensor, index: object) -> Tensor:
 
 def setitem(self: Tensor, index: object, value: TensorLike) -> None:
     """``tensor[index] = value``, recorded: gradients flow to the value, and to what was not overwritten."""
+    check_no_shuffle(self, index, value)
     items = read_index(index)
     _check_axes(items, self)
     if type(self._edge) is Leaf and recording() and _takes_part(items):
@@ -262,6 +268,25 @@ def setitem(self: Tensor, index: object, value: TensorLike) -> None:
     except RuntimeError:
         raise _value_shape(self, items, value) from None
     inplace.update(region, apart(value, region), "__setitem__")
+
+
+def check_no_shuffle(target: Tensor, index: object, value: object) -> None:
+    """Raise where ``random.shuffle``, or a generator of NumPy's, swaps rows.
+
+    They assign ``x[i], x[j] = x[j], x[i]``, in which rows are views: one is overwritten before it is read. NumPy's generators are
+    written in C, where an assignment happens while the program is at a call.
+    """
+    if type(index) is not int or not isinstance(value, Tensor) or value._view is None:
+        return
+    if value._view.base is not target and value._view.base is not view.base_of(target):
+        return
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
+        frame = frame.f_back
+    code = frame.f_code
+    in_c = code.co_code[frame.f_lasti] != opmap["STORE_SUBSCR"] and not {"__setitem__", "setitem"} & {*code.co_names}
+    if in_c or code is random.Random.shuffle.__code__:
+        raise errors.shuffled_in_place(shape_of(target._raw))
 
 
 def _takes_part(items: tuple[object, ...]) -> bool:

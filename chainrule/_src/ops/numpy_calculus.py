@@ -14,7 +14,7 @@ from chainrule._src.arrays.any_array import is_array, is_recorded
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, DTypeLike, IntoArray, NumpyDType, TensorLike
 from chainrule._src.ops.numpy_layout import laid_as
-from chainrule._src.ops.numpy_lists import arranged
+from chainrule._src.ops.numpy_lists import arranged, weak
 from chainrule._src.ops.numpy_reductions import checked_axes, sliced, without_nan
 from chainrule._src.table import indexing
 from chainrule._src.tape.dispatch import bind, cast
@@ -53,11 +53,6 @@ def inexact(x: Any) -> Any:
     """Integers and booleans in float64."""
     x = arraylike(x)
     return cast(x, _FLOAT) if x.dtype.kind in "iub" else x
-
-
-def weak(x: Any) -> Any:
-    """What takes part in promotion: a Python number, which is weak, or a dtype."""
-    return x if type(x) in (int, float, complex) else x.dtype
 
 
 def safely(x: AnyArray, dtype: NumpyDType) -> AnyArray:

@@ -122,9 +122,14 @@ def _can_cast(from_: Any, to: Any, casting: Casting = "safe") -> bool:
     return np.can_cast(dtype_of(from_) if isinstance(from_, (Tensor, ArrayLike)) else from_, to, casting)
 
 
-@implements(np.may_share_memory, np.shares_memory)
-def _shares(a: AnyArray, b: AnyArray, max_work: object = None) -> bool:
-    return bool(np.may_share_memory(memory_of(a), memory_of(b)))
+@implements(np.may_share_memory)
+def _may_share_memory(a: AnyArray, b: AnyArray, max_work: Any = 0) -> bool:
+    return bool(np.may_share_memory(memory_of(a), memory_of(b), max_work))
+
+
+@implements(np.shares_memory)
+def _shares_memory(a: AnyArray, b: AnyArray, max_work: Any = -1) -> bool:
+    return bool(np.shares_memory(memory_of(a), memory_of(b), max_work))
 
 
 def _astype(x: AnyArray, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike = None) -> AnyArray:

@@ -11,7 +11,7 @@ from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Dims, DTypeLike, IntoArray, TensorLike
 from chainrule._src.messages import errors
-from chainrule._src.ops.numpy_calculus import arraylike, inexact, known, weak
+from chainrule._src.ops.numpy_calculus import arraylike, inexact, known
 from chainrule._src.ops.numpy_reductions import checked_axes
 from chainrule._src.table import windows
 from chainrule._src.tape.dispatch import bind, cast

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.shapes import dtype_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, IntoArray
 from chainrule._src.tape.dispatch import cast
 from chainrule._src.tape.protocol import ArrayLike, plain
@@ -26,6 +27,11 @@ def arranged(x: IntoArray) -> AnyArray:
 def operands(*values: object) -> tuple[AnyArray, ...]:
     """Operands of a function, the lists among them as arrays. Numbers stay numbers, which are weak."""
     return tuple([arranged(x) if isinstance(x, (list, tuple)) else plain(x) for x in values])
+
+
+def weak(x: Any) -> Any:
+    """What takes part in promotion: a Python number, which is weak, or a dtype."""
+    return x if type(x) in (int, float, complex) else dtype_of(x)
 
 
 def promoted(*values: Any) -> list[Any]:

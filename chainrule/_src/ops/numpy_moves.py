@@ -14,14 +14,14 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, DTypeLike, 
 from chainrule._src.messages import errors
 from chainrule._src.ops import joining, matrices, shaping, splitting
 from chainrule._src.ops.numpy_layout import in_memory_order, laid, laid_beside, settled_order
-from chainrule._src.ops.numpy_lists import arranged, operands
+from chainrule._src.ops.numpy_lists import arranged, operands, weak
 from chainrule._src.ops.numpy_reductions import checked_axes, flattened, in_dtype, sliced
 from chainrule._src.rules.batching import applied, each_example
 from chainrule._src.rules.kinds import discrete
 from chainrule._src.table import indexing
 from chainrule._src.table import shape as rows
 from chainrule._src.table.any_index import read_any
-from chainrule._src.tape.dispatch import bind
+from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.foreign import Foreign
 from chainrule._src.tape.protocol import as_array, implements, memory_of
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -478,9 +478,19 @@ if hasattr(np, "unstack"):
 
 
 @implements(np.select)
-def _select(condlist: object, choicelist: object, default: object = 0) -> Any:
-    result = default
-    for condition, choice in zip(reversed(list(condlist)), reversed(list(choicelist)), strict=True):
+def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    conditions, values = list(map(arranged, condlist)), [*choicelist, default]
+    if len(conditions) != len(values) - 1:
+        raise ValueError("list of cases must be same length as list of conditions")
+    if not conditions:
+        raise ValueError("select with an empty condition list is not possible")
+    for i, condition in enumerate(conditions):
+        if dtype_of(condition) != np.bool_:
+            raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
+    values = [x if type(x) in (int, float, complex) else arranged(x) for x in values]
+    dtype = np.result_type(*map(weak, values))
+    *choices, result = [cast(x, dtype) if hasattr(x, "shape") else np.asarray(x, dtype) for x in values]
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         result = np.where(condition, choice, result)
     return laid(result, "C")
 

@@ -5,6 +5,9 @@ Each decides from plain numbers where an element goes, and then moves it with a 
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,12 +15,12 @@ import numpy as np
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, DTypeLike, IntoArray, Params
 from chainrule._src.ops.numpy_calculus import arraylike, boxed, known, read, take
-from chainrule._src.ops.numpy_layout import laid, laid_beside
+from chainrule._src.ops.numpy_layout import laid, laid_as, laid_beside
 from chainrule._src.ops.numpy_reductions import checked_axes, flattened, laid_alike
 from chainrule._src.ops.numpy_samples import numbers, settled
 from chainrule._src.table import indexing
 from chainrule._src.tape.dispatch import bind, cast
-from chainrule._src.tape.protocol import UFUNC_METHODS, implements
+from chainrule._src.tape.protocol import UFUNC_METHODS, holds_of, implements, on_numbers
 from chainrule._src.tape.tensor import wrap
 from chainrule._src.tape.view import valued
 
@@ -148,7 +151,7 @@ def _real_if_close(a: AnyArray, tol: float = 100) -> AnyArray:
     return np.real(a) if (np.absolute(numbers(a, "np.real_if_close()").imag) < limit).all() else a
 
 
-@implements(np.piecewise)
+@implements(np.piecewise, callback="funclist")
 def _piecewise(x: AnyArray, condlist: object, funclist: Any, *args: Any, **kw: Any) -> AnyArray:
     x = arraylike(x)
     conditions = [arraylike(c) for c in _conditions(condlist, len(shape_of(x)))]
@@ -175,22 +178,56 @@ def _conditions(condlist: Any, ndim: int) -> Any:
 def _piece(
     y: AnyArray, x: AnyArray, condition: AnyArray, function: IntoArray, args: tuple[int, ...], kw: Params
 ) -> Any:
+    def value(part: AnyArray) -> AnyArray:
+        return cast(arraylike(function(part, *args, **kw) if callable(function) else function), y.dtype)
+
     where = read(condition)
-    if where is None:  # inside vmap every example has its own places, so the function gets all of x
-        return np.where(
-            condition, cast(arraylike(function(x, *args, **kw)), x.dtype) if callable(function) else function, y
-        )
+    if where is None:
+        return _piece_of_each(y, x, cast(condition, np.dtype(bool)), value)
     where = np.broadcast_to(where.astype(bool), shape_of(x))
     if not where.any():
         return y
-    part = function(x[where], *args, **kw) if callable(function) else function
-    return indexing.index_put(y, cast(arraylike(part), y.dtype), index=(where,), accumulate=False)
+    return indexing.index_put(y, value(x[where]), index=(where,), accumulate=False)
+
+
+def _piece_of_each(y: AnyArray, x: AnyArray, condition: AnyArray, value: Callable[[AnyArray], AnyArray]) -> AnyArray:
+    """As ``_piece``, inside vmap, where every example selects elements of its own.
+
+    The function is called once for all examples that select equally many. The others' places in that call are filled with the
+    elements of one that does, so that no derivative is taken where the function was not asked for.
+    """
+    shape, n = shape_of(x), math.prod(shape_of(x))
+    flat = np.reshape(x, (n,))
+    selected = np.reshape(np.broadcast_to(condition, shape), (n,))
+    count = np.sum(selected)
+    rank = np.cumsum(selected) - 1
+    order = np.argsort(~selected, kind="stable")
+    both = np.stack([np.where(selected, flat, flat), cast(selected, x.dtype)])
+    for k in range(1, n + 1):
+        if holds_of(count, functools.partial(_any_is, k)):
+            some = on_numbers(both, functools.partial(_selected_by_one, k))
+            part = np.broadcast_to(value(np.where(count == k, take(flat, order[:k]), boxed(some))), (k,))
+            found = take(part, np.clip(rank, 0, k - 1))
+            y = np.where(np.reshape(selected & (count == k), shape), np.reshape(found, shape), y)
+    return laid_as(y, x)
+
+
+def _any_is(k: int, counts: ndarray) -> np.bool_:
+    return np.any(counts == k)
+
+
+def _selected_by_one(k: int, both: ndarray) -> ndarray:
+    """For every example the elements that the first one selects that selects k; ``both``: (..., elements and marks, n)."""
+    values, marks = np.moveaxis(both, -2, 0).reshape(2, -1, both.shape[-1])
+    one = np.flatnonzero(np.count_nonzero(marks, axis=1) == k)[:1]
+    chosen = values[one][marks[one] != 0] if one.size else np.zeros(k, both.dtype)
+    return np.broadcast_to(chosen, (*both.shape[:-2], k)).copy()
 
 
 # -- functions along axes --------------------------------------------------------------------------------------------
 
 
-@implements(np.apply_along_axis)
+@implements(np.apply_along_axis, callback="func1d")
 def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> AnyArray:
     arr = arraylike(arr)
     along = checked_axes(axis, len(shape_of(arr)))[0]
@@ -207,11 +244,12 @@ def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: An
     return boxed(np.moveaxis(stacked, range(n, n + extra), range(position, position + extra)))
 
 
-@implements(np.apply_over_axes)
+@implements(np.apply_over_axes, callback="func")
 def _apply_over_axes(func: Any, a: AnyArray, axes: object) -> AnyArray:
     ndim = len(shape_of(a))
     for axis in np.atleast_1d(axes).tolist():
-        result = func(a, axis)
+        axis = axis + ndim if axis < 0 else axis
+        result = arraylike(func(a, axis))
         if len(shape_of(result)) != ndim:
             result = np.expand_dims(result, axis)
         if len(shape_of(result)) != ndim:

@@ -38,16 +38,27 @@ LATER: dict[str, tuple[str, ...]] = {}
 
 #: functions of NumPy's whose operations and parameters depend on shapes, dtypes and static arguments alone, never on numbers
 BY_SHAPE: dict[AnyFunction, bool] = {}
+#: NumPy function that calls functions of the user's -> its parameter that takes one of them, or a list of them
+CALLBACKS: dict[AnyFunction, str] = {}
 
 
-def implements(*numpy_functions: AnyFunction, by_shape: bool = False) -> Callable[[AnyFunction], AnyFunction]:
-    """Decorate a function with NumPy's signature as the implementation of those NumPy functions; ``by_shape``: see ``BY_SHAPE``."""
+def implements(
+    *numpy_functions: AnyFunction, by_shape: bool = False, callback: str = ""
+) -> Callable[[AnyFunction], AnyFunction]:
+    """Decorate a function with NumPy's signature as the implementation of those NumPy functions.
+
+    Args:
+        by_shape: see ``BY_SHAPE``.
+        callback: see ``CALLBACKS``.
+    """
 
     def register(function: AnyFunction) -> AnyFunction:
         for numpy_function in numpy_functions:
             FUNCTIONS[numpy_function] = function
             if by_shape:
                 BY_SHAPE[numpy_function] = True
+            if callback:
+                CALLBACKS[numpy_function] = callback
         return function
 
     return register

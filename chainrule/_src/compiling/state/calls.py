@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _string
+import abc
 import collections
 import contextvars
 import datetime
@@ -127,6 +128,9 @@ class Calls(Reads):
         kind = type(function)
         if kind is np.ufunc and not keywords and len(args) == function.nin and are_plain(args):
             return
+        if kind is not MethodType and kind is not FunctionType and function is not weakref.ref:
+            for x in (function, *args, *keywords.values()):
+                self.passed(x)
         if kind is MethodType:
             self.calls(stack, function.__func__, [function.__self__, *args], keywords)
         elif kind is FunctionType:
@@ -228,11 +232,10 @@ class Calls(Reads):
             self.computes(stack, given, each=self.handed)
         elif not cls.__flags__ & HEAP_TYPE:
             self.refuse(f"it makes a {cls.__name__}, of which it is not known what it depends on")
-        elif not is_library_class(cls):
-            if isa(lookup(cls, "__del__"), FunctionType):
-                self.refuse(f"it makes a {cls.__name__}, whose __del__ runs when no recording sees it")
-            self.of_class(cls, "__init__")
-            self.of_class(cls, "__new__")
+        elif not is_library_class(cls) and isa(lookup(cls, "__del__"), FunctionType):
+            self.refuse(f"it makes a {cls.__name__}, whose __del__ runs when no recording sees it")
+        if issubclass(cls, type):
+            stack.pending = [], False, True
 
     def _applied(self, stack: Stack, given: list[Any]) -> None:
         """Functions of C's among arguments, which C calls with the elements of the others."""
@@ -320,6 +323,9 @@ class Calls(Reads):
         if receiver is not None and not isa(receiver, (ModuleType, type)):
             self._method(stack, function, receiver, name, args, keywords)
             return
+        if function is abc.get_cache_token:
+            self.looked_up(function, operator.call, "token")
+            return
         if not is_pure(function) and not (function is id and _is_ours(stack)):
             if puts(function):
                 self._put(stack, function, args)
@@ -333,7 +339,7 @@ class Calls(Reads):
         elif builtin and name in ("setattr", "delattr") and len(args) > 1:
             self.changed_attribute(args[0], args[1])
         elif builtin and name == "vars" and args:
-            return  # what is read of it is seen
+            self.attribute(args[0], "__dict__")
         elif builtin and name == "len" and args:
             x = args[0].mapping if isa(args[0], (*VIEWS, *ORDERED_VIEWS)) else args[0]
             self.length(x)
@@ -353,17 +359,11 @@ class Calls(Reads):
                 return
             self.is_instance(x, cls)
             self.check_type(x, lambda stands_for: not issubclass(type(x), cls) or issubclass(stands_for, cls))
-        elif builtin and name in (
-            "globals",
-            "locals",
-            "eval",
-            "exec",
-            "__build_class__",
-        ):
+        elif builtin and name in ("globals", "locals", "eval", "exec"):
             return
+        elif builtin and name == "__build_class__":
+            stack.pending = [], False, True
         else:
-            if builtin and name == "callable" and args:
-                self.of_class(type(args[0]), "__call__")
             if name in ("repr", "format", "ascii", "mod"):
                 self.formats(args)
             if builtin and name == "format" and len(args) > 1 and isa(args[1], str):
@@ -424,7 +424,7 @@ class Calls(Reads):
                 self.refuse("it sets a ContextVar, which no recording repeats")
             self.looked_up(x, context_value, "value")
         elif name in ("__reduce_ex__", "__getstate__"):
-            self.handed(x, [])
+            self.whole_object(x)
         elif (is_lock(x) and name != "locked") or name in _OF_ALL_OBJECTS:
             return
         elif isa(x, random_types()):

@@ -77,15 +77,6 @@ _CHANGING: dict[type, frozenset[str]] = {
 _SEEN_THROUGH = frozenset(
     {*CONTAINERS, *CONSTANT, *BUFFERS, np.ndarray, types.SimpleNamespace, collections.defaultdict}
 )
-#: what operators, and functions of Python's in C, look for in the classes of what they are given
-SPECIAL_METHODS = sorted(
-    _words(
-        "__bool__ __len__ __iter__ __next__ __contains__ __getitem__ __index__ __int__ __float__ __complex__ __hash__ __str__ __repr__ "
-        "__format__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__ __add__ __radd__ __iadd__ __sub__ "
-        "__rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __matmul__ "
-        "__rmatmul__ __and__ __rand__ __or__ __ror__ __xor__ __rxor__ __round__ __array__"
-    )
-)
 #: functions of libraries that read or write what is outside of Python, or settings
 IMPURE = _words(
     "load save savez savez_compressed loadtxt savetxt genfromtxt fromfile fromregex memmap open_memmap tofile dump dumps tofile "
@@ -115,7 +106,7 @@ _BUILTINS = _words(
 )
 _PURE_MODULES = frozenset(
     {
-        "math", "cmath", "_operator", "operator", "itertools", "_functools", "functools", "_struct", "_abc", "_bisect", "_string",
+        "math", "cmath", "_operator", "operator", "itertools", "_functools", "functools", "_struct", "_bisect", "_string",
         "_sre", "unicodedata", "binascii", "zlib", "_statistics", "_json", "_collections", "collections", "_weakref", "_typing",
     }
 )  # fmt: skip

@@ -15,6 +15,7 @@ import numpy as np
 from chainrule._src.api.array import Array
 from chainrule._src.arrays import dtypes
 from chainrule._src.arrays.types import Params
+from chainrule._src.compiling.state.classes import ClassContent
 from chainrule._src.compiling.state.frames import Stack
 from chainrule._src.compiling.state.guards import (
     MISSING,
@@ -22,11 +23,21 @@ from chainrule._src.compiling.state.guards import (
     GuardKind,
     array_state,
     attributes_of,
+    bases_of,
     cell_content,
     elements,
     lookup,
 )
-from chainrule._src.compiling.state.known import BY_C, CONTAINERS, FLAGS, is_constant_module, is_library, module_of_code
+from chainrule._src.compiling.state.known import (
+    BY_C,
+    CONTAINERS,
+    FLAGS,
+    is_constant_module,
+    is_fixed,
+    is_library,
+    is_library_class,
+    module_of_code,
+)
 from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, is_python, isa
 from chainrule._src.compiling.state.undo import (
     items,
@@ -86,7 +97,7 @@ class Log:
             ``by_value``: it may be with the numbers among its arguments as they are.
         now: the stack of the instruction that runs.
         taker: the stack of the instruction in which C takes what iterators give.
-        made: iterators and generators of random numbers that the function made.
+        made: iterators, generators of random numbers and classes that the function made.
         given: the containers among its arguments, by identity: copies, so that what is put into them is lost.
     """
 
@@ -101,7 +112,7 @@ class Log:
         self.now: Stack | None = None
         self._refusals = 0
         self.taker: Stack | None = None
-        self._special: set[type] = set()  # the classes of which it is noted which special methods they have
+        self._classes: dict[int, tuple[type, ClassContent]] = {}  # that it depends on, by identity
 
     def refuse(self, what: str, *, later: bool = False, by_value: bool = False) -> None:
         """Stop: the function does, or is about to do, what no recording repeats.
@@ -205,6 +216,7 @@ class Log:
                 refusal.perhaps_later = True
                 raise refusal
         found = [guard._replace(thing=thing.thing) for thing in things for guard in thing.guards.values()]
+        found += [Guard(GuardKind.VERSION, cls, content, content.version) for cls, content in self._classes.values()]
         found = [g._replace(value=array_state(g.thing, g.key)) if g.kind == GuardKind.ARRAY else g for g in found]
         for guard in found:
             if not _still_holds(guard):
@@ -248,6 +260,34 @@ class Log:
         guards[GuardKind.ARRAY] = Guard(GuardKind.ARRAY, _Of, with_numbers, None)
         return True
 
+    def type_of(self, x: object) -> list[ClassContent]:
+        """The function depends on the class of an object, and on what that class defines."""
+        kind = type(x)
+        if is_fixed(kind) or (isa(x, OURS) and is_library_class(kind)):
+            return []
+        self.guard(GuardKind.CLASS, x, None, kind)
+        return self.contents_of(kind)
+
+    def contents_of(self, cls: type) -> list[ClassContent]:
+        """The function depends on what a class defines: on its content, or on that of the bases of a class that it made itself."""
+        if is_fixed(cls):
+            return []
+        if id(cls) in self.made:
+            return [content for base in bases_of(cls) for content in self.contents_of(base)]
+        known = self._classes.get(id(cls))
+        if known is None:
+            known = self._classes[id(cls)] = cls, ClassContent(cls)
+            self.type_of(cls)
+        return [known[1]]
+
+    def made_here(self, x: Any) -> None:
+        """The function has made an iterator, a generator of random numbers or a class, which is its own."""
+        self.made[id(x)] = x
+        _, known = self._classes.pop(id(x), (x, None))
+        if known is not None:  # what was read of the class while it was made is that of its bases
+            for content in self.contents_of(x):
+                content.add(known)
+
     def changed(self, x: object, what: str, put_back: Callable[[Any], None]) -> None:
         """Something is about to be changed."""
         thing = self.thing_of(x)
@@ -258,6 +298,7 @@ class Log:
 
     def changed_container(self, x: Any) -> None:
         """Elements are about to be put into something, or taken out."""
+        self.type_of(x)
         self.check_holder(x, "writes into")
         self.check_type(x, lambda stands_for: hasattr(stands_for, "__setitem__"))
         if id(x) in self.given:
@@ -281,6 +322,7 @@ class Log:
     def changed_attribute(self, x: object, name: str) -> None:
         """An attribute is about to be set or deleted."""
         kind = type(x)
+        self.type_of(x)
         if isa(x, ModuleType):
             self.changed(vars(x), name, functools.partial(put_item, key=name, value=vars(x).get(name, MISSING)))
         elif isa(x, type):
@@ -293,6 +335,7 @@ class Log:
             kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__)
         ):
             found = lookup(kind, name)
+            self.type_of(found)
             if is_python(x, "__setattr__") or isa(found, property) or is_python(found, "__set__"):
                 return  # whose instructions are looked at
             if isa(x, FLAGS):
@@ -353,5 +396,7 @@ def _still_holds(guard: Guard) -> bool:
 
 def _named(guard: Guard) -> str:
     """What a guard looks at, in words."""
+    if isa(guard.thing, type):
+        return f"the class {guard.thing.__name__}"
     name = guard.key if type(guard.key) is str else ""
     return name or f"a {type(guard.thing).__name__} that it reads"

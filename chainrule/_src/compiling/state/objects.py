@@ -8,7 +8,7 @@ import itertools
 import random
 import sys
 from collections.abc import Iterable, Iterator
-from types import FunctionType, GeneratorType, MappingProxyType
+from types import FunctionType, GeneratorType, MappingProxyType, UnionType
 from typing import Any
 
 import numpy as np
@@ -41,12 +41,12 @@ OURS = (*VALUES, Node, FunctionCtx, Generator)
 
 
 #: of which there is nothing to note where code computes with them
-_PLAIN = IMMUTABLE | {Tensor, Array}
+PLAIN = IMMUTABLE | {Tensor, Array}
 
 
 def are_plain(operands: Iterable[object]) -> bool:
     """Whether there is nothing to note of operands: they are values of ours and numbers."""
-    return _PLAIN.issuperset(map(type, operands))
+    return PLAIN.issuperset(map(type, operands))
 
 
 def isa(x: object, kinds: Any) -> bool:
@@ -137,6 +137,14 @@ def containers_in(x: object) -> Iterator[Any]:
             yield from containers_in(part)
 
 
+def classes_in(x: Any) -> Iterator[type]:
+    """The classes that the second argument of ``isinstance`` stands for."""
+    for each in x if isa(x, tuple) else x.__args__ if isa(x, UnionType) else ():
+        yield from classes_in(each)
+    if isa(x, type):
+        yield x
+
+
 # -- what guards ask -----------------------------------------------------------------------------------------------------
 
 
@@ -156,14 +164,6 @@ def attribute_or_missing(x: object, name: str) -> object:
         return getattr(x, name)
     except AttributeError:
         return MISSING
-
-
-def has_subclass(kind: type, cls: type) -> bool:
-    return issubclass(kind, cls)
-
-
-def has_itself(name: str, cls: type) -> bool:
-    return name in cls.__dict__
 
 
 def called_again(function: AnyFunction, args: tuple[object, ...], keywords: Params) -> Any:

@@ -101,19 +101,16 @@ def _apply(transform: AnyFunction, a: AnyArray, given: Sequence[int | None], axe
         raise errors.fft_norm(norm, ValueError)
     if transform in (rfft, ihfft) and a.dtype.kind == "c":
         raise errors.fft_needs_real(f"np.fft.{transform.__name__}", a, TypeError)
-    half = a.dtype == np.float16
-    if a.dtype.kind in "iub" or half:  # NumPy transforms integers in double, half precision in single precision
-        a = np.astype(a, np.dtype(np.float32 if half else np.float64))
+    if a.dtype.kind in "iub":  # as NumPy does
+        a = np.astype(a, np.dtype(np.float64))
     if len(set(axes)) < len(axes):
-        out = _one_by_one(transform, a, given, axes, norm)
-    else:
-        usual = points(transform, a, axes)
-        sizes = tuple(m if n is None else operator.index(n) for n, m in zip(given, usual, strict=True))
-        for n in sizes:
-            if n < 1:
-                raise errors.fft_points(transform.__name__, n, ValueError)
-        out = transform(a, sizes, axes, norm)
-    return np.astype(out, np.dtype(np.float16)) if half and out.dtype.kind == "f" and len(axes) == 1 else out
+        return _one_by_one(transform, a, given, axes, norm)
+    usual = points(transform, a, axes)
+    sizes = tuple(m if n is None else operator.index(n) for n, m in zip(given, usual, strict=True))
+    for n in sizes:
+        if n < 1:
+            raise errors.fft_points(transform.__name__, n, ValueError)
+    return transform(a, sizes, axes, norm)
 
 
 def _one_by_one(transform: AnyFunction, a: Any, sizes: Sequence[Any], axes: Ints, norm: str) -> Any:
