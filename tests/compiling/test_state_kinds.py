@@ -516,23 +516,18 @@ def with_view(make, base):
     return types.SimpleNamespace(base=base, view=make(base))
 
 
-#: of arrays without axes, and of the elements of lists, what C compares or computes with
-NUMBERS = {
+#: what C compares, or computes with, of arrays in a list
+COMPARED = {
     "sorted": lambda s: sorted(s)[0],
-    "sorted by a key": lambda s: sorted(s, key=lambda v: v)[0],
-    "greatest": max,
+    "sorted by a key": lambda s: sorted([0, 1], key=lambda k: s[k])[0] + 1.0,
     "smallest of arguments": lambda s: min(*s),
-    "sum": sum,
-    "index": lambda s: s.index(2.0),
-    "in": lambda s: 1.0 + (7.0 in s),
-    "compared": lambda s: 1.0 + (s == [1.0, 2.0]),
-    "slice": lambda s: sum([1.0, 2.0, 3.0][: s[0].astype(int)]),
-    "index of a value": lambda s: (X * 2)[s[0].astype(int) - 1 :].sum(),
-    "kept slice": lambda s: [1.0, 2.0, 3.0][slice(s[0].astype(int))][-1],
-    "key": lambda s: {1.0: 2.0}.get(s[0].item(), 3.0),
 }
-for name, read in NUMBERS.items():
-    kind(f"arrays in a list: {name}", lambda: [np.array(1.0), np.array(2.0)], read, lambda s: s[0].fill(2.0))
+for name, read in COMPARED.items():
+    kind(f"arrays that are {name}", lambda: [np.array(1.0), np.array(2.0)], read, lambda s: s[0].fill(3.0))
+kind("array as a slice", lambda: np.array(1), lambda s: sum([1.0, 2.0, 3.0][:s]), lambda s: s.fill(2))
+kind(
+    "array in a slice", lambda: [slice(np.array(1), None)], lambda s: (X * 2)[s[0]].sum(), lambda s: s[0].start.fill(0)
+)
 #: what can be set of an array in place
 SET = {
     "shape": attr("shape", (2, 1)),
@@ -546,14 +541,7 @@ for name, change in SET.items():
         kind(f"view whose {name} is set", lambda: np.arange(9.0)[1:3], lambda s: s, change)
     if name != "strides":
         kind(f"array whose {name} is set", lambda: np.arange(1.0, 3.0), lambda s: s, change)
-kind("two views, one of another shape", lambda: (lambda b: [b[:2], b[:2]])(np.arange(5.0)), lambda s: s[0] + s[1],
-    lambda s: setattr(s[1], "shape", (2, 1)))  # fmt: skip
 kind("transposed view", lambda: np.arange(4.0)[:2], lambda s: s.T, attr("shape", (2, 1)))
-kind("view of memory that nothing else has", lambda: np.arange(9.0)[:2], lambda s: s * np.sum(s), put(0, 5.0))
-kind("view of a view", lambda: np.arange(9.0)[:5], lambda s: s[1:3] * np.sum(s[2:]), put(3, 5.0))
-kind("base of an array", lambda: np.arange(4.0)[:2], lambda s: s.base[2:], lambda s: s.base.__setitem__(3, 7.0))
-kind("strided view of its numbers", lambda: np.arange(4.0), lambda s: np.lib.stride_tricks.as_strided(s, (2,), (16,)).sum(),
-    put(2, 7.0))  # fmt: skip
 kind("flags of an array", X.copy, lambda s: 2.0 if s.flags.writeable else 3.0, lambda s: s.setflags(write=False))
 kind("flags that are kept", lambda: with_view(lambda a: a.flags, X.copy()), lambda s: float(s.view["W"]),
     lambda s: s.base.setflags(write=False))  # fmt: skip
@@ -561,30 +549,14 @@ kind("metadata of a dtype", lambda: np.ones(2, np.dtype(float, metadata={"k": 2.
     attr("dtype", np.dtype(float, metadata={"k": 5.0})))  # fmt: skip
 kind("memory of an array", X.copy, lambda s: s.data[1], put(1, 7.0))
 kind("memory of a part", lambda: np.arange(4.0), lambda s: s[1:].data.tolist()[0], put(1, 7.0))
-kind("memoryview of an array", lambda: memoryview(X.copy()), lambda s: s[1], put(1, 7.0))
-kind("object of a memoryview", lambda: memoryview(X.copy()), lambda s: s.obj, lambda s: setattr(s.obj, "shape", (2, 1)))
-kind("array of a memoryview", lambda: memoryview(X.copy()), lambda s: np.asarray(s), put(1, 7.0))
-kind("array over a bytearray", lambda: bytearray(16), lambda s: np.frombuffer(s) + 1, put(15, 64))
 kind("bytearray gone through", lambda: bytearray(b"ab"), lambda s: sum([w * 2 for w in s]), put(0, 5))
 kind("bytearray unpacked", lambda: bytearray(b"ab"), unpacked, put(0, 5))
 kind("length of a bytearray", lambda: bytearray(b"ab"), len, lambda s: s.append(1))
-kind("array.array unpacked", lambda: array.array("d", X), unpacked, put(0, 5.0))
 kind("numbers that an object shows", lambda: type("Shows", (), {"a": X.copy(), "__array__": lambda s, dtype=None, copy=None: s.a})(),
     lambda s: float(np.sum(s)), lambda s: s.a.fill(5.0))  # fmt: skip
-kind("array of a partial function", lambda: functools.partial(lambda a: a, X.copy()), lambda s: s(),
-    lambda s: setattr(s.args[0], "shape", (2, 1)))  # fmt: skip
-kind("array of a bound method", lambda: types.MethodType(lambda a: a, X.copy()), lambda s: s(),
-    lambda s: setattr(s.__self__, "shape", (2, 1)))  # fmt: skip
-kind("array of a weak reference", lambda: with_view(weakref.ref, X.copy()), lambda s: s.view(),
-    lambda s: setattr(s.base, "shape", (2, 1)))  # fmt: skip
 kind("subclass of ndarray gone through", lambda: X.copy().view(Subclass), lambda s: sum(float(w) for w in s),
     lambda s: s.fill(5.0))  # fmt: skip
 kind("length of a subclass of ndarray", lambda: X.copy().view(Subclass), len, attr("shape", (1, 2)))
-kind("sum of an array of objects", lambda: np.array([2.5, 3.5], object), lambda s: float(s.sum()),
-    lambda s: [put(0, float(w))(s) for w in ("7.5", "8.5")])  # fmt: skip
-kind("lists in an array of objects", lambda: np.array([[2.0], None], object), lambda s: s.tolist()[0][0],
-    lambda s: s[0].__setitem__(0, 7.0))  # fmt: skip
-kind("field of a structured array", lambda: rows().table, lambda s: s["a"], put("a", 7.0))
 kind("names of its fields", lambda: rows().table, lambda s: s["a"], lambda s: setattr(s.dtype, "names", ("b", "a")))
 kind("names in a dtype", lambda: np.dtype([("a", "f4"), ("b", "f8")]), lambda s: np.zeros(2, s)["a"].itemsize,
     attr("names", ("b", "a")))  # fmt: skip

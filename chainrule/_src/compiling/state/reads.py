@@ -179,7 +179,7 @@ class Reads(Log):
                 self.of_class(kind, name)
             elif attributes_of(x) or not is_library_class(kind):
                 self._of_instance(x, kind, name)
-        elif not isa(x, OURS) and not (isa(x, CONSTANT) and is_fixed(kind)):
+        elif not isa(x, OURS) and not (isa(x, CONSTANT) and is_fixed(kind) and kind.__dictoffset__ == 0):
             self._of_instance(x, kind, name)
 
     def _of_module(self, x: ModuleType, name: str) -> None:
