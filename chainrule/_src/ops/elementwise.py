@@ -484,7 +484,10 @@ def _as_fabs(x: Tensor) -> Tensor:
 
 def _float_power(x: Any, y: Any) -> Any:
     """``np.float_power``, which computes in float64 at least."""
-    given = [type(z) if type(z) in (int, float, complex) else dtype_of(np.asarray(z) if type(z) is bool else z) for z in (x, y)]
+    given = [
+        type(z) if type(z) in (int, float, complex) else dtype_of(np.asarray(z) if type(z) is bool else z)
+        for z in (x, y)
+    ]
     dtype = np.float_power.resolve_dtypes((*given, None))[-1]
     return _pow(*[z if type(z) in (int, float, complex) else cast(z, dtype) for z in (x, y)])
 

@@ -37,7 +37,12 @@ CONSTANT_MODULES = _LIBRARIES | (sys.stdlib_module_names - {"sys", "os", "builti
 
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque, types.MappingProxyType)
 WRITTEN = (list, dict, set, collections.deque)
-BUFFERS = (bytearray, memoryview, array.array, np.void)  # np.void: a row of a structured array, in the memory of the array
+BUFFERS = (
+    bytearray,
+    memoryview,
+    array.array,
+    np.void,
+)  # np.void: a row of a structured array, in the memory of the array
 FLAGS = type(np.empty(0).flags)
 #: what C lets change in place; of a dtype the names of fields
 CHANGED_IN_PLACE = (*BUFFERS, np.dtype, FLAGS)
