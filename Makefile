@@ -10,7 +10,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard chainrule/_src/native/*.[ch])
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test foreign bench cluster cuda oracle fuzz conformance clients mutate lint gallery docs build native sanitize size clean
+.PHONY: demo test foreign bench cluster cuda oracle fuzz conformance clients mutate lint gallery docs build native sanitize clean
 .NOTPARALLEL:
 
 demo: $(V)/.has-examples
@@ -87,7 +87,6 @@ lint: $(V)/.has-lint
 	$(V)/bin/ruff format --check .
 	$(V)/bin/mypy
 	$(V)/bin/lint-imports
-	$(V)/bin/python tools/size.py --check
 
 # source distribution and wheel; the wheel is tried in an environment that has NumPy and nothing else
 build: $(V)/.has-build
@@ -100,7 +99,7 @@ build: $(V)/.has-build
 # the extension of this checkout, compiled again; `make test` and every other target that installs have done it once
 native: build/backend | $(V)/bin/python
 	PYTHONPATH=build/backend $(V)/bin/python setup.py --quiet build_ext --inplace --build-temp build/native
-	$(V)/bin/python -c "from chainrule._src.native import why_not; raise SystemExit(why_not or 0)"
+	PYTHONPATH=build/backend $(V)/bin/python -c "from chainrule._src.native import why_not; raise SystemExit(why_not or 0)"
 
 # the extension's tests, a fuzz of plans and one of eager operations, under the address and undefined-behaviour sanitizers (GCC, Linux)
 sanitize: build/backend | $(V)/bin/python
@@ -108,10 +107,6 @@ sanitize: build/backend | $(V)/bin/python
 
 build/backend: | $(V)/bin/python
 	@$(V)/bin/python -m pip install --quiet --target $@ "setuptools>=77" "numpy>=2.0"
-
-# the table of lines in docs/architecture.md; budgets (tools/size.json) of what has shrunk become smaller
-size: | $(V)/bin/python
-	$(V)/bin/python tools/size.py --write
 
 clean:
 	rm -rf $(V) $(VB) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,13 +1,17 @@
 #!/bin/sh
-# A browser for the tests of the page. On a machine that only runs tests (CI is set, root, Debian) it is installed; anywhere
-# else nothing is changed, and the tests say loudly what they left out.
-for name in chromium chromium-browser google-chrome; do
-    command -v "$name" >/dev/null && exit 0
-done
+# The programs of the browser tests: Chromium, and the STIX fonts in which the explanation page sets formulas. In CI, as root on
+# Debian, missing ones are installed. Elsewhere nothing is installed; a message names the missing packages.
+missing=""
+command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing="chromium"
+fc-list 2>/dev/null | grep -qi stix || missing="$missing fonts-stix"
+[ -z "$missing" ] && exit 0
 if [ -n "${CI:-}" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo "installing chromium for the browser tests"
+    echo "installing$( printf ' %s' $missing ) for the browser tests"
     export DEBIAN_FRONTEND=noninteractive
-    { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-stix; } >/dev/null 2>&1 && exit 0
+    { apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing; } >/dev/null 2>&1 && exit 0
 fi
-echo "no chromium found: the browser tests will be skipped (on Debian: apt-get install chromium)"
+case "$missing" in
+    *chromium*) echo "Chromium is not installed: the browser tests are skipped (Debian: apt-get install$( printf ' %s' $missing ))" ;;
+    *) echo "The STIX fonts are not installed: browser tests use another font (Debian: apt-get install fonts-stix)" ;;
+esac
 exit 0

@@ -1,4 +1,4 @@
-"""The extension under the address and undefined-behaviour sanitizers: its tests, and fuzzes of plans and of eager operations.
+"""Run the extension under the address and undefined-behaviour sanitizers: its tests, and fuzzes of plans and of eager operations.
 
 python tools/sanitize.py [NUMBER OF PROGRAMS]
 
@@ -48,6 +48,7 @@ def main(count: str = "400") -> int:
         "LD_PRELOAD": " ".join([*map(library, LIBRARIES), library("libstdc++.so.6")]),
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
+        "PYTHONMALLOC": "malloc",  # Python's own allocator hides the use of freed objects
         "PYTHONPATH": str(COPY),
     }
     tests = [

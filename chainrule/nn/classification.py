@@ -52,7 +52,8 @@ def _classes(x: AnyArray, target: Tensor) -> Tensor:
         )
     want = [x.shape[0], *x.shape[2:]]
     if list(target.shape) != want:
-        raise RuntimeError(f"Expected target size {want}, got {list(target.shape)}")
+        text = f"Expected target size {want}, got {list(target.shape)}"
+        raise RuntimeError(errors.target_size(text, target, want))
     return target
 
 
@@ -273,10 +274,11 @@ def binary_cross_entropy(
     mode = mode_of(reduction, size_average, reduce)
     x, y = tensor_of("binary_cross_entropy", input, "f"), tensor_of("binary_cross_entropy", target, "f")
     if tuple(x.shape) != tuple(y.shape):
-        raise ValueError(
+        text = (
             f"Using a target size ({y.shape}) that is different to the input size ({x.shape}) is deprecated. Please "
-            "ensure they have the same size."
+            "ensure they have the same size"
         )
+        raise ValueError(errors.target_size(text, target, x.shape))
     for name, z in (("input", x._raw), ("target", y._raw)):
         if is_array(z) and not lies_within(z, 0, 1):
             raise RuntimeError(
@@ -303,7 +305,8 @@ def binary_cross_entropy_with_logits(
         tensor_of("binary_cross_entropy_with_logits", target),
     )
     if tuple(x.shape) != tuple(y.shape):
-        raise ValueError(f"Target size ({y.shape}) must be the same as input size ({x.shape})")
+        text = f"Target size ({y.shape}) must be the same as input size ({x.shape})"
+        raise ValueError(errors.target_size(text, target, x.shape))
     if pos_weight is None:
         loss = _bce_logits(x, cast(y, x.dtype) if y.dtype.kind in "iub" else y)
     else:

@@ -108,14 +108,14 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _drop(input, p, training, inplace, True)
 
 
-@op("nn.functional.alpha_dropout alpha_dropout")
+@op("nn.functional.alpha_dropout alpha_dropout", sample="rand(2, 3), training=True")
 @takes_tensors
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Elements set to selu's lower limit with probability p; then scaled so that mean 0 and variance 1 stay."""
     return _drop_to_low(input, p, training, inplace, False)
 
 
-@op("nn.functional.feature_alpha_dropout feature_alpha_dropout")
+@op("nn.functional.feature_alpha_dropout feature_alpha_dropout", sample="rand(2, 3), training=True")
 @takes_tensors
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """As :func:`alpha_dropout`, for whole channels (axis 1)."""

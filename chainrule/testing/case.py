@@ -27,7 +27,9 @@ class Case:
     def __init__(self, prim: Primitive, sample: Sample, seed: int = 0) -> None:
         self.prim = prim
         self.sample = sample
-        self.operands = sample.draw(seed)
+        self._drawn: dict[int, tuple[Any, ...]] = {}
+        self._differentiable: tuple[int, ...] | None = None
+        self.operands = self.draw(seed)
         self.params = dict(sample.params)
         names = (prim.operands[-1],) * len(self.operands) if prim.variadic else prim.operands
         self.names = names
@@ -35,6 +37,12 @@ class Case:
         self.wanted = tuple(
             i for i in sample.floating if names[i] in rules and not isinstance(rules[names[i]], unsupported)
         )
+
+    def draw(self, seed: int) -> tuple[Any, ...]:
+        """Return the sample's operands for a seed, the same arrays in each call."""
+        if seed not in self._drawn:
+            self._drawn[seed] = self.sample.draw(seed)
+        return self._drawn[seed]
 
     def fail(self, what: str, got: object, expected: object, operand: int | None = None, at: object = None) -> None:
         about = "" if operand is None else f" with respect to operand {self.names[operand]!r} (number {operand})"
@@ -63,7 +71,9 @@ class Case:
         return tuple(np.int64(out) if type(out) is int else out for out in outs)
 
     def differentiable_outputs(self) -> tuple[int, ...]:
-        return tuple(i for i, out in enumerate(self.value(self.operands)) if out.dtype.kind in "fc")
+        if self._differentiable is None:
+            self._differentiable = tuple(i for i, out in enumerate(self.value(self.operands)) if out.dtype.kind in "fc")
+        return self._differentiable
 
     def cotangents(self, operands: object, seed: int) -> list[Any]:
         outs = self.value(operands)

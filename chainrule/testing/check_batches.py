@@ -29,7 +29,7 @@ def _payload(x: TensorLike, size: int = _BATCH, level: int = LEVEL) -> Any:
 
 
 def _examples(case: Case) -> tuple[tuple[Any, ...], ...]:
-    return tuple(case.sample.draw(seed) for seed in range(_BATCH))
+    return tuple(case.draw(seed) for seed in range(_BATCH))
 
 
 def _batched(case: Case, subset: tuple[int, ...], draws: tuple[tuple[AnyArray, ...], ...]) -> list[Any]:
@@ -82,10 +82,10 @@ def check_batch(case: Case) -> None:
 def _check_nested_batch(
     case: Case, inside: Sequence[int], outside: Sequence[int], draws: tuple[tuple[object, ...], ...]
 ) -> None:
-    others = tuple(case.sample.draw(seed + 10) for seed in range(2))
+    others = tuple(case.draw(seed + 10) for seed in range(2))
 
     def example(b: int, a: int) -> list[Any]:
-        both = case.sample.draw(50 + _BATCH * b + a)
+        both = case.draw(50 + _BATCH * b + a)
         by_membership = {
             (True, True): both,
             (True, False): draws[a],

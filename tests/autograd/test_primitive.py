@@ -414,3 +414,30 @@ def test_a_rule_that_reads_two_values_and_gives_the_first():
 
     x, y = cr.tensor(2.0, requires_grad=True), cr.tensor(3.0, requires_grad=True)
     assert cr.autograd.grad(pretending(x, y), (x, y)) == (cr.tensor(3.0), cr.tensor(3.0))
+
+
+@pytest.mark.parametrize("run", [cr.grad, lambda f: lambda x: cr.vmap(cr.grad(f))(x[None])])
+def test_a_gradient_of_the_wrong_shape_is_refused(run: Any) -> None:
+    @opaque(vjp={"x": lambda g, x: (2 * g * x).T}, jvp={"x": lambda t, x: (2 * x * t).T})
+    def squares(x: Any) -> Any:
+        """Squares, with rules that transpose."""
+        return x * x
+
+    @linear(transpose={"x": lambda g: g[:, :2]})
+    def doubled(x: Any) -> Any:
+        """Twice x, with a rule that forgets a column."""
+        return x * 2
+
+    x = np.ones((2, 3))
+    with pytest.raises(
+        RuntimeError, match=r"squares: the VJP for 'x' returned shape \(3, 2\), .* \(2, 3\), so its transpose fits"
+    ):
+        run(lambda x: np.sum(squares(x)))(x)
+    with pytest.raises(
+        RuntimeError, match=r"doubled: the VJP for 'x' returned shape \(2, 2\), and that operand has shape \(2, 3\)"
+    ):
+        run(lambda x: np.sum(doubled(x)))(x)
+    with pytest.raises(
+        RuntimeError, match=r"squares: the JVP for 'x' returned shape \(3, 2\), and the result has shape"
+    ):
+        cr.jvp(squares, (x,), (x,))

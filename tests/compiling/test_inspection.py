@@ -104,11 +104,3 @@ def test_options_of_other_compilers():
 
     assert double(np.ones(2)).tolist() == [2.0, 2.0] and double.recordings
     assert cr.compile(branching, disable=True) is branching
-
-
-def test_a_function_called_in_ever_new_ways_is_not_recorded_for_ever():
-    compiled = cr.compile(lambda x, f: f(x))
-    with pytest.warns(UserWarning, match="called in too many ways"):
-        for _ in range(600):
-            assert compiled(np.ones(2), lambda x: x * 2).tolist() == [2.0, 2.0]
-    assert len(compiled.recordings) <= 512

@@ -370,7 +370,7 @@ def test_a_plan_goes_when_the_last_reference_to_it_goes(native):
     plan = ExecutionPlan(p, native)
     plan.run([normal(10)], lambda kinds: None)
     ref = weakref.ref(plan)
-    space = [weakref.ref(x) for x in plan._run.__self__._idle]
+    space = [weakref.ref(x) for x in plan._executor._idle]
     assert len(space) == 1
     gc.disable()
     try:

@@ -613,6 +613,61 @@ def test_24_gradient_of_what_is_no_tensor(program):
     assert "right" in text
 
 
+PRODUCT = """
+class Product(cr.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        {}
+x, w = cr.ones(2, 3, requires_grad=True), cr.ones(3, 4, requires_grad=True)
+Product.apply(x, w).sum().backward()
+"""
+LINES = "The line in Product.backward: `{}` (t.py:11). Product.apply was called on line t.py:13."
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "said"),
+    [
+        ("return g @ w.T, g.T @ x", "invalid gradient at index 1", "shape of w, argument 1 of Product.apply"),
+        ("return g @ w.T, g.T @ x", "invalid gradient at index 1 - got [4, 3]", "Its transpose fits: x.T @ g."),
+        ("return g @ w.T, (x.T @ g).T", "invalid gradient at index 1", "Its transpose fits: x.T @ g."),
+        ("return x.T @ g, g @ w.T", "invalid gradient at index 0", "It has the shape of another argument"),
+        ("return g @ w.T, (x.T @ g).reshape(2, 6)", "invalid gradient at index 1", "reshape it, g.reshape((3, 4))"),
+        ("return (g @ w.T).sum(0), None", "invalid gradient at index 0 - got [3]", "The gradient has the shape of x"),
+        ("return g @ w.T", "incorrect number of gradients (expected 2, got 1)", "as in `return grad_x, grad_w`"),
+        ("return [g @ w.T, x.T @ g]", "incorrect number of gradients", "It returned a list: return a tuple."),
+        ("return 1., None", "expected Variable or None (got float)", "as in g * 1.0"),
+        ("return g.numpy(), None", "expected Variable or None (got ndarray)", "from_numpy(array)"),
+    ],
+)
+def test_gradients_of_a_function_that_cannot_be(program, line, words, said):
+    ran = program(PRODUCT.format(line))
+    assert type(ran.error) is RuntimeError and words in str(ran.error) and said in str(ran.error), str(ran.error)
+    assert LINES.format(line) in str(ran.error)
+    assert x_grad(ran) is None
+
+
+def test_a_backward_without_return(program):
+    text = str(program(PRODUCT.format("pass")).error)
+    assert "It returned None: does it end without `return`?" in text and "apply was called on line t.py:13" in text
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "note"),
+    [
+        (PRODUCT.replace("        ctx.save_for_backward(x, w)\n", "").format("pass"), ValueError, "Product.forward (or setup_context)"),
+        (PRODUCT.replace("forward(ctx, x, w)", "forward(x, w)").format("pass"), TypeError, "The first argument of Product.forward is"),
+    ],
+)  # fmt: skip
+def test_what_pythons_own_error_does_not_say_is_a_note(program, source, kind, note):
+    error = program(source).error
+    assert type(error) is kind and any(note in text for text in error.__notes__)
+
+
 def test_25_a_numpy_function_without_a_rule(program):
     text = program("""
 x = cr.tensor([1., 2.], requires_grad=True)

@@ -139,6 +139,27 @@ def test_pandas_keeps_its_variables_to_itself():
         assert "take its numbers first, as in df.to_numpy() @ x" in message_of(call)
 
 
+def test_sums_over_groups_of_pandas_are_bincount():
+    pandas = pytest.importorskip("pandas")
+    table, codes = pandas.DataFrame({"k": list("abab")}), np.array([0, 1, 0, 1])
+
+    def of_series(x):
+        return np.sum(pandas.Series(x).groupby(codes).sum() ** 2)
+
+    def of_column(x):
+        held = table.copy()
+        held["v"] = x
+        return np.sum(held.groupby("k")["v"].sum() ** 2)
+
+    x = np.arange(4.0)
+    for function in (of_series, of_column):
+        for call in (lambda f=function: cr.grad(f)(x), lambda f=function: f(cr.tensor(x, requires_grad=True))):
+            text = message_of(call)
+            assert "np.bincount(codes, weights=x) sums x over groups and keeps the derivative" in text, text
+            assert "to_numpy() @ x" not in text and "plain NumPy array, which holds" not in text
+    assert cr.grad(lambda x: np.sum(np.bincount(codes, weights=x) ** 2))(x).tolist() == [4.0, 8.0, 4.0, 8.0]
+
+
 def test_vectorize_is_vmap_here():
     x = cr.Array(np.ones(3)).requires_grad_()
     text = message_of(lambda: np.vectorize(lambda a: a * 2)(x))

@@ -278,6 +278,24 @@ def test_axe_finds_nothing(visit, request, make, scheme):
     assert found.violations_count == 0, found.generate_report()
 
 
+SCROLLING_WITHOUT_FOCUS = """() => {
+    document.querySelectorAll("details").forEach((details) => { details.open = true; });
+    dispatchEvent(new Event("resize"));
+    return [...document.querySelectorAll("body *")].filter((box) =>
+        ["auto", "scroll"].includes(getComputedStyle(box).overflowX) && box.scrollWidth > box.clientWidth + 1)
+        .map((box) => [box.className || box.tagName, box.tabIndex, box.getAttribute("aria-label")]);
+}"""
+
+
+@pytest.mark.parametrize("make", ["product_page", "long_page", "terms_page"])
+def test_every_box_that_scrolls_is_a_named_tab_stop(visit, request, make):
+    """At a width at which formulas scroll in any font."""
+    scrolling = visit(request.getfixturevalue(make), width=120).evaluate(SCROLLING_WITHOUT_FOCUS)
+    assert any("formula" in name for name, _, _ in scrolling)
+    assert [box for box in scrolling if box[1] < 0] == []
+    assert [name for name, _, label in scrolling if not label and name != "DD"] == []  # its <dt> names a <dd>
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_of_a_structured_jacobian(visit, scheme):
     """It asks for nothing, reads for everyone, and what the pointer is on stands out."""

@@ -258,6 +258,34 @@ def test_a_gradient_left_from_before(x):
     assert x.why().reason == "x.grad is left from before: x does not require grad any more."
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([0.0, 4.0, 0.0], "2 of its 3 elements are nan, first at index (0,)."),
+        ([4.0, 0.0], "1 of its 2 elements is nan, first at index (1,)."),
+        (0.0, "It is nan."),
+        ([4.0], ""),
+    ],
+)
+def test_a_gradient_that_is_nan(values, said):
+    x = cr.tensor(values, requires_grad=True)
+    cr.where(x > 0, cr.sqrt(x), 0).sum().backward()
+    why = x.why()
+    assert why.reason.startswith("x.grad is ∂L/∂x, from 1 backward() call")
+    assert ("nan" in why.reason) is ("detect_anomaly" in why.advice) is bool(said)
+    assert why.reason.endswith(said or ").")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_an_infinite_gradient_that_was_retained():
+    x = cr.tensor([0.0, 1.0], requires_grad=True)
+    y = x * 1
+    y.retain_grad()
+    y.sqrt().sum().backward()
+    assert y.why().reason.endswith("1 of its 2 elements is inf, first at index (0,).") and not y.why().advice
+
+
 # -- where there is little to go by ------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ from chainrule._src import native
 from chainrule._src.messages.errors import GRADIENT
 from chainrule._src.rules.primitive import TABLE
 from chainrule._src.tape import trial
+from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.eager import LOOPS
 from chainrule._src.tape.node import Freed
 from chainrule._src.tape.saved import check_saved
@@ -450,6 +451,16 @@ def at_indices(x, z, row):
     return run
 
 
+def by_way(x, z, row):
+    array, parts = cr.Array(x), [x, z]
+
+    def run():
+        bind(TABLE["cat"], parts, {"axis": -1})
+        return array.sum(axis=0), array.reshape(9), array.swapaxes(0, 1), cr.stack(parts), x.unbind(0)
+
+    return run
+
+
 def unrecorded(x, z, row):
     constant, other = cr.ones(3, 3, dtype=cr.float64), cr.zeros(3, 3, dtype=cr.float64)
 
@@ -462,7 +473,7 @@ def unrecorded(x, z, row):
 
 
 @np.errstate()  # how errors are treated is put back in Python, too, where memory may end
-@pytest.mark.parametrize("make", [operations, sweep, recorded_sweep, more_operations, at_indices, unrecorded])
+@pytest.mark.parametrize("make", [operations, sweep, recorded_sweep, more_operations, at_indices, by_way, unrecorded])
 def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make, monkeypatch):
     testcapi = pytest.importorskip("_testcapi")
     monkeypatch.setattr(sys, "unraisablehook", lambda raised: None)  # pytest's keeps what the traceback holds

@@ -196,6 +196,8 @@ def z(*shape):
         (RuntimeError, "expected target dtype to be Long", lambda: F.cross_entropy(z(2, 3), z(2))),
         (RuntimeError, "Expected floating point type", lambda: F.cross_entropy(z(2, 3), z(2, 3).long())),
         (RuntimeError, "Expected target size", lambda: F.cross_entropy(z(2, 3, 4), z(2, 5).long())),
+        (RuntimeError, r"got \[2, 1\]: write target.reshape\(\(2,\)\)", lambda: F.cross_entropy(z(2, 3), z(2, 1).long())),
+        (ValueError, r"same size: write target.reshape\(\(2, 1\)\)", lambda: F.binary_cross_entropy(z(2, 1), z(2))),
         (RuntimeError, "either for all 3 classes", lambda: F.nll_loss(z(2, 3), cr.tensor([0, 1]), z(2))),
         (RuntimeError, "label_smoothing must", lambda: F.cross_entropy(z(2, 3), cr.tensor([0, 1]), label_smoothing=2)),
         (ValueError, "Using a target size", lambda: F.binary_cross_entropy(z(2), z(3))),

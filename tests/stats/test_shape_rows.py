@@ -6,8 +6,8 @@ import pytest
 from chainrule import func, stats
 from chainrule._src.rules.primitive import Primitive
 from chainrule.testing import rulecheck
-from chainrule.testing.rulecheck import CHECKS
-from chainrule.testing.samples import samples_of
+from chainrule.testing.rulecheck import CHECKS, every_sample
+from tests.table.chosen import chosen_samples
 
 pytest.importorskip("scipy")
 rows = pytest.importorskip("chainrule.stats.rows")
@@ -19,9 +19,18 @@ ROWS = [row for row in vars(rows).values() if isinstance(row, Primitive) and not
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_row(row):
-    rulecheck(row, [name for name in CHECKS if name not in ("dtype", "face")])
-    arrays = [s for s in samples_of(row) if len(s.arrays) == len(s.shapes)]
-    rulecheck(row, ["dtype"], arrays)
+    check_row(row, chosen_samples(row))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_sample_of_a_row(row):
+    check_row(row, every_sample(row))
+
+
+def check_row(row, samples):
+    rulecheck(row, [name for name in CHECKS if name not in ("dtype", "face")], samples)
+    rulecheck(row, ["dtype"], [s for s in samples if len(s.arrays) == len(s.shapes) and not s.complex])
 
 
 def test_von_mises_quantile():

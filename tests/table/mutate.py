@@ -1,5 +1,7 @@
 """Does ``rulecheck`` notice a wrong rule? Each rule of each row, spoilt on purpose, must make it fail.
 
+It is run on the samples that every run of the tests takes (``chosen_samples``).
+
 ``python -m tests.table.mutate [row ...]`` (``make mutate``) prints the rules that could be multiplied by 3 without
 anybody noticing: rules that nothing calls, or that no sample of the row puts to the test.
 """
@@ -19,6 +21,7 @@ import numpy as np
 import chainrule._src.table
 from chainrule._src.rules.primitive import TABLE, Primitive, unsupported
 from chainrule.testing.rulecheck import rulecheck
+from tests.table.chosen import chosen_samples
 
 
 class Mutant(NamedTuple):
@@ -31,7 +34,7 @@ class Mutant(NamedTuple):
     def survives(self) -> bool:
         """Whether ``rulecheck`` finds nothing wrong."""
         try:
-            rulecheck(self.row)
+            rulecheck(self.row, samples=chosen_samples(self.row))
         except Exception:  # a failed check, or a rule that cannot work with what it gets
             return False
         return True

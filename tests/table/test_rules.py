@@ -17,6 +17,7 @@ from chainrule._src.rules.batching import each_example
 from chainrule._src.rules.primitive import TABLE, TableError, unsupported
 from chainrule.testing import CHECKS, Sample, rulecheck, samples_of
 from chainrule.testing.rulecheck import every_sample
+from tests.table.chosen import chosen_samples
 
 for module in pkgutil.iter_modules(chainrule._src.table.__path__):
     importlib.import_module(f"chainrule._src.table.{module.name}")
@@ -41,21 +42,15 @@ SCANS = sorted(
 )
 
 
-def _applies(row, check):
-    if check == "value":
-        return row.ufunc is not None and row.value is not row.ufunc
-    if check == "moves":
-        return row.moves
-    if check == "face":
-        return row.function is not None and not row.parameters
-    return check in ("batch", "dtype") or row.differentiable
+@pytest.mark.parametrize("name", ROWS)
+def test_row(name):
+    rulecheck(TABLE[name], samples=chosen_samples(TABLE[name]))
 
 
-@pytest.mark.parametrize(
-    "name, check", [(name, check) for name in ROWS for check in CHECKS if _applies(TABLE[name], check)]
-)
-def test_row(name, check):
-    rulecheck(TABLE[name], [check])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ROWS)
+def test_every_sample_of_a_row(name):
+    rulecheck(TABLE[name])
 
 
 def test_every_row_is_sampled():

@@ -265,6 +265,9 @@ class Array(ArrayMethods):
             raise TypeError(
                 f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
             )
+        recorder = LOCAL.recorder
+        if self.shape and recorder is not None and recorder.stands_for(self._tensor._raw) is ndarray:
+            float(np.ones(self.shape))  # NumPy's versions differ in what they allow
         if not step and carries(self):
             if written := errors.written_to_buffer(self):
                 raise TypeError(written)
@@ -509,6 +512,8 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
             return found
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
+        if LOCAL.recorder is not None and type(args[0]) is Array:
+            LOCAL.recorder.check_not_scalar(args[0]._tensor._raw)
         if function is np.copyto and len(args) > 1 and _is_same(args[0], args[1]):
             return None  # NumPy, too, looks at this first, and not at whether it may write
         if LOCAL.recorder is not None and function is not np.copyto and _recorded_writer(function, args, kwargs):
@@ -612,12 +617,12 @@ def recorded_as_numpy(function: AnyFunction, method: str, args: Any, kwargs: Par
         out: what the function is to write into; not among the keywords of a ufunc.
     """
     recorder = LOCAL.recorder
-    if method == "at" or (out is not None and not recorder.plain):
+    if method == "at":
         return None
     if out is not None:
         return _recorded_into(function, method, args, kwargs, out)
     raw = None if _carry_derivatives(args) else _recorded((args, kwargs))
-    if raw is None or not (recorder.plain or recorder.are_plain(raw)):
+    if raw is None or not recorder.are_plain(raw):
         return None
     found = recorder.as_numpy(function, method, *raw)
     if type(found) is tuple:
@@ -634,7 +639,9 @@ def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kw
         raise TypeError("return arrays must be of ArrayType")
     ufunc = method == "__call__"
     raw = _recorded((args, {**kwargs, "out": out} if method else kwargs, targets))
-    if raw is None or (ufunc and not kwargs and LOCAL.recorder.computes_alike(function, raw[0], raw[2])):
+    if raw is None or not LOCAL.recorder.are_plain(raw):
+        return None
+    if ufunc and not kwargs and LOCAL.recorder.computes_alike(function, raw[0], raw[2]):
         return None
     if method:
         function = getattr(function, method)
@@ -647,8 +654,6 @@ def _recorded_into(function: AnyFunction, method: str, args: tuple[Any, ...], kw
 def recorded_setitem(x: Array, index: Index, value: object) -> bool:
     """Have ``x[index] = value`` recorded as it is, where NumPy looks at numbers: at positions, or at what an integer is made of."""
     recorder, raw = LOCAL.recorder, x._tensor._raw
-    if not recorder.plain:
-        return False
     if recorder.is_scalar(raw):
         raise TypeError(f"'numpy.{raw.dtype.type.__name__}' object does not support item assignment")
     if recorder.stands_for(raw) is float:
@@ -657,7 +662,7 @@ def recorded_setitem(x: Array, index: Index, value: object) -> bool:
     if not narrowed and not any([type(i) is Array for i in (index if type(index) is tuple else (index,))]):
         return False
     operands = _recorded((x, index, value))
-    if operands is None:
+    if operands is None or not recorder.are_plain(operands):
         return False
     x[...] = array_of(wrap(recorder.written_by(operator.setitem, operands, {}, operands[:1])))
     return True
@@ -666,8 +671,8 @@ def recorded_setitem(x: Array, index: Index, value: object) -> bool:
 def _recorded_writer(function: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> bool:
     """Have a function recorded that writes into its first argument. False: have ours, which does."""
     target = args[0]
-    raw = _recorded((args, kwargs)) if type(target) is Array and LOCAL.recorder.plain else None
-    if raw is None:
+    raw = _recorded((args, kwargs)) if type(target) is Array else None
+    if raw is None or not LOCAL.recorder.are_plain(raw):
         return False
     target[...] = array_of(wrap(LOCAL.recorder.written_by(function, *raw, raw[0][:1])))
     return True
@@ -685,17 +690,17 @@ def _out_of(function: AnyFunction, args: tuple[Any, ...], kwargs: Params) -> Any
 def recorded_operator(operation: AnyFunction, special: bool, *operands: object) -> Any:
     """``recorded_as_numpy`` for an operator, which for floats, scalars and some exponents is not what the ufunc is."""
     recorder = LOCAL.recorder
-    warns = recorder.plain and any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
+    warns = any([type(x) is Array and x._tensor._raw.dtype.kind in "iu" for x in operands])
     if not recorder.weak and not special and not warns:
         return None
     raw = None if _carry_derivatives(operands) else _recorded(operands)
     if raw is None:
         return None
-    if warns and recorder.are_integers(raw):
+    if warns and recorder.are_plain(raw) and recorder.are_integers(raw):
         return array_of(wrap(recorder.of_integers(operation, raw)))
     found = recorder.on_floats(operation, *raw) if recorder.weak else None
     if found is None:
-        if not (recorder.plain or recorder.are_plain(raw)) or (len(raw) < 2 and not special):
+        if not recorder.are_plain(raw) or (len(raw) < 2 and not special):
             return None
         found = recorder.as_operator(operation, *raw)
     return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
@@ -724,8 +729,8 @@ def recorded_in_place(
 ) -> bool:
     """Have ``x op= y`` recorded as it is, where NumPy may round otherwise if the result lies where an operand does."""
     raw = x._tensor._raw
-    raw = _recorded((x, y)) if LOCAL.recorder.plain and (raw.shape or LOCAL.recorder.is_array(raw)) else None
-    if raw is None or LOCAL.recorder.computes_alike(ufunc, raw, raw[:1]):
+    raw = _recorded((x, y)) if raw.shape or LOCAL.recorder.is_array(raw) else None
+    if raw is None or not LOCAL.recorder.are_plain(raw) or LOCAL.recorder.computes_alike(ufunc, raw, raw[:1]):
         return False
     x[...] = array_of(wrap(LOCAL.recorder.written_by(operation, raw, {}, raw[:1])))
     return True

@@ -54,6 +54,26 @@ class Watch:
             return self.inner.tangent(prim, primals, tangents, out, params)
         return prim.jvp(primals, tangents, out, params)
 
+    def leaf_gradients(self, arrived: Any) -> None:
+        """Gradients arrived at leaves, at the end of a backward pass."""
+        if self.inner is not None:
+            self.inner.leaf_gradients(arrived)
+
+    def result_tangent(self, tangent: Any) -> None:
+        """A transformation returns the tangent of its result."""
+        if self.inner is not None:
+            self.inner.result_tangent(tangent)
+
+    def jacobian_step(self, step: Any) -> None:
+        """A step of a structured Jacobian was noted."""
+        if self.inner is not None:
+            self.inner.jacobian_step(step)
+
+    def jacobian_terms(self, step: Any, outs: Any, origins: Any) -> None:
+        """The terms of a step's outputs were computed; ``origins`` is the :class:`TermOrigins` of the run."""
+        if self.inner is not None:
+            self.inner.jacobian_terms(step, outs, origins)
+
     def __enter__(self) -> Any:
         outer = LOCAL.watch
         while outer is not None:

@@ -8,6 +8,7 @@ import functools
 import importlib
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -16,8 +17,9 @@ import numpy as np
 
 from chainrule._src.api.array import Array, array_of
 from chainrule._src.arrays.memory import collector_at_rest
-from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
+from chainrule._src.arrays.tree import tree_flatten, tree_leaves, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
+from chainrule._src.compiling import causes
 from chainrule._src.compiling.branched import Branched, branched_of
 from chainrule._src.compiling.differentiable import CompiledFunction, Replay
 from chainrule._src.compiling.direct import Direct, direct_of
@@ -26,9 +28,10 @@ from chainrule._src.compiling.footprint import footprint
 from chainrule._src.compiling.inspection import EXECUTOR, PlanOfCall, account, python_steps
 from chainrule._src.compiling.keys import key_of, keys_within
 from chainrule._src.compiling.low_level import arguments_of, low_level_callable
-from chainrule._src.compiling.recording import LOCK, BadResult, Recording, record, rewind
+from chainrule._src.compiling.policy import ReplaySpeed, TraceBudget
+from chainrule._src.compiling.recording import LOCK, USES, BadResult, Recording, check_result, record, rewind
 from chainrule._src.compiling.state.frames import occupied
-from chainrule._src.compiling.tree import Missing, TooMany, Tree
+from chainrule._src.compiling.tree import Missing, Segment, Tree
 from chainrule._src.interpreters.recorded import ByValue, Unrecordable
 from chainrule._src.messages import errors
 from chainrule._src.native import AVAILABLE
@@ -38,12 +41,32 @@ from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.tape.versions import BEFORE_WRITE, about_to_write, wrote
 
 ndarray = np.ndarray
-SIGNATURES = 512  # beyond which a function is called with other arguments every time
+MAX_BYTES = 1 << 28
 TRIES = 3  # calls after which what a function changes for Python alone is taken for what it always does
-VALUES = 16  # of a float that is no array, beyond which it is another one every time
 PATIENCE = 5.0  # seconds that a call waits for a recording in another thread
 TREES = 64  # for one signature: states of .grad and requires_grad, and functions that are not the same twice
+SHORTCUTS = 4  # that a call tries, one after the other
 REPEATED = 64  # times that a line has a step in one call, from which it is one in a loop
+
+
+class Call:
+    """One call, and what is known about it.
+
+    Attributes:
+        leaves, spec: its arguments; arrays: for each leaf its array, None for others.
+        signature: what has to be the same for a trace to serve.
+        again: runs it eagerly.
+        begin: when its lookup began.
+    """
+
+    __slots__ = ("again", "arrays", "begin", "leaves", "signature", "spec")
+
+    def __init__(self, function: AnyFunction, args: tuple[object, ...], kwargs: dict[str, Any], begin: float) -> None:
+        self.again = functools.partial(function, *args, **kwargs)
+        self.leaves, self.spec = tree_flatten((args, kwargs))
+        self.begin = begin
+        self.signature: Any = None
+        self.arrays: list[Any] = []
 
 
 class Compiled:
@@ -57,20 +80,41 @@ class Compiled:
 
     __module__ = "chainrule.compiler"
 
-    def __init__(self, function: AnyFunction, name: str, pure: bool = False) -> None:
+    def __init__(
+        self,
+        function: AnyFunction,
+        name: str,
+        pure: bool = False,
+        max_slowdown: float | None = 2.0,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
         self.function = function
         self.name = name
         self.pure = pure
+        self.max_bytes = max_bytes
+        self.budget = TraceBudget(max_slowdown)
         code = getattr(inspect.unwrap(function), "__code__", None)
         self.where = errors.Where(code, 0) if code is not None else None
         self._trees: dict[object, list[Tree]] = {}
         self._eager: dict[object, str] = {}  # signatures that are not recorded, and why
+        self._slower: set[object] = set()  # those among them whose plan takes longer
         self._by_value: set[object] = set()  # signatures with numbers that cannot be arrays
         self._tried: dict[object, int] = {}  # how often one was not recorded that may be later
-        self._values: dict[object, int] = {}  # how many recordings differ in the value of a float alone
-        self._direct: Direct | Branched | None = None  # of the recording that served last
+        self._shortcuts: tuple[Any, ...] = ()  # into the traces that served last
+        self._causes: Counter[Any] = Counter()  # of new traces
+        self._last: Any = None  # the signature of the last trace
         self._warned = False  # of a step in a loop that is not native
+        self._warned_of_waste = False
         functools.update_wrapper(self, function, updated=())
+
+    def _options(self) -> tuple[object, ...]:
+        return self.name, self.pure, self.budget.max_slowdown, self.max_bytes
+
+    def renewed(self) -> Compiled:
+        """The same function without its traces, which have been paid for all the same."""
+        other = copy.copy(self)
+        other.budget = self.budget
+        return other
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}, {len(self.recordings)} recordings>"
@@ -85,65 +129,77 @@ class Compiled:
             return name  # a decorated function is found by its name
         if isinstance(self.function, FunctionType) and found is not self.function:
             raise errors.compile_not_pickled(self.name)
-        return Compiled, (self.function, self.name, self.pure)
+        return Compiled, (self.function, *self._options())
 
     def __copy__(self) -> Compiled:
-        return Compiled(self.function, self.name, self.pure)
+        return Compiled(self.function, *self._options())  # type: ignore[arg-type]
 
     def __deepcopy__(self, memo: dict[int, object]) -> Compiled:
-        return Compiled(copy.deepcopy(self.function, memo), self.name, self.pure)
+        return Compiled(copy.deepcopy(self.function, memo), *self._options())  # type: ignore[arg-type]
 
     def __get__(self, instance: object, owner: object = None) -> AnyFunction | Compiled:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        direct = self._direct
-        if direct is not None and not kwargs and not SPECIAL and not STACK.levels:
+        shortcuts = self._shortcuts
+        if shortcuts and not kwargs and not SPECIAL and not STACK.levels:
             try:
-                result = direct.call(args)
+                for shortcut in shortcuts:
+                    result = shortcut.call(args)
+                    if result is not None:
+                        return result
             except Exception:  # a floating-point exception that is more than a warning
                 return self.function(*args)
-            if result is not None:
-                return result
         if STACK.levels or (SPECIAL and (LOCAL.watch is not None or LOCAL.recorder is not None)):
             return self.function(*args, **kwargs)  # part of another transformation, which sees the operations
-        leaves, spec = tree_flatten((args, kwargs))
-        signature, arrays = self._signature(leaves, spec)
-        if (
-            signature is None
-            or signature in self._eager
-            or (self._values and _without_values(signature) in self._eager)
-        ):
-            return self.function(*args, **kwargs)
-        again = functools.partial(self.function, *args, **kwargs)
-        tree, values = self._find(signature, leaves, arrays)
-        if tree is None:
-            if occupied() and not self.pure:
-                return again()
-            if not LOCK.acquire(
-                timeout=PATIENCE
-            ):  # a function that is being recorded waits for this call, in all likelihood
-                return again()
+        budget = self.budget
+        if not budget.may_look_up():
+            self._shortcuts = ()  # which did not help, and cost time that no clock sees
+            start = budget.start_eager()
             try:
-                tree, values = self._find(signature, leaves, arrays)  # another thread may have recorded it
-                if tree is None:
-                    return self._record(None, signature, leaves, spec, arrays, again)
+                result = self.function(*args, **kwargs)
             finally:
-                LOCK.release()
-        if not kwargs and not SPECIAL:
-            short = direct_of if tree.root.guard is None else branched_of
-            self._direct = short(tree, args, reporter(self.name, tree.ignored, tree.handled))
-        return self._replay(tree, values, signature, leaves, spec, arrays, again)
+                budget.end_eager(start)
+            return own_results(result, self.name, (args, kwargs)) if budget.traces or not self._eager else result
+        call = self._call(args, kwargs)
+        if call.signature is None or (self._eager and call.signature in self._eager):
+            return self._run_eagerly(call, own=call.signature in self._slower)
+        tree, values = self._find(call)
+        if tree is None:
+            return self._missed(None, call, hash(call.signature))
+        return self._replay(tree, values, call)
 
-    def _find(
-        self, signature: object, leaves: list[object], arrays: list[NumpyArray | None]
-    ) -> tuple[Tree | None, dict[int, NumpyArray]]:
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        call = Call(self.function, args, kwargs, self.budget.clock())
+        call.signature, call.arrays = self._signature(call.leaves, call.spec)
+        return call
+
+    def _find(self, call: Call) -> tuple[Tree | None, dict[int, NumpyArray]]:
         """The tree whose recordings hold for a call, and the arrays that it starts from."""
-        for tree in self._trees.get(signature, ()):
-            values = tree.start(leaves, arrays)
+        for tree in self._trees.get(call.signature, ()):
+            values = tree.start(call.leaves, call.arrays)
             if values is not None:
                 return tree, values
         return None, {}
+
+    def _run_eagerly(
+        self, call: Call, kind: int | None = None, speed: ReplaySpeed | None = None, own: bool = True
+    ) -> Any:
+        """Run a call eagerly.
+
+        Args:
+            kind: where it could be traced: equal for calls that one trace would serve.
+            speed: what it is to be compared with.
+            own: whether its results are to be like those of a replay; calls that cannot be traced return what they return.
+        """
+        start = self.budget.start_eager()
+        try:
+            result = call.again()
+        finally:
+            seconds = self.budget.end_eager(start, start[0] - call.begin, kind)
+        if speed is not None:
+            self.budget.compared(speed, seconds)
+        return own_results(result, self.name, call.leaves) if own else result
 
     # -- what a call is like -----------------------------------------------------------------------------------------
 
@@ -153,7 +209,7 @@ class Compiled:
         The signature is None for calls that are not to be recorded.
         """
         signature, arrays = self._described(leaves, spec, any(isinstance(x, Tensor) for x in leaves))
-        if signature in self._by_value:
+        if self._by_value and signature in self._by_value:
             return self._described(leaves, spec, True)
         return signature, arrays
 
@@ -194,152 +250,248 @@ class Compiled:
 
     # -- recording ---------------------------------------------------------------------------------------------------
 
-    def _record(
-        self, tree: Tree | None, signature: Any, leaves: Any, spec: object, arrays: object, again: Callable[[], Any]
-    ) -> Any:
-        """Run the function once on values that are recorded: for a new tree, or as a branch of one."""
+    def _missed(self, tree: Tree | None, call: Call, kind: int, missing: Missing | None = None) -> Any:
+        """Trace a call that has no trace, where the budget allows it; else run it eagerly.
+
+        Args:
+            tree: where it is a new branch, and ``missing`` says of which value.
+            kind: equal for calls that one trace would serve.
+        """
+        budget = self.budget
+        if budget.is_wasted and not self._warned_of_waste:
+            self._warn_of_waste(call, missing)
+        if (
+            not budget.may_trace(kind) and budget.misses % (budget.traces + 1) == 0
+        ):  # it takes longer the more traces there are
+            self._count_savings()
+        if not budget.may_trace(kind) or (occupied() and not self.pure):
+            return self._run_eagerly(call, kind)
+        if not LOCK.acquire(
+            timeout=PATIENCE
+        ):  # a function that is being recorded waits for this call, in all likelihood
+            return self._run_eagerly(call, kind)
         try:
-            recording, new, made = self._recorded(tree, signature, leaves, spec, arrays)
+            found, values = self._find(call)  # another thread may have recorded it
+            if found is None or found is tree:
+                self._note_cause(call, missing)
+                return self._record(found, call, kind)
+        finally:
+            LOCK.release()
+        return self._replay(found, values, call)
+
+    def _count_savings(self) -> None:
+        """Book what replays have saved, those by shortcuts, too."""
+        for tree in [tree for trees in self._trees.values() for tree in trees]:
+            for segment in tree.segments():
+                recording = segment.recording
+                if recording is not None:
+                    self.budget.count_savings(recording.speed, segment.plan.runs, recording.count)
+                    if recording.speed.wants_eager_run:
+                        self._remove_shortcut(tree)
+
+    def _note_cause(self, call: Call, missing: Missing | None) -> None:
+        """Count why a call has no trace."""
+        if self._last is None or self._warned_of_waste:
+            return
+        trees = self._trees.get(call.signature)
+        if missing is not None:
+            self._causes[causes.branch(missing.where)] += 1
+        elif trees:
+            self._causes[causes.state(self.function, trees[-1], call.leaves)] += 1
+        else:
+            self._causes[causes.arguments(self.function, self._last, call.signature)] += 1
+
+    def _warn_of_waste(self, call: Call, missing: Missing | None) -> None:
+        """Say once why so many calls have no trace."""
+        self._note_cause(call, missing)
+        self._warned_of_waste = True
+        for cause, _ in self._causes.most_common(1):
+            errors.warn_compile_wasted(self.name, self.where, *cause)
+
+    def _record(self, tree: Tree | None, call: Call, kind: int) -> Any:
+        """Run the function once on values that are recorded: for a new tree, or as a branch of one."""
+        signature = call.signature
+        try:
+            recording, _, new, made = self._recorded(tree, call, kind)
         except BadResult:
             raise
-        except TooMany as many:
-            return self._as_it_is(signature, str(many), again, many.where)
         except Unrecordable as reason:
             if isinstance(reason, ByValue) and signature not in self._by_value:
-                return self._record_by_value(signature, leaves, spec, again)
+                return self._record_by_value(call)
             if reason.perhaps_later and self._tried.setdefault(signature, 0) < TRIES:
                 self._tried[signature] += 1
-                return again()
-            return self._as_it_is(signature, str(reason), again)
+            else:
+                self._run_as_it_is(signature, str(reason))
+            return self._run_eagerly(call, own=False)
         except Exception as error:
-            if signature not in self._by_value and any(isinstance(x, (float, np.generic)) for x in leaves):
-                return self._record_by_value(signature, leaves, spec, again)
-            result = again()  # which says what is wrong, if it is the function's
-            self._as_it_is(signature, f"{type(error).__name__}: {error}", lambda: None)
+            if signature not in self._by_value and any(isinstance(x, (float, np.generic)) for x in call.leaves):
+                return self._record_by_value(call)
+            result = self._run_eagerly(call, own=False)  # which says what is wrong, if it is the function's
+            self._run_as_it_is(signature, f"{type(error).__name__}: {error}")
             return result
         _about_to_write([memory for memory, _ in new])
         for memory, values in new:
             memory[...] = values
-        self._warn_of_python(signature, recording)
-        return _finish(recording, made, leaves, again)
+        return _finish(recording, made, call.leaves, call.again)
 
-    def _warn_of_python(self, signature: object, recording: Recording) -> None:
+    def _warn_of_python(self, path: list[Segment]) -> None:
         """Say once that a line in a loop has a step that is not native."""
         if self._warned or not AVAILABLE:
             return
-        paths = [path for tree in self._trees.get(signature, ()) for path in tree.paths()]
-        steps = [step for path in paths if path[-1].recording is recording for step in PlanOfCall(path).steps]
-        for (name, code, lasti), count in python_steps(steps).most_common(1):
+        for (name, code, lasti), count in python_steps(PlanOfCall(path).steps).most_common(1):
             if count >= REPEATED:
                 self._warned = True
                 errors.warn_compile_by_python(self.name, errors.Where(code, lasti), name, count)
 
-    def _record_by_value(self, signature: Any, leaves: list[Any], spec: object, again: Callable[[], Any]) -> Any:
+    def _record_by_value(self, call: Call) -> Any:
         """Record a function whose numbers cannot be arrays, with what they are."""
-        self._by_value.add(signature)
-        signature, arrays = self._signature(leaves, spec)
-        if signature is None or signature in self._eager or _without_values(signature) in self._eager:
-            return again()
-        tree, values = self._find(signature, leaves, arrays)
+        self._by_value.add(call.signature)
+        call.signature, call.arrays = self._signature(call.leaves, call.spec)
+        if call.signature is None or call.signature in self._eager:
+            return self._run_eagerly(call, own=False)
+        tree, values = self._find(call)
         if tree is not None:
-            return self._replay(tree, values, signature, leaves, spec, arrays, again)
-        return self._record(None, signature, leaves, spec, arrays, again)
+            return self._replay(tree, values, call)
+        return self._record(None, call, hash(call.signature))
 
     def _recorded(
-        self, tree: Tree | None, signature: object, leaves: object, spec: object, arrays: object
-    ) -> tuple[Recording, list[tuple[Any, Any]], list[Any]]:
-        """A new recording, in its tree; memory that it writes, with the values; the arrays that it made. Its calls are gone."""
-        with LOCK, collector_at_rest():  # looking through what a recording makes, again and again, is half of its time
-            recording = self._added(tree, signature, leaves, spec, arrays)
-            new = [(memory.array, value.array.copy("K")) for memory, value in recording.writes]
-            made = [var.array.copy("K") for var in recording.outputs()]
-            recording.forget()
-            return recording, new, made
-
-    def _added(self, tree: Tree | None, signature: object, leaves: Any, spec: Any, arrays: Any) -> Recording:
-        """A new recording, in its tree."""
-        recording = record(self.function, leaves, spec, arrays, self.name, self.pure)
-        trees = self._trees.setdefault(signature, [])
+        self, tree: Tree | None, call: Call, kind: int
+    ) -> tuple[Recording, list[Segment], list[tuple[Any, Any]], list[Any]]:
+        """A new recording and its segments; memory that it writes, with the values; the arrays that it made. Its calls are gone."""
+        begin, kept = self.budget.clock(), None
         try:
-            self._count_values(signature)
+            with (
+                LOCK,
+                collector_at_rest(),
+            ):  # looking through what a recording makes, again and again, is half of its time
+                recording, path = self._added(tree, call, kind)
+                new = [(memory.array, value.array.copy("K")) for memory, value in recording.writes]
+                made = [var.array.copy("K") for var in recording.outputs()]
+                recording.forget()
+            self._warn_of_python(path)
+            self._evict(recording)
+            kept = kind
+            return recording, path, new, made
+        finally:
+            self.budget.traced(self.budget.clock() - begin, kept)
+
+    def _added(self, tree: Tree | None, call: Call, kind: int) -> tuple[Recording, list[Segment]]:
+        """A new recording, in its tree, and its segments."""
+        signature = call.signature
+        recording = record(self.function, call.leaves, call.spec, call.arrays, self.name, self.pure)
+        trees = self._trees.get(signature, [])
+        try:
             at = [k for k, other in enumerate(trees) if tree is not None and other.references is tree.references]
             grown = trees[at[0]].grown(recording) if at else None
             if grown is not None:
-                self._trees[signature] = [*trees[: at[0]], grown, *trees[at[0] + 1 :]]
+                trees = [*trees[: at[0]], grown, *trees[at[0] + 1 :]]
             else:
-                if len(trees) >= TREES or len(self._trees) > SIGNATURES:
-                    raise Unrecordable(
-                        "it is called in too many ways: with other shapes, values or functions every time"
-                    )
-                if not any([other.learns_from(recording) for other in trees]):
-                    self._trees[signature] = [*trees, Tree(recording)]
+                same = [other for other in trees if other.learns_from(recording)]
+                grown = same[0] if same else Tree(recording)
+                trees = trees if same else [*trees, grown]
         except Exception:
             rewind(recording.drawn)
             raise
-        return recording
+        recording.used, recording.speed = next(USES), self.budget.speed_of(kind)
+        self._trees[signature], self._last, self._shortcuts = trees, signature, ()
+        return recording, grown.newest
 
-    def _count_values(self, signature: object) -> None:
-        """Raise if a float that is taken by its value is another one in nearly every call."""
-        general = _without_values(signature)
-        if general == signature or len(self._trees[signature]):
-            return
-        self._values[general] = count = self._values.get(general, 0) + 1
-        if count > VALUES:
-            self._eager[general] = "a number among its arguments is another one in nearly every call"
-            raise Unrecordable(f"{self._eager[general]}: pass it as a tensor or an array")
+    def _evict(self, newest: Recording) -> None:
+        """Drop the traces that were not used for longest, where all keep too many bytes, or one signature has too many trees."""
+        trees = [tree for trees in self._trees.values() for tree in trees]
+        evicted: set[Recording] = set()
+        if len(trees) > TREES:
+            for same in self._trees.values():
+                if len(same) > TREES:
+                    evicted.update(min(same, key=lambda tree: max([r.used for r in tree.recordings])).recordings)
+        if sum([tree.nbytes for tree in trees]) > self.max_bytes:
+            excess = sum([tree.nbytes for tree in trees]) - self.max_bytes * 7 // 8  # not for each new trace anew
+            for recording in sorted(self.recordings, key=lambda recording: recording.used):
+                if excess > 0 and recording is not newest:
+                    evicted.add(recording)
+                    excess -= recording.nbytes
+        if evicted:
+            self._shortcuts = ()
+            for signature, trees in list(self._trees.items()):
+                kept = [tree if evicted.isdisjoint(tree.recordings) else tree.without(evicted) for tree in trees]
+                self._trees[signature] = left = [tree for tree in kept if tree is not None]
+                if not left:
+                    del self._trees[signature]
 
-    def _as_it_is(self, signature: object, reason: str, again: Callable[[], object], where: object = None) -> Any:
-        """Run what cannot be recorded, and do so from now on."""
-        if not self._eager or len(self._trees) <= SIGNATURES:
-            if where is None:
-                errors.warn_compile_failed(self.name, self.where, reason)
-            else:
-                errors.warn_compile_changing(self.name, self.where, where)
+    def _run_as_it_is(self, signature: object, reason: str) -> None:
+        """Have calls that cannot be traced run eagerly from now on."""
+        errors.warn_compile_failed(self.name, self.where, reason)
+        self._drop(signature, reason)
+
+    def _drop(self, signature: object, reason: str) -> None:
         self._eager[signature] = reason
         self._trees.pop(signature, None)
-        self._direct = None
-        return again()
+        self._shortcuts = ()
 
     # -- replaying ---------------------------------------------------------------------------------------------------
 
-    def _replay(
-        self,
-        tree: Tree,
-        values: dict[int, NumpyArray],
-        signature: object,
-        leaves: Any,
-        spec: object,
-        arrays: object,
-        again: Callable[[], Any],
-    ) -> Any:
+    def _replay(self, tree: Tree, values: dict[int, NumpyArray], call: Call) -> Any:
+        """Replay a trace that holds for a call, if the values that Python reads lead to one."""
+        budget = self.budget
         before = tree.generator_states()
-        if tree.writes:
-            if _overlap(tree.writes, values, tree.references.arrays):
-                return again()
-            _about_to_write([values[number] for number in tree.writes])
         try:
-            recording, made = tree.run(values, reporter(self.name, tree.ignored, tree.handled))
-        except Missing:
+            report = reporter(self.name, tree.ignored, tree.handled)
+            last = tree.reach(values, report)
+            recording = last.recording
+            assert recording is not None
+            if recording.speed.wants_eager_run or (recording.speed.is_slower and tree.root.guard is None):
+                rewind(before)
+                return self._compare(tree, recording, call)
+            if tree.writes:
+                if _overlap(tree.writes, values, tree.references.arrays):
+                    rewind(before)
+                    return self._run_eagerly(call)
+                _about_to_write([values[number] for number in tree.writes])
+            made = last.plan.run([values[n] for n in last.takes], report)
+        except Missing as missing:
             rewind(before)
-            return self._record_branch(tree, signature, leaves, spec, arrays, again)
+            tree.hits = 0
+            self._remove_shortcut(tree)
+            return self._missed(tree, call, missing.kind, missing)
         except Exception:  # of a step in Python, or a floating-point exception: eager says what and where
             rewind(before)
-            return again()
-        return _finish(recording, made, leaves, again)
+            return self._run_eagerly(call)
+        result = _finish(recording, made, call.leaves, call.again)
+        budget.replayed(recording.speed, budget.clock() - call.begin, recording.count)
+        if not recording.replayed:
+            recording.replayed = True
+            budget.first_replay()
+        recording.used = next(USES)
+        tree.hits += 1
+        if not SPECIAL and (
+            tree.root.guard is None or tree.hits > 1
+        ):  # it costs a call that reads a new value twice the time
+            self._add_shortcut(tree, recording, call)
+        return result
 
-    def _record_branch(
-        self, tree: Tree, signature: Any, leaves: Any, spec: object, arrays: Any, again: Callable[[], Any]
-    ) -> Any:
-        """Record what a tree has not, unless another thread has done so meanwhile."""
-        if not LOCK.acquire(timeout=PATIENCE):
-            return again()
-        try:
-            grown, values = self._find(signature, leaves, arrays)
-            if grown is None or grown is tree:
-                return self._record(grown, signature, leaves, spec, arrays, again)
-        finally:
-            LOCK.release()
-        return self._replay(grown, values, signature, leaves, spec, arrays, again)
+    def _compare(self, tree: Tree, recording: Recording, call: Call) -> Any:
+        """Run a call eagerly that has a trace, to compare their speed."""
+        result = self._run_eagerly(call, speed=recording.speed)
+        if tree.root.guard is None and recording.speed.is_slower:
+            self._slower.add(call.signature)
+            self._drop(call.signature, "its plan takes longer than the function itself")
+        return result
+
+    def _add_shortcut(self, tree: Tree, recording: Recording, call: Call) -> None:
+        """Let the next calls like this one take the short way into a tree, if there is one."""
+        if tree.shortcut is None:
+            short = direct_of if tree.root.guard is None else branched_of
+            report = reporter(self.name, tree.ignored, tree.handled)
+            tree.shortcut = (not call.again.keywords and short(tree, call.again.args, report)) or False
+        self._remove_shortcut(tree)
+        if tree.shortcut and recording.speed.is_faster(recording.count):
+            self._shortcuts = (tree.shortcut, *self._shortcuts)[:SHORTCUTS]
+        elif tree.shortcut and tree.root.guard is None:
+            self._shortcuts = (Timed(tree.shortcut, self, recording), *self._shortcuts)[:SHORTCUTS]
+
+    def _remove_shortcut(self, tree: Tree) -> None:
+        kept = [other for other in self._shortcuts if tree.shortcut not in (other, getattr(other, "inner", None))]
+        self._shortcuts = tuple(kept)
 
     def into(self, out: object, *args: AnyArray, **kwargs: object) -> Any:
         """Call it, and have the results written into arrays of the caller's.
@@ -363,11 +515,10 @@ class Compiled:
         """
         targets, spec = tree_flatten(out)
         memories = [x._raw if isinstance(x, Tensor) else x for x in targets]
-        direct = self._direct
         ordinary = not kwargs and not SPECIAL and not STACK.levels and all([type(x) is ndarray for x in targets])
-        if ordinary and direct is not None and direct.spec == spec:
+        for shortcut in self._shortcuts if ordinary else ():
             with contextlib.suppress(Handled):  # eager says what it is
-                if direct.into(args, memories):
+                if shortcut.spec == spec and shortcut.into(args, memories):
                     return out
         results, found = tree_flatten(self(*args, **kwargs))
         values = [np.asarray(x._raw if isinstance(x, Tensor) else x) for x in results]
@@ -408,13 +559,14 @@ class Compiled:
         3.1415926536
         """
         arrays = arguments_of(self.name, examples)
-        self(*arrays)
-        leaves, spec = tree_flatten((arrays, {}))
-        signature, _ = self._signature(leaves, spec)
-        for tree in self._trees.get(signature, ()):
-            if tree.start(leaves, list(arrays)) is not None:
-                return low_level_callable(self.name, tree, arrays)
-        raise errors.compile_not_low_level(self.name, self._eager.get(signature, "it was not recorded"))
+        call = self._call(arrays, {})
+        tree, _ = self._find(call)
+        if tree is None and call.signature not in self._eager:
+            self._record(None, call, hash(call.signature))  # it is asked for, so no budget is
+            tree, _ = self._find(call)
+        if tree is None:
+            raise errors.compile_not_low_level(self.name, self._eager.get(call.signature, "it was not recorded"))
+        return low_level_callable(self.name, tree, arrays)
 
     # -- looking at it -----------------------------------------------------------------------------------------------
 
@@ -431,11 +583,11 @@ class Compiled:
         >>> print(cr.compile(np.tanh).plan(np.ones(3)).executor in ("native", "python"))
         True
         """
-        leaves, spec = tree_flatten((args, kwargs))
-        signature, arrays = self._signature(leaves, spec)
-        if signature is None or signature in self._eager:
-            raise errors.compile_no_plan(self.name, self._eager.get(signature, "it is part of another transformation"))
-        tree, values = self._find(signature, leaves, arrays)
+        call = self._call(args, kwargs)
+        if call.signature is None or call.signature in self._eager:
+            reason = self._eager.get(call.signature, "it is part of another transformation")
+            raise errors.compile_no_plan(self.name, reason)
+        tree, values = self._find(call)
         if tree is not None:
             before = tree.generator_states()
             try:
@@ -445,17 +597,17 @@ class Compiled:
             finally:
                 rewind(before)
         try:
-            recording, _, _ = self._recorded(tree, signature, leaves, spec, arrays)
-        except (Unrecordable, TooMany) as reason:
+            recording, path, *_ = self._recorded(tree, call, hash(call.signature))
+        except Unrecordable as reason:
             raise errors.compile_no_plan(self.name, str(reason)) from None
         rewind(recording.drawn)
-        (path,) = [path for tree in self._trees[signature] for path in tree.paths() if path[-1].recording is recording]
         return PlanOfCall(path)
 
     def explain(self) -> str:
         """An account of all recordings: what each holds for and reads, how it runs, and what is not recorded, and why."""
         trees = [tree for trees in self._trees.values() for tree in trees]
-        return account(self.name, trees, self._eager.values())
+        text = account(self.name, trees, self._eager.values())
+        return f"{text}\n- {self.budget.describe()}" if self.budget.misses else text
 
     @property
     def recordings(self) -> list[Recording]:
@@ -465,7 +617,90 @@ class Compiled:
     @property
     def memory(self) -> int:
         """Bytes that it keeps alive: plans with their buffers, constants and code, and what is left of recordings."""
-        return footprint(self._trees, self._direct)
+        return footprint(self._trees, self._shortcuts)
+
+
+class Timed:
+    """A shortcut whose calls are measured, as long as it is not known whether they are faster than eager calls."""
+
+    __slots__ = ("_compiled", "_recording", "inner", "spec")
+
+    def __init__(self, inner: Direct, compiled: Compiled, recording: Recording) -> None:
+        self.inner, self.spec = inner, inner.spec
+        self._compiled, self._recording = compiled, recording
+
+    def call(self, args: tuple[object, ...]) -> Any:
+        """As the shortcut's; None also where the next call is to be another way."""
+        recording, budget = self._recording, self._compiled.budget
+        speed = recording.speed
+        if speed.wants_eager_run or speed.is_slower or speed.is_faster(recording.count):
+            return None  # the long way sees to it
+        begin = budget.clock()
+        result = self.inner.call(args)
+        if result is not None:
+            budget.replayed(speed, budget.clock() - begin, recording.count)
+        return result
+
+    def into(self, args: tuple[object, ...], out: Any) -> bool:
+        return self.inner.into(args, out)
+
+
+def own_results(result: Any, name: str, args: object = ()) -> Any:
+    """Return the result of an eager call as a replay returns it: in memory and containers of its own.
+
+    Raises:
+        BadResult: it has leaves that a compiled function cannot return.
+    """
+    if isinstance(result, np.generic) or (
+        type(result) is ndarray and result.base is None and sys.getrefcount(result) == _NEW
+    ):
+        return result
+    leaves, spec = tree_flatten(result)
+    most = _REFERENCES[spec.kind is None]
+    del result
+    for i, x in enumerate(leaves):
+        check_result(x, name)
+        array = x._raw if isinstance(x, Tensor) else x._tensor._raw if type(x) is Array else x
+        if type(array) is not ndarray or (array.base is None and sys.getrefcount(x) <= most):
+            continue
+        if isinstance(x, Tensor):
+            leaves[i] = x.clone()
+        elif type(x) is Array:
+            leaves[i] = array_of(x._tensor.clone())
+        elif any([type(y) is ndarray and np.may_share_memory(x, y) for y in tree_leaves(args)]):
+            leaves[i] = x.copy("K")
+    return tree_unflatten(leaves, spec)
+
+
+#: how often a result that nobody else has is referred to within ``own_results``: in a container, and alone
+_REFERENCES = [0, 0]
+
+
+def _is_returned(alone: bool) -> bool:
+    """Whether ``own_results`` returns a new array itself."""
+    tensor = wrap(np.empty(1))
+    result: Any = tensor if alone else [tensor]
+    del tensor
+    found: Any = own_results(result, "")
+    return (found if alone else found[0]) is (result if alone else result[0])
+
+
+for _alone in (False, True):
+    while not _is_returned(_alone):
+        _REFERENCES[_alone] += 1
+
+
+def _references_to(result: object, name: str, args: object = ()) -> int:
+    return sys.getrefcount(result)
+
+
+def _references_to_new() -> int:
+    """Return how often ``own_results`` finds a result to be referred to that nobody else has."""
+    result = np.empty(1)
+    return _references_to(result, "")
+
+
+_NEW = _references_to_new()
 
 
 def _by_name(function: object) -> Any:
@@ -512,7 +747,7 @@ def _finish(recording: Recording, made: list[NumpyArray], leaves: list[Any], aga
     """
     rest = iter(made)
     results = [
-        result.content if result.var is None else _faced(next(rest), result.face) for result in recording.results
+        _faced(result.content if result.var is None else next(rest), result.face) for result in recording.results
     ]
     for effect in recording.effects:
         effect.apply(None if effect.var is None else next(rest), leaves)
@@ -522,9 +757,13 @@ def _finish(recording: Recording, made: list[NumpyArray], leaves: list[Any], aga
 
 
 def _faced(array: NumpyArray, face: str) -> TensorLike:
-    """An array as the function returned it: a tensor, an array, a scalar of NumPy's, or a float."""
+    """An array as the function returned it: a tensor, an array, a scalar of NumPy's, or a float; an object as it is."""
     if face == "tensor":
         return wrap(array)
+    if face == "copy":
+        return array.copy("K")
+    if face == "view":
+        return array.view()
     return array.item() if face == "float" else array[()] if face == "scalar" else array
 
 
@@ -545,8 +784,18 @@ def _record_call(
 _OF_TORCH = ("mode", "fullgraph", "dynamic", "backend", "options")
 
 
-def compile(function: Any = None, *, pure: bool = False, **options: object) -> Any:
+def compile(
+    function: Any = None,
+    *,
+    pure: bool = False,
+    max_slowdown: float | None = 2.0,
+    max_bytes: int = MAX_BYTES,
+    **options: object,
+) -> Any:
     """A function that computes what ``function`` does, faster: recorded when first called, then replayed.
+
+    Other kinds of calls are traced when eager calls have taken as long as all traces so far: whatever calls come, they take at most
+    ``max_slowdown`` times as long as eager calls, plus the longest trace and a tenth of a second.
 
     Everything that it reads of Python's state while it is recorded is looked at again in each call: names, attributes, elements,
     contents of arrays; if something is another one, it is recorded again. What cannot be looked at again (files, clocks, other
@@ -559,16 +808,20 @@ def compile(function: Any = None, *, pure: bool = False, **options: object) -> A
             and all else.
         pure: your word that it depends on its arguments and on arrays and tensors of the surrounding program alone, and changes
             nothing else, as ``jax.jit`` takes it for granted: nothing but these is looked at, and calls cost nothing for it.
+        max_slowdown: at most how many times as long as eager calls all calls may take, besides the longest trace. None: each new
+            kind of call is traced when it first comes, whatever that costs.
+        max_bytes: about how many bytes traces may keep. Beyond it, those that were not used for longest are dropped.
         mode, fullgraph, dynamic, backend, options: accepted, as of ``torch.compile``, and a warning says that they change
             nothing: there is one way to compute, whose bits are those of the function itself.
         disable: True gives back the function as it is.
 
     Returns:
         A function of the same arguments, with results of the same bits. A recording holds for one combination of shapes,
-        dtypes and values of arguments that are no arrays; others are recorded when they come.
+        dtypes and values of arguments that are no arrays.
 
     Raises:
         TypeError: it is not callable, or there are other options: it needs none of JAX's.
+        ValueError: ``max_slowdown`` is less than 1.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -582,7 +835,7 @@ def compile(function: Any = None, *, pure: bool = False, **options: object) -> A
     (np.float64(3.0), None, np.float64(4.5))
     """
     if function is None:
-        return functools.partial(compile, pure=pure, **options)  # of a decorator with options
+        return functools.partial(compile, pure=pure, max_slowdown=max_slowdown, max_bytes=max_bytes, **options)
     if options.pop("disable", False):
         return function
     told = [f"{name}={options.pop(name)!r}" for name in _OF_TORCH if name in options]
@@ -593,7 +846,8 @@ def compile(function: Any = None, *, pure: bool = False, **options: object) -> A
             f"compile: {', '.join(told)} changes nothing: there is one way to compute, with the function's own bits"
         )
     errors.check_function("compile", function)
-    compiled = Compiled(function, getattr(function, "__name__", type(function).__name__), pure)
+    name = getattr(function, "__name__", type(function).__name__)
+    compiled = Compiled(function, name, pure, max_slowdown, max_bytes)
     finish = getattr(type(function), "_of_compiled", None)  # of modules, which are above
     return compiled if finish is None else finish(compiled)
 

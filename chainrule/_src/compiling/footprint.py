@@ -9,8 +9,9 @@ import types
 import numpy as np
 
 from chainrule._src.api.array import Array
+from chainrule._src.compiling.keys import Same
 from chainrule._src.compiling.recording import Captured
-from chainrule._src.compiling.state.guards import References
+from chainrule._src.compiling.state.guards import Copy, Guard, GuardKind, References
 from chainrule._src.native import AVAILABLE, Runner
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.tensor import Tensor
@@ -20,12 +21,12 @@ ndarray = np.ndarray
 #: what is there without it: the program, and what the program's arrays are
 _OTHERS = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType, types.MethodType, np.ufunc, np.dtype,
-    Primitive, Tensor, Array, Captured,
+    Primitive, Tensor, Array, Captured, Same,
 )  # fmt: skip
 
 
 def footprint(*things: object) -> int:
-    """Bytes of all that some objects lead to: other objects, arrays, code and arenas of the native part."""
+    """Return the bytes of all objects that some objects lead to: arrays, code and arenas of the native part, copies in guards."""
     total = 0
     seen: set[int] = set()
     todo = list(things)
@@ -36,8 +37,16 @@ def footprint(*things: object) -> int:
         seen.add(id(x))
         total += sys.getsizeof(x)
         if isinstance(x, References):
-            continue  # what was read is the program's
-        if isinstance(x, ndarray):
+            todo += x._sets
+        elif isinstance(x, Guard):
+            values = [x.value] if x.kind >= GuardKind.ELEMENTS else []  # all else is the program's
+            for value in values:
+                if type(value) is tuple:
+                    values += value
+                    total += sys.getsizeof(value)
+                elif isinstance(value, (bytes, Copy)):
+                    todo.append(value)
+        elif isinstance(x, ndarray):
             if x.base is not None:
                 todo.append(x.base)
         elif AVAILABLE and type(x) is Runner:

@@ -31,9 +31,10 @@ class Buffer:
         first, last: when it is used first and last.
         offset: where it begins in the arena.
         stack, at: the buffer that it is a part of, and from which byte on: one of those that a loop writes (``rolling``).
+        slots: whether a detected loop writes it: one slot per iteration, or a ring of slots.
     """
 
-    __slots__ = ("at", "first", "index", "kind", "last", "nbytes", "offset", "root", "stack")
+    __slots__ = ("at", "first", "index", "kind", "last", "nbytes", "offset", "root", "slots", "stack")
 
     root: BufferView
 
@@ -43,6 +44,7 @@ class Buffer:
         self.index = index
         self.first = self.last = -1
         self.offset = self.at = 0
+        self.slots = False
         self.stack: Buffer | None = None
 
 

@@ -66,11 +66,6 @@ class BodyRecorder(Recorder):
         super().__exit__(*exc)
         LOCAL.recorder = self.outer
 
-    def bring_all(self, operands: Sequence[TensorLike]) -> None:
-        for x in operands:
-            if isinstance(x, Tensor):
-                self.bring(x)
-
     def bring(self, tensor: Tensor) -> None:
         raw = tensor._raw
         if getattr(raw, "level", None) is self.level:

@@ -89,6 +89,18 @@ class LoopLowerer:
             self._known[key] = found
         return found
 
+    def function_key(self, call: TracedCall) -> Any:
+        """The function of a call, by which its loops are cached; None if they depend on more than arguments and layouts."""
+        function = call.function
+        if type(function) is RowCallable:
+            return None if "body" in function.params else self._function(function)
+        return function if isinstance(function, np.ufunc) or function in FUNCTIONS or self.reads_content(call) else None
+
+    @staticmethod
+    def reads_content(call: TracedCall) -> bool:
+        """Whether the loops of a call depend on the content of constants among its operands."""
+        return gathers.reads_positions(call)
+
     def _part(self, x: Any, values: Iterator[BufferView]) -> Any:
         """An argument as a part of a key: of an array the layout alone."""
         kind = type(x)

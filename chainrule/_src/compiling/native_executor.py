@@ -34,6 +34,7 @@ from chainrule._src.compiling.layout import (
     in_stack,
     root_of,
 )
+from chainrule._src.compiling.looped_lowering import LoweredLoop
 from chainrule._src.compiling.loops import MEMORY, READ, ROUND, TEMPORARY, WRITE
 from chainrule._src.compiling.python_executor import ARENA_OF_CALL, NOTE, Executor, Report, named
 from chainrule._src.compiling.rolling import Item, Rolled, rolled_up
@@ -57,28 +58,64 @@ class NativeSegment:
     Attributes:
         steps: their numbers.
         items: their loops and groups, in the order in which they run.
-        loops: of those that are rolled up, the first and last step of the body, and the last one of all times round.
+        loops: of each, the first and last step of the body, the last step of all iterations, and how many there are.
     """
 
-    def __init__(self, numbers: list[int], steps: list[PlanStep], memories: Memories) -> None:
+    def __init__(
+        self, numbers: list[int], steps: list[PlanStep], memories: Memories, loops: dict[int, LoweredLoop]
+    ) -> None:
         self.steps = numbers
-        self.works: list[Work] = []
+        self.works: list[Work] = []  # outside of loops
         self._origins: list[int] = []  # the steps that they are of
+        self._detected: list[
+            tuple[int, Rolled, tuple[int, int]]
+        ] = []  # which works come before a loop, the loop, its steps
+        within: list[int] = []  # the steps of a loop that come next
         for number in numbers:
+            loop = loops.get(number)
+            if loop is not None:
+                within = [k for k in range(loop.first, loop.end) if not steps[k].view]
+                rolled = loop.rolled([steps[k] for k in within], memories, self.works)
+                self._origins += [number] * (len(self.works) - len(self._origins))
+                self._detected.append((len(self.works), rolled, (number, within[-1])))
+            if within and number <= within[-1]:
+                continue
             add_works(self.works, steps[number], memories)
             self._origins += [number] * (len(self.works) - len(self._origins))
-        self.loops: list[tuple[int, int, int]] = []
-        self.items: list[Item] = list(self.works)
+        self.loops: list[tuple[int, int, int, int]] = []
+        self.items: list[Item] = [*self.works, *[rolled for _, rolled, _ in self._detected]]
+
+    @property
+    def touched(self) -> set[Buffer]:
+        """All buffers that it uses."""
+        return {
+            buffer for item in (*self.works, *[rolled for _, rolled, _ in self._detected]) for buffer in item.touched
+        }
 
     def arrange(self, elsewhere: frozenset[Buffer]) -> None:
-        """Roll loops up, and have others in groups. Some buffers are used elsewhere, too."""
-        self.items = rolled_up(self.works, elsewhere)
-        of = self._origins
-        for item in self.items:
+        """Find more loops between those that are known, and have large kernel calls in groups. Some buffers are used elsewhere, too."""
+        self.items = []
+        at = 0
+        for end, rolled, (first, last) in self._detected:
+            self._arrange(at, end, elsewhere)
+            self.items.append(rolled)
+            self.loops.append((first, last, last, rolled.count))
+            at = end
+        self._arrange(at, len(self.works), elsewhere)
+        self.works, self._origins, self._detected = [], [], []
+
+    def _arrange(self, begin: int, end: int, elsewhere: frozenset[Buffer]) -> None:
+        works, of = self.works[begin:end], self._origins
+        if self._detected:
+            others = (*self.works[:begin], *self.works[end:], *[rolled for _, rolled, _ in self._detected])
+            elsewhere = elsewhere.union(*[item.touched for item in others])
+        items = rolled_up(works, elsewhere)
+        for item in items:
             if type(item) is Rolled and item.period:
-                begin, end = item.start, item.start + item.period
-                self.loops.append((of[begin], of[end - 1], of[begin + item.count * item.period - 1]))
-        self.works, self._origins = [], []
+                first, last = begin + item.start, begin + item.start + item.period
+                stop = begin + item.start + item.count * item.period
+                self.loops.append((of[first], of[last - 1], of[stop - 1], item.count))
+        self.items += items
 
     def buffers(self) -> list[Buffer]:
         """Every buffer that is used, in the order of the first use."""
@@ -324,8 +361,9 @@ class Native:
         steps = lowering.steps
         main = len(steps) - lowering.commits
         memories = Memories(steps)
-        self.units = _units(steps, range(main), memories)
-        self._commits = _units(steps, range(main, len(steps)), memories)
+        loops = lowering.loops
+        self.units = _units(steps, range(main), memories, loops)
+        self._commits = _units(steps, range(main, len(steps)), memories, loops)
         self.segments = [unit for unit in self.units + self._commits if isinstance(unit, NativeSegment)]
         self._arrange_segments()
         objects = any(value.dtype.hasobject for value in lowering.inputs)
@@ -341,11 +379,7 @@ class Native:
         units = self.units + self._commits
         touched: list[Any] = []
         for unit in units if len(units) > 1 else ():
-            touched.append(
-                {buffer for work in unit.works for buffer in work.touched}
-                if isinstance(unit, NativeSegment)
-                else self._lowering.steps[unit].touched
-            )
+            touched.append(unit.touched if isinstance(unit, NativeSegment) else self._lowering.steps[unit].touched)
         count = Counter(buffer for buffers in touched for buffer in buffers)
         several = frozenset([buffer for buffer, units in count.items() if units > 1])
         for unit in self.units:
@@ -374,8 +408,7 @@ class Native:
         """The steps, of what is rolled up once; the first and last step of such a body, and how often it is done."""
         steps, loops, shown, at = self._lowering.steps, [], [], 0
         for segment in self.segments:
-            counts = [item.count for item in segment.items if type(item) is Rolled and item.period]
-            for (first, last, end), count in zip(segment.loops, counts, strict=True):
+            for first, last, end, count in segment.loops:
                 shown += steps[at : last + 1]
                 loops.append((steps[first], steps[last], count))
                 at = end + 1
@@ -537,6 +570,10 @@ class NativePlan:
             raise ValueError(UNFIT)
         return outputs if self._places is None else [outputs[i] for i in self._places]
 
+    @property
+    def runs(self) -> int:
+        return self._runner.runs
+
     def entry(self, report: Report) -> tuple[Any, Any] | None:
         """The native code and what to give it besides arrays; None if its outputs are not the plan's, one by one."""
         return None if self._places is not None else (self._runner, _Reporting(report))
@@ -567,10 +604,10 @@ class SegmentCall:
     """Runs a segment on its arrays."""
 
     def __init__(self, runner: Runner) -> None:
-        self._run = runner.run_into
+        self._runner = runner
 
     def __call__(self, arrays: list[NumpyArray], report: Callable[[int], object]) -> None:
-        if self._run(arrays, (), report) is None:
+        if self._runner.run_into(arrays, (), report) is None:
             raise ValueError(UNFIT)
 
 
@@ -578,10 +615,13 @@ def _layout(value: BufferView) -> tuple[Any, Any, Any]:
     return value.shape, value.dtype, value.strides
 
 
-def _units(steps: list[PlanStep], numbers: range, memories: Memories) -> list[NativeSegment | int]:
+def _units(
+    steps: list[PlanStep], numbers: range, memories: Memories, loops: dict[int, LoweredLoop]
+) -> list[NativeSegment | int]:
     """Steps as segments and numbers of steps that Python runs."""
     units: list[NativeSegment | int] = []
     together: list[int] = []
+    by_step = {next(k for k in range(loop.first, loop.end) if not steps[k].view): loop for loop in loops.values()}
     for number in numbers:
         step = steps[number]
         if step.view:
@@ -590,11 +630,11 @@ def _units(steps: list[PlanStep], numbers: range, memories: Memories) -> list[Na
             together.append(number)
             continue
         if together:
-            units.append(NativeSegment(together, steps, memories))
+            units.append(NativeSegment(together, steps, memories, by_step))
             together = []
         units.append(number)
     if together:
-        units.append(NativeSegment(together, steps, memories))
+        units.append(NativeSegment(together, steps, memories, by_step))
     return units
 
 

@@ -7,7 +7,6 @@ the plan is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,15 @@ import numpy as np
 from chainrule._src.arrays.types import NumpyArray
 from chainrule._src.compiling.grouping import LoopGroup
 from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, arrange
+from chainrule._src.compiling.loop_detection import LoopFinder
+from chainrule._src.compiling.looped_lowering import LoopedLowering
 from chainrule._src.compiling.lowering import LoopLowerer
 from chainrule._src.compiling.native_executor import Native, NativePlan
 from chainrule._src.compiling.printing import table
 from chainrule._src.compiling.python_executor import Executor, Failed, Report
 from chainrule._src.compiling.simplify import Simplified
 from chainrule._src.compiling.steps import Lowering, PlanStep, note_uses
+from chainrule._src.compiling.trace import Trace
 from chainrule._src.interpreters.recorded import Program, Var
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.native import AVAILABLE
@@ -39,6 +41,7 @@ class ExecutionPlan:
     Attributes:
         steps: what is computed, in order.
         memory: bytes that a call needs besides its outputs; constants are not counted.
+        constant_bytes: bytes of the constants.
         executor: "native", "python", or "mixed": native loops, with steps between them that Python runs.
         inputs, outputs: the Values that are given and returned.
         loops: of those that are rolled up, the first and last step of the body, and how often it is done; ``steps`` has it once.
@@ -69,7 +72,7 @@ class ExecutionPlan:
             report: called with the names of the floating-point exceptions that were met and that ``np.geterr()`` does not
                 ignore, before inputs are written.
         """
-        return self._run(arrays, report)
+        return self._executor.run(arrays, report)
 
     def entry(self, report: Report) -> tuple[Any, Any] | None:
         """``(code, reporting)``: ``code(arrays, reporting)`` gives the outputs, or None for arrays of another layout.
@@ -83,6 +86,11 @@ class ExecutionPlan:
         """Whether a native step may find no result: of a singular matrix, for one."""
         return any([step.template is not None and step.template.may_fail for step in self.steps])
 
+    @property
+    def runs(self) -> int:
+        """How often it was run, also by others that have its :meth:`entry`."""
+        return self._executor.runs
+
     def __str__(self) -> str:
         return table(self)
 
@@ -93,23 +101,23 @@ class ExecutionPlan:
         executor = _python(lowering)
         self.executor, self.memory, self._whole = "python", executor.memory, None
         self.groups, self.private, self.loops = [], set(), []
-        self._run: Callable[[list[NumpyArray], Report | None], list[NumpyArray]] = executor.run
+        self._executor: Executor | NativePlan = executor
 
     def _make_native(self, program: Program, simplified: Simplified) -> bool:
         """Use native loops, if there are any and they give what was recorded."""
-        lowering = self._lowered(Lowering(program, simplified, LOWERER))
+        trace = Trace(program, simplified, LOWERER)
+        lowering = self._lowered(LoopedLowering(program, simplified, LOWERER, trace, LoopFinder(trace)))
         native = Native(lowering)
         if not native.segments:
             return False
         self.memory, self.groups, self.private = native.memory, native.groups, native.private
         if native.whole:
             self.executor, whole = "native", NativePlan(native, lowering)
-            self._run = whole.run
-            self._whole = whole
+            self._executor = self._whole = whole
             found = whole.replay(program)
         else:
             self.executor, executor = "mixed", native.executor()
-            self._run = executor.run
+            self._executor = executor
             found = executor.replay(_arrays(program.inputs), _recorded(lowering))
             if not found and program.outputs:
                 return False
@@ -121,6 +129,7 @@ class ExecutionPlan:
     def _lowered(self, lowering: Lowering) -> Lowering:
         self.steps = lowering.steps
         self.inputs, self.outputs = lowering.inputs, lowering.outputs
+        self.constant_bytes = sum([value.array.nbytes for value in lowering.constants])
         return lowering
 
 

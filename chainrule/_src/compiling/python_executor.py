@@ -51,10 +51,12 @@ class Executor:
         self.memory = memory
         self.steps = steps
         self.commits = commits
+        self.runs = 0
         self._idle: list[Workspace] = []
 
     def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
         """The outputs at these inputs. Floating-point exceptions are reported once, before inputs are written."""
+        self.runs += 1
         try:
             space = self._idle.pop()
         except IndexError:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 import weakref
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,10 +17,12 @@ from chainrule._src.arrays.any_array import overlaps_itself
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling.generators import Generators
+from chainrule._src.compiling.policy import ReplaySpeed
+from chainrule._src.compiling.prints import Prints
 from chainrule._src.compiling.simplify import operands
 from chainrule._src.compiling.state import frames
 from chainrule._src.compiling.state.guards import References
-from chainrule._src.compiling.state.log import Refused
+from chainrule._src.compiling.state.log import Log, Refused
 from chainrule._src.compiling.state.watch import StateWatch, TypeWatch
 from chainrule._src.interpreters.known_arrays import Lifted, hooks_of
 from chainrule._src.interpreters.recorded import TracedCall, Unrecordable, ValueRead, Var
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
 ndarray = np.ndarray
 #: one recording at a time: while it runs, the tensors that it meets hold its values
 LOCK = threading.RLock()
+#: counts the uses of traces, so that the least recently used are known
+USES = itertools.count(1)
 
 
 def rewind(drawn: list[tuple[Any, Any]]) -> None:
@@ -107,7 +112,13 @@ class Leafed(NamedTuple):
 
 
 class RecordedOutput(NamedTuple):
-    """An output: an array of the program in a face ("tensor", "array", "scalar", "float"), or an object that is what it is."""
+    """An output: an array of the program, or an object that is the same in each call.
+
+    Attributes:
+        face: what users get: "tensor", "array", "scalar" or "float"; "object", or a "copy" or "view" of the object.
+        var: the array of the program; None for an object.
+        content: the object.
+    """
 
     face: str
     var: Var | None
@@ -164,6 +175,7 @@ class Backward:
         results: the positions of the results that have cotangents.
         cotangents: for each the Var that stands for it.
         calls: what is to be computed; ``residuals``: what it needs of the forward computation.
+        prints: the calls in short.
         takes_repeated: whether they give the same bits for cotangents that are broadcast and for copies of them.
         leaves, grads: the tensors that gradients flow to, and what arrives there; None: nothing.
     """
@@ -175,6 +187,7 @@ class Backward:
         self.calls: list[TracedCall] = []
         self.residuals: list[Var] = []
         self.plan: Any = None
+        self.prints = Prints([])
         self.takes_repeated = True
 
     def planned(self, plan: ExecutionPlan) -> None:
@@ -200,9 +213,15 @@ class Recording:
         handled: those that it may go another way for.
         references: what it read of Python's state.
         backward: how gradients flow to what it was given, where they can.
+        speed: how replays compare with eager calls.
+        replayed, used: whether a call has replayed it, and when the last one did.
+        nbytes: what it keeps alive, about, besides what it shares with other traces.
     """
 
     def __init__(self) -> None:
+        self.replayed = False
+        self.used = self.nbytes = 0
+        self.speed = ReplaySpeed()
         self.calls: list[TracedCall] = []
         self.count = 0
         self.guards: list[ValueRead] = []
@@ -282,7 +301,7 @@ def record(
     mode, errors_of_floats = LOCAL.mode, np.geterr()
     try:
         try:
-            found = _run(recorder, function, leaves, spec, arrays, name, None if unwatched or inside else reads)
+            found = _run(recorder, function, leaves, spec, arrays, name, reads, not (unwatched or inside))
         except Refused:
             reads.check()
             raise
@@ -315,7 +334,8 @@ def _run(
     spec: TreeSpec,
     arrays: list[Any],
     name: str,
-    reads: StateWatch | None,
+    reads: StateWatch,
+    watched: bool,
 ) -> Recording:
     found = Recording()
     with LOCK, open_level("compile", Traced) as level:
@@ -325,7 +345,7 @@ def _run(
             arguments = _Arguments(recorder, leaves, arrays)
             try:
                 args, kwargs = tree_unflatten(arguments.faces, spec)
-                result = function(*args, **kwargs) if reads is None else reads.call(function, args, kwargs)
+                result = reads.call(function, args, kwargs) if watched else function(*args, **kwargs)
                 recorder.check_refused()
                 arguments.check_containers(args, kwargs, spec)
                 arguments.check_histories()
@@ -351,7 +371,7 @@ def _run(
     found.states = _states(recorder, arguments, lifted, [leaf for leaf, _ in grads])
     del args, kwargs, result, outputs
     arguments.release()
-    _find_sources(found, recorder, arguments, lifted, [] if reads is None else reads.arrays())
+    _find_sources(found, recorder, arguments, lifted, reads)
     if found.backward is not None:
         _find_residuals(found, found.backward, recorder.calls[forward:])
     reassigned = {id(effect.tensor) for effect in assigned}
@@ -386,7 +406,7 @@ class _Arguments:
             var = recorder.new(array)
             self.vars.append((index, var))
             recorder.given.add(var.number)
-            tensor = wrap(Traced(var, recorder.level, isinstance(leaf, (np.ndarray, np.generic))))
+            tensor = wrap(Traced(var, recorder.level, isinstance(leaf, (np.ndarray, np.generic, float))))
             source = leaf._tensor if type(leaf) is Array else leaf
             recorder.with_arrays = recorder.with_arrays or type(leaf) is Array
             if isinstance(leaf, np.generic):
@@ -442,7 +462,8 @@ class _Arguments:
 def _result(recorder: Recorder, x: object, name: str) -> RecordedOutput:
     """A leaf of what the function returned."""
     if type(x) is ndarray:  # np.array([x[0], x[1]]) holds the elements themselves
-        x = as_arrays(plain_or_stacked(x))
+        stacked = plain_or_stacked(x)
+        x = as_arrays(stacked) if isinstance(stacked, Tensor) else x
     tensor = x._tensor if type(x) is Array else x
     if isinstance(tensor, Tensor):
         recorder.check_unboxed(tensor)  # an element, or a reduction of one, which is a scalar in plain code
@@ -454,12 +475,21 @@ def _result(recorder: Recorder, x: object, name: str) -> RecordedOutput:
         else:
             face = "scalar" if var.number in recorder.scalars else "array"
         return RecordedOutput(face, var, None)
-    if x is None or isinstance(x, (ndarray, np.generic, bool, int, float, complex, str, bytes)):
-        return RecordedOutput("object", None, x)
-    raise BadResult(
-        f"compile: {name} returned {type(x).__name__}; a compiled function returns arrays, tensors or numbers, or "
-        "containers of them"
-    )
+    check_result(x, name)
+    return RecordedOutput("object", None, x)
+
+
+def check_result(x: object, name: str) -> None:
+    """Raise unless a compiled function can return such a leaf.
+
+    Raises:
+        BadResult: it cannot.
+    """
+    if x is not None and not isinstance(x, (Tensor, Array, ndarray, np.generic, bool, int, float, complex, str, bytes)):
+        raise BadResult(
+            f"compile: {name} returned {type(x).__name__}; a compiled function returns arrays, tensors or numbers, or "
+            "containers of them"
+        )
 
 
 def _var(recorder: Recorder, tensor: Tensor) -> Var:
@@ -547,7 +577,7 @@ def _takes_repeated(call: TracedCall) -> bool:
 
 def _find_residuals(found: Recording, backward: Backward, calls: list[TracedCall]) -> None:
     """What the backward computation needs of the forward one."""
-    backward.calls = calls
+    backward.calls, backward.prints = calls, Prints(calls)
     backward.takes_repeated = all(map(_takes_repeated, calls))
     known = {var for call in calls for var in call.results} | set(backward.cotangents) | set(found.constants)
     used = [var for call in calls for var in operands(call)] + [g for g in backward.grads if g is not None]
@@ -559,11 +589,11 @@ def _find_sources(
     recorder: Recorder,
     arguments: _Arguments,
     lifted: list[Lifted],
-    logged: list[NumpyArray],
+    reads: Log,
 ) -> None:
     """Where the arrays that the program starts from are in the next call: with an argument, with a tensor, or by themselves.
 
-    What nobody else can reach is constant. ``logged`` are the arrays that the log of reads refers to.
+    What nobody else can reach is constant.
     """
     by_grad = {id(grad): leaf for leaf, _, grad in arguments.histories if grad is not None}
     for entry in lifted:
@@ -578,50 +608,83 @@ def _find_sources(
         if entry.var is not None and tensor is not None:
             leaf = by_grad.get(id(tensor))
             holders[entry.var] = Held(tensor) if leaf is None else GradOf(leaf)
-    counts = _references(recorder.calls, recorder, logged)
-    logged.clear()
     recorder.forget()
+    returned = [result.content for result in found.results if isinstance(result.content, ndarray)]
+    references = [*_arrays_of(recorder), *reads.arrays(), *returned]
+    returned.clear()
+    own = _own_arrays(references)
+    reads.forget_views(own)
+    found.results = [
+        result._replace(face="copy" if _is_memory_own(result.content, own) else "view")
+        if id(result.content) in own
+        else result
+        for result in found.results
+    ]
     for var in recorder.roots():
         source = holders.get(var)
         if source is not None:
             found.sources[var] = source
-        elif _alone(var, counts):
+        elif _is_memory_own(var.array, own):
             found.constants.append(var)
         else:
             found.sources[var] = Captured(var.array)
 
 
-def _references(calls: list[TracedCall], recorder: Recorder, logged: list[NumpyArray]) -> Counter[int]:
-    """How often the recording itself refers to an array: as the content of a Var, in the log, or as the memory of one."""
-    counts: Counter[int] = Counter()
-    seen: set[int] = set()
-    arrays = [var.array for var in (*recorder.roots(), *[var for call in calls for var in call.results])]
-    for array in (*arrays, *logged):
-        counts[id(array)] += 1
-        holder: Any = array
-        while id(holder) not in seen:  # a view made by its address holds on to memory by more than one step
-            seen.add(id(holder))
-            holder = holder.base if isinstance(holder, ndarray) else getattr(holder, "array", None)
-            if holder is None:
-                break
-            counts[id(holder)] += 1
-    return counts
+def _is_memory_own(array: NumpyArray, own: set[int]) -> bool:
+    """Whether only the recording refers to the memory of an array: not to that of a buffer, which anything may write."""
+    root = owner(array)
+    return id(root) in own and isinstance(root.base, (bytes, type(None)))
 
 
-def _alone(var: Var, counts: Counter[int]) -> bool:
-    """Whether nothing but the recording refers to the memory of an array."""
-    own = owner(var.array)
-    return sys.getrefcount(own) - counts[id(own)] == _OWN
+def _arrays_of(recorder: Recorder) -> list[NumpyArray]:
+    """Return the arrays that a recorder refers to, as often as it does."""
+    results = [var for call in recorder.calls for var in call.results]
+    lent = [array for array, _, _ in recorder.lent]
+    return [*[var.array for var in dict.fromkeys([*recorder.roots(), *results])], *lent]
 
 
-def _own_references() -> int:
-    """What ``_alone`` counts for an array that only its Var has, besides the Var."""
-    var = Var(0, np.empty(1))
-    own = owner(var.array)
-    return sys.getrefcount(own) - 1
+def _own_arrays(references: list[Any], extra: int | None = None) -> set[int]:
+    """Return the ids of the arrays, and of the memory of arrays, that only the recording refers to.
+
+    A view counts as a reference of the recording to its base only if nothing else refers to the view.
+
+    Args:
+        references: an array for each reference to it that the recording has. The list is emptied.
+        extra: the references of this function itself.
+    """
+    extra = _REFERENCES if extra is None else extra
+    counts = Counter(map(id, references))
+    held: dict[int, tuple[Any]] = {}
+    views: defaultdict[int, set[int]] = defaultdict(set)  # by the id of a base
+    depths: dict[int, int] = {}  # how many bases it has, one behind the other
+    while references:
+        _hold(references.pop(), held, views, depths)
+    own: set[int] = set()
+    for key in sorted(held, key=depths.__getitem__, reverse=True):
+        if sys.getrefcount(held[key][0]) == extra + counts[key] + len(views[key] & own):
+            own.add(key)
+    return own
 
 
-_OWN = _own_references()
+def _hold(x: Any, held: dict[int, tuple[Any]], views: dict[int, set[int]], depths: dict[int, int]) -> int:
+    """Enter an array and its bases into the tables of `_own_arrays`; return how many bases it has."""
+    if x is None:
+        return -1
+    if id(x) not in held:
+        held[id(x)] = (x,)
+        base = x.base if isinstance(x, ndarray) else getattr(x, "array", None)  # a view by address has a Lender as base
+        views[id(base)].add(id(x))
+        depths[id(x)] = 1 + _hold(base, held, views, depths)
+    return depths[id(x)]
+
+
+def _references_of_own_arrays() -> int:
+    """Return the references to an array that `_own_arrays` itself has: versions of Python count differently."""
+    holder = [np.empty(1)]
+    return next(extra for extra in range(9) if _own_arrays([holder[0]], extra))
+
+
+_REFERENCES = _references_of_own_arrays()
 
 
 def _check_overlaps(found: Recording, recorder: Recorder, outside: list[NumpyArray]) -> None:

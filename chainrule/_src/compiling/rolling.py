@@ -121,7 +121,7 @@ def rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int = 0) -
 def _rolled_up(works: list[Work], elsewhere: frozenset[Buffer], depth: int) -> list[Item]:
     items: list[Item] = []
     at = 0
-    for run in _RepeatFinder(works, elsewhere).runs() if len(works) >= SHORTEST else ():
+    for run in _RepeatFinder(works, elsewhere, depth).runs() if len(works) >= SHORTEST else ():
         items += grouped(works[at : run.start])
         items.append(Rolled(run.body(depth), run.count, depth, run.local(), run.start, run.period))
         at = run.stop
@@ -150,7 +150,7 @@ OperandRelation = _Fixed | _Own | str
 class _RepeatFinder:
     """Finds what repeats in a list of loops."""
 
-    def __init__(self, works: list[Work], elsewhere: frozenset[Buffer]) -> None:
+    def __init__(self, works: list[Work], elsewhere: frozenset[Buffer], depth: int) -> None:
         self.works = works
         self.writers: dict[
             Buffer, tuple[int, int]
@@ -161,7 +161,7 @@ class _RepeatFinder:
             for k, (place, _, _) in enumerate(work.args):
                 if place is not None:
                     root = place.root if type(place) is Moving else place
-                    if k >= first and root not in self.writers:
+                    if k >= first and root not in self.writers and not (root.slots and depth == 0):
                         self.writers[root] = x, k
                     if root not in elsewhere:
                         self.last[root] = x
@@ -513,12 +513,12 @@ class _Repeat:
             return moved(root, moves, (step, 0, 0) if step else None, depth), base + offset, None
         every = [self._finder.works[self.start + time * self.period + j].args[k] for time in range(self.count)]
         if relation == _CONSTANT:
-            table, stride = _table([arg[0].root.array for arg in every])
+            table, stride = table_of([arg[0].root.array for arg in every])
             return moved(table, (), (stride, 0, 0), depth), offset, None
         numbers = [arg[2] for arg in every]
         if all([other is number or other.tobytes() == number.tobytes() for other in numbers]):
             return place, offset, number
-        table, stride = _table(numbers)
+        table, stride = table_of(numbers)
         return moved(table, (), (stride, 0, 0), depth), offset, None
 
 
@@ -536,7 +536,7 @@ def _same_layout(x: BufferView, y: BufferView) -> bool:
     return (x.shape, x.strides, x.dtype) == (y.shape, y.strides, y.dtype)
 
 
-def _table(arrays: list[NumpyArray]) -> tuple[Buffer, int]:
+def table_of(arrays: list[NumpyArray]) -> tuple[Buffer, int]:
     """Constants one after the other, as one; how far they are apart."""
     stride = -(-arrays[0].nbytes // 32) * 32
     memory = np.zeros(len(arrays) * stride + ALIGNMENT, np.uint8)

@@ -134,12 +134,12 @@ class Lowering:
         self.constants: list[BufferView] = []
         self._simplified = simplified
         self._lowerer = lowerer
+        self.loops = getattr(self, "loops", {})
         self._count = 0
         self._known: dict[Any, BufferView] = {}  # constants by their content
         self.repeated = 0
         self.inputs = [self._root(var, INPUT, i) for i, var in enumerate(program.inputs)]
-        for call, used in simplified.calls:
-            self._add(call, used)
+        self._add_calls(simplified.calls)
         written = [(self.values[var], self._settled(self._value(value))) for var, value in program.writes]
         self.outputs = self._take_outputs([self._value(var) for var in program.outputs])
         self.commits = len(written)
@@ -212,6 +212,14 @@ class Lowering:
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
+    def _add_calls(self, calls: list[tuple[TracedCall, list[Var]]]) -> None:
+        for call, used in calls:
+            self._add(call, used)
+
+    def _result(self, var: Var, made: Made) -> BufferView:
+        """The value of an array that native loops compute, in a buffer of its own."""
+        return self._new(ARENA, made.shape, made.strides, made.dtype, made.layout)
+
     def _add(self, call: TracedCall, used: list[Var]) -> None:
         values = self.values
         reads = [values.get(var) or self._value(var) for var in used]
@@ -224,7 +232,7 @@ class Lowering:
             self._add_call(call, reads)
             return
         template, made = known
-        writes = [self._new(ARENA, x.shape, x.strides, x.dtype, x.layout) for x in made]
+        writes = [self._result(var, x) for var, x in zip(call.results, made, strict=True)]
         values.update(zip(call.results, writes, strict=True))
         self.steps.append(PlanStep(call, _in_loops, (), {}, reads, writes, template=template))
 
@@ -246,11 +254,13 @@ class Lowering:
         A function may do something else where two arguments are one array: BLAS has another routine for ``A @ A.T``.
         """
         for i, value in enumerate(reads):
-            together = [k for k in range(i) if reads[k].buffer is value.buffer and used[k] is not used[i]]
-            if all(_share(used[i].array, used[k].array) for k in together):
+            together = [
+                k for k in range(i) if reads[k].buffer is value.buffer and not self._are_separate(used[k], used[i])
+            ]
+            if all(share_memory(used[i].array, used[k].array) for k in together):
                 continue
             root = value.buffer.root
-            if is_dense(root.shape, root.strides, root.dtype.itemsize):
+            if is_dense(root.shape, root.strides, root.dtype.itemsize) and not value.buffer.slots:
                 copy = self._new(ARENA, root.shape, root.strides, root.dtype)
                 self._copy(root, copy)
                 reads[i] = copy if value is root else self._view(copy.buffer, value.offset, value)
@@ -260,14 +270,17 @@ class Lowering:
             self.buffers.append(reads[i].buffer)
             self.values[used[i]] = reads[i]
 
+    def _are_separate(self, x: Var, y: Var) -> bool:
+        """Whether two operands in one buffer are one array, or arrays that are separate in it."""
+        return x is y
+
     def _add_view(self, call: TracedCall, given: NumpyArray, reads: list[BufferView]) -> bool:
         """Have the results of a call be views of its argument's memory, if they are."""
         (viewed,) = reads
-        function, arrays = called(call), [var.array for var in call.results]
-        if function is operator.getitem and not arrays[0].shape:  # a number, but of an element that stays where it is
-            function, arrays = element, [element(given, call.args[1])]
-        if not all([same_memory(array, given) for array in arrays]):
+        found = views_of(call, given)
+        if found is None:
             return False
+        function, arrays = found
         start = address(given)
         for var, array in zip(call.results, arrays, strict=True):
             offset = viewed.offset + (address(array) - start if array.size else 0)
@@ -351,6 +364,14 @@ def called(call: TracedCall) -> AnyFunction:
     return getattr(call.function, call.method) if call.method else call.function
 
 
+def views_of(call: TracedCall, given: NumpyArray) -> tuple[AnyFunction, list[NumpyArray]] | None:
+    """The function of a call whose results are views of its argument's memory, and these views; None for other calls."""
+    function, arrays = called(call), [var.array for var in call.results]
+    if function is operator.getitem and not arrays[0].shape:  # a number, but of an element that stays where it is
+        function, arrays = element, [element(given, call.args[1])]
+    return (function, arrays) if all([same_memory(array, given) for array in arrays]) else None
+
+
 def element(x: NumpyArray, index: object) -> NumpyArray:
     """``x[index]``, as an array of no dimension where NumPy gives a number."""
     items = index if type(index) is tuple else (index,)
@@ -367,7 +388,7 @@ def is_elementwise(call: TracedCall) -> bool:
     return isinstance(function, np.ufunc) and function.signature is None and call.method == "__call__"
 
 
-def _share(x: NumpyArray, y: NumpyArray) -> bool:
+def share_memory(x: NumpyArray, y: NumpyArray) -> bool:
     """Whether two arrays are one, or views of one."""
     return same_memory(x, y) or y.base is x
 

@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.any_array import with_strides
 from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.compiling.footprint import footprint
+from chainrule._src.compiling.keys import keys_within
 from chainrule._src.compiling.plan import ExecutionPlan
 from chainrule._src.compiling.prints import Prints
-from chainrule._src.compiling.recording import Argument, Leafed, Recording, same_leaf
+from chainrule._src.compiling.recording import Argument, Backward, Leafed, RecordedOutput, Recording, same_leaf
 from chainrule._src.compiling.simplify import operands
+from chainrule._src.compiling.state.guards import same_value
 from chainrule._src.interpreters.recorded import Program, TracedCall, ValueRead, Var
 from chainrule._src.interpreters.same_bits import same_bits
 from chainrule._src.messages.places import Where
 
 ndarray = np.ndarray
-BRANCHES = 64  # at one place; a value that changes more often is not worth recording
+OBJECTS = 8000, 1000, 2000  # bytes of a trace, of a segment and of a step, about, without their arrays
 
 
 class Missing(Exception):
-    """A call reads something that no recording has read."""
+    """A call reads a value that no trace has read.
 
+    Attributes:
+        where: the source location that reads it.
+        kind: equal for calls that have read the same values so far.
+    """
 
-class TooMany(Exception):
-    """A value that Python reads is another one in nearly every call."""
-
-    def __init__(self, where: Where) -> None:
-        super().__init__(f"Python reads other values in {where}")
-        self.where = where
+    def __init__(self, where: Where, kind: int) -> None:
+        self.where, self.kind = where, kind
 
 
 class Segment:
@@ -84,6 +87,10 @@ class Tree:
         writes: the numbers of the arrays that some of them write.
         ignored: the kinds of floating-point exceptions that some of them ignore in a part.
         handled: those that some of them may go another way for.
+        newest: the segments of the trace that was added last.
+        hits: how many lookups in a row have found a trace.
+        nbytes: what it keeps alive, about.
+        shortcut: the short way into it, once there is one.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -97,9 +104,14 @@ class Tree:
         self.writes: set[int] = set()
         self.ignored: frozenset[str] = frozenset()
         self.handled: frozenset[str] = frozenset()
-        self._layouts: list[tuple[int, Any, tuple[int, ...], Any, tuple[int, ...]]] = []
+        self._layouts: dict[int, tuple[Any, ...]] = {}
         self._extend(recording)
         _plan_path(list(zip(path, path, strict=True)), recording)
+        self.newest = path
+        self.hits = 0
+        self.shortcut: Any = None
+        self._measure()
+        recording.nbytes = self.nbytes
 
     def segments(self) -> list[Segment]:
         """All of them, parents first."""
@@ -118,6 +130,15 @@ class Tree:
     def path_to(self, last: Segment) -> list[Segment]:
         return next(path for path in self.paths() if path[-1] is last)
 
+    def _measure(self) -> None:
+        """Count the bytes that it keeps alive."""
+        segments = self.segments()
+        of_trace, of_segment, of_step = OBJECTS
+        self.nbytes = footprint(self.references) + of_segment * len(segments)
+        for segment in segments:
+            self.nbytes += of_step * len(segment.plan.steps) + segment.plan.memory + segment.plan.constant_bytes
+            self.nbytes += of_trace * (segment.recording is not None)
+
     @property
     def recordings(self) -> list[Recording]:
         return [segment.recording for segment in self.segments() if segment.recording is not None]
@@ -129,11 +150,7 @@ class Tree:
     # -- growing -----------------------------------------------------------------------------------------------------
 
     def grown(self, recording: Recording) -> Tree | None:
-        """The tree with another recording as a branch; None if it does not begin like the others.
-
-        Raises:
-            TooMany: what it read where it branches off was something else too often.
-        """
+        """The tree with another recording as a branch; None if it does not begin like the others."""
         _number_alike(recording, self.sources)
         pairs = self._branched(_segments(recording))
         if pairs is None:
@@ -144,6 +161,26 @@ class Tree:
         tree.root = pairs[0][0]
         tree._extend(recording)
         _plan_path(pairs, recording)
+        tree.newest = [segment for segment, _ in pairs]
+        tree.shortcut = None
+        tree._measure()
+        recording.nbytes = max(tree.nbytes - self.nbytes, 0)
+        return tree
+
+    def without(self, evicted: Collection[Recording]) -> Tree | None:
+        """Return the tree without some traces; None if nothing is left."""
+        kept: dict[Segment, Segment] = {}
+        for segment in reversed(self.segments()):
+            branches = {key: kept[after] for key, after in segment.branches.items() if after in kept}
+            if branches or (segment.recording is not None and segment.recording not in evicted):
+                kept[segment] = segment.copy()
+                kept[segment].branches = branches
+        if self.root not in kept:
+            return None
+        tree = copy.copy(self)
+        tree.root = kept[self.root]
+        tree.newest, tree.shortcut = [], None
+        tree._measure()
         return tree
 
     def _branched(self, path: list[Segment]) -> list[tuple[Segment, Segment]] | None:
@@ -160,8 +197,6 @@ class Tree:
             assert new.guard is not None
             key = new.guard.var.array.tobytes()
             if key not in at.branches:
-                if len(at.branches) >= BRANCHES:
-                    raise TooMany(Where(new.guard.code, new.guard.lasti))
                 at.branches[key] = after
                 rest = path[len(pairs) :]
                 return [*pairs, *zip(rest, rest, strict=True)]
@@ -172,11 +207,7 @@ class Tree:
         """Take over what a recording starts from and relies on."""
         new = {-var.number: source for var, source in recording.sources.items() if -var.number not in self.sources}
         self.sources = self.sources | new
-        self._layouts = self._layouts + [
-            (-var.number, source, var.shape, var.dtype, var.array.strides)
-            for var, source in recording.sources.items()
-            if -var.number in new and type(source) is not Argument
-        ]
+        self._layouts = _layouts_of(recording) | self._layouts
         self.states = self.states + [
             state for state in recording.states if not any(_same_source(state, s) for s in self.states)
         ]
@@ -200,11 +231,8 @@ class Tree:
             and self.root.prints == Prints(recording.calls)
             and self.sources.keys() == {-var.number for var in recording.sources}
             and all(_same_source(self.sources[-var.number], source) for var, source in recording.sources.items())
-            and [r.content for r in old.results if r.var is None]
-            == [r.content for r in recording.results if r.var is None]
-        )
-        same = (
-            same and len(old.states) == len(recording.states) and all(map(_same_source, old.states, recording.states))
+            and self._layouts == _layouts_of(recording)
+            and _same_outcome(old, recording)
         )
         if same and recording.references is not None:
             self.references.adopt(recording.references)
@@ -220,21 +248,11 @@ class Tree:
             if not state.holds(leaves):
                 return None
         values = {number: source.array(arrays, leaves) for number, source in self.sources.items()}
-        for number, _, shape, dtype, strides in self._layouts:
+        for number, layout in self._layouts.items():
             array = values[number]
-            if type(array) is not ndarray or array.shape != shape or array.dtype != dtype or array.strides != strides:
+            if type(array) is not ndarray or (array.shape, array.dtype, array.strides) != layout:
                 return None
         return values
-
-    def run(self, values: dict[int, Any], report: Callable[[Any], None]) -> tuple[Recording, list[Any]]:
-        """Compute; which recording it was, and the arrays of its outputs.
-
-        Raises:
-            Missing: there is none for what is read on the way.
-        """
-        segment = self.reach(values, report)
-        assert segment.recording is not None
-        return segment.recording, segment.plan.run([values[n] for n in segment.takes], report)
 
     def reach(self, values: dict[int, NumpyArray], report: Callable[[Any], None] | None = None) -> Segment:
         """Compute what is read on the way; the last segment, which is not run, and alone changes anything.
@@ -243,6 +261,7 @@ class Tree:
             Missing: no recording has read it.
         """
         segment = self.root
+        kind = hash(id(self.references))
         while segment.guard is not None:
             made = segment.plan.run([values[n] for n in segment.takes], report)
             key = made[segment.makes.index(segment.guard.var.number)].tobytes()
@@ -250,11 +269,21 @@ class Tree:
             for number, strides in segment.strides:
                 if values[number].strides != strides:
                     values[number] = with_strides(values[number], strides)
+            kind = hash((kind, key))
             follows = segment.branches.get(key)
             if follows is None:
-                raise Missing
+                raise Missing(Where(segment.guard.code, segment.guard.lasti), kind)
             segment = follows
         return segment
+
+
+def _layouts_of(recording: Recording) -> dict[int, tuple[Any, ...]]:
+    """Return the shape, dtype and strides of each array that a recording starts from, but for its arguments."""
+    return {
+        -var.number: (var.shape, var.dtype, var.array.strides)
+        for var, source in recording.sources.items()
+        if type(source) is not Argument
+    }
 
 
 def _segments(recording: Recording) -> list[Segment]:
@@ -306,13 +335,51 @@ def _unused(number: int, sources: dict[int, object]) -> int:
 
 def _same_source(x: Any, y: Any) -> bool:
     """Whether two records of where something is are the same."""
-    return type(x) is type(y) and all(map(_same_part, x, y))
+    return type(x) is type(y) and len(x) == len(y) and all(map(_same_part, x, y))
 
 
 def _same_part(x: object, y: object) -> bool:
     if type(x) is Leafed and type(y) is Leafed:
         return same_leaf(x, y)
+    if type(x) is Var and type(y) is Var:
+        return x.number == y.number
     return x is y or (type(x) in (int, tuple) and type(x) is type(y) and bool(x == y))
+
+
+def _same_outcome(x: Recording, y: Recording) -> bool:
+    """Whether two recordings with the same calls return, write and change the same, and have the same backward pass."""
+    a, b = x.backward, y.backward
+    return (
+        x.spec == y.spec
+        and keys_within(x.spec) == keys_within(y.spec)
+        and all(map(_same_result, x.results, y.results))
+        and _same_sources(x.writes, y.writes)
+        and _same_sources(x.effects, y.effects)
+        and _same_sources(x.states, y.states)
+        and [generator for generator, _ in x.drawn] == [generator for generator, _ in y.drawn]
+        and (x.ignored, x.handled) == (y.ignored, y.handled)
+        and (a is b is None or (a is not None and b is not None and _same_backward(a, b)))
+    )
+
+
+def _same_result(x: RecordedOutput, y: RecordedOutput) -> bool:
+    """Whether two results are the same array of the program, the same object, or arrays with the same numbers."""
+    if type(x.content) is type(y.content) is ndarray:
+        return x.face == y.face and (x.content is y.content or same_bits(x.content, y.content))
+    return x.face == y.face and _same_part(x.var, y.var) and same_value(x.content, y.content)
+
+
+def _same_backward(x: Backward, y: Backward) -> bool:
+    return (
+        x.results == y.results
+        and x.prints == y.prints
+        and _same_sources([x.cotangents, x.residuals, x.grads], [y.cotangents, y.residuals, y.grads])
+        and _same_sources(x.leaves, y.leaves)
+    )
+
+
+def _same_sources(x: Sequence[Any], y: Sequence[Any]) -> bool:
+    return len(x) == len(y) and all(map(_same_source, x, y))
 
 
 def _equal(old: Segment, new: Segment) -> bool:

@@ -80,7 +80,7 @@ class _Answer:
             reason = "inside a transformation gradients are returned by it, and not written to .grad"
             return self._why(f"{self.name}.grad: {reason}.")
         if tensor._grad is not None:
-            return self._sum()
+            return self._finite(self._sum())
         if tensor._edge is None:
             return self._no_grad()
         return self._leaf() if type(tensor._edge) is Leaf else self._result()
@@ -262,6 +262,28 @@ class _Answer:
             return self._why(f"{name}.grad is ∂L/∂{name}, from 1 backward() call{lines}.")
         advice = f"Gradients add up: {name}.grad = None resets it, and so does an optimizer's zero_grad()."
         return self._why(f"{name}.grad is the sum of {added} backward() calls{lines}.", advice)
+
+    def _finite(self, why: Why) -> Why:
+        """An answer, with what to say of a gradient that is not finite."""
+        grad = getattr(self.tensor._grad, "_raw", None)
+        if type(grad) is not np.ndarray or grad.dtype.kind not in "fc":
+            return why
+        wrong = np.isnan(grad)
+        what = "nan" if wrong.any() else "inf"
+        wrong = wrong if what == "nan" else np.isinf(grad)
+        count = int(wrong.sum())
+        if not count:
+            return why
+        index = tuple(map(int, np.unravel_index(int(wrong.argmax()), grad.shape)))
+        which = f"{count} of its {grad.size} elements {'is' if count == 1 else 'are'} {what}, first at index {index}"
+        why.reason += f" It is {what}." if grad.ndim == 0 else f" {which[0].upper()}{which[1:]}."
+        advice = (
+            f"To see where the {what} arose, run the forward and the backward pass again in `with autograd.detect_anomaly():`."
+            if what == "nan"
+            else ""
+        )
+        why.advice = " ".join(filter(None, [why.advice, advice]))
+        return why
 
     def _zeroed(self, times: int, line: SourceLine) -> Why:
         name = self.name

@@ -167,12 +167,19 @@ def _dual(prim: Primitive, out: Any, tangent: Any, level: int) -> Any:
     if tangent is not None:
         if out.dtype.kind not in "fc":
             check_has_derivative(prim, out)
-        if type(tangent) is not ndarray:
-            tangent = unscalar(tangent)
-        if tangent.dtype != out.dtype and out.dtype.kind != "c":
-            tangent = np.real(tangent) if tangent.dtype.kind == "c" else tangent
-            tangent = tangent.astype(out.dtype)
+        if type(tangent) is not ndarray or tangent.dtype != out.dtype:
+            tangent = like_value(tangent, out)
     return Dual(out, tangent if out.dtype.kind in "fc" else None, level)
+
+
+def like_value(tangent: Any, out: Any) -> Any:
+    """A tangent as an array of the value's dtype."""
+    if type(tangent) is not ndarray:
+        tangent = unscalar(tangent)
+    if tangent.dtype != out.dtype and out.dtype.kind != "c":
+        tangent = np.real(tangent) if tangent.dtype.kind == "c" else tangent
+        tangent = tangent.astype(out.dtype)
+    return tangent
 
 
 INTERPRETERS[Dual] = _handle

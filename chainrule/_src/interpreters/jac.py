@@ -22,7 +22,7 @@ from chainrule._src.messages import errors
 from chainrule._src.messages.places import note_frame
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.dispatch import INTERPRETERS, bind
-from chainrule._src.tape.modes import SPECIAL
+from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.node import next_seq
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import CLOCK, protected, writes_of
@@ -57,6 +57,8 @@ class JacStep:
         self.outs = outs
         self.seq = next_seq()
         note_frame(self, sys._getframe(2))
+        if SPECIAL and LOCAL.watch is not None:
+            LOCAL.watch.jacobian_step(self)
 
     def out(self) -> Any:
         """What the row's rules know as its result."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import weakref
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.arrays.any_array import overlaps_itself, with_strides
-from chainrule._src.arrays.types import AnyArray, NumpyArray, TensorLike
+from chainrule._src.arrays.types import AnyArray, NumpyArray
 from chainrule._src.interpreters.recorded import TracedCall, Unrecordable, ValueRead, Var
 from chainrule._src.interpreters.traced import Traced
 from chainrule._src.tape.inplace import edge_through, passes_through, replay_view
@@ -81,6 +80,7 @@ class KnownArrays:
         boxed: the tensors, by identity, of Arrays that NumPy put into an array of objects; holders: these arrays.
         narrow: whether there are numbers that floats of Python's are narrowed to.
         given: numbers of the Vars of arguments.
+        met: the plain arrays of the program, by identity.
         elements: for the Vars of numbers that lie in containers, where they are found.
     """
 
@@ -92,6 +92,7 @@ class KnownArrays:
         self.views: dict[Any, Var] = {}  # of these, by how they lie in memory
         self.bases: dict[int, Var] = {}
         self.parts: dict[Any, Var] = {}
+        self.met: dict[int, NumpyArray] = {}
         self.lifted: dict[int, Lifted] = {}
         self.cells: dict[int, tuple[weakref.ref[Tensor], Var]] = {}
         self.written: dict[int, tuple[Any, Var]] = {}
@@ -212,11 +213,6 @@ class KnownArrays:
         array.flags.writeable = own.flags.writeable
         self.lent.append((array, digest(array), weakref.ref(tensor if view is None else view.base)))
         return array
-
-    def bring_all(self, operands: Sequence[TensorLike]) -> None:
-        for x in operands:
-            if type(x) is not Traced and isinstance(x, Tensor) and type(x._raw) is ndarray:
-                self.bring(x)
 
     def bring(self, tensor: Tensor) -> None:
         """Have a tensor of the surrounding program at this level, with all that shares its history of writes."""

@@ -22,6 +22,7 @@ from chainrule._src.messages.places import note_frame
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL, leave_watched, set_watched
+from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import digest, owner
 
@@ -88,6 +89,7 @@ class Recorder(KnownArrays):
 
     def var_of_plain(self, array: NumpyArray) -> Var:
         """A plain array as an array of the program: a view, as a row of data, is one there, too."""
+        self.met[id(array)] = array
         var = self.arrays.get(id(array))
         base: Any = array.base
         if var is not None or not _is_part(array, base):
@@ -109,7 +111,26 @@ class Recorder(KnownArrays):
         self.calls[begin:] = [call for call in self.calls[begin:] if call.function is lying_at]
 
     def traced(self, data: object) -> Traced:
-        return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level)
+        return data if type(data) is Traced else Traced(self.var_of_plain(np.asarray(data)), self.level, plain=True)
+
+    def bring_all(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """Bring the tensors among operands to the level of the recording; return the operands.
+
+        Arrays that stand beside tensors become values of the level: derivatives compute with what the tape saves.
+        """
+        plain = others = False
+        for x in operands:
+            kind = type(x)
+            if kind is ndarray:
+                plain = plain or x.dtype.kind in "fc"
+            elif kind is Traced or isinstance(x, ArrayLike):
+                others = True
+            elif isinstance(x, Tensor):
+                others = True
+                self.bring(x)
+        if not (plain and others):
+            return operands
+        return [self.traced(x) if type(x) is ndarray and x.dtype.kind in "fc" else x for x in operands]
 
     def made(self, tensor: Tensor, data: NumpyArray) -> Traced | NumpyArray:
         """What a tensor that is made while recording holds in the place of an array."""
@@ -117,7 +138,7 @@ class Recorder(KnownArrays):
             return data
         var = self.var_of_plain(data)
         self.cells[id(tensor)] = (weakref.ref(tensor), var)
-        value = Traced(var, self.level)
+        value = Traced(var, self.level, plain=True)
         self.note_holder(tensor, value)
         return value
 
@@ -417,6 +438,8 @@ class Recorder(KnownArrays):
 
     def are_plain(self, operands: Any) -> bool:
         """Whether what is recorded among operands are arrays in plain code, though derivatives of others may be taken."""
+        if self.plain:
+            return True
         if self.with_arrays or LOCAL.sweep is not None:
             return False
         found, todo = False, [*operands]
@@ -434,7 +457,7 @@ class Recorder(KnownArrays):
 
     def stands_for(self, data: AnyArray) -> type | None:
         """The type that plain code has in the place of a value: ``float``, a scalar of NumPy's, ``ndarray``. None: its own."""
-        if type(data) is not Traced or not (self.plain or self.are_plain((data,))):
+        if type(data) is not Traced or not self.are_plain((data,)):
             return None
         if data.var.number in self.weak:
             return float
@@ -442,7 +465,7 @@ class Recorder(KnownArrays):
 
     def is_array(self, data: AnyArray | None) -> bool:
         """Whether what has no dimension is an array in plain code, and no scalar of NumPy's or float of Python's."""
-        return type(data) is Traced and self.plain and data.var.number not in self.scalars | self.weak
+        return self.stands_for(data) is ndarray
 
     def keep_scalar(self, data: AnyArray) -> None:
         """Note that what has no dimension is a scalar: a method of one gave it."""
@@ -450,7 +473,18 @@ class Recorder(KnownArrays):
             self.scalars.add(data.var.number)
 
     def is_scalar(self, data: AnyArray) -> bool:
-        return type(data) is Traced and self.plain and data.var.number in self.scalars
+        return type(data) is Traced and data.var.number in self.scalars and self.are_plain((data,))
+
+    def check_not_scalar(self, data: AnyArray) -> None:
+        """Raise if a function is to write into a scalar of NumPy's, which some refuse and others copy."""
+        if self.stands_for(data) not in (None, ndarray):
+            raise Unrecordable("it has NumPy write into a scalar")
+
+    def as_array(self, data: AnyArray) -> AnyArray:
+        """The same number in an array without axes, where it is a scalar of NumPy's."""
+        if type(data) is Traced and (data.var.number in self.scalars or data.var.number in self.weak):
+            return self.call(np.copy, "", (data.as_array(),), {})
+        return data
 
     def keep_array(self, data: AnyArray) -> None:
         """Note that an element is an array without axes: it was asked for with an Ellipsis."""

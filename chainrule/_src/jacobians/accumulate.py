@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from chainrule._src.jacobians.mixing import mixing, unvarying
 from chainrule._src.jacobians.moves import Moves
 from chainrule._src.jacobians.terms import Term, Variable
 from chainrule._src.rules.structure import structure_of
+from chainrule._src.tape.modes import LOCAL, SPECIAL
 
 #: A value is cut where the slots of its terms are more than so many.
 MOST_SLOTS = 64
@@ -45,6 +46,18 @@ def steps_of(results: Sequence[object]) -> list[JacStep]:
             found[step.seq] = step
             todo += [origin[0] for origin in step.origins if type(origin) is tuple and origin[0].seq not in found]
     return [found[seq] for seq in sorted(found)]
+
+
+class TermOrigins(NamedTuple):
+    """In anomaly mode: for each value whose terms are not finite where that arose.
+
+    Attributes:
+        nans: the errors to raise, where such a value is a result.
+        infinities: texts.
+    """
+
+    nans: dict[Any, Exception]
+    infinities: dict[Any, str]
 
 
 class Accumulation:
@@ -64,6 +77,7 @@ class Accumulation:
         self.steps = steps_of(results) if steps is None else steps
         self.uses: dict[Any, int] = {}
         self.known: dict[Any, list[Term]] = {None: []}
+        self.origins = TermOrigins({}, {})
         for origins in [*[step.origins for step in self.steps], [x.origin for x in results]]:
             for origin in origins:
                 self.uses[origin] = self.uses.get(origin, 0) + 1
@@ -75,6 +89,8 @@ class Accumulation:
 
     def terms_of(self, result: Jac) -> list[Term]:
         """The terms of a result."""
+        if result.origin in self.origins.nans:
+            raise self.origins.nans[result.origin]
         return self.known[result.origin]
 
     def _walk(self, step: JacStep) -> None:
@@ -87,6 +103,8 @@ class Accumulation:
                 if terms and _mixes(step, i):
                     operands[i] = known[step.origins[i]] = self._mixable(step, i, terms)
         outs = self.moves.through(step, operands)
+        if SPECIAL and LOCAL.watch is not None:
+            LOCAL.watch.jacobian_terms(step, outs, self.origins)
         for origin in step.origins:
             uses[origin] -= 1
             if not uses[origin]:

@@ -9,7 +9,6 @@ something else is recorded anew and may come to another pattern.
 from __future__ import annotations
 
 import copy
-import functools
 import importlib
 import itertools
 import math
@@ -160,8 +159,7 @@ class PreparedJacobian:
             return array_of(wrap(number)), *[array_of(wrap(_off_tape(part, self._tensors))) for part in data]
 
         name = getattr(function, "__name__", "the function")
-        self._fresh = functools.partial(Compiled, entries, f"the Jacobian of {name}")
-        self._compiled = self._fresh()
+        self._compiled = Compiled(entries, f"the Jacobian of {name}")
         self._positions = Positions()
         self._entries(x)
 
@@ -190,7 +188,7 @@ class PreparedJacobian:
     def _entries(self, x: Any) -> Any:
         """The number of the pattern, and the entries of each block."""
         if not self._positions.hold():
-            self._compiled, self._positions = self._fresh(), Positions()
+            self._compiled, self._positions = self._compiled.renewed(), Positions()
         found = self._compiled(*self._arguments(x))
         self._positions.note(self._compiled, self._patterns.runs)
         return found

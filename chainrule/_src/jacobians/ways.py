@@ -21,7 +21,7 @@ from chainrule._src.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, Plan
 from chainrule._src.jacobians.terms import Term, Unstructured, Variable, flat
 from chainrule._src.jacobians.trace import JacobianTrace
 from chainrule._src.messages import errors
-from chainrule._src.messages.kinds import NoForwardMode
+from chainrule._src.messages.kinds import NanFound, NoForwardMode
 from chainrule._src.tape.levels import STACK
 from chainrule._src.tape.modes import LOCAL, recording
 from chainrule._src.tape.tensor import Tensor, wrap
@@ -74,6 +74,8 @@ def terms_of(
             return _by(way, trace, function, x, memory)
         except Unstructured as reason:
             why = why or reason
+        except NanFound:
+            raise
         except Exception as reason:  # a custom function's rule may take no such values, and f itself did not fail
             if strategy is not None or way in (VJPS, JVPS):
                 raise

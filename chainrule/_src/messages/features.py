@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import linecache
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from chainrule._src.messages.kinds import CheckpointError
 from chainrule._src.messages.names import name_of
-from chainrule._src.messages.places import user_line, writer
-from chainrule._src.messages.reading import out_of_place
+from chainrule._src.messages.places import Where, line_name, user_line, writer
+from chainrule._src.messages.reading import out_of_place, syntax
 from chainrule._src.messages.table import made
 from chainrule._src.messages.words import shape_of, torch_size
 
@@ -95,16 +99,21 @@ def graph_format(path: object, endings: list[str]) -> ValueError:
     )
 
 
-def function_grad_count(cls: type, want: int, got: int) -> RuntimeError:
-    name, parameters = cls.__name__, _parameters(cls)
+def function_grad_count(cls: type, want: int, results: tuple[Any, ...], node: Any) -> RuntimeError:
+    name, parameters, got = cls.__name__, _parameters(cls), len(results)
     if len(parameters) != want:
         parameters = []
     arguments = f"{name}.forward takes {' and '.join(parameters)}: " if parameters else ""
     example = f", as in `return {', '.join(f'grad_{p}' for p in parameters)}`" if parameters else ""
+    what = ""
+    if results == (None,):
+        what = " It returned None: does it end without `return`?"
+    elif isinstance(results[0] if results else None, list):
+        what = " It returned a list: return a tuple."
     return RuntimeError(
         f"function {name}Backward returned an incorrect number of gradients (expected {want}, got {got}).\n"
         f"{arguments}{name}.backward returns one gradient for each argument, in that order{example}, with None for what is no "
-        "tensor."
+        f"tensor.{what}{_seen_at(cls, node)}"
     )
 
 
@@ -120,6 +129,96 @@ def _parameters(cls: Any) -> list[str]:
     return names[1:] if names[:1] in (["ctx"], ["self"], ["context"]) else names
 
 
+def _returned(cls: Any) -> tuple[ast.expr | None, str]:
+    """What a class's backward returns, and the line of that; None and '' where it is not known or there are several."""
+    rule = inspect.unwrap(cls.backward)
+    code = getattr(rule, "__code__", None)
+    if code is None:
+        return None, ""
+    lines = linecache.getlines(code.co_filename)
+    source = syntax("".join(lines))
+    for function in ast.walk(source) if source is not None else ():
+        if isinstance(function, ast.FunctionDef) and function.name == code.co_name:
+            first = min([function.lineno, *[decorator.lineno for decorator in function.decorator_list]])
+            found = [item for item in ast.walk(function) if isinstance(item, ast.Return)]
+            if first == code.co_firstlineno and len(found) == 1:
+                line, text = line_name(code.co_filename, found[0].lineno), lines[found[0].lineno - 1].strip()
+                return found[0].value, f"`{text}` ({line})" if len(text) <= 70 else line
+    return None, ""
+
+
+def _seen_at(cls: Any, node: Any) -> str:
+    """The lines of a wrong gradient: where backward returned it, and where the Function was applied."""
+    name, returned = cls.__name__, _returned(cls)[1]
+    applied = Where(node.code, node.lasti) if node is not None else None
+    lines = [f"The line in {name}.backward: {returned}."] if returned else []
+    lines += [f"{name}.apply was called on line {applied}."] if applied else []
+    return "\n" + " ".join(lines) if lines else ""
+
+
+def function_grad_shape(
+    cls: type, index: int, got: tuple[int, ...], want: tuple[int, ...], shapes: Sequence[tuple[int, ...]], node: Any
+) -> RuntimeError:
+    """A gradient of another shape than its argument. ``shapes``: those of all tensors among the arguments."""
+    name, parameters = cls.__name__, _parameters(cls)
+    which = f"{parameters[index]}, argument {index}" if index < len(parameters) else f"argument {index}"
+    hint = ""
+    if got != want and got[::-1] == want:
+        value = _returned(cls)[0]
+        parts = value.elts if isinstance(value, ast.Tuple) else [value]
+        part = parts[index] if index < len(parts) else None
+        text = "" if part is None else _transposed(part)
+        hint = f" Its transpose fits{f': {text}' if text else ''}."
+    elif math.prod(got) == math.prod(want):
+        hint = f" It has as many elements: reshape it, g.reshape({want})." if got not in shapes else ""
+    if not hint and got in shapes:
+        hint = " It has the shape of another argument: the gradients stand in the order of forward's arguments."
+    return RuntimeError(
+        f"Function {name}Backward returned an invalid gradient at index {index} - got {list(got)} but expected shape "
+        f"compatible with {list(want)}.\n"
+        f"The gradient has the shape of {which} of {name}.apply (a shape that it was broadcast to is summed over).{hint}"
+        f"{_seen_at(cls, node)}"
+    )
+
+
+def rule_shape(name: str, rule: str, got: tuple[int, ...], want: tuple[int, ...], of: str) -> RuntimeError:
+    """A rule of an operation of the user's returned another shape."""
+    hint = ", so its transpose fits" if tuple(got) == tuple(want)[::-1] else ""
+    return RuntimeError(f"{name}: the {rule} returned shape {tuple(got)}, and {of} has shape {tuple(want)}{hint}")
+
+
+def _transposed(value: ast.expr) -> str:
+    """The source of the transpose of an expression; '' if that is long."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.MatMult):
+        left, right = _transposed(value.left), _transposed(value.right)
+        text = f"{right} @ {left}" if left and right else ""
+    elif isinstance(value, ast.Attribute) and value.attr in ("T", "mT"):
+        text = ast.unparse(value.value)
+    else:
+        text = ast.unparse(value)
+        text = f"{text}.T" if isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text}).T"
+    return text if len(text) <= 60 else ""
+
+
+def note_nothing_saved(cls: type, ctx: Any, error: ValueError) -> None:
+    """Add to an error of backward that forward has saved no tensors."""
+    if ctx._kept == () and "unpack" in str(error):
+        error.add_note(
+            f"ctx.saved_tensors is empty: {cls.__name__}.forward (or setup_context) has to call ctx.save_for_backward(...) with the "
+            "tensors that backward reads."
+        )
+
+
+def note_without_ctx(cls: Any, error: TypeError) -> None:
+    """Add to an error of a call of forward that its first argument is ctx."""
+    name = getattr(cls.forward, "__qualname__", "")
+    if name and str(error).startswith(f"{name}() takes") and "ctx" not in inspect.signature(cls.forward).parameters:
+        error.add_note(
+            f"The first argument of {cls.__name__}.forward is ctx: def forward(ctx, ...). A forward without it goes together with "
+            "setup_context(ctx, inputs, output)."
+        )
+
+
 def function_grad_of_constant(cls: type, index: int) -> RuntimeError:
     name, parameters = cls.__name__, _parameters(cls)
     which = f", {parameters[index]}," if index < len(parameters) else ""
@@ -129,16 +228,18 @@ def function_grad_of_constant(cls: type, index: int) -> RuntimeError:
     )
 
 
-def function_grad_type(name: str, index: int, got: object) -> RuntimeError:
-    fix = (
-        " Wrap the array: from_numpy(array)."
-        if hasattr(got, "dtype")
-        else " Several gradients are returned as a tuple."
-        if isinstance(got, list)
-        else ""
-    )
+def function_grad_type(cls: type, index: int, got: object, node: Any) -> RuntimeError:
+    fix = ""
+    if hasattr(got, "dtype"):
+        fix = " Wrap the array: from_numpy(array)."
+    elif isinstance(got, list):
+        fix = " Several gradients are returned as a tuple."
+    elif isinstance(got, (int, float)):
+        fix = f" Multiply the gradient that arrived by it, as in g * {got}."
+    name = cls.__name__
     return RuntimeError(
         f"expected Variable or None (got {type(got).__name__}): {name}.backward returned it as gradient {index}.{fix}"
+        f"{_seen_at(cls, node)}"
     )
 
 

@@ -31,6 +31,17 @@ class NoForwardMode(NotImplementedError):
     __module__ = "chainrule.autograd.forward_ad"
 
 
+class NanFound(RuntimeError):
+    """The RuntimeError of anomaly mode. No other strategy is tried after it."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return RuntimeError, self.args
+
+
+NanFound.__name__ = NanFound.__qualname__ = "RuntimeError"
+NanFound.__module__ = "builtins"
+
+
 class GradcheckError(RuntimeError):
     """Raised by ``gradcheck`` and ``gradgradcheck``. ``mismatch`` has the numbers, where the reason is in them."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import linecache
 import re
 import sys
 from types import FrameType
@@ -33,6 +34,8 @@ _CUT = "Where the path may be cut"
 _GUIDES = {
     "numpy.ma": "fill the masked array first, as in m.filled(0) * x, or choose with np.where(m.mask, 0, x)",
     "matplotlib": "draw its numbers",
+    "pandas.groupby": "np.bincount(codes, weights=x) sums x over groups and keeps the derivative, with "
+    "codes, keys = pd.factorize(df[key]); divided by np.bincount(codes) it is the mean",
     "pandas": "take its numbers first, as in df.to_numpy() @ x",
     "scipy.stats": "chainrule.stats has SciPy's common distributions, with derivatives by the point and by all parameters "
     "(docs/guide/statistics.md); a statistic is a line of NumPy",
@@ -71,7 +74,8 @@ def taken_by_library(tensor: object) -> tuple[str, str] | None:
         names = dict.fromkeys(re.findall(r"\b[A-Za-z]\w*\b(?!\s*[.(=])", line.text))
         held = [n for n in names if hasattr(type(frame.f_locals.get(n)), "_edge")]
         x = held[0] if len(held) == 1 else "tensor"
-    return x, _text(called, x, library, entered, distribution)
+    grouped = library == "pandas" and ".groupby(" in _source(frame)
+    return x, _text(called, x, "pandas.groupby" if grouped else library, entered, distribution)
 
 
 def instead_of_number(array: Any) -> str:
@@ -117,6 +121,12 @@ def _text(called: str, x: str, module: str, entered: list[str], distribution: st
         f"{called} takes plain arrays, and chainrule has nothing of that name: write it with functions that have rules, "
         f"or give it rules (chainrule.primitive). {cut}"
     )
+
+
+def _source(frame: FrameType) -> str:
+    """The lines of the code that a frame runs."""
+    lines = [line for _, _, line in frame.f_code.co_lines() if line]
+    return "".join(linecache.getlines(frame.f_code.co_filename)[min(lines) - 1 : max(lines)])
 
 
 def _library(frame: FrameType) -> str:

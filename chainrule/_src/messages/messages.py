@@ -287,11 +287,6 @@ function_nested(name) -> NotImplementedError
 function_two_rules(name) -> RuntimeError
     Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of
     them: they are two names of one method. {name} has both.
-function_grad_shape(name, index, got, want) -> RuntimeError
-    Function {name}Backward returned an invalid gradient at index {index} - got {got:list} but expected shape
-    compatible with {want:list}.
-    | The gradient has the shape of argument {index} of {name}.apply (a shape that it was broadcast to is summed
-    over).
 function_grad_complex(name, index) -> RuntimeError
     Function {name}Backward returned a complex gradient at index {index}, but that argument is real. Return its real
     part: grad.real.
@@ -535,11 +530,9 @@ warn_compile_failed(name, where, reason) -> warning
 warn_compile_by_python(name, where, step, count) -> warning
     compile: {name} has {step}{where:bracketed} {count} times, which Python calls; other steps are native. explain() of the
     compiled function lists such lines
-warn_compile_changing(name, where, read) -> warning
-    compile: {name}{where:bracketed} runs as it is from now on, for Python reads a value that is another one in nearly
-    every call: {read.quoted}. Compare arrays instead of numbers (`if x > 0`, not `if float(x) > 0`), return arrays and make
-    numbers of them outside (`.item()`), make arrays of values with np.array or np.stack instead of writing into one, or
-    leave this part out of the compiled function.
+warn_compile_wasted(name, where, difference, advice) -> warning
+    compile: {name}{where:bracketed} runs eagerly in calls that have no trace: tracing such calls costs more than it saves,
+    since {difference} in nearly every call. {advice}.
 compile_options(option) -> TypeError
     compile() takes the function alone, not {option}=. It records for each combination of shapes, dtypes and values of
     arguments that are no arrays (static_argnums= is not needed), runs what cannot be recorded as it is, with a warning, and

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -173,6 +174,12 @@ def linear_shapes(x: Any, weight: object) -> RuntimeError:
         f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {w[1]}x{w[0]}).\n"
         f"linear computes {p} @ {q}.T: {p} is {a}, so {q} must be (out_features, {a[-1]}), and it is {w}.{fix}"
     )
+
+
+def target_size(text: str, target: Any, want: Sequence[int]) -> str:
+    """PyTorch's words about a target of another shape, with the conversion to write."""
+    fits = math.prod(shape_of(target)) == math.prod(want)
+    return f"{text}: write {name_of(target) or 'target'}.reshape({tuple(want)})" if fits else text
 
 
 def warn_target_size(x: Any, y: Any) -> None:

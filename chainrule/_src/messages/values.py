@@ -68,7 +68,8 @@ def written_to_buffer(array: object) -> str:
 
 
 def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True) -> RuntimeError:
-    if carries and (written := written_to_buffer(array)):
+    taken = taken_by_library(array)
+    if carries and not taken and (written := written_to_buffer(array)):
         return RuntimeError(written)
     line = f" ({where})" if (where := program_line()) is not None else ""
     text = (
@@ -77,7 +78,6 @@ def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True)
         else f"{what} of an array of shape {array.shape}{line} that stands for all examples of a vmap: there is no one array of "
         "its numbers.\n"
     )
-    taken = taken_by_library(array)
     if taken:
         x, instead = taken
         return RuntimeError(text + instead.replace(f"{x}.detach().numpy()", f"np.asarray({x}.detach())"))
@@ -393,7 +393,7 @@ def numpy_requires_grad(tensor: object) -> RuntimeError:
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
         f"A plain array cannot carry the gradient of {x if x != 'tensor' else 'a tensor'}, so the path would be cut silently.\n"
     )
-    if now.instruction in STORES:
+    if now.instruction in STORES and not taken:
         buffer = now.text.split("[")[0].strip()
         text += (
             f"`{now.text}` writes into a plain NumPy array: make it a tensor first, {buffer} = chainrule.tensor({buffer}), or "

@@ -289,6 +289,7 @@ static const char *survey_group(const npy_intp *head, npy_intp nbases) {
     if (step > end) return "a group's words end too early";
     if (head[GROUP_BLOCK] < 1 || head[GROUP_ROWS] < 0 || head[GROUP_N] < 0 || head[GROUP_SCRATCH] < 0) return "a group's dimension is negative";
     if (head[GROUP_SCRATCH] > PY_SSIZE_T_MAX / 4) return "a group wants more scratch memory than there can be";
+    if (head[GROUP_BLOCK] > PY_SSIZE_T_MAX / 4 || head[GROUP_ROWS] > PY_SSIZE_T_MAX / 4) return "a group has more rows than there can be";
     for (k = 0; k < head[GROUP_NSTEPS]; k++, step += step[STEP_LENGTH]) {
         if (end - step < STEP_HEAD) return "a group's words end too early";
         if (step[STEP_FN] == 0) return "a loop has no address";

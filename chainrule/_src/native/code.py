@@ -55,7 +55,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 #: of the words and of what the extension offers: it has the same number, or it was built from other sources
-VERSION = 9
+VERSION = 10
 
 LOOP, GROUP, ROLLED = 0, 1, 2
 ARENA, SCRATCH, FIRST_INPUT = 0, 1, 2

@@ -4,7 +4,13 @@
    Python says what is computed, and is the reference: every function here does what a Python one does, in the ordinary case,
    and leaves the rest to that by the same call. None knows an operation by name.
 
-   Everything needs the GIL. A result of 0 (or NULL without an error) says "not for us", before anything was changed. */
+   Everything needs the GIL. A result of 0 (or NULL without an error) says "not for us", before anything was changed.
+
+   Who holds references: a caller holds what it passes, for the whole call. A function that reads a reference from a slot, a list, a dict
+   or a cache takes one of its own (Py_NewRef) before it does anything that may run other code, if it still uses the object afterwards.
+   Calls, releases of arbitrary objects, warnings, and allocations of tuples, lists, dicts, nodes and tensors (by the garbage collector of
+   Python 3.11) may run other code. A list is copied to a tuple before its items are used. A static variable gets its new content before
+   the old content is released. */
 
 #ifndef CHAINRULE_EAGER_H
 #define CHAINRULE_EAGER_H
@@ -26,7 +32,7 @@
 
 /* Python's classes, the places of their slots, and what nodes are made with. Set once, by connect(). */
 typedef struct {
-    PyTypeObject *tensor, *node, *output, *leaf, *freed, *view, *where, *written, *cut_type;
+    PyTypeObject *tensor, *node, *output, *leaf, *freed, *view, *where, *written, *cut_type, *primitive;
     PyObject *local, *watches, *modes[3]; /* a thread's mode: as usual; nothing is recorded; nor is that worth a note */
     PyObject *unread, *user_line, *no_grad, *writes, *before_write; /* see messages/places.py, tape/versions.py */
     PyObject *special, *user_files, *note_frame, *counter, *clock, *no_params, *getframe, *nothing;
@@ -54,10 +60,15 @@ static inline int is_ordinary(void) { return core.on && PyList_GET_SIZE(core.spe
 /* have warnings name the user's line, until leave_located is given the token (NULL where nothing has to be left). -1 with an error */
 int enter_located(PyObject **token);
 void leave_located(PyObject *token);
-/* the same once in a sweep, before what is not called by call_located. swap_lazy: from here to the end of a sweep; NULL: not here */
+/* The error state of a backward pass: entered at most once (enter_lazily), left at its end and while the user's code runs. */
+typedef struct {
+    int sweeping;    /* whether this thread runs a backward pass */
+    PyObject *token; /* owned; NULL until enter_lazily() */
+} Lazy;
+Lazy begin_lazy(int sweeping); /* returns the state before, for end_lazy() */
+void end_lazy(Lazy before);
 int enter_lazily(void);
-PyObject **swap_lazy(PyObject **token);
-int in_sweep(void); /* whether there is a place for that token */
+int in_sweep(void);
 /* call Python; what NumPy warns of in it names the user's line (operation.c) */
 PyObject *call_located(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *call_located_dict(PyObject *callable, PyObject *const *args, size_t nargs, PyObject *params);
@@ -92,7 +103,7 @@ static inline int is_number(PyObject *x) { return PyFloat_CheckExact(x) || PyLon
 /* 0 for an array of float, 1 of double, -1 for anything else */
 static inline int kind_of(PyObject *x) {
     PyArray_Descr *dtype;
-    if (!PyArray_CheckExact(x)) return -1;
+    if (x == NULL || !PyArray_CheckExact(x)) return -1;
     dtype = PyArray_DESCR((PyArrayObject *)x);
     return dtype == core.of[1] ? 1 : dtype == core.of[0] ? 0 : -1;
 }
@@ -114,6 +125,7 @@ enum { INPUTS = 8, CONSTANTS = 8, MOST_STEPS = 24, VALUES = INPUTS + CONSTANTS +
 enum { ELEMENTS, SUMS, MAXIMA, CORES }; /* of a step: elements; sums or maxima of rows, or the loop of a gufunc of rows */
 typedef struct {
     Loop loop;
+    PyObject *ufunc;                 /* keeps the loop alive; NULL for a loop of values.c */
     PyObject *operation, *exchanged; /* the same on tensors, which records; where the first operand is a number: on the others, the number last */
     int nin, from[3], size, exact, slot; /* size: bytes of an element of the result; slot: where it is kept */
     int form;                            /* how it goes along the last axis: see below */
@@ -142,7 +154,7 @@ typedef struct {
 extern const Place here;
 
 /* A node at the end of the tape (takes over edges, saved and in_avals, also where one of them is NULL and there will be none),
-   and a tensor (takes over data and edge). */
+   and a tensor (takes over data and edge). pullback: NULL for None. */
 PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObject *edges, PyObject *saved, PyObject *in_avals, Place place);
 PyObject *new_tensor(PyObject *data, PyObject *edge, PyObject *cut);
 /* What an operation gives that is not recorded, as core.dispatch._unrecorded: a tensor (takes over data). */
@@ -169,7 +181,7 @@ typedef struct {
     int nvariants;
 } Row;
 
-Row *row_of(PyObject *prim);  /* borrowed; NULL without an error where there is none */
+Row *row_of(PyObject *prim);  /* a new reference; NULL without an error where there is none */
 int all_axes(PyObject *params, int ndim); /* whether a reduction's parameters reduce everything to one number */
 PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params);
 PyObject *saved_of(const Row *row, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result);
@@ -184,7 +196,7 @@ int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n); /* 
 
 /* grads, one for each edge that is not None: 1 done, 0 Python has to do it, -1 error */
 int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads);
-int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, Place place);
+int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads, Place place);
 #define MOST_OPERANDS 16 /* of an operation whose rule runs here */
 
 /* ---- structure.c: NULL (or 0) without an error where Python has to do it */
@@ -217,10 +229,10 @@ PyObject *opened(PyObject *x); /* the tensor of an Array, borrowed; anything els
 /* ---- ways.c */
 
 enum { MOST_WORDS = 160, MOST_OPERANDS_OF_CALL = 16 };
-/* a call as words, which say all that its way depends on, and its tensors and plain arrays (borrowed) */
+/* a call as words, which say all that its way depends on, and its tensors and plain arrays (owned until drop_call) */
 typedef struct {
     long long words[MOST_WORDS];
-    PyObject *operands[MOST_OPERANDS_OF_CALL];
+    PyObject *about, *operands[MOST_OPERANDS_OF_CALL]; /* about: the function, held by the caller */
     int n, noperands, recorded;
 } Call;
 typedef struct Ways Ways;
@@ -228,9 +240,11 @@ typedef struct Ways Ways;
 Ways *new_ways(void);
 void clear_ways(Ways *ways);
 int visit_ways(const Ways *ways, visitproc visit, void *arg);
-/* about: the function; named: a dict, or the names of what follows the arguments. 0: not for us */
+/* named: a dict, or the names of what follows the arguments. 0: not for us. drop_call() in both cases */
 int read_call(Call *call, PyObject *about, PyObject *const *args, Py_ssize_t nargs, PyObject *named);
-int find_way(Ways *ways, const Call *call, PyObject *about, PyObject **way); /* way: borrowed, or NULL. 1: it came before, and is to be learnt */
+void drop_call(Call *call);
+int is_same_call(const Call *x, const Call *y);
+int find_way(Ways *ways, const Call *call, PyObject **way); /* way: a new reference, or NULL. 1: it came before, and is to be learnt */
 void keep_way(Ways *ways, const Call *call, PyObject *way);
 int is_way(PyObject *way, Py_ssize_t n);
 PyObject *follow(PyObject *way, PyObject *const *operands, int n);          /* a tensor; NULL without an error where Python has to do it */

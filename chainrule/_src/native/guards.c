@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { ITEM, INSTANCE, CELL, TYPE, CLASS, ELEMENTS, LENGTH, FUNCTION, CONTENT, CHECK };
+enum { ITEM, INSTANCE, CELL, VERSION_OF, REGISTERED, CLASS, ELEMENTS, LENGTH, FUNCTION, ARRAY, CHECK };
 
 static PyObject *missing; /* what stands for nothing; set by the first call */
 
@@ -21,10 +21,73 @@ static int in_instance(PyObject *thing, PyObject *key, PyObject *value) {
         PyErr_Clear();
         return value == missing;
     }
-    holds = is_value(PyDict_GetItemWithError(inside, key), value);
+    holds = key == Py_None ? inside == value : is_value(PyDict_GetItemWithError(inside, key), value);
     Py_DECREF(inside);
     return holds;
 }
+
+/* ---- classes */
+
+/* The number of the version of a class, which changes with any attribute of it or its bases; 0 if it has none. */
+static unsigned int version_tag(PyTypeObject *type) {
+#if PY_VERSION_HEX < 0x030C0000
+    if (!(type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
+#endif
+    return type->tp_version_tag;
+}
+
+/* class_version(cls): (number, __name__, __qualname__) of a class that Python code made; assigns it a number if it has none */
+PyObject *class_version(PyObject *self, PyObject *cls) {
+    PyTypeObject *type = (PyTypeObject *)cls;
+    PyHeapTypeObject *heap = (PyHeapTypeObject *)cls;
+    if (!PyType_Check(cls) || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+        PyErr_SetString(PyExc_TypeError, "class_version(a class that Python code made)");
+        return NULL;
+    }
+    if (version_tag(type) == 0) {
+#if PY_VERSION_HEX < 0x030C0000
+        static PyObject *name;
+        if (name == NULL && (name = PyUnicode_InternFromString("__init__")) == NULL) return NULL;
+        _PyType_Lookup(type, name);
+#else
+        PyUnstable_Type_AssignVersionTag(type);
+#endif
+    }
+    return Py_BuildValue("(IOO)", version_tag(type), heap->ht_name, heap->ht_qualname);
+}
+
+static int has_version(PyObject *thing, PyObject *value) {
+    PyTypeObject *type = (PyTypeObject *)thing;
+    PyHeapTypeObject *heap = (PyHeapTypeObject *)thing;
+    unsigned int tag;
+    if (!PyType_Check(thing) || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return 0;
+    if (!PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != 3) return 0;
+    tag = version_tag(type);
+    return tag != 0 && tag == PyLong_AsUnsignedLong(PyTuple_GET_ITEM(value, 0)) &&
+           heap->ht_name == PyTuple_GET_ITEM(value, 1) && heap->ht_qualname == PyTuple_GET_ITEM(value, 2);
+}
+
+/* (token, answer): whether no class has been registered with an abstract one since */
+static int has_token(PyObject *value) {
+    static PyObject *get_token;
+    PyObject *token;
+    int same;
+    if (!PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != 2) return 0;
+    if (get_token == NULL) {
+        PyObject *abc = PyImport_ImportModule("abc");
+        if (abc == NULL) return 0;
+        get_token = PyObject_GetAttrString(abc, "get_cache_token");
+        Py_DECREF(abc);
+        if (get_token == NULL) return 0;
+    }
+    token = PyObject_CallNoArgs(get_token);
+    if (token == NULL) return 0;
+    same = PyObject_RichCompareBool(token, PyTuple_GET_ITEM(value, 0), Py_EQ) == 1;
+    Py_DECREF(token);
+    return same;
+}
+
+/* ---- contents */
 
 static int are_elements(PyObject *thing, PyObject *value) {
     Py_ssize_t i, count = PyTuple_GET_SIZE(value);
@@ -79,21 +142,49 @@ static int are_numbers(const npy_intp *found, PyObject *tuple, int count) {
     return 1;
 }
 
-/* (bytes, shape, dtype, strides) of an array that lies densely; others are looked at in Python */
-static int has_content(PyObject *thing, PyObject *value) {
+/* (dtype, names, ...): the dtypes with fields in a dtype; their names can be set in place, which makes a new tuple */
+static int are_names(PyObject *pairs) {
+    Py_ssize_t i;
+    for (i = 0; i + 1 < PyTuple_GET_SIZE(pairs); i += 2) {
+        PyObject *dtype = PyTuple_GET_ITEM(pairs, i);
+        if (!PyArray_DescrCheck(dtype) || PyDataType_NAMES((PyArray_Descr *)dtype) != PyTuple_GET_ITEM(pairs, i + 1)) return 0;
+    }
+    return 1;
+}
+
+/* bytes in memory order (those of an array with gaps are copied), or None where they do not matter; tuples are compared in Python */
+static int has_numbers(PyArrayObject *array, PyObject *numbers) {
+    PyObject *copy;
+    int same;
+    if (numbers == Py_None) return 1;
+    if (!PyBytes_CheckExact(numbers) || PyBytes_GET_SIZE(numbers) != PyArray_NBYTES(array)) return 0;
+    if (PyArray_ISONESEGMENT(array)) {
+        return memcmp(PyArray_BYTES(array), PyBytes_AS_STRING(numbers), (size_t)PyBytes_GET_SIZE(numbers)) == 0;
+    }
+    copy = PyArray_ToString(array, NPY_ANYORDER);
+    if (copy == NULL) return 0;
+    same = PyBytes_GET_SIZE(copy) == PyBytes_GET_SIZE(numbers)
+        && memcmp(PyBytes_AS_STRING(copy), PyBytes_AS_STRING(numbers), (size_t)PyBytes_GET_SIZE(copy)) == 0;
+    Py_DECREF(copy);
+    return same;
+}
+
+/* (numbers, address, shape, strides, dtype, flags, names) of an array, as array_state() in guards.py returns them */
+static int is_array(PyObject *thing, PyObject *value) {
     PyArrayObject *array = (PyArrayObject *)thing;
-    PyObject *bytes, *shape, *strides;
-    if (!PyArray_Check(thing) || !PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != 4) return 0;
-    bytes = PyTuple_GET_ITEM(value, 0);
-    shape = PyTuple_GET_ITEM(value, 1);
+    PyObject *shape, *strides;
+    int ndim;
+    if (!PyArray_Check(thing) || !PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != 7) return 0;
+    ndim = PyArray_NDIM(array);
+    shape = PyTuple_GET_ITEM(value, 2);
     strides = PyTuple_GET_ITEM(value, 3);
-    if (!PyBytes_CheckExact(bytes) || PyBytes_GET_SIZE(bytes) != PyArray_NBYTES(array)) return 0;
-    if (!PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) != PyArray_NDIM(array)) return 0;
-    if (!PyTuple_CheckExact(strides) || PyTuple_GET_SIZE(strides) != PyArray_NDIM(array)) return 0;
-    if ((PyObject *)PyArray_DESCR(array) != PyTuple_GET_ITEM(value, 2) || !PyArray_ISONESEGMENT(array)) return 0;
-    if (!are_numbers(PyArray_DIMS(array), shape, PyArray_NDIM(array))) return 0;
-    if (!are_numbers(PyArray_STRIDES(array), strides, PyArray_NDIM(array))) return 0;
-    return memcmp(PyArray_BYTES(array), PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes)) == 0;
+    return PyArray_BYTES(array) == PyLong_AsVoidPtr(PyTuple_GET_ITEM(value, 1))
+        && PyTuple_CheckExact(shape) && PyTuple_GET_SIZE(shape) == ndim && are_numbers(PyArray_DIMS(array), shape, ndim)
+        && PyTuple_CheckExact(strides) && PyTuple_GET_SIZE(strides) == ndim && are_numbers(PyArray_STRIDES(array), strides, ndim)
+        && (PyObject *)PyArray_DESCR(array) == PyTuple_GET_ITEM(value, 4)
+        && PyArray_FLAGS(array) == PyLong_AsLong(PyTuple_GET_ITEM(value, 5))
+        && PyTuple_CheckExact(PyTuple_GET_ITEM(value, 6)) && are_names(PyTuple_GET_ITEM(value, 6))
+        && has_numbers(array, PyTuple_GET_ITEM(value, 0));
 }
 
 /* first_broken(guards, begin, missing): the position of the first one that is not seen to hold, -1 if there is none */
@@ -132,8 +223,11 @@ PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs) 
         case CELL:
             holds = PyCell_Check(thing) && is_value(PyCell_GET(thing), value);
             break;
-        case TYPE:
-            holds = PyType_Check(thing) && is_value(_PyType_Lookup((PyTypeObject *)thing, key), value);
+        case VERSION_OF:
+            holds = has_version(thing, value);
+            break;
+        case REGISTERED:
+            holds = has_token(value);
             break;
         case CLASS:
             holds = (PyObject *)Py_TYPE(thing) == value;
@@ -147,8 +241,8 @@ PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs) 
         case FUNCTION:
             holds = has_parts(thing, value);
             break;
-        case CONTENT:
-            holds = has_content(thing, value);
+        case ARRAY:
+            holds = is_array(thing, value);
             break;
         default:; /* Python's */
         }

@@ -31,7 +31,7 @@ static int read_slice(Region *region, PySliceObject *slice, npy_intp dim, npy_in
     length = PySlice_AdjustIndices(dim, &start, &stop, step);
     if (length <= 0) return add_axis(region, 0, stride); /* as NumPy has it, from the beginning */
     region->offset += start * stride;
-    return add_axis(region, length, step * stride);
+    return add_axis(region, length, (npy_intp)((size_t)step * (size_t)stride)); /* a step beyond the only element may be any number */
 }
 
 /* How many axes an item is about; -1 for one that is not basic. */
@@ -140,7 +140,7 @@ static PyObject *make_params(PyObject *word, PyObject *read) {
 }
 
 static PyObject *params_of(PyObject *word, PyObject *items) {
-    PyObject *item = PyTuple_GET_SIZE(items) == 1 ? PyTuple_GET_ITEM(items, 0) : Py_None, *params;
+    PyObject *item = PyTuple_GET_SIZE(items) == 1 ? PyTuple_GET_ITEM(items, 0) : Py_None, *params, *old;
     Kept now = {NULL, 0, 0, 0}, *at;
     if (PyLong_CheckExact(item)) {
         now.what = NUMBER;
@@ -160,8 +160,9 @@ static PyObject *params_of(PyObject *word, PyObject *items) {
     params = make_params(word, items);
     if (params == NULL) return NULL;
     now.params = Py_NewRef(params);
-    Py_XDECREF(at->params);
+    old = at->params;
     *at = now;
+    Py_XDECREF(old);
     return params;
 }
 
@@ -172,10 +173,12 @@ PyObject *at_index(PyObject *basic, PyObject *at_places, PyObject *tensor, PyObj
     int number = 0, is_basic;
     if (raw == NULL || kind_of(raw) < 0 || (numpy && PyArray_NDIM((PyArrayObject *)raw) == 0)) return NULL;
     if (as_numpy == NULL && ((index_word = PyUnicode_InternFromString("index")) == NULL || (order_word = PyUnicode_InternFromString("order")) == NULL || (as_x = PyUnicode_InternFromString("C")) == NULL || (as_numpy = PyUnicode_InternFromString("K")) == NULL)) return NULL;
-    items = PyTuple_CheckExact(index) ? Py_NewRef(index) : PyTuple_Pack(1, index);
-    if (items == NULL) return NULL;
-    Py_INCREF(tensor);
     Py_INCREF(raw);
+    items = PyTuple_CheckExact(index) ? Py_NewRef(index) : PyTuple_Pack(1, index);
+    if (items == NULL) {
+        Py_DECREF(raw);
+        return NULL;
+    }
     is_basic = read_region(&region, (PyArrayObject *)raw, &PyTuple_GET_ITEM(items, 0), PyTuple_GET_SIZE(items), numpy);
     if (is_basic) {
         number = numpy && region.ndim == 0; /* NumPy's numbers are values, not views */
@@ -195,6 +198,5 @@ PyObject *at_index(PyObject *basic, PyObject *at_places, PyObject *tensor, PyObj
     Py_XDECREF(part);
     Py_DECREF(items);
     Py_DECREF(raw);
-    Py_DECREF(tensor);
     return made;
 }

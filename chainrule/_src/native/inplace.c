@@ -27,22 +27,25 @@ static PyObject *owner_of(PyObject *array) {
 static int note_write(PyObject *written, PyObject *time, PyObject *label, PyObject *where) {
     PyObject *times = SLOT(written, core.written_times), *count, *last;
     Py_ssize_t n;
+    int done = -1;
     if (times == NULL || !PyList_CheckExact(times) || SLOT(written, core.written_count) == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "this is no record of writes");
         return -1;
     }
+    Py_INCREF(times);
     n = PyLong_AsSsize_t(SLOT(written, core.written_count));
     count = PyErr_Occurred() ? NULL : PyLong_FromSsize_t(n + 1);
     last = count == NULL ? NULL : PyTuple_Pack(2, label, where);
-    if (last == NULL || PyList_Append(times, time) < 0) {
-        Py_XDECREF(count);
-        Py_XDECREF(last);
-        return -1;
+    if (last != NULL && PyList_Append(times, time) == 0) {
+        Py_XSETREF(SLOT(written, core.written_count), Py_NewRef(count));
+        Py_XSETREF(SLOT(written, core.written_last), Py_NewRef(last));
+        n = PyList_GET_SIZE(times);
+        done = n > KEPT ? PyList_SetSlice(times, 0, n - KEPT, NULL) : 0;
     }
-    Py_XSETREF(SLOT(written, core.written_count), count);
-    Py_XSETREF(SLOT(written, core.written_last), last);
-    n = PyList_GET_SIZE(times);
-    return n > KEPT ? PyList_SetSlice(times, 0, n - KEPT, NULL) : 0;
+    Py_XDECREF(count);
+    Py_XDECREF(last);
+    Py_DECREF(times);
+    return done;
 }
 
 /* The next time; the caller has the lock, so that the clock never goes back. */
@@ -217,10 +220,11 @@ PyObject *assign(PyObject *label, PyObject *target, PyObject *value, int number,
         source = Py_NewRef(SLOT(value, core.raw));
         if (source != data) memmove(PyArray_DATA((PyArrayObject *)data), PyArray_DATA((PyArrayObject *)source), (size_t)PyArray_NBYTES((PyArrayObject *)data));
         cut = SLOT(value, core.cut);
-        cut = cut == NULL ? Py_None : cut;
+        cut = Py_NewRef(cut == NULL ? Py_None : cut);
     }
     if (done > 0 && write_to(data, NULL, label) < 0) done = -1;
     if (done > 0 && !number && mode == RECORDS) Py_XSETREF(SLOT(target, core.cut), Py_NewRef(cut));
+    Py_XDECREF(cut);
     Py_XDECREF(source);
     Py_DECREF(data);
     return done > 0 ? Py_NewRef(target) : NULL;

@@ -10,7 +10,7 @@
 typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
 
 /* of the words and of what Python calls; native/code.py has the same number */
-#define VERSION 9
+#define VERSION 10
 
 #define MAX_ARGS 32
 #define MAX_OUTER 64
@@ -27,6 +27,7 @@ void shared_det(char **args, const npy_intp *dims, const npy_intp *strides, void
 
 /* guards.c */
 PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+PyObject *class_version(PyObject *self, PyObject *cls);
 
 /* quiet.c */
 PyObject *quieten(PyObject *self, PyObject *begin);

@@ -15,7 +15,6 @@ typedef struct {
     Py_ssize_t narguments;
     npy_intp nin, nout;    /* elements of the argument (-1: not read) and of the result, where those are arrays */
     Py_ssize_t *places;    /* for each input the number of an argument, or -1 */
-    char **bases;          /* those that no call changes */
 } Target;
 
 #define FEW_BASES 64
@@ -23,22 +22,23 @@ typedef struct {
 
 /* ---- calls */
 
+/* Looked up in each call: an array may be given other memory (array.data = ...). */
+static char *bytes_of(PyObject *arrays, Py_ssize_t i) { return PyArray_BYTES((PyArrayObject *)PyTuple_GET_ITEM(arrays, i)); }
+
 /* 0 where there is no memory */
 static int run_target(const Target *target, char *const *arguments, char *result) {
     Runner *runner = target->runner;
-    size_t count = (size_t)(2 + runner->ninputs + runner->nconstants + 1);
     char *few[FEW_BASES], **bases = runner->nbases > FEW_BASES ? PyMem_RawMalloc((size_t)runner->nbases * sizeof(char *)) : few, *arena;
     Py_ssize_t i;
     if (bases == NULL) return 0;
     arena = take_arena(runner);
     if (arena != NULL) {
-        memcpy(bases, target->bases, count * sizeof(char *));
+        char **constants = bases + 2 + runner->ninputs;
         bases[0] = aligned(arena);
         bases[1] = bases[0] + runner->arena_bytes;
-        for (i = 0; i < runner->ninputs; i++) {
-            if (target->places[i] >= 0) bases[2 + i] = arguments[target->places[i]];
-        }
-        bases[count - 1] = result;
+        for (i = 0; i < runner->ninputs; i++) bases[2 + i] = target->places[i] >= 0 ? arguments[target->places[i]] : bytes_of(target->arrays, i);
+        for (i = 0; i < runner->nconstants; i++) constants[i] = bytes_of(runner->constants, i);
+        constants[runner->nconstants] = result;
         run_code(PyArray_DATA((PyArrayObject *)runner->code), 0, runner->words, bases);
         keep_arena(runner, arena);
     }
@@ -103,7 +103,6 @@ static void free_target(Target *target) {
     Py_XDECREF(target->runner);
     Py_XDECREF(target->arrays);
     PyMem_Free(target->places);
-    PyMem_Free(target->bases);
     PyMem_Free(target);
 }
 
@@ -138,15 +137,10 @@ static int place_inputs(Target *target, int ndim) {
             }
             target->places[i] = at;
             if (ndim == 1) target->nin = layout->shape[0];
-        } else if (has_layout(item, layout)) {
-            target->bases[2 + i] = PyArray_BYTES((PyArrayObject *)item);
-        } else {
+        } else if (!has_layout(item, layout)) {
             PyErr_SetString(PyExc_ValueError, "low_level: an array does not have the layout of its input");
             return -1;
         }
-    }
-    for (i = 0; i < runner->nconstants; i++) {
-        target->bases[2 + runner->ninputs + i] = PyArray_BYTES((PyArrayObject *)PyTuple_GET_ITEM(runner->constants, i));
     }
     return 0;
 }
@@ -159,8 +153,7 @@ static Target *new_target(Runner *runner, Py_ssize_t narguments, PyObject *array
     target->narguments = narguments;
     target->nin = -1;
     target->places = PyMem_Calloc((size_t)runner->ninputs + 1, sizeof(Py_ssize_t));
-    target->bases = PyMem_Calloc((size_t)(2 + runner->ninputs + runner->nconstants + 1), sizeof(char *));
-    if (target->places == NULL || target->bases == NULL) {
+    if (target->places == NULL) {
         PyErr_NoMemory();
     } else if (runner->noutputs != 1 || !is_doubles(&runner->outputs[0], ndim_out)) {
         PyErr_SetString(PyExc_ValueError, "low_level: the result is not made of doubles");

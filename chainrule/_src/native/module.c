@@ -167,6 +167,7 @@ static int run_words(const npy_intp *code, npy_intp start, npy_intp stop, char *
 static int run_and_report(Runner *self, char **bases, PyObject *report) {
     const npy_intp *code = PyArray_DATA((PyArrayObject *)self->code);
     int found = run_words(code, 0, self->commit, bases, self->work);
+    if (PyErr_Occurred()) return -1; /* a loop raised */
     if (found && report != NULL) {
         PyObject *mask = PyLong_FromLong(found), *answer;
         if (mask == NULL) return -1;
@@ -176,7 +177,7 @@ static int run_and_report(Runner *self, char **bases, PyObject *report) {
         Py_DECREF(answer);
     }
     if (self->commit < self->words) run_words(code, self->commit, self->words, bases, self->work);
-    return 0;
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 /* Fill bases with the addresses of inputs or outputs. 1: done, 0: one has another layout, -1: not as many, an error is set */
@@ -211,7 +212,7 @@ static PyObject *new_outputs(Runner *self, char **bases) {
         PyObject *array = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(layout->descr), layout->ndim, layout->shape, layout->strides, NULL, 0, NULL);
         if (array == NULL) {
             Py_DECREF(outputs);
-            return NULL;
+            return PyErr_Occurred() ? NULL : PyErr_NoMemory(); /* which NumPy does not always say */
         }
         bases[i] = PyArray_BYTES((PyArrayObject *)array);
         PyList_SET_ITEM(outputs, i, array);
@@ -238,6 +239,7 @@ static PyObject *run_on(Runner *self, PyObject *arrays, PyObject *into, PyObject
         Py_DECREF(result);
         return PyErr_NoMemory();
     }
+    self->runs++;
     bases[0] = aligned(arena);
     bases[1] = bases[0] + self->arena_bytes;
     if (run_and_report(self, bases, report) < 0) Py_CLEAR(result);
@@ -398,6 +400,7 @@ static PyObject *runner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 
 static PyMemberDef runner_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Runner, vectorcall), READONLY, NULL},
+    {"runs", T_PYSSIZET, offsetof(Runner, runs), READONLY, "how often it was called with arrays that fit"},
     {"scratch_bytes", T_PYSSIZET, offsetof(Runner, scratch_bytes), READONLY, "bytes that the groups of the code want for each thread"},
     {NULL, 0, 0, 0, NULL},
 };
@@ -525,6 +528,7 @@ static PyMethodDef functions[] = {
     {"orders", orders_of, METH_O, "orders(dtype): addresses of (sorts, argsorts, argmax, argmin), or None"},
     {"execute", (PyCFunction)(void (*)(void))execute, METH_FASTCALL, "execute(code, start, stop, bases): run a range of a program; floating-point exceptions found"},
     {"first_broken", (PyCFunction)(void (*)(void))first_broken, METH_FASTCALL, "first_broken(guards, begin, missing): the position of the first guard that is not seen to hold, or -1"},
+    {"class_version", class_version, METH_O, "class_version(cls): (number, __name__, __qualname__) of a class that Python code made"},
     {"quieten", quieten, METH_O, "quieten(begin): have marked code of this thread run unwatched, or no longer; whether it can be done"},
     {"tell", tell, METH_O, "tell(begin): have frames of this thread handed to a function when they begin; whether it can be done"},
     {"mark_quiet", mark_quiet, METH_O, "mark_quiet(code): it need not be watched"},

@@ -55,45 +55,77 @@ static PyObject *treatment, *twin_of;
 static struct { PyObject *given, *ours; } twins[4];
 static int last_twin;
 
-/* How errors are treated while we compute, borrowed; NULL: as they are, or with an error */
+/* How errors are treated while we compute, a new reference; Py_None: as they are; NULL with an error */
 static PyObject *our_treatment(void) {
-    PyObject *now = NULL, *ours;
+    PyObject *now = NULL, *ours, *old_given, *old_ours;
     int i;
-    if (treatment == NULL || PyContextVar_Get(treatment, NULL, &now) < 0 || now == NULL) return NULL;
+    if (treatment == NULL) return Py_NewRef(Py_None);
+    if (PyContextVar_Get(treatment, Py_None, &now) < 0 || now == Py_None) return now;
     for (i = 0; i < 4; i++) {
-        if (twins[i].given == now) break;
+        if (twins[i].given != now) continue;
+        Py_DECREF(now); /* the cache holds another reference */
+        return Py_NewRef(twins[i].ours);
     }
-    if (i == 4) {
-        ours = PyObject_CallOneArg(twin_of, now);
-        if (ours == NULL) {
-            Py_DECREF(now);
-            return NULL;
-        }
-        i = last_twin = (last_twin + 1) % 4;
-        Py_XSETREF(twins[i].ours, ours);
-        Py_XSETREF(twins[i].given, Py_NewRef(now));
+    ours = PyObject_CallOneArg(twin_of, now);
+    if (ours == NULL) {
+        Py_DECREF(now);
+        return NULL;
     }
-    Py_DECREF(now);
-    return twins[i].ours == Py_None ? NULL : twins[i].ours;
+    i = last_twin = (last_twin + 1) % 4;
+    old_given = twins[i].given;
+    old_ours = twins[i].ours;
+    twins[i].given = now;
+    twins[i].ours = Py_NewRef(ours);
+    Py_XDECREF(old_given);
+    Py_XDECREF(old_ours);
+    return ours;
+}
+
+/* Before 3.12 the collector may run, and destructors with it, while CPython changes a context; a second change then frees what the first
+   one reads (Python/hamt.c). So it waits here. */
+#if PY_VERSION_HEX < 0x030C0000
+#define WITHOUT_COLLECTOR(call)           \
+    do {                                  \
+        int collects = PyGC_Disable();    \
+        call;                             \
+        if (collects) PyGC_Enable();      \
+    } while (0)
+#else
+#define WITHOUT_COLLECTOR(call) call
+#endif
+
+static PyObject *set_treatment(PyObject *value) {
+    PyObject *token;
+    WITHOUT_COLLECTOR(token = PyContextVar_Set(treatment, value));
+    return token;
+}
+
+static int reset_treatment(PyObject *token) {
+    int done;
+    WITHOUT_COLLECTOR(done = PyContextVar_Reset(treatment, token));
+    return done;
 }
 
 int enter_located(PyObject **token) {
     PyObject *ours = our_treatment();
-    *token = ours == NULL ? NULL : PyContextVar_Set(treatment, ours);
+    *token = ours == NULL || ours == Py_None ? NULL : set_treatment(ours);
+    Py_XDECREF(ours);
     return *token == NULL && PyErr_Occurred() ? -1 : 0;
 }
 
 /* Once more, where memory had ended: a token can be used once. */
 static void put_back(void) {
-    PyObject *now = NULL, *token = NULL;
+    PyObject *now = NULL, *given = NULL, *token = NULL;
     int i;
     PyErr_Clear(); /* or it was left in another context */
     if (PyContextVar_Get(treatment, NULL, &now) == 0 && now != NULL) {
-        for (i = 0; i < 4 && token == NULL; i++) {
-            if (twins[i].ours == now) token = PyContextVar_Set(treatment, twins[i].given);
+        for (i = 0; i < 4 && given == NULL; i++) {
+            if (twins[i].ours == now) given = Py_NewRef(twins[i].given);
         }
     }
+    if (given != NULL) token = set_treatment(given);
     Py_XDECREF(now);
+    Py_XDECREF(given);
     Py_XDECREF(token);
     PyErr_Clear();
 }
@@ -102,41 +134,61 @@ void leave_located(PyObject *token) {
     PyObject *type, *value, *traceback;
     if (token == NULL) return;
     PyErr_Fetch(&type, &value, &traceback);
-    if (PyContextVar_Reset(treatment, token) < 0) put_back();
+    if (reset_treatment(token) < 0) put_back();
     PyErr_Restore(type, value, traceback);
     Py_DECREF(token);
 }
 
-/* where this thread's sweep keeps the token, once something in it may warn by itself; NULL outside of sweeps and in the user's code */
-static THREAD_LOCAL PyObject **of_sweep;
+/* A value and not a pointer into sweep()'s frame: greenlets replace the C stack while one is suspended. */
+static THREAD_LOCAL Lazy lazy;
 
-PyObject **swap_lazy(PyObject **token) {
-    PyObject **outer = of_sweep;
-    if (token == NULL && outer != NULL) {
-        leave_located(*outer);
-        *outer = NULL;
+Lazy begin_lazy(int sweeping) {
+    Lazy before = lazy;
+    lazy = (Lazy){sweeping, NULL};
+    if (!sweeping) {
+        leave_located(before.token);
+        before.token = NULL;
     }
-    of_sweep = token;
-    return outer;
+    return before;
 }
 
-int in_sweep(void) { return of_sweep != NULL; }
-
-int enter_lazily(void) { return of_sweep == NULL || *of_sweep != NULL ? 0 : enter_located(of_sweep); }
-
-PyObject *call_located(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    PyObject *token, *result;
-    if (enter_located(&token) < 0) return NULL;
-    result = PyObject_Vectorcall(callable, args, nargsf, kwnames);
+void end_lazy(Lazy before) {
+    PyObject *token = lazy.token;
+    lazy = before;
     leave_located(token);
+}
+
+int in_sweep(void) { return lazy.sweeping; }
+
+int enter_lazily(void) {
+    PyObject *token;
+    if (!lazy.sweeping || lazy.token != NULL) return 0;
+    if (enter_located(&token) < 0) return -1;
+    if (lazy.token == NULL) lazy.token = token;
+    else leave_located(token); /* a destructor has entered it meanwhile */
+    return 0;
+}
+
+/* The callable is held for the call: it may come from a slot that the call changes. */
+PyObject *call_located(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    PyObject *token, *result = NULL;
+    Py_INCREF(callable);
+    if (enter_located(&token) == 0) {
+        result = PyObject_Vectorcall(callable, args, nargsf, kwnames);
+        leave_located(token);
+    }
+    Py_DECREF(callable);
     return result;
 }
 
 PyObject *call_located_dict(PyObject *callable, PyObject *const *args, size_t nargs, PyObject *params) {
-    PyObject *token, *result;
-    if (enter_located(&token) < 0) return NULL;
-    result = PyObject_VectorcallDict(callable, args, nargs, params);
-    leave_located(token);
+    PyObject *token, *result = NULL;
+    Py_INCREF(callable);
+    if (enter_located(&token) == 0) {
+        result = PyObject_VectorcallDict(callable, args, nargs, params);
+        leave_located(token);
+    }
+    Py_DECREF(callable);
     return result;
 }
 
@@ -272,8 +324,11 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, PyObj
     Operands operands;
     PyObject *result = NULL, *made = NULL;
     Row *row = row_of(self->prim); /* first, as it may run Python */
-    if (row == NULL || row->nin != self->nin || !read_operands(self, args, &operands)) return NULL;
-    if (row->value.ufunc == NULL && !broadcast(operands.raw, operands.count)) return NULL; /* Python warns of what it computes before it fails */
+    if (row == NULL) return NULL;
+    if (row->nin != self->nin || !read_operands(self, args, &operands) || (row->value.ufunc == NULL && !broadcast(operands.raw, operands.count))) { /* Python warns of what it computes before it fails */
+        Py_DECREF(row);
+        return NULL;
+    }
     take(&operands);
     if (!self->arrays_of_numbers || numbers_to_arrays(&operands) > 0) result = value_of(row, operands.raw, self->nin, params);
     if (result == NULL) {
@@ -286,6 +341,7 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, PyObj
         made = new_tensor(result, node_of(row, self->prim, &operands, params, result, place), NULL);
     }
     let_go(&operands);
+    Py_DECREF(row);
     return made;
 }
 
@@ -319,10 +375,11 @@ static PyObject *ranked(const Operation *self, PyObject *const *args, int mode, 
     if (PyArray_DESCR(x) != PyArray_DESCR(y)) return NULL;
     if (PyArray_NDIM(x) == 3 && PyArray_NDIM(y) == 3 && PyArray_DIM(x, 0) != PyArray_DIM(y, 0)) return NULL; /* they broadcast */
     key = Py_BuildValue("(ii)", PyArray_NDIM(x), PyArray_NDIM(y));
-    prim = key == NULL ? NULL : PyDict_GetItemWithError(self->table, key);
+    prim = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(self->table, key));
     Py_XDECREF(key);
     if (prim == NULL) return NULL;
     made = record(prim, args, 2, core.no_params, NULL, mode, place);
+    Py_DECREF(prim);
     if (made == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear();
     return made;
 }
@@ -416,30 +473,39 @@ static PyObject *key_of(const Tensors *tensors, PyObject *const *args, Py_ssize_
     return key;
 }
 
-/* The way that Python goes, (row, parameters), of a view also its layout, or None; of several views a list, see api/operations.py: seen from what it left on the tape, or by having it do the same with tensors that
-   are recorded. NULL without an error where these would be large. */
-static PyObject *way_of(Operation *self, const Tensors *tensors, int seen, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject *result) {
-    Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames)), size = 0;
-    PyObject **all, *way;
-    for (i = 0; i < tensors->count; i++) size += PyArray_SIZE((PyArrayObject *)tensors->raw[i]);
-    if (!seen && size > MOST_LEARNT_APART) return NULL;
-    all = PyMem_Malloc(sizeof(PyObject *) * (size_t)(n + 2));
-    if (all == NULL) return PyErr_NoMemory();
-    all[0] = seen ? result : Py_None;
-    all[1] = self->python;
-    memcpy(all + 2, args, sizeof(PyObject *) * (size_t)n);
-    way = PyObject_Vectorcall(self->learn, all, (size_t)nargs + 2, kwnames);
-    PyMem_Free(all);
-    return way;
+/* The tensors as a list or tuple like `given`, which nobody else can change. */
+static PyObject *sequence_of(const Tensors *tensors, PyObject *given) {
+    PyObject *items = PyTuple_New(tensors->count), *list;
+    Py_ssize_t i;
+    for (i = 0; items != NULL && i < tensors->count; i++) PyTuple_SET_ITEM(items, i, Py_NewRef(tensors->at[i]));
+    if (items == NULL || !PyList_CheckExact(given)) return items;
+    list = PySequence_List(items);
+    Py_DECREF(items);
+    return list;
 }
 
-/* Call Python, and keep the way that it went. */
+/* Call Python, and keep the way that it went: (row, parameters), of a view also its layout, or None; of several views a list, see
+   api/operations.py. It is seen from what Python left on the tape, or by having it do the same with tensors that are recorded, unless
+   these would be large. */
 static PyObject *learn(Operation *self, const Tensors *tensors, int mode, PyObject *key, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    PyObject *result = call_located(self->python, args, (size_t)nargs, kwnames), *way;
-    if (result == NULL) return NULL;
-    way = way_of(self, tensors, tensors->recorded && mode == RECORDS, args, nargs, kwnames, result);
-    if (PyDict_GET_SIZE(self->ways) >= MOST_REMEMBERED) PyDict_Clear(self->ways);
-    if (way == NULL ? PyErr_Occurred() != NULL : PyDict_SetItem(self->ways, key, way) < 0) Py_CLEAR(result);
+    Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames)), size = 0;
+    PyObject **all = PyMem_Malloc(sizeof(PyObject *) * (size_t)(n + 2)), *first, *result, *way = NULL;
+    int seen = tensors->recorded && mode == RECORDS;
+    if (all == NULL) return PyErr_NoMemory();
+    memcpy(all + 2, args, sizeof(PyObject *) * (size_t)n);
+    first = tensors->several ? sequence_of(tensors, args[0]) : Py_NewRef(args[0]);
+    all[2] = first;
+    result = first == NULL ? NULL : call_located(self->python, all + 2, (size_t)nargs, kwnames);
+    for (i = 0; i < tensors->count; i++) size += PyArray_SIZE((PyArrayObject *)tensors->raw[i]);
+    if (result != NULL && (seen || size <= MOST_LEARNT_APART)) {
+        all[0] = seen ? result : Py_None;
+        all[1] = self->python;
+        way = PyObject_Vectorcall(self->learn, all, (size_t)nargs + 2, kwnames);
+        if (PyDict_GET_SIZE(self->ways) >= MOST_REMEMBERED) PyDict_Clear(self->ways);
+        if (way == NULL || PyDict_SetItem(self->ways, key, way) < 0) Py_CLEAR(result);
+    }
+    PyMem_Free(all);
+    Py_XDECREF(first);
     Py_XDECREF(way);
     return result;
 }
@@ -476,10 +542,10 @@ static PyObject *go(PyObject *way, const Tensors *tensors, int mode) {
 
 /* Several ways, each to a view, which is told its origin. */
 static PyObject *go_apart(PyObject *ways, const Tensors *tensors, int mode) {
-    Py_ssize_t i, n = PyList_GET_SIZE(ways);
-    PyObject *views = PyTuple_New(n);
-    for (i = 0; views != NULL && i < n; i++) {
-        PyObject *way = PyList_GET_ITEM(ways, i), *made = go(way, tensors, mode), *view = made == NULL ? NULL : SLOT(made, core.tensor_view), *origin;
+    PyObject *fixed = PyList_AsTuple(ways), *views = fixed == NULL ? NULL : PyTuple_New(PyTuple_GET_SIZE(fixed));
+    Py_ssize_t i;
+    for (i = 0; views != NULL && i < PyTuple_GET_SIZE(fixed); i++) {
+        PyObject *way = PyTuple_GET_ITEM(fixed, i), *made = go(way, tensors, mode), *view = made == NULL ? NULL : SLOT(made, core.tensor_view), *origin;
         if (made == NULL) {
             Py_CLEAR(views); /* what was made is let go of: nobody has seen it */
             break;
@@ -488,6 +554,7 @@ static PyObject *go_apart(PyObject *ways, const Tensors *tensors, int mode) {
         origin = view == NULL || view == Py_None ? NULL : SLOT(view, core.view_origin);
         if (origin != NULL && PyUnicode_Check(origin) && PyUnicode_GET_LENGTH(origin) == 0) Py_SETREF(SLOT(view, core.view_origin), Py_NewRef(PyTuple_GET_ITEM(way, 3)));
     }
+    Py_XDECREF(fixed);
     return views;
 }
 
@@ -594,61 +661,109 @@ static PyObject *close_array(PyObject *tensor) { /* takes over the tensor */
 static PyObject *in_place(Operation *self, PyObject *const *args, int direct, int mode) {
     Operands operands;
     Row *row = row_of(self->prim);
-    PyObject *made;
-    if (row == NULL || row->nin != self->nin || !read_operands(self, args, &operands)) return NULL;
-    take(&operands);
-    made = operate_in_place(row, self->prim, self->label, direct, args, &operands, mode);
-    let_go(&operands);
+    PyObject *made = NULL;
+    if (row != NULL && row->nin == self->nin && read_operands(self, args, &operands)) {
+        take(&operands);
+        made = operate_in_place(row, self->prim, self->label, direct, args, &operands, mode);
+        let_go(&operands);
+    }
+    Py_XDECREF(row);
     return made;
 }
 
 /* ---- learnt */
 
+/* An argument with copies of the lists and dicts in it, which nobody else can change. A new reference. */
+static PyObject *frozen(PyObject *x, int depth) {
+    PyObject *copy, *items, *name, *value;
+    Py_ssize_t i, at = 0;
+    if (depth == 0) return Py_NewRef(x);
+    if (PyList_CheckExact(x)) {
+        items = PyList_AsTuple(x);
+        copy = items == NULL ? NULL : frozen(items, depth);
+        Py_XDECREF(items);
+        items = copy;
+        copy = items == NULL ? NULL : PySequence_List(items);
+        Py_XDECREF(items);
+        return copy;
+    }
+    if (PyTuple_CheckExact(x)) {
+        copy = PyTuple_New(PyTuple_GET_SIZE(x));
+        for (i = 0; copy != NULL && i < PyTuple_GET_SIZE(x); i++) {
+            value = frozen(PyTuple_GET_ITEM(x, i), depth - 1);
+            if (value == NULL) Py_CLEAR(copy);
+            else PyTuple_SET_ITEM(copy, i, value);
+        }
+        return copy;
+    }
+    if (!PyDict_CheckExact(x)) return Py_NewRef(x);
+    copy = PyDict_Copy(x);
+    while (copy != NULL && PyDict_Next(copy, &at, &name, &value)) {
+        value = frozen(value, depth - 1);
+        if (value == NULL || PyDict_SetItem(copy, name, value) < 0) Py_CLEAR(copy);
+        Py_XDECREF(value);
+    }
+    return copy;
+}
+
+/* drop_call() in any case; 0 with or without an error where the call is not for us */
+static int read_arguments(const Operation *self, Call *call, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    call->noperands = 0;
+    if (self->form == LEARNT) return read_call(call, (PyObject *)self, args, nargs, kwnames);
+    if (nargs != 5 || kwnames != NULL || !PyTuple_CheckExact(args[3]) || !PyDict_CheckExact(args[4])) return 0; /* (self, function, types, args, kwargs) */
+    if (PyDict_Contains(self->table, args[1]) <= 0) return 0;
+    return read_call(call, args[1], &PyTuple_GET_ITEM(args[3], 0), PyTuple_GET_SIZE(args[3]), args[4]);
+}
+
+/* Call Python, and keep the way that it went. Both calls get copies of lists: what is learnt is then about the operands that were read,
+   whatever other code does to the caller's lists meanwhile. NULL without an error where one of them has changed already. */
 static PyObject *learn_way(Operation *self, const Call *call, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     Py_ssize_t i, n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames));
-    PyObject *result = call_located(self->python, args, (size_t)nargs, kwnames), *given, *operands, *way = NULL;
-    if (result == NULL) return NULL;
-    given = PyTuple_New(n);
-    operands = PyTuple_New(call->noperands); /* which the arguments hold */
-    for (i = 0; given != NULL && i < n; i++) PyTuple_SET_ITEM(given, i, Py_NewRef(args[i]));
-    for (i = 0; operands != NULL && i < call->noperands; i++) PyTuple_SET_ITEM(operands, i, Py_NewRef(call->operands[i]));
-    if (given != NULL && operands != NULL) way = PyObject_CallFunctionObjArgs(self->learn, self->python, given, kwnames == NULL ? Py_None : kwnames, operands, result, NULL);
-    if (way != NULL) keep_way(self->learnt, call, way);
-    else Py_CLEAR(result);
+    PyObject *given = PyTuple_New(n), *operands, *result = NULL, *way = NULL;
+    Call again;
+    for (i = 0; given != NULL && i < n; i++) {
+        PyObject *arg = frozen(args[i], 4);
+        if (arg == NULL) Py_CLEAR(given);
+        else PyTuple_SET_ITEM(given, i, arg);
+    }
+    if (given == NULL) return NULL;
+    if (read_arguments(self, &again, &PyTuple_GET_ITEM(given, 0), nargs, kwnames) && is_same_call(call, &again)) {
+        operands = PyTuple_New(again.noperands);
+        for (i = 0; operands != NULL && i < again.noperands; i++) PyTuple_SET_ITEM(operands, i, Py_NewRef(again.operands[i]));
+        result = operands == NULL ? NULL : call_located(self->python, &PyTuple_GET_ITEM(given, 0), (size_t)nargs, kwnames);
+        if (result != NULL) way = PyObject_CallFunctionObjArgs(self->learn, self->python, given, kwnames == NULL ? Py_None : kwnames, operands, result, NULL);
+        if (way != NULL) keep_way(self->learnt, &again, way);
+        else Py_CLEAR(result);
+        Py_XDECREF(operands);
+    }
+    drop_call(&again);
     Py_XDECREF(way);
-    Py_XDECREF(given);
-    Py_XDECREF(operands);
+    Py_DECREF(given);
     return result;
 }
 
 static PyObject *by_way(Operation *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    PyObject *way = NULL, *about = (PyObject *)self;
+    PyObject *way = NULL, *made = NULL;
     Call call;
-    int unknown;
-    if (self->form == FUNCTIONS) { /* (self, function, types, args, kwargs) */
-        if (nargs != 5 || kwnames != NULL || !PyTuple_CheckExact(args[3]) || !PyDict_CheckExact(args[4])) return NULL;
-        about = args[1];
-        unknown = PyDict_Contains(self->table, about);
-        if (unknown <= 0 || !read_call(&call, about, &PyTuple_GET_ITEM(args[3], 0), PyTuple_GET_SIZE(args[3]), args[4])) return NULL;
-    } else if (!read_call(&call, about, args, nargs, kwnames)) {
-        return NULL;
+    if (read_arguments(self, &call, args, nargs, kwnames)) {
+        int unknown = find_way(self->learnt, &call, &way);
+        if (way != NULL && PyTuple_CheckExact(way)) made = close_array(follow(way, call.operands, call.noperands));
+        else if (unknown) made = learn_way(self, &call, args, nargs, kwnames);
     }
-    unknown = find_way(self->learnt, &call, about, &way);
-    if (way != NULL && PyTuple_CheckExact(way)) {
-        PyObject *tensor = follow(way, call.operands, call.noperands);
-        return tensor == NULL ? NULL : close_array(tensor);
-    }
-    return unknown ? learn_way(self, &call, args, nargs, kwnames) : NULL;
+    drop_call(&call);
+    Py_XDECREF(way);
+    return made;
 }
 
 /* ---- at an index */
 
 static PyObject *by_index(const Operation *self, PyObject *x, PyObject *index, int mode) {
-    PyObject *tensor = opened(x);
+    PyObject *tensor = opened(x), *made;
     if (Py_TYPE(tensor) != core.tensor) return NULL;
-    if (tensor == x) return at_index(self->prim, self->table, x, index, 0, mode);
-    tensor = at_index(self->prim, self->table, tensor, index, 1, mode);
-    return tensor == NULL ? NULL : close_array(tensor);
+    Py_INCREF(tensor);
+    made = at_index(self->prim, self->table, tensor, index, tensor != x, mode);
+    Py_DECREF(tensor);
+    return tensor == x ? made : close_array(made);
 }
 
 /* The ordinary case of a call without keywords; NULL without an error where it is another. */
@@ -664,6 +779,7 @@ static PyObject *call_here(Operation *self, PyObject *const *args, Py_ssize_t na
         Row *row = row_of(self->prim);
         both[0] = args[0];
         both[1] = row == NULL || !row->records ? NULL : weak(args[1]);
+        Py_XDECREF(row);
         if (both[1] == NULL) return NULL;
         result = elementwise(self, both, params, mode, here);
         Py_DECREF(both[1]);
@@ -753,7 +869,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     wrong |= (form == RANKED || form == PROTOCOL || form == FUNCTIONS) && !PyDict_CheckExact(table);
     wrong |= form == INDEX && (prim == Py_None || table == Py_None);
     wrong |= ((form == REMEMBERED || form == LEARNT || form == FUNCTIONS) && learner == Py_None) || (parameters != Py_None && !PyDict_CheckExact(parameters));
-    wrong |= factor != Py_None && (!PyTuple_CheckExact(factor) || PyTuple_GET_SIZE(factor) != 2);
+    wrong |= factor != Py_None && (!PyTuple_CheckExact(factor) || PyTuple_GET_SIZE(factor) != 2 || nin < 1);
     if (wrong) {
         PyErr_SetString(PyExc_ValueError, "an Operation is a row of three operands or fewer, or has a table, or learns one, or assigns");
         return NULL;
@@ -842,6 +958,7 @@ static int operation_traverse(PyObject *object, visitproc visit, void *arg) {
 
 static int operation_clear(PyObject *object) {
     Operation *self = (Operation *)object;
+    Py_CLEAR(self->python); /* first: without it a call is refused */
     Py_CLEAR(self->dict);
     Py_CLEAR(self->table);
     Py_CLEAR(self->ways);
@@ -852,7 +969,6 @@ static int operation_clear(PyObject *object) {
     Py_CLEAR(self->label);
     Py_CLEAR(self->assigned);
     Py_CLEAR(self->prim);
-    Py_CLEAR(self->python);
     if (self->learnt != NULL) {
         Ways *learnt = self->learnt;
         self->learnt = NULL;

@@ -284,7 +284,7 @@ SIGNATURE(argbest) {
         for (o = 0; o < dims[0]; o++) {                                                \
             const TYPE *x = (const TYPE *)(args[0] + o * strides[0]), *keys = (const TYPE *)(args[1] + o * strides[1]); \
             npy_intp *out = (npy_intp *)(args[2] + o * strides[2]), low = 0, high = n; \
-            TYPE last = keys[0];                                                       \
+            TYPE last = m > 0 ? keys[0] : 0;                                           \
             for (k = 0; k < m; k++) {                                                  \
                 TYPE key = keys[k];                                                    \
                 if (right ? !LESS(key, last) : LESS(last, key)) {                      \

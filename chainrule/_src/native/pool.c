@@ -57,8 +57,8 @@ static struct {
     pthread_cond_t wake;
     Job *job;       /* NULL: nothing to join */
     int seats;      /* how many helpers may still join it */
-    int generation; /* counts jobs; read without the lock by threads that look for work */
-    int helping;    /* helpers inside the job */
+    unsigned generation; /* counts jobs; read without the lock by threads that look for work */
+    int helping;    /* helpers inside the job; changed by atomic operations, as a helper leaves without the lock */
     int started;    /* helpers there are */
 } pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, 0, 0, 0};
 
@@ -95,7 +95,8 @@ static void help_with_own_scratch(Job *job, char **scratch, npy_intp *bytes) {
 static void *helper(void *unused) {
     char *scratch = NULL;
     npy_intp bytes = 0;
-    int seen = 0, looks;
+    unsigned seen = 0;
+    int looks;
     (void)unused;
     for (;;) {
         Job *job;
@@ -106,7 +107,7 @@ static void *helper(void *unused) {
         job = pool.seats > 0 ? pool.job : NULL;
         if (job != NULL) {
             pool.seats--;
-            pool.helping++;
+            __atomic_fetch_add(&pool.helping, 1, __ATOMIC_RELAXED);
         }
         pthread_mutex_unlock(&pool.lock);
         if (job == NULL) continue;

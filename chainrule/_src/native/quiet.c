@@ -78,7 +78,9 @@ static int told(PyObject *begin, PyFrameObject *frame, int what, PyObject *arg) 
     int at;
     (void)arg;
     if (what == PyTrace_CALL) {
+        Py_INCREF(begin); /* the call may set another trace function, which lets go of this one */
         result = PyObject_CallOneArg(begin, (PyObject *)frame);
+        Py_DECREF(begin);
         Py_XDECREF(result);
         if (result == NULL) PyEval_SetTrace(NULL, NULL);
         return result == NULL ? -1 : 0;
@@ -100,7 +102,7 @@ static int told(PyObject *begin, PyFrameObject *frame, int what, PyObject *arg) 
     offset = PyLong_FromLong(at);
     if (offset != NULL) result = PyObject_CallOneArg(PyTuple_GET_ITEM(found, 2), offset);
     Py_XDECREF(offset);
-    if (result != NULL) PyByteArray_AS_STRING(PyTuple_GET_ITEM(found, 1))[0] = result == Py_True;
+    if (result != NULL && PyByteArray_GET_SIZE(PyTuple_GET_ITEM(found, 1)) == 1) PyByteArray_AS_STRING(PyTuple_GET_ITEM(found, 1))[0] = result == Py_True;
     Py_XDECREF(result);
     Py_DECREF(found);
     return result == NULL ? -1 : 0; /* and goes on: what the function does while it ends is looked at as well */

@@ -8,8 +8,6 @@
 #include "eager.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <structmember.h> /* the names of Python 3.11 */
 
 #define MOST_VARIANTS 48
 
@@ -24,7 +22,7 @@ struct Variant {
 };
 
 typedef struct {
-    PyObject *at[INPUTS]; /* borrowed */
+    PyObject *at[INPUTS]; /* owned until drop_inputs() */
     int count, kind, masks, numbers;
 } Inputs;
 
@@ -32,14 +30,17 @@ static PyTypeObject *row_type;
 static PyObject *make_row, *trace_value, *trace_rule, *python_unbroadcast, *operations;
 
 Row *row_of(PyObject *prim) {
-    PyObject *row = SLOT(prim, core.prim_row), *made;
-    if (row != NULL) return Py_TYPE(row) == row_type ? (Row *)row : NULL;
-    made = PyObject_CallOneArg(make_row, prim);
-    if (made == NULL) return NULL;
-    if (SLOT(prim, core.prim_row) == NULL) SLOT(prim, core.prim_row) = Py_NewRef(made);
-    Py_DECREF(made);
+    PyObject *row, *made;
+    if (!PyObject_TypeCheck(prim, core.primitive)) return NULL;
     row = SLOT(prim, core.prim_row);
-    return Py_TYPE(row) == row_type ? (Row *)row : NULL;
+    if (row == NULL) {
+        made = PyObject_CallOneArg(make_row, prim);
+        if (made == NULL) return NULL;
+        if (SLOT(prim, core.prim_row) == NULL) SLOT(prim, core.prim_row) = Py_NewRef(made);
+        Py_DECREF(made);
+        row = SLOT(prim, core.prim_row);
+    }
+    return Py_TYPE(row) == row_type ? (Row *)Py_NewRef(row) : NULL;
 }
 
 /* ---- recording */
@@ -111,9 +112,13 @@ static int add_inputs(Inputs *inputs, PyObject *const *values, Py_ssize_t n) {
         } else if (value != Py_None) {
             return 0;
         }
-        inputs->at[inputs->count++] = value;
+        inputs->at[inputs->count++] = Py_NewRef(value);
     }
     return 1;
+}
+
+static void drop_inputs(Inputs *inputs) {
+    while (inputs->count > 0) Py_DECREF(inputs->at[--inputs->count]);
 }
 
 static int add_parameters(Inputs *inputs, PyObject *params) {
@@ -128,8 +133,8 @@ static int add_parameters(Inputs *inputs, PyObject *params) {
 /* The value that is no ufunc, as a program of them; NULL without an error where it is none. */
 static PyObject *value_by_program(Row *row, PyObject *const *raw, int n, PyObject *params) {
     Inputs inputs = {{NULL}, 0, -1, 0, 0};
-    const Program *program;
-    PyObject *like = NULL;
+    const Program *program = NULL;
+    PyObject *like = NULL, *result;
     int k;
     for (k = 0; k < n; k++) {
         if (!PyArray_CheckExact(raw[k])) continue;
@@ -137,9 +142,10 @@ static PyObject *value_by_program(Row *row, PyObject *const *raw, int n, PyObjec
         if (like == NULL || PyArray_NDIM((PyArrayObject *)raw[k]) > PyArray_NDIM((PyArrayObject *)like)) like = raw[k];
     }
     if (like == NULL || PyArray_SIZE((PyArrayObject *)like) > DIRECT_MOST) return NULL;
-    if (!add_inputs(&inputs, raw, n) || inputs.kind < 0 || !add_parameters(&inputs, params)) return NULL;
-    program = find_program(row, -1, &inputs, 0, 0, params);
-    return program == NULL ? NULL : run_program(program, like, inputs.at, inputs.count);
+    if (add_inputs(&inputs, raw, n) && inputs.kind >= 0 && add_parameters(&inputs, params)) program = find_program(row, -1, &inputs, 0, 0, params);
+    result = program == NULL ? NULL : run_program(program, like, inputs.at, inputs.count);
+    drop_inputs(&inputs);
+    return result;
 }
 
 static PyObject *reduce_axes(Row *row, PyObject *x, PyObject *params) {
@@ -234,14 +240,10 @@ int protect(PyObject *saved, PyObject *const *raw, int plain, Py_ssize_t n) {
     return 0;
 }
 
-PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, Place place) {
+static PyObject *record_row(Row *row, PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, Place place) {
     PyObject *raw[MOST_ARGS], *edges[MOST_ARGS], *made = NULL, *edge_tuple, *node, *pullback, *saved, *avals;
     Py_ssize_t i;
     int recorded = 0, arrays = 0, constants = 0;
-    Row *row;
-    if (n < 1 || n > MOST_ARGS || mode < RECORDS) return NULL;
-    row = row_of(prim); /* first, as it may run Python */
-    if (row == NULL) return NULL;
     for (i = 0; i < n; i++) {
         raw[i] = args[i];
         edges[i] = Py_None;
@@ -265,7 +267,7 @@ PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObjec
         Py_INCREF(raw[i]);
         Py_INCREF(edges[i]);
     }
-    Py_INCREF(row);
+    Py_INCREF(pullback);
     out = out == NULL ? value_of(row, raw, (int)n, params) : Py_NewRef(out);
     if (out != NULL && PyArray_CheckExact(out) && (!recorded || mode != RECORDS || !row->records || PyArray_ISINTEGER((PyArrayObject *)out) || PyArray_ISBOOL((PyArrayObject *)out))) {
         made = unrecorded(Py_NewRef(out), prim, args, n, mode, place);
@@ -281,11 +283,18 @@ PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObjec
         if (made != NULL && row->view && views && view_of(made, args[0], prim, params, mode) < 0) Py_CLEAR(made);
     }
     Py_XDECREF(out);
-    Py_DECREF(row);
+    Py_DECREF(pullback);
     for (i = 0; i < n; i++) {
         Py_DECREF(raw[i]);
         Py_DECREF(edges[i]);
     }
+    return made;
+}
+
+PyObject *record_as(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, int views, int mode, Place place) {
+    Row *row = n < 1 || n > MOST_ARGS || mode < RECORDS ? NULL : row_of(prim); /* before anything is read, as it may run Python */
+    PyObject *made = row == NULL ? NULL : record_row(row, prim, args, n, params, out, views, mode, place);
+    Py_XDECREF(row);
     return made;
 }
 
@@ -425,15 +434,15 @@ static int product_rule(Row *row, PyObject *g, PyObject *saved, PyObject *edges,
 }
 
 /* The cotangent of a sum over everything: a number at every place. Of a mean: divided by how many there are. */
-static int total_rule(Row *row, PyObject *node, PyObject *g, PyObject **grads) {
+static int total_rule(Row *row, PyObject *avals, PyObject *params, PyObject *g, PyObject **grads) {
     PyObject *aval, *shape, *number;
     npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS] = {0}, n = 1;
     int kind = kind_of(g), ndim, i, all;
-    if (kind < 0 || PyArray_NDIM((PyArrayObject *)g) != 0 || !PyTuple_CheckExact(SLOT(node, core.in_avals))) return 0;
-    aval = PyTuple_GET_ITEM(SLOT(node, core.in_avals), 0);
+    if (kind < 0 || PyArray_NDIM((PyArrayObject *)g) != 0 || !PyTuple_CheckExact(avals)) return 0;
+    aval = PyTuple_GET_ITEM(avals, 0);
     shape = PyTuple_GET_ITEM(aval, 0);
     ndim = (int)PyTuple_GET_SIZE(shape);
-    all = all_axes(SLOT(node, core.params), ndim);
+    all = all_axes(params, ndim);
     if (all != 1 || PyTuple_GET_ITEM(aval, 1) != (PyObject *)core.of[kind]) return all < 0 ? -1 : 0;
     for (i = 0; i < ndim; i++) n *= dims[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
     if (n == 0) return 0;
@@ -455,8 +464,8 @@ static int total_rule(Row *row, PyObject *node, PyObject *g, PyObject **grads) {
 }
 
 /* The cotangent of a sum or mean over some axes. */
-static int axes_rule(Row *row, PyObject *node, PyObject *g, PyObject **grads) {
-    PyObject *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params), *each = Py_NewRef(g);
+static int axes_rule(Row *row, PyObject *avals, PyObject *params, PyObject *g, PyObject **grads) {
+    PyObject *each = Py_NewRef(g);
     if (kind_of(g) < 0 || !PyTuple_CheckExact(avals) || !PyArray_ISCARRAY_RO((PyArrayObject *)g) || PyArray_SIZE((PyArrayObject *)g) > DIRECT_MOST) {
         Py_DECREF(each);
         return 0;
@@ -476,44 +485,57 @@ static void drop(PyObject **grads, Py_ssize_t n) {
     while (n-- > 0) Py_CLEAR(grads[n]);
 }
 
-int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
-    PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params);
+static int run_programs(Row *row, PyObject *avals, PyObject *params, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
     Inputs inputs = {{NULL}, 0, -1, 0, 0};
     Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
-    Row *row;
-    int done;
-    if (kind_of(g) < 0 || n > MOST_OPERANDS || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || !PyTuple_CheckExact(saved)) return 0;
-    row = row_of(prim);
-    if (row == NULL) return PyErr_Occurred() ? -1 : 0;
-    if (row->joins) {
-        done = part(g, avals, edges, params, row->joins - 1, grads);
-        if (done != 1) drop(grads, n);
-        return done;
-    }
-    if (row->reduction || row->product == 22) {
-        done = row->reduction ? (PyTuple_GET_ITEM(edges, 0) == Py_None ? 1 : PyArray_NDIM((PyArrayObject *)g) ? axes_rule(row, node, g, grads) : total_rule(row, node, g, grads)) : avals != Py_None ? 0 : product_rule(row, g, saved, edges, grads);
-        if (done != 1) drop(grads, n);
-        return done;
-    }
-    if (!(row->elementwise || row->along) || PyTuple_GET_SIZE(saved) != row->nsaves || !PyDict_CheckExact(params)) return 0;
-    if (!add_inputs(&inputs, &g, 1) || !add_inputs(&inputs, PySequence_Fast_ITEMS(saved), row->nsaves) || !add_parameters(&inputs, params)) return 0;
-    for (i = 0; i < n; i++) {
+    int done = add_inputs(&inputs, &g, 1) && add_inputs(&inputs, &PyTuple_GET_ITEM(saved, 0), row->nsaves) && add_parameters(&inputs, params);
+    for (i = 0; i < n && done == 1; i++) {
         const Program *program;
         if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
         program = find_program(row, (int)i, &inputs, avals != Py_None, 0, params);
         grads[i] = program == NULL ? NULL : run_program(program, g, inputs.at, inputs.count);
-        if (grads[i] == NULL) {
-            drop(grads, n);
-            return PyErr_Occurred() ? -1 : 0;
-        }
+        if (grads[i] == NULL) done = PyErr_Occurred() ? -1 : 0;
     }
-    for (i = 0; i < n && avals != Py_None; i++) { /* now that nothing is left to Python any more: this may warn */
-        if (grads[i] != NULL && (grads[i] = unbroadcast(grads[i], PyTuple_GET_ITEM(avals, i))) == NULL) {
-            drop(grads, n);
-            return -1;
-        }
+    drop_inputs(&inputs);
+    for (i = 0; i < n && done == 1 && avals != Py_None; i++) { /* now that nothing is left to Python any more: this may warn */
+        if (grads[i] != NULL && (grads[i] = unbroadcast(grads[i], PyTuple_GET_ITEM(avals, i))) == NULL) done = -1;
     }
-    return 1;
+    return done;
+}
+
+/* The rule of a row; what it leaves in `grads` is the caller's, also where it fails. */
+static int run_row(Row *row, PyObject *avals, PyObject *params, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
+    Py_ssize_t n = PyTuple_GET_SIZE(edges);
+    if (!PyDict_CheckExact(params)) return 0;
+    if (row->joins) return part(g, avals, edges, params, row->joins - 1, grads);
+    if (row->reduction) {
+        if (n != 1) return 0;
+        if (PyTuple_GET_ITEM(edges, 0) == Py_None) return 1;
+        return PyArray_NDIM((PyArrayObject *)g) ? axes_rule(row, avals, params, g, grads) : total_rule(row, avals, params, g, grads);
+    }
+    if (row->product == 22) return avals != Py_None || n != 2 || PyTuple_GET_SIZE(saved) != 2 ? 0 : product_rule(row, g, saved, edges, grads);
+    if (!(row->elementwise || row->along) || PyTuple_GET_SIZE(saved) != row->nsaves) return 0;
+    return avals != Py_None && (!PyTuple_CheckExact(avals) || PyTuple_GET_SIZE(avals) != n) ? 0 : run_programs(row, avals, params, g, saved, edges, grads);
+}
+
+int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
+    PyObject *prim = SLOT(node, core.prim), *avals = SLOT(node, core.in_avals), *params = SLOT(node, core.params);
+    Py_ssize_t n = PyTuple_GET_SIZE(edges);
+    Row *row;
+    int done = 0;
+    if (kind_of(g) < 0 || n > MOST_OPERANDS || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback) || !PyTuple_CheckExact(saved)) return 0;
+    Py_INCREF(prim);
+    Py_INCREF(avals);
+    Py_INCREF(params);
+    row = row_of(prim);
+    if (row != NULL) done = run_row(row, avals, params, g, saved, edges, grads);
+    else if (PyErr_Occurred()) done = -1;
+    if (done != 1) drop(grads, n);
+    Py_XDECREF(row);
+    Py_DECREF(params);
+    Py_DECREF(avals);
+    Py_DECREF(prim);
+    return done;
 }
 
 /* Whether each step is an operation on tensors, with the number last if there is one. */
@@ -559,32 +581,32 @@ end:
     return result;
 }
 
-int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, Place place) {
-    PyObject *prim = SLOT(node, core.prim), *saved = SLOT(node, core.saved), *values[VALUES], *tensors[MOST_SAVED], *save_from;
-    const Program *programs[MOST_OPERANDS] = {NULL};
-    Inputs inputs = {{NULL}, 0, -1, 0, 0};
-    Py_ssize_t i, k, n = PyTuple_GET_SIZE(edges);
-    Row *row;
-    int done = 1;
-    if (SLOT(node, core.in_avals) != Py_None || !PyTuple_CheckExact(saved) || Py_TYPE(g) != core.tensor || n > MOST_OPERANDS) return 0;
-    if (kind_of(SLOT(g, core.raw)) < 0 || SLOT(prim, core.prim_tied) != Py_False || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback)) return 0;
-    row = row_of(prim);
-    if (row == NULL) return PyErr_Occurred() ? -1 : 0;
-    save_from = SLOT(prim, core.prim_save_from);
-    if (!row->elementwise || PyDict_GET_SIZE(SLOT(node, core.params)) != 0 || PyTuple_GET_SIZE(saved) != row->nsaves || PyTuple_GET_SIZE(save_from) != row->nsaves) return 0;
-    if (!add_inputs(&inputs, &SLOT(g, core.raw), 1) || !add_inputs(&inputs, PySequence_Fast_ITEMS(saved), row->nsaves) || inputs.masks) return 0;
-    for (i = 0; i < row->nsaves; i++) { /* as engine.saved_tensors */
+/* What is saved as tensors, as engine.saved_tensors: 1 done, 0 Python has to do it, -1 error. save_from: for each the operand that it
+   is, or -1 for the result. */
+static int saved_tensors(PyObject *node, PyObject *edges, PyObject *saved, PyObject *save_from, PyObject **tensors) {
+    Py_ssize_t i;
+    for (i = 0; i < PyTuple_GET_SIZE(saved); i++) {
         PyObject *value = PyTuple_GET_ITEM(saved, i), *edge = node;
         Py_ssize_t from = PyLong_AsSsize_t(PyTuple_GET_ITEM(save_from, i));
-        if (from >= 0) edge = PyTuple_GET_ITEM(SLOT(node, core.edges), from);
+        if (from >= PyTuple_GET_SIZE(edges)) break;
+        if (from >= 0) edge = PyTuple_GET_ITEM(edges, from);
         tensors[i] = value == Py_None || is_number(value) ? Py_NewRef(value) : kind_of(value) >= 0 ? new_tensor(Py_NewRef(value), Py_NewRef(edge), Py_None) : NULL;
-        if (tensors[i] == NULL) {
-            drop(tensors, i);
-            return PyErr_Occurred() ? -1 : 0;
-        }
+        if (tensors[i] == NULL) break;
     }
+    if (i == PyTuple_GET_SIZE(saved)) return 1;
+    drop(tensors, i);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int record_programs(Row *row, PyObject *node, PyObject *node_edges, PyObject *saved, PyObject *save_from, PyObject *g, PyObject *edges, PyObject **grads, Place place) {
+    PyObject *values[VALUES], *tensors[MOST_SAVED] = {NULL};
+    const Program *programs[MOST_OPERANDS] = {NULL};
+    Inputs inputs = {{NULL}, 0, -1, 0, 0};
+    Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
+    int done = add_inputs(&inputs, &SLOT(g, core.raw), 1) && add_inputs(&inputs, &PyTuple_GET_ITEM(saved, 0), row->nsaves) && !inputs.masks;
+    if (done == 1) done = saved_tensors(node, node_edges, saved, save_from, tensors);
     values[0] = g;
-    for (k = 0; k < row->nsaves; k++) values[1 + k] = tensors[k];
+    for (i = 0; i < row->nsaves; i++) values[1 + i] = tensors[i];
     for (i = 0; i < n && done == 1; i++) {
         if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
         programs[i] = find_program(row, (int)i, &inputs, 0, 1, core.no_params);
@@ -593,8 +615,30 @@ int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, 
     for (i = 0; i < n && done == 1; i++) { /* now that nothing is left to Python any more: this may warn */
         if (programs[i] != NULL && (grads[i] = record_program(programs[i], values, place)) == NULL) done = -1;
     }
-    for (i = 0; i < row->nsaves; i++) Py_DECREF(tensors[i]);
+    drop(tensors, MOST_SAVED);
+    drop_inputs(&inputs);
+    return done;
+}
+
+int record_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads, Place place) {
+    PyObject *prim = SLOT(node, core.prim), *node_edges = SLOT(node, core.edges), *params = SLOT(node, core.params), *save_from = SLOT(prim, core.prim_save_from);
+    Py_ssize_t n = PyTuple_GET_SIZE(edges);
+    Row *row;
+    int done = 0;
+    if (SLOT(node, core.in_avals) != Py_None || !PyTuple_CheckExact(saved) || Py_TYPE(g) != core.tensor || n > MOST_OPERANDS) return 0;
+    if (kind_of(SLOT(g, core.raw)) < 0 || SLOT(prim, core.prim_tied) != Py_False || SLOT(node, core.pullback) != SLOT(prim, core.prim_pullback)) return 0;
+    if (!PyDict_CheckExact(params) || PyDict_GET_SIZE(params) != 0 || save_from == NULL || !PyTuple_CheckExact(save_from) || !PyTuple_CheckExact(node_edges)) return 0;
+    Py_INCREF(prim);
+    Py_INCREF(node_edges);
+    Py_INCREF(save_from);
+    row = row_of(prim);
+    if (row == NULL) done = PyErr_Occurred() ? -1 : 0;
+    else if (row->elementwise && PyTuple_GET_SIZE(saved) == row->nsaves && PyTuple_GET_SIZE(save_from) == row->nsaves) done = record_programs(row, node, node_edges, saved, save_from, g, edges, grads, place);
     if (done != 1) drop(grads, n);
+    Py_XDECREF(row);
+    Py_DECREF(save_from);
+    Py_DECREF(node_edges);
+    Py_DECREF(prim);
     return done;
 }
 
@@ -644,8 +688,18 @@ static PyObject *row_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
 
 static int row_traverse(PyObject *object, visitproc visit, void *arg) {
     Row *self = (Row *)object;
+    int i, k;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->prim);
+    for (i = 0; i < self->nvariants; i++) { /* they live as long as the row: their programs may be running */
+        Py_VISIT(self->variants[i]->numbers);
+        Py_VISIT(self->variants[i]->params);
+        for (k = 0; k < self->variants[i]->program.nsteps; k++) {
+            Py_VISIT(self->variants[i]->program.steps[k].ufunc);
+            Py_VISIT(self->variants[i]->program.steps[k].operation);
+            Py_VISIT(self->variants[i]->program.steps[k].exchanged);
+        }
+    }
     return visit_function(&self->value, visit, arg);
 }
 
@@ -696,11 +750,23 @@ static PyObject *row_value_states(PyObject *object, void *unused) {
     return Py_BuildValue("(ii)", states[0], states[1]);
 }
 
-static PyMemberDef row_members[] = {
-    {"value", T_OBJECT, offsetof(Row, value.value), 0, "what is called for large arrays"},
-    {NULL, 0, 0, 0, NULL},
-};
+static PyObject *row_value(PyObject *object, void *unused) {
+    (void)unused;
+    return Py_XNewRef(((Row *)object)->value.value);
+}
+
+static int row_set_value(PyObject *object, PyObject *value, void *unused) {
+    (void)unused;
+    if (value == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "a Row has a value");
+        return -1;
+    }
+    Py_XSETREF(((Row *)object)->value.value, Py_NewRef(value));
+    return 0;
+}
+
 static PyGetSetDef row_getset[] = {
+    {"value", row_value, row_set_value, "what is called for large arrays", NULL},
     {"programs", row_programs, NULL, "how many of its rules run as programs, and how many were asked for", NULL},
     {"value_states", row_value_states, NULL, "for float and double: 1 if its value is a program, -1 if it is called, 0 if that is not known yet", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -710,7 +776,6 @@ static PyType_Slot row_slots[] = {
     {Py_tp_dealloc, row_dealloc},
     {Py_tp_traverse, row_traverse},
     {Py_tp_clear, row_clear},
-    {Py_tp_members, row_members},
     {Py_tp_getset, row_getset},
     {0, NULL},
 };
@@ -738,10 +803,11 @@ static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     (void)module;
     int mode = nargs == 3 && PyDict_CheckExact(args[2]) && (PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])) ? mode_now() : UNUSUAL;
     if (mode != UNUSUAL) {
-        PyObject **operands = PySequence_Fast_ITEMS(args[1]), *made = NULL;
-        Py_ssize_t n = PySequence_Fast_GET_SIZE(args[1]);
-        if (mode >= 0) made = record(args[0], operands, n, args[2], NULL, mode, here);
-        if (made == NULL && !PyErr_Occurred()) made = value_alone(args[0], operands, n, args[2]);
+        PyObject *operands = PySequence_Tuple(args[1]), *made = NULL;
+        Py_ssize_t n = operands == NULL ? 0 : PyTuple_GET_SIZE(operands);
+        if (operands != NULL && mode >= 0) made = record(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2], NULL, mode, here);
+        if (operands != NULL && made == NULL && !PyErr_Occurred()) made = value_alone(args[0], &PyTuple_GET_ITEM(operands, 0), n, args[2]);
+        Py_XDECREF(operands);
         if (made != NULL || PyErr_Occurred()) return made;
     }
     return call_located(python_bind, args, (size_t)nargs, NULL);

@@ -28,6 +28,7 @@ typedef struct {
     PyObject *constants;
     Layout *inputs, *outputs;
     Py_ssize_t ninputs, nconstants, noutputs;
+    npy_intp runs; /* how often it was called with arrays that fit */
     npy_intp words, commit, arena_bytes, scratch_bytes, nbases; /* nbases: with those that move */
     double work;
     void *arenas[KEPT_ARENAS];

@@ -31,10 +31,12 @@ static int read_axes(PyObject *params, int ndim, Axes *axes) {
     n = PyTuple_GET_SIZE(axis);
     for (i = 0; i < n; i++) {
         PyObject *each = PyTuple_GET_ITEM(axis, i);
-        long at = PyLong_CheckExact(each) ? PyLong_AsLong(each) + ndim : -1;
-        if (i == 0) axes->first = (int)at;
-        if (at < 0 || at >= ndim || at != axes->first + i) return 0;
+        long at = PyLong_CheckExact(each) ? PyLong_AsLong(each) : 0;
+        if (at < -ndim || at >= 0) return 0;
+        if (i == 0) axes->first = (int)at + ndim;
+        if (at + ndim != axes->first + i) return 0;
     }
+    if (PyErr_Occurred()) return -1; /* an axis beyond all numbers */
     axes->end = axes->first + (int)n;
     axes->keeps = keeps == Py_True;
     return n > 0;
@@ -42,11 +44,13 @@ static int read_axes(PyObject *params, int ndim, Axes *axes) {
 
 static int read_axis(PyObject *params, int *axis) {
     PyObject *found;
+    long at;
     if (!have_words() || PyDict_GET_SIZE(params) != 1) return 0;
     found = PyDict_GetItemWithError(params, axis_word);
     if (found == NULL || !PyLong_CheckExact(found)) return 0;
-    *axis = (int)PyLong_AsLong(found);
-    return *axis < 0;
+    at = PyLong_AsLong(found);
+    *axis = (int)at;
+    return at < 0 && at >= -NPY_MAXDIMS && !PyErr_Occurred();
 }
 
 /* ---- sums */
@@ -117,6 +121,7 @@ PyObject *spread_axes(PyObject *g, PyObject *aval, PyObject *params) {
     for (i = 0; i < ndim; i++) {
         int gone = i >= axes.first && i < axes.end;
         if (gone && dims[i] < 2) return NULL; /* nothing is spread */
+        if (gone ? axes.keeps && PyArray_DIM(array, at) != 1 : PyArray_DIM(array, at) != dims[i]) return NULL; /* a user's rule may give anything */
         if (!gone) strides[i] = dims[i] == 1 ? 0 : PyArray_STRIDE(array, at);
         at += !gone || axes.keeps;
     }
@@ -177,14 +182,21 @@ int part(PyObject *g, PyObject *avals, PyObject *edges, PyObject *params, int ne
     npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS];
     int axis, ndim = PyArray_NDIM(array), d, flags = PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE;
     char *from = PyArray_BYTES(array);
+    npy_intp left;
     Py_ssize_t k, n = PyTuple_GET_SIZE(edges);
     if (!PyTuple_CheckExact(avals) || PyTuple_GET_SIZE(avals) != n || !read_axis(params, &axis) || (axis += ndim) < 0) return 0;
     for (d = 0; d < ndim; d++) {
         if (!new_axis || d != axis) strides[d - (new_axis && d > axis)] = PyArray_STRIDE(array, d);
     }
+    left = PyArray_DIM(array, axis);
     for (k = 0; k < n; k++) {
         int length = read_aval(PyTuple_GET_ITEM(avals, k), g, dims);
         if (length != ndim - new_axis) return 0;
+        for (d = 0; d < length; d++) { /* a user's rule may give anything */
+            if ((new_axis || d != axis) && dims[d] != PyArray_DIM(array, d + (new_axis && d >= axis))) return 0;
+        }
+        left -= new_axis ? 1 : dims[axis];
+        if (left < 0) return 0;
         if (PyTuple_GET_ITEM(edges, k) != Py_None && (grads[k] = view(g, from, length, dims, strides, flags)) == NULL) return -1;
         from += PyArray_STRIDE(array, axis) * (new_axis ? 1 : dims[axis]);
     }

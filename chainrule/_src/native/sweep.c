@@ -97,14 +97,13 @@ static int by_seq(const void *x, const void *y) {
 /* Everything that the roots depend on: all of it, or what is in `order`. 1 done, 0 there is something strange in it, -1 error.
    Nothing here runs Python. */
 static int collect(Graph *graph, PyObject *roots, PyObject *order) {
-    PyObject *from = order == NULL ? roots : order;
     Py_ssize_t i, k, listed;
-    for (i = 0; i < PyList_GET_SIZE(from); i++) {
-        if (add_edge(graph, PyList_GET_ITEM(from, i)) < 0) return -1;
+    for (i = 0; order != NULL && i < PyList_GET_SIZE(order); i++) {
+        if (add_edge(graph, PyList_GET_ITEM(order, i)) < 0) return -1;
     }
     listed = graph->count;
-    for (i = 0; order != NULL && i < PyList_GET_SIZE(roots); i++) {
-        if (add_edge(graph, PyList_GET_ITEM(roots, i)) < 0) return -1;
+    for (i = 0; i < PyTuple_GET_SIZE(roots); i++) {
+        if (add_edge(graph, PyTuple_GET_ITEM(roots, i)) < 0) return -1;
     }
     for (i = 0; i < graph->count; i++) { /* which grows as it is walked */
         PyObject *edge = graph->entries[i].edge, *edges, *seq;
@@ -234,9 +233,10 @@ static int arrive_at_output(Graph *graph, const Task *task, PyObject *output, Py
         return -1;
     }
     if (PyList_GET_ITEM(parts, at) == Py_None) return PyList_SetItem(parts, at, g);
-    both[0] = PyList_GET_ITEM(parts, at);
+    both[0] = Py_NewRef(PyList_GET_ITEM(parts, at));
     both[1] = g;
     total = PyObject_Vectorcall(task->add, both, 2, NULL);
+    Py_DECREF(both[0]);
     Py_DECREF(g);
     return total == NULL ? -1 : PyList_SetItem(parts, at, total);
 }
@@ -280,35 +280,42 @@ static int is_plain(PyObject *node, PyObject *g) {
     return saved != NULL && Py_TYPE(saved) != core.freed && PyTuple_Check(saved);
 }
 
-/* The edges that lead on: the node's own tuple, or one with None in place of those that are of no use. */
-static PyObject *useful_edges(const Graph *graph, PyObject *edges, int *any) {
-    Py_ssize_t i, n = PyTuple_GET_SIZE(edges);
-    PyObject *kept;
+/* The edges that lead on: the node's own tuple, or one with None in place of those that are of no use. A new reference. */
+static PyObject *useful_edges(const Graph *graph, PyObject *node, int *any) {
+    PyObject *edges = Py_XNewRef(edges_of(node)), *kept;
+    Py_ssize_t i, n;
     int all = 1;
     *any = 0;
+    if (edges == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "the edges of a node were taken away while a backward pass was on its way to it");
+        return NULL;
+    }
+    n = PyTuple_GET_SIZE(edges);
     for (i = 0; i < n; i++) {
         PyObject *edge = PyTuple_GET_ITEM(edges, i);
         int useful = is_useful(graph, edge);
         *any |= useful;
         all &= useful || edge == Py_None;
     }
-    if (all) return Py_NewRef(edges);
+    if (all) return edges;
     kept = PyTuple_New(n);
     for (i = 0; kept != NULL && i < n; i++) {
         PyObject *edge = PyTuple_GET_ITEM(edges, i);
         PyTuple_SET_ITEM(kept, i, Py_NewRef(is_useful(graph, edge) ? edge : Py_None));
     }
+    Py_DECREF(edges);
     return kept;
 }
 
 /* Have Python do what is not plain; what it gives arrives. */
 static int hand_over(Graph *graph, const Task *task, PyObject *node, PyObject *g) {
     int done = -1, any;
-    PyObject *edges = useful_edges(graph, edges_of(node), &any), *args[] = {node, g, edges}, *found, **token;
+    PyObject *edges = useful_edges(graph, node, &any), *args[] = {node, g, edges}, *found;
+    Lazy before;
     if (edges == NULL) return -1;
-    token = swap_lazy(NULL);
+    before = begin_lazy(0);
     found = PyObject_Vectorcall(task->visit, args, 3, NULL); /* the user's hooks, perhaps */
-    swap_lazy(token);
+    end_lazy(before);
     Py_DECREF(edges);
     if (found == Py_None) {
         done = 0;
@@ -340,7 +347,7 @@ static int run_plain(Graph *graph, const Task *task, PyObject *node, PyObject *g
         Py_XDECREF(checked);
     }
     if (done == 0 && task->records) {
-        done = record_rule(node, g, edges, few, task->place);
+        done = record_rule(node, g, saved, edges, few, task->place);
         if (done == 0) {
             Py_DECREF(saved);
             return hand_over(graph, task, node, g);
@@ -353,9 +360,11 @@ static int run_plain(Graph *graph, const Task *task, PyObject *node, PyObject *g
             if (is_of_table(SLOT(node, core.prim))) {
                 grads = call_located(SLOT(node, core.pullback), args, 4, NULL);
             } else { /* a function of the user's */
-                PyObject **token = swap_lazy(NULL);
-                grads = PyObject_Vectorcall(SLOT(node, core.pullback), args, 4, NULL);
-                swap_lazy(token);
+                PyObject *rule = Py_NewRef(SLOT(node, core.pullback));
+                Lazy before = begin_lazy(0);
+                grads = PyObject_Vectorcall(rule, args, 4, NULL);
+                end_lazy(before);
+                Py_DECREF(rule);
             }
             done = grads == NULL ? -1 : arrive_all(graph, task, edges, grads);
             Py_XDECREF(grads);
@@ -383,7 +392,7 @@ static int visit(Graph *graph, const Task *task, Entry *entry) {
     } else if (!is_plain(node, g)) {
         done = hand_over(graph, task, node, g);
     } else {
-        edges = useful_edges(graph, SLOT(node, core.edges), &any);
+        edges = useful_edges(graph, node, &any);
         if (edges == NULL || (entry->wanted && PyDict_SetItem(task->captured, node, g) < 0)) done = -1;
         if (done == 0 && any) done = run_plain(graph, task, node, g, edges);
     }
@@ -403,8 +412,8 @@ static PyObject *remains(const Graph *graph, PyObject *roots) {
         failed = entry->useful && PyList_Append(order, entry->edge) < 0;
         if (!failed && entry->useful && entry->g != NULL) failed = PyDict_SetItem(pending, entry->edge, entry->g) < 0;
     }
-    for (i = 0; i < PyList_GET_SIZE(roots) && !failed; i++) {
-        const Entry *entry = find(graph, PyList_GET_ITEM(roots, i));
+    for (i = 0; i < PyTuple_GET_SIZE(roots) && !failed; i++) {
+        const Entry *entry = find(graph, PyTuple_GET_ITEM(roots, i));
         if (!entry->useful && entry->g != NULL) failed = PyDict_SetItem(pending, entry->edge, entry->g) < 0;
     }
     for (i = 0; i < graph->nmet && !failed; i++) {
@@ -424,8 +433,9 @@ static PyObject *or_null(PyObject *x) { return x == Py_None ? NULL : x; }
    order: the nodes to visit, or None for all that is reachable; freed: what saved values become, and whose place recorded nodes get */
 static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     Graph graph = {0};
-    PyObject *left = NULL, *wanted, *token = NULL, **outer;
+    PyObject *left = NULL, *wanted, *roots, *cotangents;
     Py_ssize_t i;
+    Lazy before;
     int done;
     unsigned visited = 0;
     Task task = {0};
@@ -443,10 +453,12 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
     task.check_saved = args[8];
     task.visit = args[9];
     task.add = args[10];
-    done = collect(&graph, args[0], or_null(args[2]));
-    if (done == 0) {
-        clear_graph(&graph);
-        Py_RETURN_NONE;
+    roots = PyList_AsTuple(args[0]);
+    cotangents = PyList_AsTuple(args[1]);
+    done = roots == NULL || cotangents == NULL ? -1 : collect(&graph, roots, or_null(args[2]));
+    if (done == 0 || (done > 0 && PyTuple_GET_SIZE(roots) != PyTuple_GET_SIZE(cotangents))) {
+        left = Py_NewRef(Py_None);
+        goto end;
     }
     done = done < 0 ? -1 : mark_useful(&graph, wanted);
     if (done == 0 && task.records) {
@@ -455,8 +467,8 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
         if (task.place.code == NULL || task.place.lasti == NULL) done = -1;
         if (done < 0 && !PyErr_Occurred()) PyErr_NoMemory(); /* Python's own look-up of attributes does not always say so */
     }
-    outer = swap_lazy(&token);
-    for (i = 0; done == 0 && i < PyList_GET_SIZE(args[0]); i++) done = arrive(&graph, &task, PyList_GET_ITEM(args[0], i), Py_NewRef(PyList_GET_ITEM(args[1], i)));
+    before = begin_lazy(1);
+    for (i = 0; done == 0 && i < PyTuple_GET_SIZE(roots); i++) done = arrive(&graph, &task, PyTuple_GET_ITEM(roots, i), Py_NewRef(PyTuple_GET_ITEM(cotangents, i)));
     while (done == 0 && graph.left > 0) {
         Entry *entry = &graph.entries[graph.turns[graph.left - 1].at];
         if (entry->g == NULL || !entry->useful) {
@@ -468,12 +480,14 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
         done = visit(&graph, &task, entry);
         if (done == 0 && (++visited & 255) == 0) done = PyErr_CheckSignals();
     }
-    swap_lazy(NULL);
-    swap_lazy(outer);
-    if (done == 0) left = remains(&graph, args[0]);
+    end_lazy(before);
+    if (done == 0) left = remains(&graph, roots);
     Py_XDECREF(task.place.code);
     Py_XDECREF(task.place.lasti);
+end:
     clear_graph(&graph);
+    Py_XDECREF(roots);
+    Py_XDECREF(cotangents);
     return left;
 }
 
@@ -496,11 +510,12 @@ static PyObject *grad_of(PyObject *tensor) {
 
 /* The passes that a leaf remembers, and this one: core.accumulate._PASSES. */
 static PyObject *passes_of(PyObject *leaf, PyObject *this) {
-    PyObject *before = SLOT(leaf, core.leaf_passes), *passes;
+    PyObject *before = Py_NewRef(SLOT(leaf, core.leaf_passes)), *passes;
     Py_ssize_t n = PyTuple_GET_SIZE(before), kept = n < 7 ? n : 7, i;
     passes = PyTuple_New(kept + 1);
     for (i = 0; passes != NULL && i < kept; i++) PyTuple_SET_ITEM(passes, i, Py_NewRef(PyTuple_GET_ITEM(before, n - kept + i)));
     if (passes != NULL) PyTuple_SET_ITEM(passes, kept, Py_NewRef(this));
+    Py_DECREF(before);
     return passes;
 }
 
@@ -509,16 +524,16 @@ typedef struct {
     PyObject *leaf, *tensor, *fresh, *kept, *passes, *added; /* fresh: the new .grad, NULL where it is added to the old; kept: the array before */
 } Write;
 
-static int prepare(Write *write, PyObject *arrived, PyObject *const *args, PyObject *others) {
-    PyObject *g = PyDict_GetItemWithError(arrived, write->leaf), *id, *added = SLOT(write->leaf, core.leaf_added);
+static int prepare(Write *write, PyObject *g, PyObject *const *args, PyObject *others) {
+    PyObject *id, *added = SLOT(write->leaf, core.leaf_added);
     int own, view;
     if (g == NULL || !PyArray_CheckExact(g) || !PyLong_CheckExact(added) || !PyTuple_CheckExact(SLOT(write->leaf, core.leaf_passes))) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "what arrived was changed while it was written");
         return -1;
     }
     if (grad_of(write->tensor) != NULL) {
-        write->passes = passes_of(write->leaf, args[1]);
         write->added = PyLong_FromLongLong(PyLong_AsLongLong(added) + 1);
+        write->passes = passes_of(write->leaf, args[1]);
         return write->passes == NULL || write->added == NULL ? -1 : 0;
     }
     id = PyLong_FromVoidPtr(g);
@@ -562,7 +577,11 @@ static PyObject *write_plain(PyObject *module, PyObject *const *args, Py_ssize_t
     }
     others = PySet_New(NULL);
     if (others == NULL) done = -1;
-    for (i = 0; i < n && done == 0; i++) done = prepare(&writes[i], args[0], args, others);
+    for (i = 0; i < n && done == 0; i++) {
+        g = Py_XNewRef(PyDict_GetItemWithError(args[0], writes[i].leaf));
+        done = prepare(&writes[i], g, args, others);
+        Py_XDECREF(g);
+    }
     Py_XDECREF(others);
     for (i = 0; i < n && done == 0; i++) { /* once more: other code may have run */
         PyObject *grad = grad_of(writes[i].tensor);
@@ -601,6 +620,7 @@ static PyObject *write_plain(PyObject *module, PyObject *const *args, Py_ssize_t
    has to find out. */
 static PyObject *reaches_outside(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     Graph graph = {0};
+    PyObject *roots;
     long long began;
     Py_ssize_t i, k;
     int done, found = 0;
@@ -612,7 +632,9 @@ static PyObject *reaches_outside(PyObject *module, PyObject *const *args, Py_ssi
     began = PyLong_AsLongLong(args[1]);
     if (began == -1 && PyErr_Occurred()) return NULL;
     if (!core.on) Py_RETURN_NONE;
-    done = collect(&graph, args[0], NULL);
+    roots = PyList_AsTuple(args[0]);
+    done = roots == NULL ? -1 : collect(&graph, roots, NULL);
+    Py_XDECREF(roots); /* the graph holds them */
     for (i = 0; done == 1 && i < graph.count && !found; i++) {
         PyObject *edge = graph.entries[i].edge;
         if (!is_leaf(edge) || PyLong_AsLongLong(SLOT(edge, core.leaf_seq)) >= began) continue;

@@ -100,9 +100,13 @@ PyObject *user_line(Place place) {
 }
 
 PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, Place place) {
-    PyObject *cut = core.cut_type->tp_alloc(core.cut_type, 0), *sources = PyList_New(0), *ref;
+    PyObject *cut, *sources, *ref;
     Py_ssize_t i;
-    int done = cut == NULL || sources == NULL ? -1 : 0;
+    int done;
+    Py_INCREF(kind);
+    cut = core.cut_type->tp_alloc(core.cut_type, 0);
+    sources = PyList_New(0);
+    done = cut == NULL || sources == NULL ? -1 : 0;
     for (i = 0; i < n && done == 0; i++) {
         if (!PyObject_TypeCheck(args[i], core.tensor) || SLOT(args[i], core.edge) == NULL || SLOT(args[i], core.edge) == Py_None) continue;
         ref = PyWeakref_NewRef(args[i], NULL);
@@ -115,6 +119,7 @@ PyObject *new_cut(PyObject *kind, PyObject *const *args, Py_ssize_t n, Place pla
         SLOT(cut, core.cut_where) = user_line(place);
         if (SLOT(cut, core.cut_where) == NULL) done = -1;
     }
+    Py_DECREF(kind);
     Py_XDECREF(sources);
     if (done < 0) Py_CLEAR(cut);
     return cut;
@@ -262,16 +267,23 @@ static int release(PyObject *node) {
 }
 
 PyObject *new_node(PyObject *prim, PyObject *pullback, PyObject *params, PyObject *edges, PyObject *saved, PyObject *in_avals, Place place) {
-    PyObject *node = edges == NULL || saved == NULL || in_avals == NULL ? NULL : core.node->tp_alloc(core.node, 0);
+    PyObject *node;
+    Py_INCREF(prim);
+    pullback = Py_NewRef(pullback == NULL ? Py_None : pullback);
+    Py_INCREF(params);
+    node = edges == NULL || saved == NULL || in_avals == NULL ? NULL : core.node->tp_alloc(core.node, 0);
     if (node == NULL) {
+        Py_DECREF(prim);
+        Py_DECREF(pullback);
+        Py_DECREF(params);
         Py_XDECREF(edges);
         Py_XDECREF(saved);
         Py_XDECREF(in_avals);
         return NULL;
     }
-    SLOT(node, core.prim) = Py_NewRef(prim);
-    SLOT(node, core.pullback) = Py_NewRef(pullback);
-    SLOT(node, core.params) = Py_NewRef(params);
+    SLOT(node, core.prim) = prim;
+    SLOT(node, core.pullback) = pullback;
+    SLOT(node, core.params) = params;
     SLOT(node, core.edges) = edges;
     SLOT(node, core.saved) = saved;
     SLOT(node, core.in_avals) = in_avals;
@@ -391,11 +403,10 @@ static PyObject *python_new_node(PyObject *module, PyObject *const *args, Py_ssi
         if (k == 7 || given[k] != NULL) goto wrong;
         given[k] = args[nargs + i];
     }
-    if (given[0] == NULL || given[1] == NULL || given[2] == NULL || !PyTuple_CheckExact(given[2]) || core.node == NULL) goto wrong;
+    if (given[0] == NULL || given[1] == NULL || given[2] == NULL || !PyTuple_CheckExact(given[2]) || core.node == NULL || !PyObject_TypeCheck(given[0], core.primitive)) goto wrong;
     if (given[6] != NULL) place.depth = (int)PyLong_AsLong(given[6]) - 1; /* this has no frame of its own */
     if (PyErr_Occurred()) return NULL;
     pullback = given[5] == NULL || given[5] == Py_None ? SLOT(given[0], core.prim_pullback) : given[5];
-    if (pullback == NULL) pullback = Py_None;
     return new_node(given[0], pullback, given[1], Py_NewRef(given[2]), Py_NewRef(given[3] == NULL ? core.nothing : given[3]), Py_NewRef(given[4] == NULL ? Py_None : given[4]), place);
 wrong:
     PyErr_SetString(PyExc_TypeError, "new_node takes (prim, params, edges, saved=(), in_avals=None, pullback=None, depth=3)");
@@ -454,8 +465,8 @@ static PyObject *connect(PyObject *module, PyObject *names) {
         const char *name;
         PyTypeObject **type;
         const Place_of *slots;
-    } classes[] = {{"Tensor", &core.tensor, of_tensor}, {"Node", &core.node, of_node}, {"Output", &core.output, of_output}, {"Leaf", &core.leaf, of_leaf}, {"View", &core.view, of_view}, {"Freed", &core.freed, NULL}, {"Where", &core.where, of_where}, {"Cut", &core.cut_type, of_cut}, {"Written", &core.written, of_written}};
-    PyObject *primitive, *modes, *wrote, *record, *lock, *lender, *unbroadcast, *operations, *plus, *make_row, *trace_value, *trace_rule, *guarded;
+    } classes[] = {{"Tensor", &core.tensor, of_tensor}, {"Node", &core.node, of_node}, {"Output", &core.output, of_output}, {"Leaf", &core.leaf, of_leaf}, {"View", &core.view, of_view}, {"Freed", &core.freed, NULL}, {"Where", &core.where, of_where}, {"Cut", &core.cut_type, of_cut}, {"Written", &core.written, of_written}, {"Primitive", &core.primitive, of_prim}};
+    PyObject *modes, *wrote, *record, *lock, *lender, *unbroadcast, *operations, *plus, *make_row, *trace_value, *trace_rule, *guarded;
     size_t i;
     (void)module;
 #if defined(Py_GIL_DISABLED) || defined(PYPY_VERSION)
@@ -471,8 +482,6 @@ static PyObject *connect(PyObject *module, PyObject *names) {
         if (type == NULL || (classes[i].slots != NULL && find_slots(type, classes[i].slots) < 0)) return NULL;
         *classes[i].type = type;
     }
-    primitive = keep(names, "Primitive", &PyType_Type);
-    if (primitive == NULL || find_slots((PyTypeObject *)primitive, of_prim) < 0) return NULL;
     core.clock = keep(names, "CLOCK", NULL);
     if (core.clock == NULL || find_slots(Py_TYPE(core.clock), of_clock) < 0) return NULL;
     modes = keep(names, "modes", &PyTuple_Type); /* those of mode_now(), from RECORDS on */

@@ -147,53 +147,52 @@ typedef struct {
 } Shape;
 static Shape shapes[SHAPES_KEPT];
 
-static PyObject *make_about(PyArrayObject *array) {
-    PyObject *shape = PyArray_IntTupleFromIntp(PyArray_NDIM(array), PyArray_DIMS(array)), *pair;
-    if (shape == NULL) return NULL;
-    pair = PyTuple_Pack(2, shape, (PyObject *)PyArray_DESCR(array));
-    Py_DECREF(shape);
-    return pair;
+static Shape make_shape(PyArrayObject *array) {
+    Shape made = {NULL, NULL, PyArray_NDIM(array), {0}};
+    PyObject *dtype = Py_NewRef((PyObject *)PyArray_DESCR(array)), *dims;
+    int i;
+    for (i = 0; i < made.ndim && i < AXES_KEPT; i++) made.dims[i] = PyArray_DIM(array, i);
+    dims = PyArray_IntTupleFromIntp(made.ndim, PyArray_DIMS(array));
+    if (dims != NULL) made.pair = PyTuple_Pack(2, dims, dtype);
+    if (made.pair != NULL) made.alone = PyTuple_Pack(1, made.pair);
+    if (made.alone == NULL) Py_CLEAR(made.pair);
+    Py_XDECREF(dims);
+    Py_DECREF(dtype);
+    return made;
 }
 
-static Shape *kept_shape(PyArrayObject *array) {
+static void drop_shape(Shape shape) {
+    Py_XDECREF(shape.pair);
+    Py_XDECREF(shape.alone);
+}
+
+/* The pair of an array, or the tuple of it: a new reference. */
+static PyObject *about_array(PyArrayObject *array, int alone) {
     int i, ndim = PyArray_NDIM(array);
     size_t hash = (size_t)PyArray_DESCR(array) >> 4;
-    PyObject *pair, *alone;
-    Shape *kept;
-    if (ndim > AXES_KEPT) return NULL;
-    for (i = 0; i < ndim; i++) hash = hash * 31 + (size_t)PyArray_DIM(array, i);
-    kept = &shapes[(hash * 31 + (size_t)ndim) % SHAPES_KEPT];
-    if (kept->pair != NULL && kept->ndim == ndim && PyTuple_GET_ITEM(kept->pair, 1) == (PyObject *)PyArray_DESCR(array)) {
-        for (i = 0; i < ndim && kept->dims[i] == PyArray_DIM(array, i); i++) {}
-        if (i == ndim) return kept;
+    PyObject *result;
+    Shape *kept = NULL, made;
+    if (ndim <= AXES_KEPT) {
+        for (i = 0; i < ndim; i++) hash = hash * 31 + (size_t)PyArray_DIM(array, i);
+        kept = &shapes[(hash * 31 + (size_t)ndim) % SHAPES_KEPT];
+        if (kept->pair != NULL && kept->ndim == ndim && PyTuple_GET_ITEM(kept->pair, 1) == (PyObject *)PyArray_DESCR(array)) {
+            for (i = 0; i < ndim && kept->dims[i] == PyArray_DIM(array, i); i++) {}
+            if (i == ndim) return Py_NewRef(alone ? kept->alone : kept->pair);
+        }
     }
-    pair = make_about(array);
-    alone = pair == NULL ? NULL : PyTuple_Pack(1, pair);
-    if (alone == NULL) {
-        Py_XDECREF(pair);
-        return NULL;
+    made = make_shape(array);
+    result = Py_XNewRef(alone ? made.alone : made.pair);
+    if (result != NULL && kept != NULL) {
+        Shape old = *kept;
+        *kept = made;
+        made = old;
     }
-    Py_XSETREF(kept->pair, pair);
-    Py_XSETREF(kept->alone, alone);
-    kept->ndim = ndim;
-    for (i = 0; i < ndim; i++) kept->dims[i] = PyArray_DIM(array, i);
-    return kept;
+    drop_shape(made);
+    return result;
 }
 
-PyObject *about(PyObject *array) {
-    Shape *kept = kept_shape((PyArrayObject *)array);
-    return kept != NULL ? Py_NewRef(kept->pair) : PyErr_Occurred() ? NULL : make_about((PyArrayObject *)array);
-}
-
-PyObject *about_one(PyObject *array) {
-    Shape *kept = kept_shape((PyArrayObject *)array);
-    PyObject *pair, *alone;
-    if (kept != NULL) return Py_NewRef(kept->alone);
-    pair = PyErr_Occurred() ? NULL : make_about((PyArrayObject *)array);
-    alone = pair == NULL ? NULL : PyTuple_Pack(1, pair);
-    Py_XDECREF(pair);
-    return alone;
-}
+PyObject *about(PyObject *array) { return about_array((PyArrayObject *)array, 0); }
+PyObject *about_one(PyObject *array) { return about_array((PyArrayObject *)array, 1); }
 
 /* the step between elements in NumPy's own call for arrays that need no iterator */
 static npy_intp stride_of(PyArrayObject *x) { return PyArray_NDIM(x) == 1 ? PyArray_STRIDE(x, 0) : PyArray_NDIM(x) == 0 ? 0 : PyArray_ITEMSIZE(x); }
@@ -304,7 +303,7 @@ PyObject *apply(const Function *function, int nin, PyObject *const *raw, int int
         args[nin] = at[nin] + i * n * PyArray_ITEMSIZE(out);
         found |= run_loop(loop, args, n, strides);
     }
-    if (found && give_errors(((PyUFuncObject *)function->ufunc)->name, found) < 0) Py_CLEAR(out);
+    if (PyErr_Occurred() || (found && give_errors(((PyUFuncObject *)function->ufunc)->name, found) < 0)) Py_CLEAR(out); /* some of SciPy's loops raise */
     return (PyObject *)out;
 }
 
@@ -464,6 +463,7 @@ static int fill_step(Program *program, PyObject *traced, PyObject *operations) {
         PyUFuncObject *ufunc = (PyUFuncObject *)what;
         if (step->form == CORES ? Py_TYPE(what) != &PyUFunc_Type || ufunc->nin != 2 || ufunc->nout != 1 || ufunc->functions == NULL : !is_elementwise(what, step->form == ELEMENTS ? step->nin : 2)) goto wrong;
         if (step->nin > 2 || index < 0 || index >= ufunc->ntypes || (step->form == CORES && step->nin != 2) || ((step->form == SUMS || step->form == MAXIMA) && step->nin != 1)) goto wrong;
+        step->ufunc = Py_NewRef(what);
         step->loop = loop_at(ufunc, index);
         step->exact = is_exact(ufunc->name);
         if (find_operation(what, Py_False, operations, &step->operation) < 0 || find_operation(what, Py_True, operations, &step->exchanged) < 0) return -1;
@@ -499,29 +499,29 @@ int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObje
     PyObject *steps, *constants;
     Py_ssize_t i;
     memset(program, 0, sizeof(Program));
-    if (!PyArg_ParseTuple(traced, "O!O!in", &PyList_Type, &steps, &PyList_Type, &constants, &program->result, &program->most)) return -1;
+    if (!PyArg_ParseTuple(traced, "O!O!in", &PyTuple_Type, &steps, &PyTuple_Type, &constants, &program->result, &program->most)) return -1;
     if (program->most > DIRECT_MOST) program->most = DIRECT_MOST;
     program->kind = kind;
     program->masks = masks;
-    if (PyList_GET_SIZE(steps) > MOST_STEPS || PyList_GET_SIZE(constants) > CONSTANTS) {
+    if (PyTuple_GET_SIZE(steps) > MOST_STEPS || PyTuple_GET_SIZE(constants) > CONSTANTS) {
         PyErr_SetString(PyExc_ValueError, "the program is too long");
         return -1;
     }
-    for (i = 0; i < PyList_GET_SIZE(constants); i++) {
-        PyObject *number = PyList_GET_ITEM(constants, i);
+    for (i = 0; i < PyTuple_GET_SIZE(constants); i++) {
+        PyObject *number = PyTuple_GET_ITEM(constants, i);
         if (!is_number(number) || !read_number(number, kind, (Number *)&program->constants[i])) {
             PyErr_SetString(PyExc_ValueError, "this is no constant of a program");
             return -1;
         }
         program->numbers[program->nconstants++] = Py_NewRef(number);
     }
-    program->steps = PyMem_Calloc((size_t)PyList_GET_SIZE(steps) + 1, sizeof(Step));
+    program->steps = PyMem_Calloc((size_t)PyTuple_GET_SIZE(steps) + 1, sizeof(Step));
     if (program->steps == NULL) {
         PyErr_NoMemory();
         return -1;
     }
-    for (i = 0; i < PyList_GET_SIZE(steps); i++) {
-        if (fill_step(program, PyList_GET_ITEM(steps, i), operations) < 0) return -1;
+    for (i = 0; i < PyTuple_GET_SIZE(steps); i++) {
+        if (fill_step(program, PyTuple_GET_ITEM(steps, i), operations) < 0) return -1;
     }
     if (program->result != 0 && (program->result < INPUTS + CONSTANTS || !is_value(program, program->result, program->nsteps) || program->steps[program->result - INPUTS - CONSTANTS].size != SIZE(kind))) {
         PyErr_SetString(PyExc_ValueError, "this is no result of a program");
@@ -534,6 +534,7 @@ int fill_program(Program *program, PyObject *traced, int kind, int masks, PyObje
 void clear_program(Program *program) {
     int i;
     for (i = 0; program->steps != NULL && i <= program->nsteps; i++) { /* one more, which may be half filled */
+        Py_CLEAR(program->steps[i].ufunc);
         Py_CLEAR(program->steps[i].operation);
         Py_CLEAR(program->steps[i].exchanged);
     }
@@ -542,19 +543,29 @@ void clear_program(Program *program) {
     memset(program, 0, sizeof(Program));
 }
 
-/* where intermediate results are kept: no two programs run at a time, as none calls Python */
-static char *scratch;
-static size_t scratch_size;
+/* Memory for intermediate results, kept for the next program. A program takes it for itself: SciPy's loops may warn, and what is called
+   then may run another program. */
+typedef struct {
+    char *block;
+    size_t size;
+} Scratch;
+static Scratch kept_scratch;
 
-static char *get_scratch(size_t size) {
+static Scratch take_scratch(size_t size) {
+    Scratch taken = kept_scratch;
+    kept_scratch = (Scratch){NULL, 0};
     size += 64;
-    if (size > scratch_size) {
-        char *more = PyMem_Realloc(scratch, size);
-        if (more == NULL) return NULL;
-        scratch = more;
-        scratch_size = size;
+    if (taken.block == NULL || size > taken.size) {
+        PyMem_Free(taken.block);
+        taken = (Scratch){PyMem_Malloc(size), size};
     }
-    return (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+    return taken;
+}
+
+static void keep_scratch(Scratch taken) {
+    Scratch other = kept_scratch;
+    kept_scratch = taken;
+    PyMem_Free(other.block);
 }
 
 /* bytes of a place: with a gap behind, as some loops take arrays that touch for arrays that overlap, and another way with those */
@@ -621,7 +632,7 @@ static int run_step(const Step *step, const Value *values, npy_intp n, int zero_
         step->loop.fn(args, &length, strides, step->loop.data);
     }
     out->count = count;
-    out->stride = zero_dims ? 0 : step->size;
+    out->stride = zero_dims || (count == 1 && n > 1) ? 0 : step->size; /* one number for all elements is read again and again */
     out->row = 0;
     return 1;
 }
@@ -671,7 +682,7 @@ static int run_step_by_rows(const Step *step, const Value *values, npy_intp n, n
         reduce_rows(step, values[step->from[0]].data, out->data, rows, length);
     } else if (step->form == CORES) {
         char *args[3] = {values[step->from[0]].data, values[step->from[1]].data, out->data};
-        if (row) return 0;
+        if (row || values[step->from[0]].count != n || values[step->from[1]].count != n) return 0;
         step->loop.fn(args, dims, steps, step->loop.data);
     } else if (row && whole) {
         if (!step->exact) return 0;
@@ -733,8 +744,9 @@ static PyObject *run_on(const Program *program, PyObject *shape, PyObject *const
     Number numbers[INPUTS];
     Value values[VALUES];
     PyObject *result;
+    Scratch scratch;
     char *room;
-    int i, last = program->result - INPUTS - CONSTANTS;
+    int i, done = 0, last = program->result - INPUTS - CONSTANTS;
     if (program->result == 0) return Py_NewRef(inputs[0]);
     n = PyArray_SIZE(like);
     if (n == 0 || n > program->most || program->reads >> ninputs) return NULL;
@@ -745,30 +757,32 @@ static PyObject *run_on(const Program *program, PyObject *shape, PyObject *const
         if (program->reads & 1 << i && !read_input(inputs[i], like, program->kind, program->masks >> i & 1, &numbers[i], &values[i])) return NULL;
     }
     for (i = 0; i < program->nconstants; i++) values[INPUTS + i] = (Value){(char *)&program->constants[i], 1, 0, 0};
-    room = get_scratch((size_t)program->nslots * room_of(n));
-    if (room == NULL) return NULL;
     result = new_array(program->kind, PyArray_NDIM(like), PyArray_DIMS(like));
     if (result == NULL) {
         PyErr_Clear(); /* Python will come to the same end */
         return NULL;
     }
+    scratch = take_scratch((size_t)program->nslots * room_of(n));
+    if (scratch.block == NULL) goto end;
+    room = (char *)(((uintptr_t)scratch.block + 63) & ~(uintptr_t)63);
     FORGET_EXCEPTIONS();
     for (i = 0; i < program->nsteps; i++) {
         Value *out = &values[INPUTS + CONSTANTS + i];
         out->data = i == last ? PyArray_BYTES((PyArrayObject *)result) : room + (size_t)program->steps[i].slot * room_of(n);
-        if (!(program->by_rows ? run_step_by_rows(&program->steps[i], values, n, length, out) : run_step(&program->steps[i], values, n, PyArray_NDIM(like) == 0, out))) goto not_ours;
-        if (ANY_EXCEPTION()) goto not_ours; /* Python warns in its own words. Not at the end: some loops forget what was raised before */
+        if (!(program->by_rows ? run_step_by_rows(&program->steps[i], values, n, length, out) : run_step(&program->steps[i], values, n, PyArray_NDIM(like) == 0, out))) goto end;
+        if (ANY_EXCEPTION()) goto end; /* Python warns in its own words. Not at the end: some loops forget what was raised before */
     }
     if (values[program->result].count != n) {
         char *data = PyArray_BYTES((PyArrayObject *)result);
         npy_intp j;
-        if (values[program->result].count != 1) goto not_ours;
+        if (values[program->result].count != 1) goto end;
         for (j = 1; j < n; j++) memcpy(data + j * SIZE(program->kind), data, (size_t)SIZE(program->kind));
     }
+    done = !PyErr_Occurred(); /* some of SciPy's loops raise */
+end:
+    keep_scratch(scratch);
+    if (!done) Py_CLEAR(result);
     return result;
-not_ours:
-    Py_DECREF(result);
-    return NULL;
 }
 
 int connect_values(PyObject *plus) {

@@ -40,10 +40,18 @@ static int add_text(Call *call, PyObject *text) {
     return 1;
 }
 
+/* The number of a dtype that there is once (an address may be another dtype's later); -1 for any other. */
+static int number_of(PyArray_Descr *dtype) {
+    PyArray_Descr *known = PyArray_DescrFromType(dtype->type_num);
+    int number = known == dtype ? dtype->type_num : -1;
+    Py_XDECREF(known);
+    return number;
+}
+
 /* Where an array is, how it lies, and what it is of. */
 static int add_layout(Call *call, PyArrayObject *x) {
-    int i, ndim = PyArray_NDIM(x);
-    if (!add_two(call, (long long)(intptr_t)PyArray_DESCR(x), PyArray_FLAGS(x) & (NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE)) || !add_two(call, ndim, PyArray_BASE(x) != NULL)) return 0;
+    int i, ndim = PyArray_NDIM(x), dtype = number_of(PyArray_DESCR(x));
+    if (dtype < 0 || !add_two(call, dtype, PyArray_FLAGS(x) & (NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE)) || !add_two(call, ndim, PyArray_BASE(x) != NULL)) return 0;
     for (i = 0; i < ndim; i++) {
         if (!add_two(call, PyArray_DIM(x, i), PyArray_STRIDE(x, i))) return 0;
     }
@@ -73,7 +81,7 @@ static int add_operand(Call *call, PyObject *x) {
         if (raw == (Py_TYPE(other) == core.tensor ? SLOT(other, core.raw) : other)) return 0;
     }
     if (call->noperands == MOST_OPERANDS_OF_CALL) return 0;
-    call->operands[call->noperands++] = x;
+    call->operands[call->noperands++] = Py_NewRef(x);
     return add_two(call, tensor ? VARIABLE : CONSTANT, tensor) && add_layout(call, (PyArrayObject *)raw);
 }
 
@@ -112,6 +120,7 @@ static int add_argument(Call *call, PyObject *x, int depth) {
 int read_call(Call *call, PyObject *about, PyObject *const *args, Py_ssize_t nargs, PyObject *named) {
     Py_ssize_t i, at = 0, count = named != NULL && PyTuple_Check(named) ? PyTuple_GET_SIZE(named) : 0;
     PyObject *name, *value;
+    call->about = about;
     call->n = call->noperands = call->recorded = 0;
     if (!add_two(call, (long long)(intptr_t)about, nargs)) return 0;
     for (i = 0; i < nargs; i++) {
@@ -127,6 +136,12 @@ int read_call(Call *call, PyObject *about, PyObject *const *args, Py_ssize_t nar
     }
     return call->recorded;
 }
+
+void drop_call(Call *call) {
+    while (call->noperands > 0) Py_DECREF(call->operands[--call->noperands]);
+}
+
+int is_same_call(const Call *x, const Call *y) { return x->n == y->n && memcmp(x->words, y->words, sizeof(long long) * (size_t)x->n) == 0; }
 
 /* ---- what is known */
 
@@ -219,21 +234,23 @@ static int grow(Ways *ways) {
     return 1;
 }
 
-int find_way(Ways *ways, const Call *call, PyObject *about, PyObject **way) {
+int find_way(Ways *ways, const Call *call, PyObject **way) {
     uint64_t hash = hash_of(call);
     Known *known = place_of(ways, call, hash);
     long long *words;
     if (known != NULL && known->words != NULL) {
-        *way = known->way;
+        *way = Py_XNewRef(known->way);
         return known->way == NULL;
     }
     *way = NULL;
     if (ways->count == MOST_KNOWN) forget(ways);
     if (2 * ways->count >= ways->size && !grow(ways)) return 0;
+    known = place_of(ways, call, hash);
+    if (known->words != NULL) return 0; /* what was forgotten has come again: its destructors called */
     words = PyMem_Malloc(sizeof(long long) * (size_t)call->n);
     if (words == NULL) return 0;
     memcpy(words, call->words, sizeof(long long) * (size_t)call->n);
-    *place_of(ways, call, hash) = (Known){hash, call->n, words, Py_NewRef(about), NULL};
+    *known = (Known){hash, call->n, words, Py_NewRef(call->about), NULL};
     ways->count++;
     return 0;
 }
@@ -253,7 +270,7 @@ int is_way(PyObject *way, Py_ssize_t n) {
     steps = PyTuple_GET_ITEM(way, 0);
     for (i = 0; i < PyTuple_GET_SIZE(steps); i++) {
         PyObject *step = PyTuple_GET_ITEM(steps, i), *from;
-        if (!PyTuple_CheckExact(step) || PyTuple_GET_SIZE(step) != 3 || !PyDict_CheckExact(PyTuple_GET_ITEM(step, 1)) || !PyTuple_CheckExact(PyTuple_GET_ITEM(step, 2))) return 0;
+        if (!PyTuple_CheckExact(step) || PyTuple_GET_SIZE(step) != 3 || !PyObject_TypeCheck(PyTuple_GET_ITEM(step, 0), core.primitive) || !PyDict_CheckExact(PyTuple_GET_ITEM(step, 1)) || !PyTuple_CheckExact(PyTuple_GET_ITEM(step, 2))) return 0;
         from = PyTuple_GET_ITEM(step, 2);
         for (k = 0; k < PyTuple_GET_SIZE(from); k++) {
             PyObject *ref = PyTuple_GET_ITEM(from, k);
@@ -285,7 +302,8 @@ PyObject *follow(PyObject *way, PyObject *const *operands, int n) {
         values[have++] = made;
     }
     if (made != NULL && PyTuple_GET_ITEM(way, 1) == Py_True) {
-        PyObject *number = PyArray_NewCopy((PyArrayObject *)SLOT(made, core.raw), NPY_CORDER);
+        PyObject *raw = Py_NewRef(SLOT(made, core.raw)), *number = PyArray_NewCopy((PyArrayObject *)raw, NPY_CORDER);
+        Py_DECREF(raw);
         if (number == NULL) {
             if (!PyErr_Occurred()) PyErr_NoMemory();
             made = NULL;

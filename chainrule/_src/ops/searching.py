@@ -222,7 +222,7 @@ def bucketize(input: TensorLike, boundaries: Tensor, *, out_int32: bool = False,
 # -- counted ---------------------------------------------------------------------------------------------------------
 
 
-@op(method=True, sample="tensor([0, 2, 2])")
+@op(method=True, sample="tensor([0, 2, 2]), rand(3)")
 @takes_tensors
 def bincount(input: Tensor, weights: object = None, minlength: int = 0) -> Tensor:
     """How often every non-negative integer occurs; with weights, the sum of their weights."""

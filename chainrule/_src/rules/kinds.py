@@ -23,6 +23,7 @@ import numpy as np
 
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Cotangents, Params, Saved
+from chainrule._src.messages import errors
 from chainrule._src.rules.batching import batch_contraction, batch_leading
 from chainrule._src.rules.contract import contraction_value, cotangent_subscripts, formula_of
 from chainrule._src.rules.elementwise import elementwise
@@ -62,7 +63,8 @@ def _general_pullback(prim: Primitive) -> Callable[..., Cotangents]:
         elif isinstance(rule, unsupported):
             cells.append(refuse(prim, f"derivative with respect to {operand}", rule))
         else:
-            cells.append(compile_rule(prim, rule))
+            cell = compile_rule(prim, rule)
+            cells.append(cell if prim.listed or prim.variadic else _checked(prim, operand, cell))
     if prim.variadic:
         (every,) = cells
 
@@ -96,6 +98,26 @@ def _general_pullback(prim: Primitive) -> Callable[..., Cotangents]:
         return tuple(grads)
 
     return nary
+
+
+def _checked(prim: Primitive, operand: str, cell: AnyFunction) -> AnyFunction:
+    """A rule of the user's, which may return a gradient of the wrong shape."""
+    position = prim.operands.index(operand)
+
+    def rule(node: NodeLike, g: AnyArray, saved: Saved) -> AnyArray:
+        grad: AnyArray = cell(node, g, saved)
+        assert node.in_avals is not None
+        have, want = tuple(shape_of(grad)), tuple(node.in_avals[position][0])
+        if have != want and not _fits(have, want) and not _fits(want, have):
+            raise errors.rule_shape(prim.name, f"VJP for {operand!r}", have, want, "that operand")
+        return grad
+
+    return rule
+
+
+def _fits(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether an array of a shape broadcasts to another one."""
+    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1], strict=False))
 
 
 def _linear_jvp(prim: Primitive) -> AnyFunction:
@@ -139,7 +161,7 @@ def linear(
         prim = Primitive(function, "linear", value=value, formula=formula, **options)
         rules = prim.for_each_operand(transpose)
         prim.set_vjps(rules)
-        prim.needs_avals = prim.needs_avals or prim.variadic
+        prim.needs_avals = prim.needs_avals or prim.variadic or not prim.listed
         prim.pullback = _when_needed(prim)
         prim.jvp = jvp or _linear_jvp(prim)
         prim.batch = batch or batch_leading
@@ -224,7 +246,7 @@ def opaque(
         prim = Primitive(function, "opaque", value=value, formula=formula, **options)
         rules = prim.for_each_operand(vjp)
         prim.set_vjps(rules, shared=shared)
-        prim.needs_avals = prim.needs_avals or prim.variadic
+        prim.needs_avals = prim.needs_avals or prim.variadic or not prim.listed
         prim.pullback = _when_needed(prim)
         tangents = jvp if isinstance(jvp, unsupported) else prim.for_each_operand(jvp)
         if multilinear and not tangents:
@@ -252,7 +274,10 @@ def _opaque_jvp(prim: Primitive, rules: Mapping[str, Any]) -> AnyFunction:
                 continue
             if isinstance(rules[operand], unsupported):
                 return refuse(prim, f"JVP with respect to {operand}", rules[operand])()
-            terms.append(read(prim, rules[operand], {**env, "t": t}))
+            term = read(prim, rules[operand], {**env, "t": t})
+            if not prim.listed and len(prim.outputs) == 1 and not _fits(tuple(shape_of(term)), tuple(shape_of(out))):
+                raise errors.rule_shape(prim.name, f"JVP for {operand!r}", shape_of(term), shape_of(out), "the result")
+            terms.append(term)
         if not terms:
             return None
         if len(prim.outputs) == 1:

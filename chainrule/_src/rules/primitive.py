@@ -116,7 +116,8 @@ class Primitive:
         naming: what PyTorch calls the node: a text, or a function of the parameters (and the node).
         promotion: "common" (to one dtype), "float" (and integers to the default float), "comparison" (numbers keep their
             values) or "none".
-        remedy: what helps against a nan of the operation.
+        remedy: what helps against a nan of the operation: a text, or a function from the values of the operands (None where one
+            is not known) to a text, which is empty where the values are not the cause.
         on_bools: the message for booleans, which ``accepts`` leaves out.
     """
 
@@ -149,7 +150,7 @@ class Primitive:
         moves: bool = False,
         structure: Any = "",
         naming: str | Callable[..., str] | None = None,
-        remedy: str = "",
+        remedy: str | Callable[..., str] = "",
         on_bools: str = "",
         overloads: str = "",
         accepts: str = "biufc",

@@ -291,7 +291,7 @@ class LoopProgram:
         return self
 
     def for_c(self) -> tuple[object, ...]:
-        return (self.steps, self.constants, self.result, self.most)
+        return (tuple(self.steps), tuple(self.constants), self.result, self.most)
 
     def run(self, inputs: list[Any]) -> NumpyArray:
         """What the program gives, by NumPy."""

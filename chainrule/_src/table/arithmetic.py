@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,14 @@ from chainrule._src.rules.kinds import elementwise
 from chainrule._src.tape.foreign import divisor
 
 
-@elementwise(np.add, d={"x": 1, "y": 1}, remedy="inf + -inf is nan, so keep the infinite operands from arising")
+def _if_infinite(text: str) -> Callable[[Any, Any], str]:
+    """Advice for infinite operands."""
+    return lambda x, y: text if x is None or y is None or math.inf in (builtins.abs(x), builtins.abs(y)) else ""
+
+
+@elementwise(
+    np.add, d={"x": 1, "y": 1}, remedy=_if_infinite("inf + -inf is nan, so keep the infinite operands from arising")
+)
 def add(x: AnyArray, y: AnyArray) -> None:
     """Sum, element by element."""
 
@@ -22,7 +31,7 @@ def add(x: AnyArray, y: AnyArray) -> None:
     np.subtract,
     d={"x": 1, "y": -1},
     accepts="iufc",
-    remedy="inf - inf is nan, so keep the infinite operands from arising",
+    remedy=_if_infinite("inf - inf is nan, so keep the infinite operands from arising"),
     on_bools="Subtraction, the `-` operator, with two bool tensors is not supported, use the `^` or `logical_xor()` operator instead.",
 )
 def sub(x: AnyArray, y: AnyArray) -> None:
@@ -39,7 +48,7 @@ def rsub(x: object, y: object) -> AnyArray:
 @elementwise(
     np.multiply,
     d={"x": lambda y: y, "y": lambda x: x},
-    remedy="0 * inf is nan, so keep the infinite factor from arising",
+    remedy=_if_infinite("0 * inf is nan, so keep the infinite factor from arising"),
 )
 def mul(x: AnyArray, y: AnyArray) -> None:
     """Product, element by element."""
@@ -52,6 +61,14 @@ def _inverse(y: AnyArray) -> TensorLike:
     return 1 / y
 
 
+def _of_quotient(x: Any, y: Any) -> str:
+    if y is None:
+        return "0/0 and inf/inf are nan, so add a small number to a denominator that can be 0, and keep the operands finite"
+    if y == 0:
+        return "0/0 is nan and x/0 infinite, so add a small number to the denominator, or divide by count.clip(min=1)"
+    return "inf/inf is nan, so keep both operands from overflowing" if builtins.abs(y) == math.inf else ""
+
+
 @op("true_divide", method=True, in_place=True)
 @elementwise(
     np.divide,
@@ -59,7 +76,7 @@ def _inverse(y: AnyArray) -> TensorLike:
     vjp={"x": lambda g, y: g / y},
     promotion="float",
     domain=((-2, 2), (0.4, 2)),
-    remedy="0/0 and inf/inf are nan, so add a small number to the denominator",
+    remedy=_of_quotient,
 )
 def div(x: AnyArray, y: AnyArray) -> None:
     """Quotient, element by element. Integers are divided as floats of the default dtype."""
@@ -113,6 +130,15 @@ def _power_dy(x: AnyArray, y: AnyArray, out: AnyArray) -> AnyArray:
     return out * np.log(np.where(gone, 1, x))
 
 
+def _of_power(x: Any, y: Any) -> str:
+    if x is not None and x > 0:
+        return ""
+    return (
+        "a negative base has no real power that is not whole, and at 0 powers below 1 have infinite slope, so clamp the base, "
+        "x.clip(min=eps) ** p"
+    )
+
+
 @elementwise(
     np.power,
     d={"x": _power_dx, "y": _power_dy},
@@ -124,8 +150,7 @@ def _power_dy(x: AnyArray, y: AnyArray, out: AnyArray) -> AnyArray:
     aliases={"y": "exponent"},
     overloads="201",
     accepts="iufc",
-    remedy="a negative base has no real power that is not whole, and at 0 powers below 1 have infinite slope, "
-    "so clamp the base, x.clamp(min=eps) ** p",
+    remedy=_of_power,
 )
 def pow(x: AnyArray, y: AnyArray) -> None:
     """x to the power y. The derivative with respect to x is 0 where y is 0; with respect to y where x is 0."""
@@ -213,7 +238,13 @@ def rsqrt(x: object) -> AnyArray:
 
 
 @op()
-@elementwise(np.cbrt, d=lambda out: 1 / (3 * out * out), promotion="float", domain=(0.3, 3))
+@elementwise(
+    np.cbrt,
+    d=lambda out: 1 / (3 * out * out),
+    promotion="float",
+    domain=(0.3, 3),
+    remedy="its slope at 0 is infinite, so add a small number inside, cbrt(x + eps)",
+)
 def cbrt(x: AnyArray) -> None:
     """Cube root."""
 
@@ -290,6 +321,7 @@ def _angle_vjp(g: AnyArray, x: AnyArray) -> AnyArray | None:
     promotion="float",
     domain=((0.3, 2), (0.3, 2)),
     accepts="f",
+    remedy="its slope at (0, 0) is 0/0, so add a small number inside, sqrt(x * x + y * y + eps)",
 )
 def hypot(x: AnyArray, y: AnyArray) -> None:
     """√(x² + y²) without overflow."""

@@ -68,6 +68,7 @@ def _eig_jvp(t: AnyArray, w: AnyArray, v: AnyArray) -> tuple[AnyArray, ...]:
     samples=[call((3, 3), strict=False), call((2, 2, 2), strict=False)],
     promotion="float",
     structure="ab:k,ij",
+    remedy="the derivative of eigenvectors divides by differences of eigenvalues, and two of them are equal",
 )
 def eig(x: AnyArray, *, strict: bool) -> tuple[AnyArray, ...] | None:
     """Eigenvalues, in no order, and eigenvectors of length 1 (in columns), as complex numbers.

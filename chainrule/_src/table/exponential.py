@@ -13,7 +13,15 @@ from chainrule._src.rules.kinds import discrete, elementwise
 
 _LN2 = float(np.log(2))
 _LN10 = float(np.log(10))
-_OF_POSITIVE = "a logarithm is real only of positive numbers, so keep its operand positive, x.clamp(min=eps)"
+_OF_POSITIVE = (
+    "a logarithm is real only of positive numbers, so keep its operand positive, x.clip(min=eps). x * log(y) at 0 is xlogy(x, y); "
+    "log(softmax(x)) is log_softmax(x), and log(sigmoid(x)) is -logaddexp(0, -x)"
+)
+_OVERFLOW = (
+    "exp(x) is infinite for x above 709 (float64), 88 (float32) or 11 (float16). In a softmax, subtract the maximum first, "
+    "exp(x - x.max()), or call softmax, log_softmax or logsumexp; logaddexp(0, x) is log(1 + exp(x)), and sigmoid(x) "
+    "(scipy.special.expit) is 1 / (1 + exp(-x))"
+)
 
 
 def _exp(x: AnyArray) -> AnyArray:
@@ -27,19 +35,19 @@ _SMALL = 10_000
 
 
 @op(method=True, in_place=True)
-@elementwise(np.exp, value=_exp, d=lambda out: out, promotion="float")
+@elementwise(np.exp, value=_exp, d=lambda out: out, promotion="float", remedy=_OVERFLOW)
 def exp(x: AnyArray) -> None:
     """Exponential of every element."""
 
 
 @op("exp2 special.exp2", method=True, in_place=True)
-@elementwise(np.exp2, d=lambda out: out * _LN2, promotion="float")
+@elementwise(np.exp2, d=lambda out: out * _LN2, promotion="float", remedy=_OVERFLOW)
 def exp2(x: AnyArray) -> None:
     """2 to the power of every element."""
 
 
 @op("expm1 special.expm1", method=True, in_place=True)
-@elementwise(np.expm1, d=lambda out: out + 1, promotion="float")
+@elementwise(np.expm1, d=lambda out: out + 1, promotion="float", remedy=_OVERFLOW)
 def expm1(x: AnyArray) -> None:
     """exp(x) − 1, accurate near 0."""
 
@@ -92,6 +100,7 @@ def _logit_vjp(g: AnyArray, x: AnyArray, *, eps: float | None) -> AnyArray:
     domain=(0.1, 0.9),
     samples=[{"eps": None}, {"eps": 0.3}],
     accepts="biuf",
+    remedy="it is infinite at 0 and 1 and not real beyond, so x.clip(eps, 1 - eps)",
 )
 def logit(x: object, *, eps: float | None) -> AnyArray:
     """log(x / (1 − x)), the inverse of the sigmoid, of x limited to [eps, 1 − eps]; nan outside [0, 1]."""

@@ -297,6 +297,7 @@ def _slogdet_jvp(t: AnyArray, x: AnyArray, sign: AnyArray, logabsdet: AnyArray) 
     samples=[call((3, 3), make="general"), call((2, 2, 2), make="general")],
     promotion="float",
     structure="ab:,",
+    remedy="the matrix is singular: its log-determinant is -inf and has no gradient, so add a small number to the diagonal",
 )
 def slogdet(x: AnyArray) -> tuple[AnyArray, ...]:
     """Sign and logarithm of the absolute value of the determinant of every matrix."""

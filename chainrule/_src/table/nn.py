@@ -423,6 +423,7 @@ def _rescaled(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], eps: float, na
     ],
     accepts="f",
     structure="axis",
+    remedy="the elements are equal, so their variance is 0: take an eps above 0",
 )
 def standardize(x: AnyArray, *, axis: tuple[int, ...], eps: float, name: str) -> AnyArray:
     """(x − mean) / √(variance + eps) over axes."""

@@ -78,6 +78,7 @@ def sum(x: TensorLike, *, axis: tuple[int, ...], keepdims: bool, dims: bool = Fa
     naming=lambda params: "MeanBackward" + ("1" if params.get("dims") else "0"),
     samples=_AXES,
     structure="mean",
+    remedy="the mean of no elements is 0/0, so check the size first",
 )
 def mean(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, dims: bool = False) -> AnyArray:
     """Mean over axes."""
@@ -242,6 +243,12 @@ def _heights(x: AnyArray) -> AnyArray:
     return np.array(np.broadcast_to(height(x, -1), (*shape_of(x)[:-1], 1)))
 
 
+_NO_MAXIMUM = (
+    "along one axis all elements are -inf, as where a mask leaves none, or one is inf. Leave one, or fill with a large negative "
+    "number, such as -1e4"
+)
+
+
 def dot_along(x: AnyArray, y: AnyArray, axis: int) -> AnyArray:
     """Σ x·y along an axis, which stays, with length 1."""
     if axis == -1 and is_array(x) and is_array(y) and x.dtype.char in "fd":
@@ -257,6 +264,7 @@ def dot_along(x: AnyArray, y: AnyArray, axis: int) -> AnyArray:
     promotion="float",
     accepts="f",
     structure="axis",
+    remedy=_NO_MAXIMUM,
 )
 def softmax(x: object, *, axis: Dims) -> AnyArray:
     """exp(x) / Σ exp(x) along an axis, without overflow."""
@@ -273,6 +281,7 @@ def softmax(x: object, *, axis: Dims) -> AnyArray:
     promotion="float",
     accepts="f",
     structure="axis",
+    remedy=_NO_MAXIMUM,
 )
 def log_softmax(x: object, *, axis: Dims) -> AnyArray:
     """x − log Σ exp(x) along an axis, without overflow."""

@@ -151,6 +151,7 @@ def erfc(x: AnyArray) -> None:
     domain=(-0.9, 0.9),
     promotion="float",
     accepts="biuf",
+    remedy="it is infinite at -1 and 1 and not real beyond, so x.clip(-1 + eps, 1 - eps)",
 )
 def erfinv(x: object) -> AnyArray:
     """The inverse of the error function; infinite at ±1, nan beyond."""

@@ -72,6 +72,7 @@ _SAMPLES = [
     call((2, 3, 2), axis=(-3, -1), keepdims=True, correction=0),
     call((4,), axis=(-1,), keepdims=False, correction=1.5),
 ]
+_OF_ONE = "the unbiased estimate of one element is 0/0, so take more, or correction=0 (ddof=0 of NumPy's functions)"
 _AWAY = "(x - x.mean(axis, keepdims=True))"
 _COUNT = "(x.size / g.size - correction)"
 
@@ -82,6 +83,7 @@ _COUNT = "(x.size / g.size - correction)"
     formula=f"(g if keepdims else np.expand_dims(g, axis)) * 2 * {_AWAY} / {_COUNT}",
     samples=_SAMPLES,
     structure="axis",
+    remedy=_OF_ONE,
 )
 def var(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> AnyArray:
     """Variance over axes: the mean square distance from the mean, divided by n − correction."""
@@ -94,6 +96,7 @@ def var(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float
     formula=f"(g / out if keepdims else np.expand_dims(g / out, axis)) * {_AWAY} / {_COUNT}",
     samples=_SAMPLES,
     structure="axis",
+    remedy=_OF_ONE,
 )
 def std(x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> AnyArray:
     """Standard deviation over axes: the root of the variance. Where it is 0, its derivative is 0."""

@@ -172,8 +172,7 @@ def sweep(
     """Run backward from ``roots``.
 
     Args:
-        roots: the edges of the outputs.
-        cotangents: one for each: raw data, or tensors with ``create_graph``.
+        roots, cotangents: the edges of the outputs, and for each raw data, or a tensor with ``create_graph``.
         targets: edges whose cotangents are wanted; only paths to them are visited. None: all leaves.
         retain_graph: keep the saved values for another sweep.
         create_graph: record what the rules compute.
@@ -206,6 +205,8 @@ def sweep(
         if create_graph:
             switch(outside.with_grad(True))
         arrived = _visit(this)
+        if SPECIAL and LOCAL.watch is not None:
+            LOCAL.watch.leaf_gradients(arrived)
         plain = accumulate and targets is None and not (create_graph or this.retained or this.notes)
         if not (plain and write_plain(arrived, this.escaped)):
             leaves = arrivals(this, arrived, accumulate)

@@ -1,23 +1,60 @@
-"""The search for the first NaN: in the forward pass, in the backward pass and in forward mode."""
+"""The search for the first NaN: in the forward pass, in the backward pass and in forward mode.
+
+Each array with a NaN or an infinity in it is registered with the operation in which that arose. A result that is computed from
+such an array takes over its entry. So an error names the cause of its own NaN, and not that of another computation.
+"""
 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule._src.api.watch import Watch
-from chainrule._src.arrays.types import AnyArray, AnyFunction, Params, TensorLike
+from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params, TensorLike
 from chainrule._src.interpreters.batched import Batched
+from chainrule._src.interpreters.dual import like_value
+from chainrule._src.interpreters.jac import JacStep
+from chainrule._src.interpreters.primal import WithPrimal
 from chainrule._src.messages import errors
+from chainrule._src.messages.kinds import NanFound
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.tape.modes import LOCAL
-from chainrule._src.tape.node import Node
+from chainrule._src.tape.node import Leaf, Node, Pending
 from chainrule._src.tape.tensor import Tensor
 
 _INFINITY = "the first infinite gradient"  # a note of the sweep
+
+
+class _Origins:
+    """Where the NaN (or the infinity) in an array arose, for the arrays that are alive."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, tuple[weakref.ref[NumpyArray], Any]] = {}
+
+    def of(self, arrays: Sequence[object]) -> Any:
+        """The origin of the first of the arrays that has one; None if none has."""
+        for x in arrays:
+            array, origin = self.entries.get(id(_raw(x)), _UNKNOWN)
+            if origin is not None and array() is _raw(x):
+                return origin
+        return None
+
+    def note(self, x: object, origin: object) -> None:
+        """Register the origin of an array."""
+        array, key, entries = _raw(x), id(_raw(x)), self.entries
+
+        def forget(ref: object) -> None:
+            if entries.get(key, _UNKNOWN)[0] is ref:
+                del entries[key]
+
+        entries[key] = weakref.ref(array, forget), origin
+
+
+_UNKNOWN: Any = (None, None)
 
 
 class _Anomaly(Watch):
@@ -26,44 +63,79 @@ class _Anomaly(Watch):
     Attributes:
         check_nan: whether results are looked at, or only the lines of the program remembered.
         at_once: whether a NaN born in the forward pass raises there.
-        born: where the first NaN of the forward pass was born or came in, as text.
+        nans, infinities: where those of values arose, as text.
+        tangent_nans, tangent_infinities: where those of tangents arose, as text.
+        parent: the node whose rule is running.
+        latest: what the node of the last operation is to keep: the origins of the NaN and the infinity in its result, and where
+            these are.
     """
 
     def __init__(self) -> None:
         self.check_nan = True
         self.at_once = False
-        self.born: str | None = None
-        self.parent: Node | None = None  # the node whose rule is running
+        self.nans, self.infinities = _Origins(), _Origins()
+        self.tangent_nans, self.tangent_infinities = _Origins(), _Origins()
+        self.parent: Node | None = None
+        self.latest: dict[str, tuple[str, Any]] = {}
 
     def forward(self, prim: Primitive, datas: tuple[TensorLike, ...] | list[TensorLike], params: Params) -> Any:
         out = super().forward(prim, datas, params)
-        if self.check_nan and self.parent is None and (self.born is None or self.at_once):
-            self._look(prim, datas, out)
-        return out
+        self.latest = {}
+        if not self.check_nan or self.parent is not None:
+            return out
+        if isinstance(out, tuple):
+            return tuple([self._looked_at(prim, datas, result) for result in out])
+        return self._looked_at(prim, datas, out)
 
-    def _look(self, prim: Primitive, datas: tuple[TensorLike, ...] | list[TensorLike], out: TensorLike) -> None:
-        operands = [x for x in _flat(datas) if type(x) is np.ndarray and x.dtype.kind in "fc"]
-        for result in out if isinstance(out, tuple) else (out,):
-            new = _where(np.isnan, result)
-            if new is None:
-                continue
-            came_in = any(_where(np.isnan, x) is not None for x in operands)
-            if prim.kind == "elementwise":
-                for x in operands:
-                    new = new & ~np.isnan(x)
-                came_in = not new.any()
-            if came_in:
-                self.born = self.born or errors.nan_came_in(prim, errors.call_stack())
-                continue
+    def _looked_at(self, prim: Primitive, datas: tuple[TensorLike, ...] | list[TensorLike], result: Any) -> Any:
+        """A result, which is registered if it is not finite; a number of NumPy's is an array then."""
+        if _where(_not_finite, result) is None:
+            return result
+        result = np.asarray(result) if isinstance(result, np.generic) else result
+        operands = [x for x in map(_array, _flat(datas)) if x is not None]
+        aligned = _keeps_places(prim, operands, result)
+        infinite, new = _new(aligned, operands, result, np.isinf)
+        infinity = self.infinities.of(operands)
+        for x in operands if infinity is None else ():
+            if _where(np.isinf, x) is not None:
+                infinity = errors.inf_came_in(prim, x, _first(_where(np.isinf, x)), self._stack())
+                break
+        if infinite is not None:
+            if infinity is None and new is not None:
+                index = _first(new)
+                values = _operands_at(prim, datas, result, index) if aligned else {}
+                infinity = errors.infinite_value(prim, index, values, result, self._stack())
+            if infinity is not None:
+                self.infinities.note(result, infinity)
+                self.latest.setdefault("inf_", (infinity, infinite))
+        nan, new = _new(aligned, operands, result, np.isnan)
+        if nan is None:
+            return result
+        origin = self.nans.of(operands)
+        if new is not None and (origin is None or self.at_once):
             index = _first(new)
-            text = errors.nan_born(prim, index, _operands_at(prim, datas, result, index), errors.call_stack())
-            self.born = self.born or text
+            values = _operands_at(prim, datas, result, index) if aligned else {}
+            own = errors.nan_born(prim, index, values, self._stack(), infinity)
             if self.at_once:
-                raise RuntimeError(f"Function '{prim.name}' returned nan values in the forward pass. {text}")
+                raise NanFound(f"Function '{prim.name}' returned nan values in the forward pass. {own}")
+            origin = origin or own
+        if origin is None:
+            came_in = next(x for x in operands if _where(np.isnan, x) is not None)
+            origin = errors.nan_came_in(prim, came_in, _first(_where(np.isnan, came_in)), self._stack())
+        self.nans.note(result, origin)
+        self.latest.setdefault("nan_", (origin, nan))
+        return result
+
+    def _stack(self) -> Any:
+        """The lines that are running; in a rule of the backward pass those that called the operation."""
+        known = None if self.parent is None else self.parent.metadata.get("traceback_")
+        return errors.call_stack() if known is None else known
 
     def recorded(self, node: Node) -> None:
         super().recorded(node)
         node.metadata["traceback_"] = errors.call_stack()
+        node.metadata.update(self.latest)
+        self.latest = {}
         if self.parent is not None:
             node.metadata["parent_"] = self.parent
 
@@ -76,40 +148,152 @@ class _Anomaly(Watch):
             raise
         finally:
             self.parent = outer
-        notes = LOCAL.sweep.notes
-        cotangents = g if type(g) in (tuple, list) else (g,)
         for i, (edge, grad) in enumerate(zip(edges, grads) if self.check_nan else ()):
-            if edge is None:
-                continue
-            shape = np.shape(_raw(grad))
-            new = _where(np.isnan, grad)
-            if new is not None:
-                index = _first(new)
-                values = _elements(getattr(node.prim, "saves", ()), saved, shape, index)
-                upstream = None if type(g) is tuple else _at(g, shape, index)
-                arrived = any(_where(np.isnan, part) is not None for part in cotangents)
-                infinity = notes.get(_INFINITY)
-                raise _warned(node, errors.nan_gradient(node, i, index, values, upstream, arrived, self.born, infinity))
-            infinite = None if _INFINITY in notes else _where(np.isinf, grad)
-            if infinite is not None and all(_where(np.isinf, part) is None for part in cotangents):
-                index = _first(infinite)
-                values = _elements(getattr(node.prim, "saves", ()), saved, shape, index)
-                notes[_INFINITY] = errors.infinity_born(node, index, values)
+            if edge is not None:
+                self._look_at_gradient(node, i, grad, g, saved)
         return grads
+
+    def _look_at_gradient(self, node: Node, i: int, grad: Any, g: Any, saved: tuple[object, ...]) -> None:
+        """Raise if a rule returned NaN for an operand; note the first infinity."""
+        notes, shape = LOCAL.sweep.notes, np.shape(_raw(grad))
+        cotangents = g if type(g) in (tuple, list) else (g,)
+        endless = any(_where(np.isinf, part) is not None for part in cotangents)
+        nan = _where(np.isnan, grad)
+        if nan is not None:
+            index = _first(nan)
+            arrived = any(_where(np.isnan, part) is not None for part in cotangents)
+            born = _origin_at(node, "nan_", shape, index)
+            infinity = notes.get(_INFINITY) if arrived or endless else None
+            if infinity is None and born is None:
+                infinity = self.infinities.of(_operands_of(node, saved))
+            error = errors.nan_gradient(
+                node,
+                i,
+                index,
+                values=_saved_at(node, saved, shape, index),
+                upstream=None if type(g) is tuple or not _is_aligned(node.prim) else _at(g, shape, index),
+                arrived=arrived,
+                born=born,
+                infinity=infinity,
+                overflow=_origin_at(node, "inf_", shape, index),
+            )
+            raise _warned(node, error)
+        infinite = None if _INFINITY in notes or endless else _where(np.isinf, grad)
+        if infinite is not None:
+            index = _first(infinite)
+            operand = self.infinities.of(_operands_of(node, saved))
+            notes[_INFINITY] = errors.infinity_born(node, index, _saved_at(node, saved, shape, index), operand)
+
+    def leaf_gradients(self, arrived: Pending) -> None:
+        super().leaf_gradients(arrived)
+        for edge, g in arrived.items() if self.check_nan else ():
+            new = _where(np.isnan, g)
+            if type(edge) is Leaf and new is not None:
+                raise errors.nan_sum(edge, _first(new), LOCAL.sweep.notes.get(_INFINITY))
 
     def tangent(self, prim: Any, primals: list[AnyArray], tangents: list[AnyArray], out: Any, params: Params) -> Any:
         tangent = super().tangent(prim, primals, tangents, out, params)
+        if tangent is None or not self.check_nan:
+            return tangent
         several = isinstance(tangent, tuple)
-        for t, value in zip(tangent if several else (tangent,), out if several else (out,)) if self.check_nan else ():
-            new = _where(np.isnan, t)
-            if new is None or any(_where(np.isnan, x) is not None for x in _flat([*primals, *tangents])):
-                continue
-            if _where(np.isnan, value) is not None and not self.at_once:
-                continue  # the value is nan as well: that is where it was born
-            index = _first(new)
-            values, moved = (_operands_at(prim, xs, _raw(t), index) for xs in (primals, tangents))
-            raise errors.nan_tangent(prim, index, values, moved, errors.call_stack(), self.born)
-        return tangent
+        pairs = zip(tangent, out, strict=True) if several else [(tangent, out)]
+        pairs = [(t if t is None else like_value(t, value), value) for t, value in pairs]
+        for t, value in pairs:
+            for test, origins in ((np.isinf, self.tangent_infinities), (np.isnan, self.tangent_nans)):
+                new = _where(test, t)
+                if new is not None:
+                    index = _first(new)
+                    origin = origins.of(_flat(tangents))
+                    if origin is None:
+                        at_index = [_operands_at(prim, xs, _raw(t), index) for xs in (primals, tangents)]
+                        origin = self._first_tangent(test, prim, primals, tangents, value, index, at_index)
+                    origins.note(t, origin)
+        return tuple([t for t, _ in pairs]) if several else pairs[0][0]
+
+    def _first_tangent(
+        self,
+        test: AnyFunction,
+        prim: Any,
+        primals: list[AnyArray],
+        tangents: list[AnyArray],
+        value: object,
+        index: tuple[int, ...],
+        at_index: list[dict[str, Any]],
+    ) -> Any:
+        """Where a tangent that is not finite arose: in this operation."""
+        stack, (values, moved) = self._stack(), at_index
+        if test is np.isinf:
+            return errors.infinite_tangent(prim, index, values, stack)
+        born = self.nans.of([value]) or self.nans.of(_flat(primals))
+        infinity = self.tangent_infinities.of(_flat(tangents)) or self.infinities.of([value, *_flat(primals)])
+        arrived = any(_where(np.isnan, x) is not None for x in _flat(tangents))
+        return errors.nan_tangent(prim, index, values, moved, stack, born, infinity, arrived, self.parent)
+
+    def result_tangent(self, tangent: object) -> None:
+        super().result_tangent(tangent)
+        nan = _where(np.isnan, tangent) if self.check_nan else None
+        if nan is not None:
+            raise NanFound(self.tangent_nans.of([tangent]) or errors.nan_result(_first(nan)))
+
+    def jacobian_step(self, step: JacStep) -> None:
+        super().jacobian_step(step)
+        if self.parent is not None:
+            step.code, step.lasti = self.parent.code, self.parent.lasti
+
+    def jacobian_terms(self, step: JacStep, outs: list[list[Any]], origins: Any) -> None:
+        super().jacobian_terms(step, outs, origins)
+        for i, terms in enumerate(outs if self.check_nan else ()):
+            for test, known in ((np.isinf, origins.infinities), (np.isnan, origins.nans)):
+                if any(_where(test, term.vals) is not None for term in terms):
+                    origin = next((known[place] for place in step.origins if place in known), None)
+                    known[step, i] = origin or self._first_terms(test, step, i, origins.infinities)
+
+    def _first_terms(self, test: AnyFunction, step: JacStep, output: int, infinities: dict[Any, str]) -> Any:
+        """Where entries of a structured Jacobian that are not finite arose: in this step."""
+        if test is np.isinf:
+            return errors.infinite_terms(step)
+        infinity = next((infinities[place] for place in step.origins if place in infinities), None)
+        values = [step.outs[output], *_flat(step.operands)]
+        return errors.nan_terms(step, output, self.nans.of(values), infinity or self.infinities.of(values))
+
+
+def _array(x: object) -> NumpyArray | None:
+    """An operand that may have a NaN in it as an array; None for others."""
+    x = np.asarray(x) if isinstance(x, (float, complex)) else _raw(x)
+    return x if type(x) is np.ndarray and x.dtype.kind in "fc" else None
+
+
+def _keeps_places(prim: Any, operands: list[NumpyArray], result: Any) -> bool:
+    """Whether an element of the result belongs to the elements of the operands at its index, after broadcasting."""
+    if prim.kind != "batched":
+        return bool(prim.kind == "elementwise")
+    return prim.prim.kind == "elementwise" and all(x.ndim in (0, np.ndim(result)) for x in operands)
+
+
+def _new(aligned: bool, operands: list[NumpyArray], result: object, test: AnyFunction) -> tuple[Any, Any]:
+    """Where a result passes a test, and where it does so though its operands do not; None where nowhere."""
+    found = _where(test, result)
+    if found is None:
+        return None, None
+    new = found
+    if aligned:
+        for x in operands:
+            new = new & ~test(x)
+    elif any(_where(test, x) is not None for x in operands):
+        return found, None
+    return found, new if new.any() else None
+
+
+def _origin_at(node: Node, key: str, shape: tuple[int, ...], index: tuple[int, ...]) -> str | None:
+    """The origin of the NaN (or infinity) in a node's value, if there is one at the index of an operand's gradient."""
+    origin, mask = node.metadata.get(key, _UNKNOWN)
+    return origin if origin is not None and (mask.shape != shape or mask[index]) else None
+
+
+def _operands_of(node: Node, saved: tuple[object, ...]) -> list[object]:
+    """The operands among what a node saved."""
+    prim = node.prim
+    return _flat([x for name, x in zip(getattr(prim, "saves", ()), saved) if name in prim.operands])
 
 
 def _warned(node: object, error: Exception) -> Exception:
@@ -122,10 +306,16 @@ def _warned(node: object, error: Exception) -> Exception:
 
 
 def _raw(x: object) -> Any:
-    """The array in a tensor; under ``vmap`` with the axis of the examples in front."""
-    while isinstance(x, (Tensor, Batched)):
-        x = x._raw if isinstance(x, Tensor) else x.payload
-    return x
+    """The array in a tensor: the primal of a dual; under ``vmap`` with the axis of the examples in front."""
+    while True:
+        if isinstance(x, Tensor):
+            x = x._raw
+        elif isinstance(x, Batched):
+            x = x.payload
+        elif isinstance(x, WithPrimal):
+            x = x.primal
+        else:
+            return x
 
 
 def _flat(xs: Any) -> list[Any]:
@@ -142,6 +332,10 @@ def _where(test: AnyFunction, x: object) -> Any:
         return None
     found = test(x)
     return found if found.any() else None
+
+
+def _not_finite(x: Any) -> Any:
+    return ~np.isfinite(x)
 
 
 def _first(mask: Any) -> tuple[int, ...]:
@@ -161,6 +355,16 @@ def _at(x: TensorLike | None, shape: tuple[int, ...], index: tuple[int, ...]) ->
     return x[tuple(0 if n == 1 else i for i, n in zip(own, x.shape))].item()
 
 
+def _is_aligned(prim: Any) -> bool:
+    """Whether an element of a gradient belongs to the element of the cotangent, and of what was saved, at its index."""
+    return prim.kind in ("elementwise", "function")
+
+
+def _saved_at(node: Node, saved: tuple[object, ...], shape: tuple[int, ...], index: tuple[int, ...]) -> dict[str, Any]:
+    """What the rule of an elementwise node has read at an index of a gradient, by name."""
+    return _elements(node.prim.saves, saved, shape, index) if node.prim.kind == "elementwise" else {}
+
+
 def _elements(names: Any, values: Any, shape: tuple[int, ...], index: Any) -> dict[str, Any]:
     """What a rule has read, by name, at an index of what it returned."""
     found = {name: _at(value, shape, index) for name, value in zip(names, values)}
@@ -171,7 +375,8 @@ def _operands_at(
     prim: Primitive, datas: Sequence[TensorLike] | tuple[AnyArray, ...], out: TensorLike, index: object
 ) -> dict[str, Any]:
     """The elements of an elementwise operation's operands that an element of its result is made of."""
-    return _elements(prim.operands, datas, np.shape(out), index) if prim.kind == "elementwise" else {}
+    kind = getattr(prim, "prim", prim).kind
+    return _elements(prim.operands, datas, np.shape(out), index) if kind == "elementwise" else {}
 
 
 # -- the mode --------------------------------------------------------------------------------------------------------
@@ -246,7 +451,10 @@ class set_detect_anomaly:
 
 
 class detect_anomaly(set_detect_anomaly):
-    """In this context a backward pass that makes a NaN raises, and says where it came from.
+    """In this context a backward pass that makes a NaN raises, and says where it came from; so does forward mode.
+
+    Forward mode (``jvp``, ``jacfwd``, dual tensors) and structured Jacobians raise where a result has a NaN, and name the
+    operation in which it arose. What a mask drops on the way is no error there.
 
     Every node then remembers the lines that made it, so the forward pass has to be in the context, too. If a rule raises an
     error of its own, a warning shows the lines of the operation that it belongs to. The mode is the thread's.

@@ -55,7 +55,14 @@ def _numbers(tree: Any) -> bool:
     return isinstance(tree, (int, float, complex, np.generic))
 
 
+def plain_type(x: object) -> type | None:
+    """The type that plain code has in the place of a recorded value: ``float``, a NumPy scalar's type or ``ndarray``; else None."""
+    return LOCAL.recorder.stands_for(x._tensor._raw) if type(x) is Array and LOCAL.recorder is not None else None
+
+
 def is_array(x: object) -> bool:
+    if plain_type(x) is float:
+        return False
     known = isinstance(x, (Tensor, Array, ndarray, np.generic, ArrayLike))
     return known or is_foreign(type(x)) or is_table(x)
 
@@ -108,7 +115,7 @@ def untracked(x: object) -> Any:
 
 def tensor_in(x: object) -> Any:
     """A result with its tensor in the place of an Array."""
-    return x if type(x) is Tensor else unfaced(x)
+    return x if type(x) is Tensor or plain_type(x) is float else unfaced(x)
 
 
 def without_objects(tree: object) -> Any:
@@ -158,6 +165,8 @@ def as_caller_type(x: object, tensors: bool, foreign: set[int] | None = None) ->
         return wrap(x)
     if isinstance(x, np.generic):
         x = np.asarray(x)
+    elif LOCAL.recorder is not None:
+        x = LOCAL.recorder.as_array(x)
     if foreign is not None:
         x = own_copy(x, foreign)
     return x if type(x) is ndarray else x.payload if type(x) is Foreign else array_of(wrap(x))
@@ -174,7 +183,7 @@ def own_copy(x: Any, foreign: set[int]) -> Any:
 
 def array_id(x: Any) -> int:
     """The number of an array; of what stands for a plain one in a recording, that of the recorded array."""
-    if type(x) is Array and LOCAL.recorder is not None and LOCAL.recorder.stands_for(x._tensor._raw) is ndarray:
+    if plain_type(x) is ndarray:
         x = x._tensor._raw
     return id(x.array if is_recorded(x) else x)
 

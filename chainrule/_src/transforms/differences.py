@@ -34,8 +34,13 @@ def central(f: Callable[[Any], list[Any]], x: TensorLike, direction: TensorLike,
 
 def along(f: Callable[[Any], Any], x: TensorLike, direction: TensorLike, step: float = STEP) -> Any:
     """The derivative of ``f`` (to a number or an array) at ``x`` along a direction."""
-    (one,), (two,) = (central(lambda moved: [f(moved)], x, direction, h) for h in (step, 2 * step))
-    return (4 * one - two) / 3
+    return all_of(lambda moved: [f(moved)], x, direction, step)[0]
+
+
+def all_of(f: Callable[[Any], list[Any]], x: TensorLike, direction: TensorLike, step: float = STEP) -> list[Any]:
+    """The derivatives of several numbers or arrays at ``x`` along a direction."""
+    one, two = (central(f, x, direction, h) for h in (step, 2 * step))
+    return [(4 * a - b) / 3 for a, b in zip(one, two, strict=True)]
 
 
 def all_along(f: Callable[[Any], Any], x: TensorLike, directions: Iterable[AnyArray]) -> AnyArray:

@@ -137,6 +137,9 @@ def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...]) -> Any:
         output = cls.forward(*args)
         cls.setup_context(ctx, args, output)
         return output
+    except TypeError as error:
+        errors.note_without_ctx(cls, error)
+        raise
     finally:
         left, LOCAL.mode = LOCAL.mode, outer
         if left.records is not outer.records:
@@ -184,7 +187,7 @@ def pullback(node: Any, g: Any, saved: tuple[object, ...], edges: tuple[object, 
         ctx._kept = node.saved
     at = params["at"]
     if len(results) != params["count"] or len(at) != len(results):
-        results = check_count(node.prim.function, results, at, params["count"])
+        results = check_count(node.prim.function, results, at, params["count"], node)
     grads: list[AnyArray | None] = []
     for i, fit, edge in zip(at, node.in_avals, edges):
         result = results[i]
@@ -192,10 +195,11 @@ def pullback(node: Any, g: Any, saved: tuple[object, ...], edges: tuple[object, 
             grads.append(None)
             continue
         if not isinstance(result, Tensor):
-            raise errors.function_grad_type(node.prim.name, i, result)
+            raise errors.function_grad_type(node.prim.function, i, result, node)
         data = result._raw
         if data.dtype is not fit[1] or data.shape != fit[0]:
-            result = fit_gradient(node.prim.name, i, result, *fit)
+            shapes = [shape for shape, _ in node.in_avals]
+            result = fit_gradient(node.prim.function, i, result, fit[0], fit[1], shapes, node)
             data = result._raw
         if recorded or (bare and result._edge is not None):
             if recorded and result._edge is None:
@@ -223,6 +227,9 @@ def run_backward(ctx: Any, gs: tuple[Tensor | None, ...], recorded: bool) -> tup
         if outer.records and not mode.records:
             SPECIAL.append(None)
         results = rule(ctx, *gs)
+    except ValueError as error:
+        errors.note_nothing_saved(cls, ctx, error)
+        raise
     finally:
         left, LOCAL.mode = LOCAL.mode, outer
         if left.records is not outer.records:
@@ -242,25 +249,35 @@ def cotangents(g: tuple[object, ...], about: tuple[Any, ...], materialize: bool)
     )
 
 
-def check_count(cls: object, results: tuple[Tensor | None, ...], at: tuple[int, ...], count: int) -> tuple[Any, ...]:
+def check_count(
+    cls: Any, results: tuple[Tensor | None, ...], at: tuple[int, ...], count: int, node: Node | None = None
+) -> tuple[Any, ...]:
     """One result for each argument (surplus None is dropped), None for each that is no tensor."""
     if len(results) < count or any(r is not None for r in results[count:]):
-        raise errors.function_grad_count(cls, count, len(results))
+        raise errors.function_grad_count(cls, count, results, node)
     for i, result in enumerate(results[:count]):
         if result is not None and i not in at:
             raise errors.function_grad_of_constant(cls, i)
     return results[:count]
 
 
-def fit_gradient(name: str, index: int, result: Tensor, shape: tuple[int, ...], dtype: NumpyDType) -> Tensor:
-    """A gradient in its argument's shape (summed over broadcast axes) and dtype."""
+def fit_gradient(
+    cls: Any,
+    index: int,
+    result: Tensor,
+    shape: tuple[int, ...],
+    dtype: NumpyDType,
+    shapes: list[tuple[int, ...]],
+    node: Node | None = None,
+) -> Tensor:
+    """A gradient in its argument's shape (summed over broadcast axes) and dtype. ``shapes``: those of all arguments."""
     have = result._raw.shape
     if have != shape:
         extra = len(have) - len(shape)
         if extra < 0 or any(n not in (1, m) for n, m in zip(shape, have[extra:])):
-            raise errors.function_grad_shape(name, index, have, shape)
+            raise errors.function_grad_shape(cls, index, tuple(have), tuple(shape), shapes, node)
     if result._raw.dtype.kind == "c" and dtype.kind != "c":
-        raise errors.function_grad_complex(name, index)
+        raise errors.function_grad_complex(cls.__name__, index)
     fit = unbroadcast(result, shape, dtype)
     return wrapped(fit)
 

@@ -212,7 +212,6 @@ class FunctionCall:
         Gradient mode stays as it is: without ``create_graph`` nothing here has an edge of this rank, but values below
         may be on tapes of their own.
         """
-        name = self.cls.__name__
         ctx._now = ctx.to_save
         with self._explaining("backward"):
             results = check_count(self.cls, run_backward(ctx, gs, True), self.at, len(self.args))
@@ -221,9 +220,10 @@ class FunctionCall:
             result, like = results[i], shown[i]._raw
             if result is not None:
                 if not isinstance(result, Tensor):
-                    raise errors.function_grad_type(name, i, result)
+                    raise errors.function_grad_type(self.cls, i, result, None)
                 if tuple(shape_of(result)) != tuple(like.shape) or result.dtype != like.dtype:
-                    result = fit_gradient(name, i, result, tuple(like.shape), like.dtype)
+                    shapes = [tuple(x._raw.shape) for x in shown]
+                    result = fit_gradient(self.cls, i, result, tuple(like.shape), like.dtype, shapes)
             found.append(result)
         return found
 

@@ -14,6 +14,7 @@ from chainrule._src.api.grad_mode import inference_mode
 from chainrule._src.arrays.tree import tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.messages import errors
+from chainrule._src.messages.kinds import NanFound
 from chainrule._src.tape import engine
 from chainrule._src.tape.levels import within
 from chainrule._src.tape.modes import SPECIAL, recording
@@ -212,6 +213,8 @@ def reverse(
         one = functools.partial(pull, np.zeros(y.shape, y.dtype), True)
         step = (limits or Limits()).chunk(n, bound, one, 2 * y.nbytes)
         found = rows(pull, y, xs, step, "jacobian", unit, pull_many=pull_many)
+    except NanFound:
+        raise
     except (NotImplementedError, RuntimeError, TypeError) as error:  # a rule takes no batches, or fails anyway
         found = rows(pull, y, xs, 1, "jacobian", unit)
         errors.warn_unbatched(error)

@@ -13,6 +13,7 @@ from chainrule._src.arrays.types import AnyArray, AnyFunction, TensorLike
 from chainrule._src.interpreters.batched import Batched
 from chainrule._src.interpreters.dual import Dual
 from chainrule._src.tape.levels import Level, open_level, within
+from chainrule._src.tape.modes import LOCAL, SPECIAL
 from chainrule._src.tape.protocol import ArrayLike
 from chainrule._src.tape.tensor import Tensor, wrap
 from chainrule._src.transforms.arguments import tensor_in, without_objects
@@ -71,6 +72,12 @@ class JvpRun:
 
     def split(self, y: object) -> tuple[Any, Any]:
         """Primal and tangent of a result; the tangent is None where it is known to be zero."""
+        data, tangent = self._parts(y)
+        if SPECIAL and LOCAL.watch is not None:
+            LOCAL.watch.result_tangent(tangent)
+        return data, tangent
+
+    def _parts(self, y: object) -> tuple[Any, Any]:
         y = tensor_in(y)
         data = y._raw if isinstance(y, Tensor) else y
         if type(data) is Dual and data.level == self.level:
@@ -86,7 +93,7 @@ class JvpRun:
 
     def primal(self, y: object) -> Any:
         """The value of a result at the point."""
-        primal = self.split(y)[0]
+        primal = self._parts(y)[0]
         data = primal._raw if isinstance(primal, Tensor) else primal
         if self.batch is not None and type(data) is Batched and data.level == self.batch:
             return data.payload if data.shared else data.payload[0]

@@ -33,6 +33,7 @@ from chainrule._src.transforms.arguments import (
     flatten_outputs,
     has_tensor,
     own_copy,
+    plain_type,
     split_aux,
     tensor_in,
     untracked,
@@ -125,7 +126,8 @@ class Trace:
             result = self._call(func, positions, kwargs, True)
         if has_aux:
             result, self.aux = split_aux(result, api)
-        if isinstance(result, (ndarray, np.generic)) and not has_tensor(self.leaves):
+        plain = isinstance(result, (ndarray, np.generic)) or plain_type(result) not in (None, float)
+        if plain and not has_tensor(self.leaves):
             # a plain array depends on no argument: NumPy's face refuses to leave the graph
             result = wrapped(tensor_in(result))
         self.result = result
@@ -176,6 +178,8 @@ class Trace:
 
     def value(self, result: TensorLike) -> Any:
         """A result as the caller gets it: off the tape, unless it depends on something outside."""
+        if plain_type(result) not in (None, ndarray):
+            return result
         tensor = tensor_in(result)
         if not isinstance(tensor, Tensor):
             return tensor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _string
+import abc
 import collections
 import contextvars
 import datetime
@@ -54,7 +55,6 @@ from chainrule._src.compiling.state.objects import (
     is_iterator,
     is_python,
     isa,
-    layout,
     module_of,
     random_types,
 )
@@ -101,6 +101,10 @@ def _is_ours(stack: Stack) -> bool:
     return module_of_code(stack.frame.f_code, stack.frame.f_globals).startswith("chainrule.")
 
 
+#: objects of which C calls no Python code
+_WITHOUT_CODE = (*CONSTANT, *OURS, *BUFFERS, ndarray)
+
+
 class Calls(Reads):
     """A log of reads that knows what functions do."""
 
@@ -111,18 +115,22 @@ class Calls(Reads):
         for x in operands:
             if type(x) not in IMMUTABLE:
                 each(x, arrays)
-        takes = any(is_iterator(x) for x in operands)
+        takes = not all([isa(x, _WITHOUT_CODE) for x in operands])
         if takes:
             self.taker = stack  # what Python code gives to C from here on is computed with, too
         if arrays or takes:
-            mixed = any(isa(x, VALUES) for x in flat(operands))
-            stack.pending = arrays, mixed, False
+            before, mixed, makes = stack.pending or ([], False, False)
+            mixed = mixed or any(isa(x, VALUES) for x in flat(operands))
+            stack.pending = [*before, *arrays], mixed, makes
 
     def calls(self, stack: Stack, function: Any, args: list[Any], keywords: Params) -> None:
         """A call is about to happen."""
         kind = type(function)
         if kind is np.ufunc and not keywords and len(args) == function.nin and are_plain(args):
             return
+        if kind is not MethodType and kind is not FunctionType and function is not weakref.ref:
+            for x in (function, *args, *keywords.values()):
+                self.passed(x)
         if kind is MethodType:
             self.calls(stack, function.__func__, [function.__self__, *args], keywords)
         elif kind is FunctionType:
@@ -206,8 +214,7 @@ class Calls(Reads):
             if cls is filter or cls.__module__ == "itertools":  # which compare, or take apart, what is in there
                 self.computes(stack, given[cls is filter :])
             self._applied(stack, given)
-            arrays, mixed, _ = stack.pending or ([], False, False)
-            stack.pending = arrays, mixed, True
+            stack.pending = *(stack.pending or ([], False))[:2], True
         elif cls.__module__ == "numpy.random" or issubclass(cls, random_types()):
             self._random(stack, given)
         elif cls in MAKERS or cls.__module__ in ("builtins", "collections", "functools", "operator", "types"):
@@ -225,11 +232,10 @@ class Calls(Reads):
             self.computes(stack, given, each=self.handed)
         elif not cls.__flags__ & HEAP_TYPE:
             self.refuse(f"it makes a {cls.__name__}, of which it is not known what it depends on")
-        elif not is_library_class(cls):
-            if isa(lookup(cls, "__del__"), FunctionType):
-                self.refuse(f"it makes a {cls.__name__}, whose __del__ runs when no recording sees it")
-            self.of_class(cls, "__init__")
-            self.of_class(cls, "__new__")
+        elif not is_library_class(cls) and isa(lookup(cls, "__del__"), FunctionType):
+            self.refuse(f"it makes a {cls.__name__}, whose __del__ runs when no recording sees it")
+        if issubclass(cls, type):
+            stack.pending = [], False, True
 
     def _applied(self, stack: Stack, given: list[Any]) -> None:
         """Functions of C's among arguments, which C calls with the elements of the others."""
@@ -317,6 +323,9 @@ class Calls(Reads):
         if receiver is not None and not isa(receiver, (ModuleType, type)):
             self._method(stack, function, receiver, name, args, keywords)
             return
+        if function is abc.get_cache_token:
+            self.looked_up(function, operator.call, "token")
+            return
         if not is_pure(function) and not (function is id and _is_ours(stack)):
             if puts(function):
                 self._put(stack, function, args)
@@ -330,11 +339,9 @@ class Calls(Reads):
         elif builtin and name in ("setattr", "delattr") and len(args) > 1:
             self.changed_attribute(args[0], args[1])
         elif builtin and name == "vars" and args:
-            return  # what is read of it is seen
+            self.attribute(args[0], "__dict__")
         elif builtin and name == "len" and args:
             x = args[0].mapping if isa(args[0], (*VIEWS, *ORDERED_VIEWS)) else args[0]
-            if type(x) is ndarray:
-                self.looked_up(x, layout, "layout")
             self.length(x)
         elif builtin and name in ("iter", "next", "sorted"):
             for x in args[:1]:
@@ -343,7 +350,7 @@ class Calls(Reads):
                 self.computes(stack, args)
             self._applied(stack, [*args, *keywords.values()])
             makes = name == "iter" and bool(args) and not is_iterator(args[0])
-            stack.pending = [], False, makes
+            stack.pending = *(stack.pending or ([], False))[:2], makes
         elif builtin and name in ("isinstance", "issubclass") and len(args) == 2:
             x, cls = args
             if name == "issubclass":
@@ -352,23 +359,20 @@ class Calls(Reads):
                 return
             self.is_instance(x, cls)
             self.check_type(x, lambda stands_for: not issubclass(type(x), cls) or issubclass(stands_for, cls))
-        elif builtin and name in (
-            "globals",
-            "locals",
-            "eval",
-            "exec",
-            "__build_class__",
-        ):
+        elif builtin and name in ("globals", "locals", "eval", "exec"):
             return
+        elif builtin and name == "__build_class__":
+            stack.pending = [], False, True
         else:
-            if builtin and name == "callable" and args:
-                self.of_class(type(args[0]), "__call__")
             if name in ("repr", "format", "ascii", "mod"):
                 self.formats(args)
             if builtin and name == "format" and len(args) > 1 and isa(args[1], str):
                 self.spec(args[1])
             self._applied(stack, [*args, *keywords.values()])
             self.computes(stack, [*args, *keywords.values()])
+            if name in ("min", "max") and stack.pending is not None:
+                for x in stack.pending[0]:  # which compare also the array that they return
+                    self.consumed(x)
 
     def _method(self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: Params) -> None:
         """A method of C's is about to be called."""
@@ -398,6 +402,12 @@ class Calls(Reads):
             self._method_of_container(stack, x, name, args, keywords)
         elif isa(x, type) and not is_pure(function) and not is_library_class(x):
             self.computes(stack, [*args, *keywords.values()])
+        elif isa(x, BUFFERS):
+            if name not in READING:
+                self.refuse(
+                    f"it may write into a {type(x).__name__} ({name}), which no recording repeats: use an array of NumPy's"
+                )
+            self.changed_in_place(x)
         elif isa(x, (*CONSTANT, *CONTAINERS, *VIEWS, *ORDERED_VIEWS)):
             if isa(x, datetime.datetime) and name in _OF_LOCAL_TIME and (x.tzinfo is None or not args):
                 self.refuse(f"it asks for the local time ({name}), which no recording sees")
@@ -414,15 +424,9 @@ class Calls(Reads):
                 self.refuse("it sets a ContextVar, which no recording repeats")
             self.looked_up(x, context_value, "value")
         elif name in ("__reduce_ex__", "__getstate__"):
-            self.handed(x, [])
+            self.whole_object(x)
         elif (is_lock(x) and name != "locked") or name in _OF_ALL_OBJECTS:
             return
-        elif isa(x, BUFFERS):
-            if name not in READING:
-                self.refuse(
-                    f"it may write into a {type(x).__name__} ({name}), which no recording repeats: use an array of NumPy's"
-                )
-            self.looked_up(x, bytes, "whole")
         elif isa(x, random_types()):
             if id(x) not in self.made:
                 self.refuse(DRAW)

@@ -6,6 +6,7 @@ as the same object is there, or a number or text of the same type and value.
 
 from __future__ import annotations
 
+from abc import get_cache_token
 from collections import deque
 from collections.abc import Callable
 from types import CellType, MappingProxyType
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule._src import native
-from chainrule._src.arrays.types import AnyFunction, NumpyArray
+from chainrule._src.arrays.types import AnyFunction, NumpyArray, NumpyDType
 
 ndarray = np.ndarray
 #: what is read where there is nothing
@@ -30,7 +31,7 @@ class Copy:
 class GuardKind:
     """The kinds of guards, with the numbers that native code knows them by."""
 
-    ITEM, INSTANCE, CELL, TYPE, CLASS, ELEMENTS, LENGTH, FUNCTION, CONTENT, CHECK = range(10)
+    ITEM, INSTANCE, CELL, VERSION, REGISTERED, CLASS, ELEMENTS, LENGTH, FUNCTION, ARRAY, CHECK = range(11)
 
 
 class Guard(NamedTuple):
@@ -39,8 +40,10 @@ class Guard(NamedTuple):
     Attributes:
         kind: of :class:`GuardKind`.
         thing: what was read: a dictionary, an object, a cell, a class, a list, an array.
-        key: which part of it; None: the whole.
-        value: what was there. Of a list the tuple of its elements, of an array its :func:`content`.
+        key: which part of it; None: the whole. Of an array, whether its numbers matter. Of the version of a class its
+            content, of an abstract class another class.
+        value: what was there. Of a list the tuple of its elements, of an array its :func:`array_state`, of a class its
+            :func:`version_of`, of an abstract class :func:`registration`.
     """
 
     kind: int
@@ -54,7 +57,21 @@ class Guard(NamedTuple):
 
     def holds(self) -> bool:
         """Whether the same is there."""
-        return same_value(self.value, self.now())
+        return self._is(self.now())
+
+    def renewed(self) -> Guard | None:
+        """The guard with the equal numbers and texts that are there now, which may be other objects; None if anything else differs."""
+        now = self.now()
+        if not self._is(now):
+            return None
+        unchanged = self.kind in (GuardKind.FUNCTION, GuardKind.CHECK) or now is self.value
+        return self if unchanged else self._replace(value=now)
+
+    def _is(self, now: Any) -> bool:
+        """Whether this is what was there. A class may have the same content in another version."""
+        if self.kind == GuardKind.VERSION:
+            return (now[0] and now == self.value) or self.key.is_same(self.thing)
+        return now[1] == self.value[1] if self.kind == GuardKind.REGISTERED else same_value(self.value, now)
 
 
 def elements(x: Any) -> tuple[Any, ...]:
@@ -74,15 +91,43 @@ def attributes_of(x: object) -> Any:
         return None
 
 
-def _instance(thing: object, key: str) -> object:
+def _instance(thing: object, key: str | None) -> object:
     inside = attributes_of(thing)
+    if key is None:
+        return inside
     return MISSING if inside is None else inside.get(key, MISSING)
+
+
+#: of a class, without running code of its metaclass
+mro_of: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
+bases_of: Callable[[type], tuple[type, ...]] = vars(type)["__bases__"].__get__
+namespace_of: Callable[[type], MappingProxyType[str, Any]] = vars(type)["__dict__"].__get__
+
+
+def _version_in_python(cls: type) -> tuple[int, str, str]:
+    return 0, vars(type)["__name__"].__get__(cls), vars(type)["__qualname__"].__get__(cls)
+
+
+#: the number of the version of a class, which changes with any attribute of it or its bases, and its names, which change without;
+#: the number is 0 where there is none
+version_of: Callable[[type], tuple[int, str, str]] = (
+    native.LOOPS.class_version if native.AVAILABLE else _version_in_python
+)
+
+
+def registration(cls: Any, kind: type | None) -> tuple[object, object]:
+    """How many classes have been registered with abstract ones, and whether ``kind`` is a subclass of ``cls`` by now.
+
+    Without a ``kind``, each registration makes a difference.
+    """
+    token = get_cache_token()
+    return token, token if kind is None else issubclass(kind, cls)
 
 
 def lookup(cls: type, name: str) -> Any:
     """What a class or one of its bases has under a name, as it stands there."""
-    for base in cls.__mro__:
-        found = base.__dict__.get(name, MISSING)
+    for base in mro_of(cls):
+        found = namespace_of(base).get(name, MISSING)
         if found is not MISSING:
             return found
     return MISSING
@@ -105,12 +150,13 @@ _NOW: tuple[Callable[[Any, Any], Any], ...] = (
     lambda thing, key: dict.get(thing, key, MISSING),
     _instance,
     lambda thing, key: cell_content(thing),
-    lookup,
+    lambda thing, key: version_of(thing),
+    registration,
     lambda thing, key: type(thing),
     lambda thing, key: elements(thing),
     lambda thing, key: len(thing),
     lambda thing, key: function_parts(thing),
-    lambda thing, key: content(thing),
+    lambda thing, key: array_state(thing, key),
     lambda thing, key: key(thing),
 )
 
@@ -126,14 +172,40 @@ def same_value(x: Any, y: Any) -> bool:
         return len(x) == len(y) and all(map(same_value, x, y))
     if issubclass(kind, Copy):
         return bool(x == y)
+    if kind is bytes:
+        return bool(x == y)
+    if issubclass(kind, np.dtype) and (x.fields is not None or x.metadata is not None or y.metadata is not None):
+        return False  # metadata, also of fields, is no part of `==`
     if kind in IMMUTABLE or issubclass(kind, (np.generic, np.dtype)):
         return bool(x == y and repr(x) == repr(y))
     return False
 
 
 def content(x: NumpyArray) -> tuple[object, ...]:
-    """The bytes of an array, and how it lies in memory."""
-    return x.tobytes("A"), x.shape, x.dtype, x.strides
+    """Return the bytes of an array, its layout and the field names of its dtype."""
+    return x.tobytes("A"), x.shape, x.dtype, x.strides, field_names(x.dtype)
+
+
+def array_state(x: NumpyArray, with_numbers: bool) -> tuple[object, ...]:
+    """Return the attributes of an array that can be set in place: its numbers (or None), address, layout, dtype and flags."""
+    numbers: object = None
+    if with_numbers:
+        numbers = as_tuples(np.asarray(x).tolist()) if x.dtype.hasobject else x.tobytes("A")
+    address = x.__array_interface__["data"][0]
+    return numbers, address, x.shape, x.strides, x.dtype, x.flags.num, field_names(x.dtype)
+
+
+def as_tuples(x: Any) -> Any:
+    """Return nested lists as nested tuples."""
+    return tuple(map(as_tuples, x)) if type(x) in (list, tuple) else x
+
+
+def field_names(dtype: NumpyDType) -> tuple[object, ...]:
+    """Return each structured dtype within a dtype, followed by its names: ``dtype.names`` can be set in place."""
+    if dtype.fields is None:
+        return () if dtype.base is dtype else field_names(dtype.base)
+    inner = [part for field in dtype.fields.values() for part in field_names(field[0])]
+    return (dtype, dtype.names, *inner)
 
 
 class References:
@@ -155,7 +227,11 @@ class References:
     @property
     def arrays(self) -> list[ndarray]:
         """The plain arrays whose numbers were read."""
-        return [guard.thing for guard in self.guards if issubclass(type(guard.thing), ndarray)]
+        return [
+            guard.thing
+            for guard in self.guards
+            if issubclass(type(guard.thing), ndarray) and (guard.kind != GuardKind.ARRAY or guard.key)
+        ]
 
     def hold(self) -> bool:
         """Whether all that was read is as it was."""
@@ -166,18 +242,17 @@ class References:
         return False
 
     def _renewed(self, k: int, at: int) -> bool:
-        """Take equal numbers and texts, which are other objects now, for what was read; False if anything else differs."""
+        """Renew the guards of a set that native code does not see to hold; False if anything differs from what was read."""
         guards = self._sets[k]
         while at >= 0:
-            guard = guards[at]
             try:
-                now = guard.now()
+                guard = guards[at].renewed()
             except Exception:  # what was read is no more
                 return False
-            if not same_value(guard.value, now):
+            if guard is None:
                 return False
-            if guard.kind < GuardKind.FUNCTION and now is not guard.value:
-                guards = (*guards[:at], guard._replace(value=now), *guards[at + 1 :])
+            if guard is not guards[at]:
+                guards = (*guards[:at], guard, *guards[at + 1 :])
             at = _first_broken(guards, at + 1, MISSING)
         self._sets[k] = guards
         return True
@@ -194,7 +269,9 @@ class References:
 
 
 def _is_same(x: Guard, y: Guard) -> bool:
-    return x.kind == y.kind and x.thing is y.thing and x.key is y.key
+    if x.kind != y.kind or x.thing is not y.thing:
+        return False
+    return x.key is y.key or (x.kind == GuardKind.VERSION and bool(y.key.covers(x.key)))
 
 
 def _first_broken_in_python(guards: tuple[Guard, ...], begin: int, missing: object) -> int:

@@ -31,6 +31,7 @@ _ELEMENTS = 64  # of one array that are looked at one by one; beyond, all of it 
 
 
 _SUBSCRIPT = 26  # of BINARY_OP, since Python 3.14
+_COLLECTIONS = 1 << 5 | 1 << 6  # flags of classes that patterns take for sequences and mappings
 _IN_PLACE = 13  # the first number of BINARY_OP that is an in-place operator
 
 
@@ -70,8 +71,11 @@ def _attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
     x, key = stack.top(2), stack.top()
-    if are_plain((x, key)):
+    reads.check_type(x, lambda stands_for: stands_for is not float)
+    if are_plain((x, key.start, key.stop, key.step) if type(key) is slice else (x, key)):
         return
+    reads.passed(x)
+    reads.passed(key)
     if type(x) is ndarray:
         if not isa(key, OURS):
             _array_element(reads, stack, x, key)
@@ -80,9 +84,7 @@ def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
             reads.element(x, key)
         else:
             reads.computes(stack, [x, key])
-    elif isa(x, np.void):  # a row of a table, which lies in the table's memory
-        reads.looked_up(x, np.void.tobytes, "whole")
-    elif not isa(x, (*CONSTANT, tuple)):
+    elif not reads.changed_in_place(x) and not isa(x, (*CONSTANT, tuple)):
         reads.computes(stack, [x, key])
 
 
@@ -133,9 +135,11 @@ def _compares_identity(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 
 def _gives(reads: Calls, stack: Stack, i: Instruction) -> None:
-    """A function, or generator, gives C something to compute with."""
-    taker = reads.taker
-    if taker is not None and taker.pending is not None and stack.frame.f_back is taker.frame:
+    """A function, or generator, gives C, or a library, something to compute with."""
+    taker, caller = reads.taker, stack.frame.f_back
+    if taker is None or taker.pending is None or caller is None:
+        return
+    if caller is taker.frame or is_library(module_of_code(caller.f_code, caller.f_globals)):
         x = stack.top()
         if type(x) is ndarray:
             taker.pending[0].append(x)
@@ -149,12 +153,17 @@ def _handles(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 def _truth(reads: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
+    reads.passed(x)
     if isa(x, CONTAINERS):
         reads.length(x)
     elif type(x) is ndarray:
         reads.consumed(x)
     elif type(x) not in IMMUTABLE:
         reads.operand(x, [])
+
+
+def _makes_slice(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.computes(stack, [stack.top(k) for k in range(i.arg, 0, -1)])
 
 
 def _goes_through(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -170,6 +179,8 @@ def _stores_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 def _stores_item(depth: int) -> Handler:
     def look(reads: Calls, stack: Stack, i: Instruction) -> None:
+        for k in range(1, depth):
+            reads.passed(stack.top(k))
         reads.changed_container(stack.top(depth))
 
     return look
@@ -244,6 +255,7 @@ def _imports(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 def _enters(reads: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
+    reads.type_of(x)
     frame = getattr(getattr(x, "gen", None), "gi_frame", None) if type(x).__module__ == "contextlib" else None
     # Made by contextmanager().
     of_library = frame is not None and is_library(module_of_code(frame.f_code, frame.f_globals))
@@ -260,6 +272,35 @@ def _matches_class(reads: Calls, stack: Stack, i: Instruction) -> None:
     if isinstance(x, cls):
         for name in (*getattr(cls, "__match_args__", ())[: i.arg], *names):
             reads.attribute(x, name)
+
+
+def _matches_exception(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.contents_of(type(stack.top(2)))
+
+
+def _matches_collection(reads: Calls, stack: Stack, i: Instruction) -> None:
+    x = stack.top()
+    if reads.type_of(x):  # registering a class makes it a sequence, which is no other version of it
+        reads.looked_up(x, _flags, "flags")
+
+
+def _flags(x: object) -> int:
+    return type(x).__flags__ & _COLLECTIONS
+
+
+def _uses(step: int) -> Handler:
+    """Objects are raised, or put into a new slice, set or, as keys, dictionary."""
+
+    def look(reads: Calls, stack: Stack, i: Instruction) -> None:
+        for k in range(step, step * i.arg + 1, step):
+            reads.passed(stack.top(k))
+
+    return look
+
+
+def _adds(depth: int) -> Handler:
+    """A key is put into a set or dictionary of a comprehension."""
+    return lambda reads, stack, i: reads.passed(stack.top(depth))
 
 
 def _super_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -281,13 +322,13 @@ _HARMLESS = """
     NOP RESUME CACHE EXTENDED_ARG POP_TOP PUSH_NULL COPY SWAP LOAD_CONST LOAD_FAST LOAD_FAST_CHECK LOAD_FAST_AND_CLEAR
     LOAD_FAST_LOAD_FAST LOAD_FAST_BORROW LOAD_FAST_BORROW_LOAD_FAST_BORROW LOAD_SMALL_INT LOAD_COMMON_CONSTANT
     STORE_FAST STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST STORE_FAST_MAYBE_NULL DELETE_FAST LOAD_CLOSURE MAKE_CELL COPY_FREE_VARS
-    MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE BUILD_TUPLE BUILD_LIST BUILD_SET BUILD_MAP BUILD_CONST_KEY_MAP BUILD_SLICE BUILD_STRING
-    LIST_APPEND SET_ADD MAP_ADD LIST_TO_TUPLE FOR_ITER END_FOR POP_ITER KW_NAMES
+    MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE BUILD_TUPLE BUILD_LIST BUILD_CONST_KEY_MAP BUILD_STRING
+    LIST_APPEND LIST_TO_TUPLE FOR_ITER END_FOR POP_ITER KW_NAMES
     RETURN_CONST RETURN_GENERATOR GEN_START SEND END_SEND ASYNC_GEN_WRAP
     JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT JUMP POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE
     POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE
-    POP_EXCEPT RERAISE RAISE_VARARGS CHECK_EXC_MATCH WITH_EXCEPT_START LOAD_ASSERTION_ERROR CLEANUP_THROW
-    LOAD_BUILD_CLASS LOAD_LOCALS SETUP_ANNOTATIONS CALL_INTRINSIC_1 CALL_INTRINSIC_2 MATCH_SEQUENCE MATCH_MAPPING
+    POP_EXCEPT RERAISE WITH_EXCEPT_START LOAD_ASSERTION_ERROR CLEANUP_THROW
+    LOAD_BUILD_CLASS LOAD_LOCALS SETUP_ANNOTATIONS CALL_INTRINSIC_1 CALL_INTRINSIC_2
     NOT_TAKEN EXIT_INIT_CHECK INTERPRETER_EXIT
 """
 
@@ -307,10 +348,12 @@ HANDLERS: dict[str, Handler | None] = {
     "LOAD_SUPER_ATTR": _super_attribute, "BINARY_SUBSCR": _reads_element, "BINARY_SLICE": _operands(3), "BINARY_OP": _binary,
     "COMPARE_OP": _operands(2), "CONTAINS_OP": _operands(2), "UNARY_NEGATIVE": _operands(1), "UNARY_INVERT": _operands(1),
     "UNARY_POSITIVE": _operands(1), "GET_ITER": _goes_through,
-    "GET_YIELD_FROM_ITER": _goes_through, "UNPACK_SEQUENCE": _goes_through, "UNPACK_EX": _goes_through,
+    "BUILD_SLICE": _makes_slice, "GET_YIELD_FROM_ITER": _goes_through, "UNPACK_SEQUENCE": _goes_through, "UNPACK_EX": _goes_through,
     "LIST_EXTEND": _goes_through, "SET_UPDATE": _goes_through, "DICT_UPDATE": _goes_through, "DICT_MERGE": _goes_through,
     "RETURN_VALUE": _gives, "YIELD_VALUE": _gives, "IS_OP": _compares_identity, "PUSH_EXC_INFO": _handles, "GET_LEN": _truth,
-    "MATCH_KEYS": _operands(2), "MATCH_CLASS": _matches_class, "STORE_ATTR": _stores_attribute,
+    "CHECK_EXC_MATCH": _matches_exception, "MATCH_SEQUENCE": _matches_collection, "MATCH_MAPPING": _matches_collection,
+    "BUILD_SET": _uses(1), "BUILD_SLICE": _uses(1), "BUILD_MAP": _uses(2), "RAISE_VARARGS": _uses(1),
+    "SET_ADD": _adds(1), "MAP_ADD": _adds(2), "MATCH_KEYS": _operands(2), "MATCH_CLASS": _matches_class, "STORE_ATTR": _stores_attribute,
     "DELETE_ATTR": _stores_attribute, "STORE_SUBSCR": _stores_item(2), "DELETE_SUBSCR": _stores_item(2),
     "STORE_SLICE": _stores_item(3), "STORE_GLOBAL": _stores_global, "STORE_NAME": _stores_global, "DELETE_GLOBAL": _stores_global,
     "DELETE_NAME": _stores_global, "STORE_DEREF": _stores_free, "DELETE_DEREF": _stores_free, "PRECALL": _call, "CALL": _call,

@@ -37,11 +37,19 @@ CONSTANT_MODULES = _LIBRARIES | (sys.stdlib_module_names - {"sys", "os", "builti
 
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque, types.MappingProxyType)
 WRITTEN = (list, dict, set, collections.deque)
-BUFFERS = (bytearray, memoryview, array.array)
-#: what their methods are called that write nothing
+BUFFERS = (
+    bytearray,
+    memoryview,
+    array.array,
+    np.void,
+)  # np.void: a row of a structured array, in the memory of the array
+FLAGS = type(np.empty(0).flags)
+#: what C lets change in place; of a dtype the names of fields
+CHANGED_IN_PLACE = (*BUFFERS, np.dtype, FLAGS)
+#: the methods of buffers that write nothing
 READING = _words(
     "__getitem__ __len__ __iter__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ tobytes tolist hex count index find copy "
-    "decode startswith endswith"
+    "decode startswith endswith item astype getfield view"
 )
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 ORDERED_VIEWS: tuple[type, ...] = tuple(
@@ -74,15 +82,6 @@ _CHANGING: dict[type, frozenset[str]] = {
 _SEEN_THROUGH = frozenset(
     {*CONTAINERS, *CONSTANT, *BUFFERS, np.ndarray, types.SimpleNamespace, collections.defaultdict}
 )
-#: what operators, and functions of Python's in C, look for in the classes of what they are given
-SPECIAL_METHODS = sorted(
-    _words(
-        "__bool__ __len__ __iter__ __next__ __contains__ __getitem__ __index__ __int__ __float__ __complex__ __hash__ __str__ __repr__ "
-        "__format__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__ __add__ __radd__ __iadd__ __sub__ "
-        "__rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __matmul__ "
-        "__rmatmul__ __and__ __rand__ __or__ __ror__ __xor__ __rxor__ __round__ __array__"
-    )
-)
 #: functions of libraries that read or write what is outside of Python, or settings
 IMPURE = _words(
     "load save savez savez_compressed loadtxt savetxt genfromtxt fromfile fromregex memmap open_memmap tofile dump dumps tofile "
@@ -112,7 +111,7 @@ _BUILTINS = _words(
 )
 _PURE_MODULES = frozenset(
     {
-        "math", "cmath", "_operator", "operator", "itertools", "_functools", "functools", "_struct", "_abc", "_bisect", "_string",
+        "math", "cmath", "_operator", "operator", "itertools", "_functools", "functools", "_struct", "_bisect", "_string",
         "_sre", "unicodedata", "binascii", "zlib", "_statistics", "_json", "_collections", "collections", "_weakref", "_typing",
     }
 )  # fmt: skip

@@ -15,18 +15,29 @@ import numpy as np
 from chainrule._src.api.array import Array
 from chainrule._src.arrays import dtypes
 from chainrule._src.arrays.types import Params
+from chainrule._src.compiling.state.classes import ClassContent
 from chainrule._src.compiling.state.frames import Stack
 from chainrule._src.compiling.state.guards import (
     MISSING,
     Guard,
     GuardKind,
+    array_state,
     attributes_of,
+    bases_of,
     cell_content,
-    content,
     elements,
     lookup,
 )
-from chainrule._src.compiling.state.known import BY_C, CONTAINERS, is_constant_module, is_library, module_of_code
+from chainrule._src.compiling.state.known import (
+    BY_C,
+    CONTAINERS,
+    FLAGS,
+    is_constant_module,
+    is_fixed,
+    is_library,
+    is_library_class,
+    module_of_code,
+)
 from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, is_python, isa
 from chainrule._src.compiling.state.undo import (
     items,
@@ -45,7 +56,6 @@ from chainrule._src.tape.tensor import Tensor
 from chainrule._src.tape.versions import owner
 
 ndarray = np.ndarray
-_FLAGS = type(np.empty(0).flags)
 _REFUSALS = 64
 _COPIED = 1 << 24  # bytes up to which an array that plain code writes is kept, to be put back
 INSTEAD = "pass what it gives as an argument, or leave it out of the compiled function"
@@ -87,7 +97,7 @@ class Log:
             ``by_value``: it may be with the numbers among its arguments as they are.
         now: the stack of the instruction that runs.
         taker: the stack of the instruction in which C takes what iterators give.
-        made: iterators and generators of random numbers that the function made.
+        made: iterators, generators of random numbers and classes that the function made.
         given: the containers among its arguments, by identity: copies, so that what is put into them is lost.
     """
 
@@ -102,7 +112,7 @@ class Log:
         self.now: Stack | None = None
         self._refusals = 0
         self.taker: Stack | None = None
-        self._special: set[type] = set()  # the classes of which it is noted which special methods they have
+        self._classes: dict[int, tuple[type, ClassContent]] = {}  # that it depends on, by identity
 
     def refuse(self, what: str, *, later: bool = False, by_value: bool = False) -> None:
         """Stop: the function does, or is about to do, what no recording repeats.
@@ -164,8 +174,18 @@ class Log:
         """The arrays that it refers to, once the function has returned, and what else it made itself is forgotten."""
         self.made.clear()
         self.now = None
+        for x in self.recorder.met.values():
+            self.array(x)
+            self.array(owner(x))
+        self.recorder.met.clear()
         self._drop_what_is_alone()
         return [thing.thing for thing in self._things.values() if isa(thing.thing, ndarray)]
+
+    def forget_views(self, own: set[int]) -> None:
+        """Forget arrays whose layout alone matters and that only the recording refers to (by ids): it cannot change."""
+        for key in own & self._things.keys():
+            if all([guard.key is False for guard in self._things[key].guards.values()]):
+                del self._things[key]
 
     def guards(self, constants: list[Var]) -> list[Guard]:
         """What is to be looked at again: nothing that the function made itself.
@@ -196,7 +216,8 @@ class Log:
                 refusal.perhaps_later = True
                 raise refusal
         found = [guard._replace(thing=thing.thing) for thing in things for guard in thing.guards.values()]
-        found = [g._replace(value=content(g.thing)) if g.kind == GuardKind.CONTENT else g for g in found]
+        found += [Guard(GuardKind.VERSION, cls, content, content.version) for cls, content in self._classes.values()]
+        found = [g._replace(value=array_state(g.thing, g.key)) if g.kind == GuardKind.ARRAY else g for g in found]
         for guard in found:
             if not _still_holds(guard):
                 raise Unrecordable(f"{_named(guard)} changes while it runs, and nothing shows why: {INSTEAD}")
@@ -208,10 +229,10 @@ class Log:
         settled = False
         while not settled:
             settled = True
-            known: collections.Counter[int] = collections.Counter()  # references to arrays: ours, and our arrays'
+            known: collections.Counter[int] = collections.Counter()  # references to arrays: ours, and our own views'
             for thing in things.values():
                 if isa(thing.thing, ndarray):
-                    known.update([id(thing.thing), id(thing.thing.base)])
+                    known.update([id(thing.thing), id(thing.thing.base)] if _is_ours(thing) else [id(thing.thing)])
             for key in list(things):
                 if _is_alone(things[key], known):
                     self._order = [thing for thing in self._order if thing is not things[key]]
@@ -230,6 +251,43 @@ class Log:
         if name not in guards:
             guards[name] = Guard(kind, _Of, key, value)
 
+    def array(self, x: object, with_numbers: bool = False) -> bool:
+        """Guard the layout of an array, or its numbers, too; return whether the guard is new."""
+        guards = self.thing_of(x).guards
+        known = guards.get(GuardKind.ARRAY)
+        if known is not None and known.key >= with_numbers:
+            return False
+        guards[GuardKind.ARRAY] = Guard(GuardKind.ARRAY, _Of, with_numbers, None)
+        return True
+
+    def type_of(self, x: object) -> list[ClassContent]:
+        """The function depends on the class of an object, and on what that class defines."""
+        kind = type(x)
+        if is_fixed(kind) or (isa(x, OURS) and is_library_class(kind)):
+            return []
+        self.guard(GuardKind.CLASS, x, None, kind)
+        return self.contents_of(kind)
+
+    def contents_of(self, cls: type) -> list[ClassContent]:
+        """The function depends on what a class defines: on its content, or on that of the bases of a class that it made itself."""
+        if is_fixed(cls):
+            return []
+        if id(cls) in self.made:
+            return [content for base in bases_of(cls) for content in self.contents_of(base)]
+        known = self._classes.get(id(cls))
+        if known is None:
+            known = self._classes[id(cls)] = cls, ClassContent(cls)
+            self.type_of(cls)
+        return [known[1]]
+
+    def made_here(self, x: Any) -> None:
+        """The function has made an iterator, a generator of random numbers or a class, which is its own."""
+        self.made[id(x)] = x
+        _, known = self._classes.pop(id(x), (x, None))
+        if known is not None:  # what was read of the class while it was made is that of its bases
+            for content in self.contents_of(x):
+                content.add(known)
+
     def changed(self, x: object, what: str, put_back: Callable[[Any], None]) -> None:
         """Something is about to be changed."""
         thing = self.thing_of(x)
@@ -240,6 +298,7 @@ class Log:
 
     def changed_container(self, x: Any) -> None:
         """Elements are about to be put into something, or taken out."""
+        self.type_of(x)
         self.check_holder(x, "writes into")
         self.check_type(x, lambda stands_for: hasattr(stands_for, "__setitem__"))
         if id(x) in self.given:
@@ -263,6 +322,7 @@ class Log:
     def changed_attribute(self, x: object, name: str) -> None:
         """An attribute is about to be set or deleted."""
         kind = type(x)
+        self.type_of(x)
         if isa(x, ModuleType):
             self.changed(vars(x), name, functools.partial(put_item, key=name, value=vars(x).get(name, MISSING)))
         elif isa(x, type):
@@ -275,9 +335,10 @@ class Log:
             kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__)
         ):
             found = lookup(kind, name)
+            self.type_of(found)
             if is_python(x, "__setattr__") or isa(found, property) or is_python(found, "__set__"):
                 return  # whose instructions are looked at
-            if isa(x, _FLAGS):
+            if isa(x, FLAGS):
                 self.refuse("it sets a flag of an array, which no recording repeats")
             if isa(x, ndarray) and name in ("real", "imag", "flat"):
                 self.changed_container(x)
@@ -308,12 +369,18 @@ _OWN = 0
 _OWN = _references([object()])  # those of ``_references`` itself, which differ between versions of Python
 
 
-def _is_alone(thing: Thing, known: collections.Counter[int]) -> bool:
-    """Whether nobody has something but its record, and an array's memory but its record and those of its views."""
+def _is_ours(thing: Thing) -> bool:
+    """Whether nothing refers to an object but its record."""
     holder = [thing.thing]
     thing.thing = None
-    alone = _references(holder) == 0
+    count = _references(holder)
     (thing.thing,) = holder
+    return count == 0
+
+
+def _is_alone(thing: Thing, known: collections.Counter[int]) -> bool:
+    """Whether nobody has something but its record, and an array's memory but its record and those of its views."""
+    alone = _is_ours(thing)
     if alone and isa(thing.thing, ndarray) and thing.thing.base is not None:
         base = [thing.thing.base]
         alone = type(base[0]) is ndarray and _references(base) <= known[id(base[0])]
@@ -329,5 +396,7 @@ def _still_holds(guard: Guard) -> bool:
 
 def _named(guard: Guard) -> str:
     """What a guard looks at, in words."""
+    if isa(guard.thing, type):
+        return f"the class {guard.thing.__name__}"
     name = guard.key if type(guard.key) is str else ""
     return name or f"a {type(guard.thing).__name__} that it reads"

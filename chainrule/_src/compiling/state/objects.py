@@ -8,16 +8,18 @@ import itertools
 import random
 import sys
 from collections.abc import Iterable, Iterator
-from types import FunctionType, GeneratorType, MappingProxyType
+from types import FunctionType, GeneratorType, MappingProxyType, UnionType
 from typing import Any
 
+import numpy as np
 from numpy import ndarray
 
 from chainrule._src.api.array import Array
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, Params
-from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, elements, lookup
+from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, as_tuples, elements, field_names, lookup
 from chainrule._src.compiling.state.known import (
     CONTAINERS,
+    FLAGS,
     ORDERED_VIEWS,
     VIEWS,
     has_numbers,
@@ -39,12 +41,12 @@ OURS = (*VALUES, Node, FunctionCtx, Generator)
 
 
 #: of which there is nothing to note where code computes with them
-_PLAIN = IMMUTABLE | {Tensor, Array, slice}
+PLAIN = IMMUTABLE | {Tensor, Array}
 
 
 def are_plain(operands: Iterable[object]) -> bool:
-    """Whether there is nothing to note of operands: they are values of ours, numbers and slices."""
-    return _PLAIN.issuperset(map(type, operands))
+    """Whether there is nothing to note of operands: they are values of ours and numbers."""
+    return PLAIN.issuperset(map(type, operands))
 
 
 def isa(x: object, kinds: Any) -> bool:
@@ -135,11 +137,26 @@ def containers_in(x: object) -> Iterator[Any]:
             yield from containers_in(part)
 
 
+def classes_in(x: Any) -> Iterator[type]:
+    """The classes that the second argument of ``isinstance`` stands for."""
+    for each in x if isa(x, tuple) else x.__args__ if isa(x, UnionType) else ():
+        yield from classes_in(each)
+    if isa(x, type):
+        yield x
+
+
 # -- what guards ask -----------------------------------------------------------------------------------------------------
 
 
-def layout(x: NumpyArray) -> tuple[object, ...]:
-    return x.shape, x.dtype, x.strides
+def content_in_place(x: Any) -> Any:
+    """Return the content of a buffer, the field names of a dtype, the flags of an array."""
+    if isa(x, FLAGS):
+        return x.num
+    if isa(x, np.dtype):
+        return field_names(x)
+    if isa(x, np.void):
+        return as_tuples(x.tolist()) if x.dtype.hasobject else x.tobytes(), field_names(x.dtype)
+    return bytes(x)
 
 
 def attribute_or_missing(x: object, name: str) -> object:
@@ -147,14 +164,6 @@ def attribute_or_missing(x: object, name: str) -> object:
         return getattr(x, name)
     except AttributeError:
         return MISSING
-
-
-def has_subclass(kind: type, cls: type) -> bool:
-    return issubclass(kind, cls)
-
-
-def has_itself(name: str, cls: type) -> bool:
-    return name in cls.__dict__
 
 
 def called_again(function: AnyFunction, args: tuple[object, ...], keywords: Params) -> Any:

@@ -8,7 +8,7 @@ import decimal
 import functools
 import types
 import warnings
-from abc import ABCMeta
+from abc import ABCMeta, get_cache_token
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -20,16 +20,17 @@ from chainrule._src.compiling.state.guards import (
     IMMUTABLE,
     MISSING,
     GuardKind,
+    as_tuples,
     attributes_of,
     elements,
     function_parts,
     lookup,
+    registration,
 )
 from chainrule._src.compiling.state.known import (
-    BUFFERS,
+    CHANGED_IN_PLACE,
     CONSTANT,
     CONTAINERS,
-    SPECIAL_METHODS,
     has_numbers,
     is_constant_module,
     is_fixed,
@@ -41,19 +42,20 @@ from chainrule._src.compiling.state.known import (
 from chainrule._src.compiling.state.log import INSTEAD, Log
 from chainrule._src.compiling.state.objects import (
     OURS,
+    PLAIN,
     VALUES,
     attribute_or_missing,
+    classes_in,
+    content_in_place,
     element_or_missing,
+    flat,
     get_or_missing,
     given_by,
-    has_itself,
-    has_subclass,
     is_called,
     is_iterator,
     is_library_context,
     is_python,
     isa,
-    layout,
     random_types,
     shown_by,
 )
@@ -65,6 +67,8 @@ ndarray = np.ndarray
 _HELD_WHILE_RECORDING = frozenset({"filters", "onceregistry", "defaultaction"})
 
 
+#: attributes of an array that give C its numbers
+_SHOWING_NUMBERS = frozenset({"data", "flat", "ctypes", "__array_interface__", "__array_struct__"})
 _OF_TENSORS = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "requires_grad", "is_leaf", "grad_fn"})
 
 
@@ -85,52 +89,66 @@ class Reads(Log):
 
     def length(self, x: Any) -> None:
         x = shown_by(x)
-        if isa(x, CONTAINERS) and not isa(x, (tuple, frozenset)):
+        self.type_of(x)
+        if isa(x, ndarray):
+            self.array(x)
+        elif not self.changed_in_place(x) and isa(x, CONTAINERS) and not isa(x, (tuple, frozenset)):
             self.guard(GuardKind.LENGTH, x, None, len(x))
 
     def of_class(self, cls: type, name: str) -> Any:
         """What a class, or one of its bases, has under a name."""
-        found = lookup(cls, name)
-        if not is_fixed(cls):
-            self.guard(GuardKind.TYPE, cls, name, found)
-        return found
+        for content in self.contents_of(cls):
+            content.read(name)
+        return lookup(cls, name)
+
+    def passed(self, x: object) -> None:
+        """An operator, or code in C, is about to use an object: what it does depends on the object's class, or on the class itself."""
+        if type(x) not in PLAIN:
+            self.type_of(x)
+            if isa(x, type):
+                self.contents_of(x)  # type: ignore[arg-type]
 
     def is_instance(self, x: object, cls: Any) -> None:
         """Whether something is of a class."""
+        self.type_of(x)
+        self.is_subclass(type(x), cls)
         if isa(x, OURS):
             return
-        self.is_subclass(type(x), cls)
-        for each in cls if isa(cls, tuple) else (cls,):
+        for each in classes_in(cls):
             for base in each.__mro__ if getattr(each, "_is_protocol", False) else ():
                 for name in (*vars(base), *vars(base).get("__annotations__", ())):
                     self.attribute(x, name)
 
     def is_subclass(self, kind: type, cls: Any) -> None:
         """Whether a class is one of another's, which that of abstract classes may be later."""
-        for each in cls if isa(cls, tuple) else (cls,):
-            if isa(each, ABCMeta) and not is_library_class(each):
-                self.looked_up(each, functools.partial(has_subclass, kind), repr(kind))
+        for each in classes_in(cls):
+            if type(each) is not type:
+                self.passed(each)
+            if isa(each, ABCMeta) and not (is_fixed(kind) and issubclass(kind, each)):
+                found = registration(each, kind)
+                self.guard(GuardKind.REGISTERED, each, kind, found, (GuardKind.REGISTERED, id(kind)))
 
     def formats(self, operands: Sequence[object]) -> None:
         """Something is made a text of: numbers of NumPy's go by its setting, and do not say so."""
         if any(isa(x, np.generic) or isa(x, CONTAINERS) for x in operands):
             self.looked_up(np.get_printoptions, printing_of_arrays, "printing")
 
-    def special_methods(self, cls: type) -> None:
-        """What a class defines, or does not, of the methods that operators and functions of Python's look for."""
-        if is_library_class(cls) or cls in self._special:
-            return
-        self._special.add(cls)
-        for name in SPECIAL_METHODS:
-            self.of_class(cls, name)
-
     def looked_up(self, x: object, key: Callable[[Any], Any], name: str) -> None:
         """What a function without effects says of an object."""
         self.guard(GuardKind.CHECK, x, key, key(x), (GuardKind.CHECK, name))
 
+    def changed_in_place(self, x: Any) -> bool:
+        """Guard what C lets change in place, if `x` is of that kind: the content of a buffer, the field names of a dtype."""
+        if not isa(x, CHANGED_IN_PLACE):
+            return False
+        if content_in_place(x) != ():
+            self.looked_up(x, content_in_place, "whole")
+        return True
+
     def attribute(self, x: Any, name: str) -> None:
         """An attribute that code asks for."""
         kind = type(x)
+        self.changed_in_place(x)
         if isa(x, ModuleType):
             self._of_module(x, name)
         elif isa(x, type):
@@ -146,20 +164,22 @@ class Reads(Log):
             inside = attributes_of(x)
             if type(inside) is dict and name in inside:
                 self.guard(GuardKind.INSTANCE, x, name, inside[name])
+            self.type_of(x)
             if isa(x, Tensor):
                 self.of_class(kind, name)
                 if name in _OF_TENSORS:
                     self.recorder.bring(x)  # its layout and history are looked at then
                 if name == "_version":
                     self._by_asking(x, name)
-        elif isa(x, ndarray) and not (inside := attributes_of(x)):
+        elif isa(x, ndarray):
             if name in ("dtype", "itemsize", "nbytes", "strides", "flags"):
                 self.check_holder(x, "asks how numbers are kept in")
-            if name in ("shape", "size", "ndim", "dtype", "strides", "flags", "nbytes", "itemsize"):
-                self.looked_up(x, layout, "layout")
-            if not is_library_class(kind):
+            self.array(x, name in _SHOWING_NUMBERS)
+            if lookup(kind, name) is vars(ndarray).get(name) and isa(vars(ndarray)[name], types.GetSetDescriptorType):
+                self.of_class(kind, name)
+            elif attributes_of(x) or not is_library_class(kind):
                 self._of_instance(x, kind, name)
-        elif not isa(x, OURS) and not (isa(x, CONSTANT) and kind.__dictoffset__ == 0):
+        elif not isa(x, OURS) and not (isa(x, CONSTANT) and is_fixed(kind)):
             self._of_instance(x, kind, name)
 
     def _of_module(self, x: ModuleType, name: str) -> None:
@@ -175,26 +195,18 @@ class Reads(Log):
             self.item(vars(x), "__getattr__")
         if not is_constant_module(x.__name__):
             self.guard(GuardKind.CLASS, x, None, type(x))
-            if type(x) is not ModuleType:
-                self.of_class(type(x), name)
+            self.of_class(type(x), name)
 
     def _of_type(self, x: type, name: str) -> None:
-        meta = type(x)
-        if isa(vars(type).get(name), (types.GetSetDescriptorType, types.MemberDescriptorType)) and name != "__dict__":
-            self._by_asking(x, name)  # __name__, __mro__
-            return
-        if meta is not type and not is_library_class(meta):
-            self.of_class(meta, name)
-        self.of_class(x, name)
+        self.type_of(x)
+        self.type_of(self.of_class(type(x), name))
+        if name == "__flags__":
+            self._by_asking(x, name)
+        self.type_of(self.of_class(x, name))
 
     def _of_super(self, x: Any, name: str) -> None:
-        mro = list(x.__self_class__.__mro__)
-        for cls in mro[mro.index(x.__thisclass__) + 1 :]:
-            if name in cls.__dict__:
-                self.of_class(cls, name)
-                return
-            if not is_library_class(cls):
-                self.looked_up(cls, functools.partial(has_itself, name), name)
+        self.type_of(x.__self__)
+        self.of_class(x.__self_class__, name)
 
     def _of_instance(self, x: object, kind: type, name: str) -> None:
         if isa(x, random_types()):
@@ -207,9 +219,8 @@ class Reads(Log):
         if kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__):
             return  # contexts of backward functions, handles
         found = self.of_class(kind, name)
-        if not is_library_class(kind):
-            self.guard(GuardKind.CLASS, x, None, kind)
-            self.of_class(kind, "__getattribute__")
+        self.type_of(x)
+        self.type_of(found)
         if is_library_class(kind) and isa(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
             return
         if lookup(kind, "__getattribute__") is not object.__getattribute__ and not isa(
@@ -220,7 +231,9 @@ class Reads(Log):
             self._by_asking(x, name)
             return
         if isa(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
-            if name != "__dict__":
+            if name == "__dict__":
+                self.guard(GuardKind.INSTANCE, x, None, attributes_of(x), "__dict__")
+            elif name != "__class__":
                 self._by_asking(x, name)
         elif found is MISSING or not hasattr(type(found), "__set__"):
             inside = attributes_of(x)
@@ -241,13 +254,16 @@ class Reads(Log):
     def operand(self, x: object, arrays: list[object], seen: set[int] | None = None) -> None:
         """Something that an operator or function of Python's computes with: containers as a whole, plain arrays noted."""
         x = shown_by(x)
-        self.special_methods(type(x))
+        self.passed(x)
         if type(x) is ndarray:
             arrays.append(x)
+        elif isa(x, slice):
+            for part in (x.start, x.stop, x.step):
+                self.operand(part, arrays)
         elif isa(x, CONTAINERS):
             self._deep(x, arrays, self.operand, seen)
-        elif isa(x, BUFFERS):
-            self.looked_up(x, bytes, "whole")
+        elif self.changed_in_place(x):
+            return
         elif is_iterator(x):
             self.iterator(x)
             arrays += given_by(x)
@@ -272,10 +288,11 @@ class Reads(Log):
     def handed(self, x: Any, arrays: list[object], seen: set[int] | None = None) -> None:
         """Something that code is given which is not looked into."""
         x = shown_by(x)
+        self._whole_class(x)
         if type(x) is ndarray:
             arrays.append(x)
-        elif isa(x, BUFFERS):
-            self.looked_up(x, bytes, "whole")
+        elif self.changed_in_place(x):
+            return
         elif isa(x, functools.partial):
             for part in (*x.args, *x.keywords.values()):
                 self.handed(part, arrays, seen)
@@ -288,13 +305,24 @@ class Reads(Log):
         elif is_iterator(x):
             self.iterator(x)
         elif not is_called(x):
-            try:
-                self.guard(GuardKind.CHECK, x, snapshot, snapshot(x), "whole")
-            except Unknown as unknown:
-                a = "an" if str(unknown)[:1] in "aeiou" else "a"
-                self.refuse(
-                    f"it uses {a} {unknown}, whose state is not known: pass what it needs as arrays and numbers"
-                )
+            self.whole_object(x)
+
+    def whole_object(self, x: object) -> None:
+        """All attributes of an object, and of the objects in it."""
+        try:
+            parts: list[Any] = []
+            self.guard(GuardKind.CHECK, x, snapshot, snapshot(x, parts), "whole")
+            for part in parts:
+                self._whole_class(part)
+        except Unknown as unknown:
+            a = "an" if str(unknown)[:1] in "aeiou" else "a"
+            self.refuse(f"it uses {a} {unknown}, whose state is not known: pass what it needs as arrays and numbers")
+
+    def _whole_class(self, x: object) -> None:
+        """Code that is not looked into may read any attribute that an object, or class, has from its class."""
+        for content in (*self.type_of(x), *(self.contents_of(x) if isa(x, type) else ())):  # type: ignore[arg-type]
+            content.whole = True
+            self.guard(GuardKind.REGISTERED, get_cache_token, None, registration(object, None))
 
     def _deep(self, x: object, arrays: Sequence[object], each: Callable[..., None], seen: set[int] | None) -> None:
         seen = set() if seen is None else seen
@@ -312,10 +340,15 @@ class Reads(Log):
                 "it goes on with an iterator that was made outside of it: pass a list, or make the iterator inside"
             )
 
-    def consumed(self, x: object) -> None:
+    def consumed(self, x: Any) -> None:
         """A plain array whose numbers code computed with, unrecorded."""
         self.check_not_written(x)
-        self.guard(GuardKind.CONTENT, x, None, None)
+        if self.array(x, with_numbers=True) and x.dtype.hasobject:
+            arrays: list[object] = []
+            for part in flat((as_tuples(x.tolist()),), depth=x.ndim + 9):
+                self.operand(part, arrays)
+            for each in arrays:
+                self.consumed(each)
 
     def check_not_written(self, x: object) -> None:
         for _, var in self.recorder.written.values():
@@ -327,11 +360,16 @@ class Reads(Log):
     def iterated(self, x: object) -> None:
         """Something whose elements code goes through."""
         x = shown_by(x)
-        self.special_methods(type(x))
+        self.passed(x)
         if isa(x, CONTAINERS):
             self.whole(x)
         elif type(x) is ndarray:
-            self.consumed(x)
+            self.check_not_written(x)
+            self.array(x, with_numbers=True)
+        elif isa(x, ndarray):
+            self.handed(x, [])
+        elif self.changed_in_place(x):
+            return
         elif is_iterator(x):
             self.iterator(x)
             for each in given_by(x, computed=True):

@@ -9,9 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.compiling.state.guards import MISSING, Copy, attributes_of, content, elements, same_value
+from chainrule._src.compiling.state.guards import (
+    IMMUTABLE,
+    MISSING,
+    Copy,
+    attributes_of,
+    content,
+    elements,
+    same_value,
+)
 from chainrule._src.compiling.state.known import BUFFERS, CONSTANT, CONTAINERS, HEAP_TYPE, has_numbers, is_opaque
-from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, is_called, isa
+from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, content_in_place, is_called, isa
 
 ndarray = np.ndarray
 _OF_TABLES = frozenset({"_mgr", "_item_cache", "_attrs", "_flags", "_cache", "_name"})
@@ -22,21 +30,29 @@ class Unknown(Exception):
     """An object has a part of which it is not known what it is made of."""
 
 
-def snapshot(x: object) -> Any:
+def snapshot(x: object, parts: list[Any] | None = None) -> Any:
     """All that an object is made of, to be compared: numbers, the bytes of arrays, and which functions, classes, tensors.
+
+    Args:
+        parts: gets the objects in it.
 
     Raises:
         Unknown: it has parts that only C knows.
     """
     if hasattr(type(x), "__pandas_priority__"):
         return _Table(x)
-    return _parts_of(x, {})
+    return _parts_of(x, {}, [] if parts is None else parts)
 
 
-def _parts_of(x: Any, seen: dict[int, Any]) -> Any:
+def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
     if id(x) in seen:
         return ("again", list(seen).index(id(x)))
-    if isa(x, (*CONSTANT, *OURS, FunctionType, MethodType)) or is_called(x):
+    if type(x) not in IMMUTABLE:
+        parts.append(x)
+    if isa(x, np.dtype):
+        return x, content_in_place(x)
+    constant = isa(x, (*CONSTANT, *OURS, FunctionType, MethodType)) and not isa(x, BUFFERS)
+    if constant or (seen and is_called(x)):
         return x
     seen[id(x)] = x
     if len(seen) > _PARTS:
@@ -52,22 +68,22 @@ def _parts_of(x: Any, seen: dict[int, Any]) -> Any:
         state += content(plain)
         known = True
     elif isa(x, BUFFERS):
-        state += (bytes(x),)
+        state += (content_in_place(x),)
         known = True
     elif isa(x, CONTAINERS):
-        state += tuple([_parts_of(part, seen) for part in elements(x)])
+        state += tuple([_parts_of(part, seen, parts) for part in elements(x)])
         known = True
     elif isa(x, functools.partial):
-        return (functools.partial, *[_parts_of(part, seen) for part in (x.func, x.args, x.keywords)])
+        return (functools.partial, *[_parts_of(part, seen, parts) for part in (x.func, x.args, x.keywords)])
     inside = attributes_of(x)
     if type(inside) is dict:
-        state += tuple([(name, _parts_of(inside[name], seen)) for name in inside])
+        state += tuple([(name, _parts_of(inside[name], seen, parts)) for name in inside])
         known = known or bool(type(x).__flags__ & HEAP_TYPE)
     members = [
         name for cls in type(x).__mro__ for name, m in cls.__dict__.items() if isa(m, types.MemberDescriptorType)
     ]
     if members and type(x).__flags__ & HEAP_TYPE:
-        state += tuple([(name, _parts_of(attribute_or_missing(x, name), seen)) for name in members])
+        state += tuple([(name, _parts_of(attribute_or_missing(x, name), seen, parts)) for name in members])
         known = True
     if not known and x is not MISSING:
         raise Unknown(type(x).__name__)

@@ -23,6 +23,7 @@ from chainrule._src.api.array import Array
 from chainrule._src.arrays.types import AnyFunction, Params
 from chainrule._src.compiling.state import frames
 from chainrule._src.compiling.state.calls import SHARING, Calls
+from chainrule._src.compiling.state.classes import ClassContent
 from chainrule._src.compiling.state.frames import Instruction, Stack
 from chainrule._src.compiling.state.guards import GuardKind, function_parts
 from chainrule._src.compiling.state.instructions import CALLS_TWICE, HANDLERS, Handler, unknown
@@ -53,12 +54,22 @@ def _code_of(callback: object) -> types.CodeType | None:
     return getattr(callback, "__code__", getattr(type(callback).__call__, "__code__", None))
 
 
+def _names_of(code: types.CodeType, cls: type) -> list[str]:
+    """The attributes of a class that are functions of this code."""
+    return [
+        name
+        for name, found in cls.__dict__.items()
+        if getattr(getattr(found, "__func__", found), "__code__", None) is code and type(name) is str
+    ]
+
+
 class StateWatch(Calls):
     """Sees what a function does with Python's objects, from its call on until it ends."""
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
-        self._methods: set[tuple[type, types.CodeType]] = set()  # that have run
+        #: by class and code that has run, under which names the class has it
+        self._methods: dict[tuple[int, types.CodeType], tuple[type, list[str]]] = {}
         #: the number and the code of a frame that goes aside: the frame itself would keep its operands
         self._aside: tuple[int, types.CodeType] | None = None
 
@@ -95,7 +106,7 @@ class StateWatch(Calls):
                 self.whole(function.__kwdefaults__)
         if code.co_argcount:
             receiver: Any = frame.f_locals.get(code.co_varnames[0])
-            self._method_runs(receiver if isa(receiver, type) else type(receiver), code)
+            self._method_runs(receiver, code)
         return True
 
     def _goes_by(self, module: str) -> bool | None:
@@ -109,15 +120,18 @@ class StateWatch(Calls):
             self.looked_up(holder, read, "printing")
         return False
 
-    def _method_runs(self, cls: type, code: types.CodeType) -> None:
-        """A function has begun whose first argument is of this class, or this class: it may be what an operator found there."""
-        if is_fixed(cls) or (cls, code) in self._methods:
+    def _method_runs(self, receiver: Any, code: types.CodeType) -> None:
+        """A function has begun with this first argument: it may be a method that an operator found there."""
+        cls: type = receiver if isa(receiver, type) else type(receiver)
+        if is_fixed(cls):
             return
-        self._methods.add((cls, code))
-        for base in cls.__mro__:
-            for name, found in base.__dict__.items():
-                if getattr(getattr(found, "__func__", found), "__code__", None) is code and type(name) is str:
-                    self.of_class(cls, name)
+        if (id(cls), code) not in self._methods:
+            self._methods[id(cls), code] = cls, [name for base in cls.__mro__ for name in _names_of(code, base)]
+        names = self._methods[id(cls), code][1]
+        if names:
+            self.type_of(receiver)
+        for name in names:
+            self.of_class(cls, name)
 
     def _is_aside(self, frame: FrameType | None) -> bool:
         """Whether a frame belongs to what shows a warning, loads a module, watches the collector, or is called again in each call."""
@@ -157,8 +171,9 @@ class StateWatch(Calls):
             return
         arrays, mixed, makes = pending
         if makes and result is not None:
-            self.made[id(result)] = result
+            self.made_here(result)
         for x in arrays:
+            self.array(x)
             if type(result) is ndarray and np.may_share_memory(result, x):
                 continue
             data = mixed and x.dtype.kind in "fc"  # rules look at what is in indices and masks
@@ -193,6 +208,15 @@ class TypeWatch(StateWatch):
             and any(function is asking for asking in (type, isinstance, getattr, hasattr, np.arange, *SHARING))
         ):
             super().calls(stack, function, args, keywords)
+
+    def type_of(self, x: object) -> list[ClassContent]:
+        return self.contents_of(type(x))
+
+    def contents_of(self, cls: type) -> list[ClassContent]:
+        return []  # classes do not change: that is the caller's word
+
+    def is_subclass(self, kind: type, cls: Any) -> None:
+        return
 
     def attribute(self, x: object, name: str) -> None:
         if type(x) is Array or (name == "data_ptr" and isa(x, Tensor)):

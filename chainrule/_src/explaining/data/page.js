@@ -297,11 +297,16 @@
     }
   }
 
-  /** Only boxes that do scroll take a place in the order of the Tab key. */
+  /** Boxes that can scroll, formulas among them, are tab stops while their content is wider than they are. */
   function tabStops() {
-    for (const box of $(".scroll")) {
-      if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
-      else box.removeAttribute("tabindex");
+    for (const box of $(".scroll, .eq, .formula, dl.forms dd")) {
+      if (box.scrollWidth > box.clientWidth + 1) {
+        box.tabIndex = 0;
+        if (!box.matches("dd, [role]")) {
+          box.setAttribute("role", "group");
+          box.setAttribute("aria-label", "Formula");
+        }
+      } else box.removeAttribute("tabindex");
     }
   }
 

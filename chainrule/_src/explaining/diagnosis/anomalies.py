@@ -1,4 +1,4 @@
-"""Anomaly mode: where the first nan was born, and which rule made one."""
+"""Messages of anomaly mode: where the first NaN arose, and which rule returned one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ import os
 import re
 from typing import Any
 
-from chainrule._src.explaining.diagnosis.names import Names
-from chainrule._src.messages.places import PACKAGE, calling_frame, warn
-from chainrule._src.messages.reading import syntax
+import numpy as np
+
+from chainrule._src.explaining.diagnosis.names import Names, place_of
+from chainrule._src.interpreters.jac import JacStep
+from chainrule._src.messages.kinds import NanFound
+from chainrule._src.messages.names import variables
+from chainrule._src.messages.places import Where, calling_frame, is_internal, warn
+from chainrule._src.messages.reading import expression_of, syntax
 from chainrule._src.rules.primitive import Primitive
-from chainrule._src.tape.node import Node
+from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.node import Leaf, Node
 
 
 class CallStack(tuple[Any, ...]):
@@ -41,7 +47,7 @@ def call_stack() -> CallStack:
     frame = calling_frame()
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(PACKAGE):
+        if not is_internal(code.co_filename):
             found.append((code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back
     return CallStack(reversed(found))
@@ -51,18 +57,62 @@ def _values(values: dict[str, float]) -> str:
     return ", ".join(f"{name} = {value!r}" for name, value in values.items())
 
 
-def _remedy(prim: object) -> str:
-    text = getattr(prim, "remedy", "")  # a custom Function has none
+def _with(values: dict[str, float]) -> str:
+    return f", with {_values(values)}" if values else ""
+
+
+def _at(stack: CallStack | None) -> str:
+    return f" ({stack.innermost})" if stack else ""
+
+
+def _advice(prim: Any, values: dict[str, float]) -> str:
+    """The advice of an op definition for operands with these values; '' if it has none."""
+    remedy = getattr(prim, "remedy", "")  # a custom Function has none
+    text = remedy(*[values.get(operand) for operand in prim.operands]) if callable(remedy) else remedy
     return f" What helps: {text}." if text else ""
 
 
-def nan_born(prim: Primitive, index: object, values: dict[str, float], stack: CallStack) -> str:
-    with_ = f", with {_values(values)}" if values else ", from operands without nan"
-    return f"The first nan was born in {prim.name} at index {index}{with_} ({stack.innermost}).{_remedy(prim)}"
+def nan_born(
+    prim: Primitive, index: object, values: dict[str, float], stack: CallStack, infinity: str | None = None
+) -> str:
+    with_ = _with(values) or ", from operands without nan"
+    infinite = not values or any(abs(value) == math.inf for value in values.values())
+    cause = f" {infinity}" if infinity and infinite else ""
+    if not cause or prim.kind != "elementwise":
+        cause += _advice(prim, values)
+    return f"The first nan was born in {prim.name} at index {index}{with_} ({stack.innermost}).{cause}"
 
 
-def nan_came_in(prim: Primitive, stack: CallStack) -> str:
-    return f"A nan was in the data already when it came to {prim.name} ({stack.innermost})."
+def nan_came_in(prim: Primitive, array: object, index: object, stack: CallStack) -> str:
+    return f"A nan was in the data already when it came to {prim.name} ({stack.innermost}){_index_of(array, index)}."
+
+
+def inf_came_in(prim: Primitive, array: object, index: object, stack: CallStack) -> str:
+    return f"The inf was in the data already when it came to {prim.name} ({stack.innermost}){_index_of(array, index)}."
+
+
+def _index_of(array: Any, index: object) -> str:
+    """The user's name of an array, or of one with the same numbers, with an index."""
+    name = Names().of(array)
+    for held, value, _ in variables() if name is None else ():
+        data = getattr(getattr(value, "_tensor", value), "_raw", value)
+        same = type(data) is np.ndarray and data.shape == array.shape and data.dtype == array.dtype
+        if same and np.array_equal(data, array, equal_nan=True):  # a transformation has copied it
+            name = held
+            break
+    return f", at index {index} of {name}" if name else ""
+
+
+def infinite_value(prim: Primitive, index: object, values: dict[str, float], result: Any, stack: CallStack) -> str:
+    """Where an infinite value arose, and what helps."""
+    advice = _advice(prim, values)
+    if not advice:
+        dtype = result.real.dtype
+        wider = {2: "float32", 4: "float64"}.get(dtype.itemsize, "logarithms")
+        advice = (
+            f" It is beyond {np.finfo(dtype).max:.3g}, the largest {dtype}: scale the numbers, or compute in {wider}."
+        )
+    return f"The inf arose in {prim.name} at index {index}{_with(values)}{_at(stack)}.{advice}"
 
 
 def warn_detected(node: Node) -> None:
@@ -88,12 +138,25 @@ def nan_gradient(
     node: Node,
     i: int,
     index: tuple[int, ...],
+    *,
     values: dict[str, float],
-    upstream: float,
+    upstream: float | None,
     arrived: bool,
     born: str | None,
-    infinity: str | None = None,
+    infinity: str | None,
+    overflow: str | None,
 ) -> RuntimeError:
+    """A rule returned NaN.
+
+    Args:
+        node, i, index: of which operation, for which operand, and where in its gradient.
+        values: what the rule read there, by name.
+        upstream: the gradient that arrived there; None if elements do not belong to each other.
+        arrived: whether that had NaN in it already.
+        born: where a NaN in the operation's value arose.
+        infinity: where an infinite gradient or operand arose.
+        overflow: where the infinity in the operation's value arose.
+    """
     prim = node.prim
     operands = getattr(prim, "operands", ())
     operand = operands[min(i, len(operands) - 1)].lstrip("*") if operands else str(i)
@@ -103,40 +166,95 @@ def nan_gradient(
     lines.append(f"This is the gradient of {prim.name} for its operand {operand}, at index {index}{where}.")
     formula = getattr(prim, "formula", {}).get(operand) or getattr(prim, "formula", {}).get(f"*{operand}")
     names = _names(node)
-    x = names.get(operand, operand)
     formula = _renamed(formula or "", names)
     known = {names.get(name, name): value for name, value in values.items()}
     known = known if upstream is None else {"g": upstream, **known}
     rule = f"The rule is {formula}, where g is the gradient that arrived." if formula else ""
     if known:
         rule += f" There {_values(known)}."
+    if prim.kind == "function":
+        rule += f" {prim.name}.backward computed the nan: look at its formula for these numbers."
     lines += [rule.strip()] if rule else []
     if arrived:
         lines.append(
             "The gradient that arrived had nan in it already: it was given to backward(), a hook made it, or infinite "
             "gradients of several paths were added."
         )
-    elif upstream == 0 and born is None:
-        ok = _condition(stack)
-        call, safe = _call(prim, names, operand, x), _call(prim, names, operand, f"where({ok}, {x}, 1.)")
-        lines.append(
-            f"The gradient that arrived is 0, and 0 times the infinite slope of {prim.name} is nan. A mask such as "
-            f"where({ok}, {call}, 0) hides the value, not the gradient. Mask the input, too: where({ok}, {safe}, 0)."
-        )
-    if infinity is not None and upstream is not None and abs(upstream) == math.inf:
+    elif upstream == 0 and born is None and prim.kind == "elementwise":
+        lines.append(_zero_times_infinity(node, operand, values, names, stack))
+    if infinity is not None:
         lines.append(infinity)
-    elif not arrived and born is None and _remedy(prim):
-        lines.append(_remedy(prim).strip())
+    elif not arrived and born is None:
+        lines.append(_advice(prim, values).strip() or overflow or "")
     if born is not None:
         lines.append(f"In the forward pass: {born}")
-    return RuntimeError("\n".join(lines))
+    return NanFound("\n".join(filter(None, lines)))
 
 
-def infinity_born(node: Node, index: object, values: dict[str, float]) -> str:
+def _zero_times_infinity(
+    node: Node, operand: str, values: dict[str, float], names: dict[str, str], stack: CallStack | None
+) -> str:
+    """What to say of a gradient that is 0 before an infinite slope: mostly a mask has hidden the value."""
+    prim = node.prim
+    text = f"The gradient that arrived is 0, and 0 times the infinite slope of {prim.name} is nan."
+    users = [
+        user for user in LOCAL.sweep.nodes() if any(node in (edge, getattr(edge, "node", None)) for edge in user.edges)
+    ]
+    ok = _condition([stack, *[user.metadata.get("traceback_") for user in users]])
+    if not ok and not any(user.prim.name in ("where", "mul") or user.prim.moves for user in users):
+        return text
+    ok = ok or "ok"
+    beyond = [name for name in prim.operands if name in values and not _within(values[name], _domain(prim, name))]
+    masked = beyond[0] if beyond and operand not in beyond else operand
+    x, safe = names.get(masked, masked), _safe_value(_domain(prim, masked))
+    call, harmless = _call(prim, names, masked, x), _call(prim, names, masked, f"where({ok}, {x}, {safe})")
+    where = place_of(node)
+    tree = expression_of(where.expression) if where is not None else None
+    if isinstance(tree, ast.BinOp) and len(prim.operands) == 2:  # as the program writes it
+        call, side = ast.unparse(tree), "right" if prim.operands.index(masked) else "left"
+        inner = f"where({ok}, {ast.unparse(getattr(tree, side))}, {safe})"
+        setattr(tree, side, ast.Name(inner))
+        harmless = ast.unparse(tree)
+    return (
+        f"{text} A mask such as where({ok}, {call}, 0) hides the value, not the gradient. Mask the input, too: "
+        f"where({ok}, {harmless}, 0)."
+    )
+
+
+def _domain(prim: Primitive, operand: str) -> tuple[float, float]:
+    """Where sample values of an operand lie."""
+    domain = prim.domain
+    if isinstance(domain, tuple) and domain and not isinstance(domain[0], (int, float)):
+        domain = domain[prim.operands.index(operand)]
+    return domain if isinstance(domain, tuple) else (-math.inf, math.inf)
+
+
+def _within(value: Any, domain: tuple[float, float]) -> bool:
+    return isinstance(value, (int, float)) and domain[0] <= value <= domain[1]
+
+
+def _safe_value(domain: tuple[float, float]) -> str:
+    """A number in a domain, by preference a whole one."""
+    low, high = domain
+    value = next((v for v in (1.0, 0.0, 2.0) if low < v < high), (low + high) / 2)
+    return f"{value:.0f}." if value.is_integer() else f"{value:g}"
+
+
+def nan_sum(leaf: Leaf, index: object, infinity: str | None) -> RuntimeError:
+    """A leaf's gradient is nan, and none of its summands is."""
+    x = Names().of(leaf) or "a leaf"
+    return NanFound(
+        "Function 'AccumulateGrad' returned nan values in its 0th output.\n"
+        f"This is the gradient of {x}, at index {index}: infinite gradients of several paths were added, and inf - inf is nan."
+        + (f"\n{infinity}" if infinity else "")
+    )
+
+
+def infinity_born(node: Node, index: object, values: dict[str, float], operand: str | None) -> str:
+    """Where an infinite gradient arose; ``operand`` says where an infinite operand did."""
     stack = node.metadata.get("traceback_")
-    with_ = f", with {_values(values)}" if values else ""
-    where = f" ({stack.innermost})" if stack else ""
-    return f"That inf is the gradient of {node.prim.name} at index {index}{with_}{where}.{_remedy(node.prim)}"
+    cause = f" {operand}" if operand else _advice(node.prim, values)
+    return f"That inf is the gradient of {node.prim.name} at index {index}{_with(values)}{_at(stack)}.{cause}"
 
 
 def _names(node: Node) -> dict[str, str]:
@@ -152,14 +270,14 @@ def _call(prim: Primitive, names: dict[str, str], operand: str, x: str) -> str:
     return f"{prim.name}({', '.join(x if name == operand else names.get(name, name) for name in prim.operands)})"
 
 
-def _condition(stack: CallStack | None) -> str:
-    """The condition of a ``where`` on the line of an operation, or "ok"."""
-    line = linecache.getline(*stack[-1][:2]) if stack else ""
-    tree = syntax(line.strip())
-    for call in ast.walk(tree) if tree is not None else ():
-        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("where") and call.args:
-            return ast.unparse(call.args[0])
-    return "ok"
+def _condition(stacks: list[CallStack | None]) -> str:
+    """The condition of a ``where`` on the lines of operations; '' if there is none."""
+    for stack in filter(None, stacks):
+        tree = syntax(linecache.getline(*stack[-1][:2]).strip())
+        for call in ast.walk(tree) if tree is not None else ():
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("where") and call.args:
+                return ast.unparse(call.args[0])
+    return ""
 
 
 def _renamed(formula: str, names: dict[str, str]) -> str:
@@ -174,18 +292,61 @@ def nan_tangent(
     moved: dict[str, float],
     stack: CallStack,
     born: str | None,
-) -> RuntimeError:
-    where = f" ({stack.innermost})" if stack else ""
-    lines = [f"Function '{prim.name}' returned nan values in its tangent, in forward mode, at index {index}{where}."]
+    infinity: str | None,
+    arrived: bool,
+    parent: Node | None,
+) -> str:
+    lines = [
+        f"Function '{prim.name}' returned nan values in its tangent, in forward mode, at index {index}{_at(stack)}."
+    ]
+    if parent is not None:
+        lines[0] = f"{lines[0][:-1]}, in the rule of {parent.name()}."
     tangents = {f"tangent of {name}": value for name, value in moved.items()}
     if values:
         lines.append(f"There {_values({**values, **tangents})}.")
-    if any(value == 0 for value in moved.values()):
+    if arrived:
+        lines.append("The tangent that arrived had nan in it already: it was given to the transformation.")
+    elif born is None and any(value == 0 for value in moved.values()):
         lines.append(
-            "A tangent is 0 where the slope is infinite, and 0 times inf is nan: mask the input of the operation."
+            "A tangent is 0 where the slope is infinite, and 0 times inf is nan. If a mask hides that element of the result, "
+            "mask the input of the operation, too."
         )
-    if _remedy(prim):
-        lines.append(_remedy(prim).strip())
+    if not arrived and born is None:
+        lines.append(infinity or _advice(prim, values).strip())
     if born is not None:
         lines.append(f"In the forward pass: {born}")
-    return RuntimeError("\n".join(lines))
+    return "\n".join(filter(None, lines))
+
+
+def nan_result(index: object) -> str:
+    return (
+        f"The result's tangent is nan, in forward mode, at index {index}, and no operation made it so: it was given to the "
+        "transformation."
+    )
+
+
+def infinite_tangent(prim: Primitive, index: object, values: dict[str, float], stack: CallStack) -> str:
+    return f"That inf is the tangent of {prim.name} at index {index}{_with(values)}{_at(stack)}.{_advice(prim, values)}"
+
+
+def nan_terms(step: JacStep, output: int, born: str | None, infinity: str | None) -> RuntimeError:
+    """Entries of a structured Jacobian are nan."""
+    which = f"output {output} of {_step_at(step)}" if len(step.outs) > 1 else _step_at(step)
+    lines = [
+        f"Function '{step.prim.name}' returned nan values in its Jacobian.",
+        f"The entries of {which} are the first that are nan.",
+    ]
+    if born is not None:
+        lines.append(f"In the forward pass: {born}")
+    else:
+        lines.append(infinity or _advice(step.prim, {}).strip())
+    return NanFound("\n".join(filter(None, lines)))
+
+
+def infinite_terms(step: JacStep) -> str:
+    return f"An entry of the Jacobian is inf in {_step_at(step)}.{_advice(step.prim, {})}"
+
+
+def _step_at(step: JacStep) -> str:
+    where = Where(step.code, step.lasti)
+    return f"{step.prim.name} {where.quoted if where else ''}".strip()

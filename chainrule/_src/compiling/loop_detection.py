@@ -1,0 +1,329 @@
+"""Find the loops of a program on its trace: before anything is lowered, on integer arrays alone.
+
+A loop is a range of calls in which a sequence of ``period`` signatures repeats ``count`` times. Signatures propose
+loops; operands decide. In every iteration each operand must have one of these relations to the same operand of the
+previous iteration:
+
+- *carried*: it is the result of the call at the same distance before it;
+- *invariant or strided*: it lies in the same memory, a constant number of bytes further. The results of one call of
+  another loop's body count as one memory, so a backward loop can read the values that the forward loop saved;
+- *table*: it is a constant of the same layout.
+
+Each result of a body gets a buffer for the whole loop (:class:`LoopBuffer`): one slot if only its own iteration reads
+it, a ring buffer if the next iterations read it too, and one slot per iteration if it is read after the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from chainrule._src.arrays.types import NumpyArray
+from chainrule._src.compiling.grouping import LARGE
+from chainrule._src.compiling.layout import packed, span
+from chainrule._src.compiling.trace import CONSTANT, Trace
+
+#: iterations, and kernel calls of all of them, from which a loop is worth detecting
+FEWEST, SHORTEST = 4, 24
+#: the largest number of iterations between the one that writes a carried operand and the one that reads it
+FARTHEST = FEWEST - 1
+#: lengths of the windows of signatures that are compared, and the number of periods that are tried
+WINDOWS, TRIED = (4, 16, 64), 24
+#: bytes above which a buffer is refused if less than half of its slots are read after their iteration
+WASTED = 1 << 26
+#: the number of periods that are tried in one range, and of ranges that are proposed at once
+DEPTH, PROPOSED = 8, 256
+
+CARRIED, STRIDED, TABLE = range(3)
+ONE, RING, SAVED = "one", "ring", "saved"
+_ITERATION = np.int64(1 << 40)  # stands for the bytes between two slots of a buffer that has no layout yet
+
+
+class LoopBuffer:
+    """The buffer for one result of a body, over all iterations.
+
+    Attributes:
+        kind: ONE, RING or SAVED.
+        before: the number of results of calls before the loop that lie in it: carried operands of the first iterations.
+        slots: the number of results that fit; stride: the bytes from one slot to the next.
+    """
+
+    __slots__ = ("before", "kind", "nbytes", "slots", "stride")
+
+    def __init__(self, kind: str, before: int, count: int, nbytes: int) -> None:
+        self.before, self.nbytes = before, nbytes
+        self.stride = packed(nbytes)
+        self.set_kind(kind, count)
+
+    def set_kind(self, kind: str, count: int) -> None:
+        self.kind = kind
+        self.slots = 1 if kind == ONE else self.before + 1 if kind == RING else self.before + count
+
+    def slot(self, iteration: int) -> int:
+        """Return the slot that an iteration writes; iterations before the first one have negative numbers."""
+        return 0 if self.kind == ONE else iteration % self.slots if self.kind == RING else iteration + self.before
+
+
+class TraceLoop:
+    """A loop of a trace.
+
+    Attributes:
+        begin, period, count: the index of its first call, the number of calls in its body, and the number of
+            iterations.
+        relation: CARRIED, STRIDED or TABLE, for each operand of the body.
+        buffers: the buffers of its results, by (call of the body, result of the call).
+    """
+
+    def __init__(self, begin: int, period: int, count: int, relation: NumpyArray) -> None:
+        self.begin, self.period, self.count, self.relation = begin, period, count, relation
+        self.buffers: dict[tuple[int, int], LoopBuffer] = {}
+
+    @property
+    def end(self) -> int:
+        return self.begin + self.period * self.count
+
+
+class LoopFinder:
+    """Finds the loops of a trace.
+
+    Attributes:
+        loops: the loops in the order in which they were found; in_order: in program order.
+        member: for each root the index of the loop whose buffers hold it, or -1; body, iteration: the call of the
+            body that computes it, and
+            the iteration.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self.loops: list[TraceLoop] = []
+        roots = len(trace.root)
+        self.member = np.full(roots, -1, np.int32)
+        self.body, self.iteration = np.zeros(roots, np.int64), np.zeros(roots, np.int64)
+        operand_root = trace.root[trace.operands]
+        self._operand_root, self._operand_offset = operand_root, trace.offset[trace.operands]
+        producer = trace.producer[operand_root]
+        call = np.repeat(np.arange(len(trace.position)), np.diff(trace.starts))
+        self._distance = np.where(producer >= 0, call - producer, -1)
+        self._memory = np.arange(roots, dtype=np.int64)  # by root; results of one call of a body are one memory
+        self._native = np.array([s.template is not None for s in trace.signatures], bool)
+        self._kernels = np.array([0 if s.template is None else len(s.template.loops) for s in trace.signatures])
+        if len(trace.position) >= FEWEST:
+            self._find(0, len(trace.position), frozenset(), DEPTH)
+        self.in_order = sorted(self.loops, key=lambda loop: loop.begin)
+
+    def _find(self, low: int, high: int, refused: frozenset[int], depth: int) -> None:
+        """Find the loops of a range, in program order: later loops read values that earlier loops saved."""
+        if high - low < FEWEST or depth == 0:
+            return
+        at = low
+        for begin, end, period in sorted(self._proposed(low, high, refused)):
+            loop = self._verified(begin, end, period)
+            if loop is None:
+                self._find(at, end, refused | {period}, depth - 1)
+            else:
+                self._find(at, loop.begin, refused, depth - 1)
+                self._find(loop.end, end, refused, depth - 1)
+            at = end
+        if low < at < high:
+            self._find(at, high, refused, depth - 1)
+
+    # -- signatures --------------------------------------------------------------------------------------------------
+
+    def _proposed(self, low: int, high: int, refused: frozenset[int]) -> list[tuple[int, int, int]]:
+        """Return ranges in which signatures repeat, with their periods: ranges that do not overlap, the longest first."""
+        signature = self._trace.signature[low:high]
+        found = [
+            (begin + low, end + low, period)
+            for period in _periods(signature)
+            if period not in refused
+            for begin, end in _repetitions(signature, period)
+            if end - begin >= SHORTEST // 2
+        ]
+        chosen = []
+        found = sorted(found, key=lambda each: each[0] - each[1])[:PROPOSED]
+        while found:
+            most = max(end - begin for begin, end, _ in found)
+            begin, end, _ = best = min(
+                (each for each in found if each[1] - each[0] >= 0.97 * most), key=lambda each: each[2]
+            )
+            chosen.append(best)
+            found = [each for each in found if each[1] <= begin or each[0] >= end]
+        return chosen
+
+    # -- operands ----------------------------------------------------------------------------------------------------
+
+    def _verified(self, begin: int, end: int, period: int) -> TraceLoop | None:
+        """Return the longest loop in a range whose operands have the same relations in every iteration."""
+        trace = self._trace
+        if not self._native[trace.signature[begin : begin + period]].all():
+            return None
+        count = (end - begin) // period
+        first, last = trace.starts[begin], trace.starts[begin + count * period]
+        width = (last - first) // count
+
+        def rows(x: NumpyArray) -> NumpyArray:
+            return x[first:last].reshape(count, width)
+
+        root, distance = rows(self._operand_root), rows(self._distance)
+        offset = rows(self._operand_offset)
+        column, origin, layout = trace.column[root], trace.origin[root], trace.layout[root]
+        place = offset + self.iteration[root] * _ITERATION
+        memory = self._memory[root]
+        alike = layout[1:] == layout[:-1]
+        step = offset[1:] - offset[:-1]
+        carried = alike & (distance[1:] == distance[:-1]) & (distance[1:] >= 0) & (distance[1:] <= FARTHEST * period)
+        carried &= column[1:] == column[:-1]
+        stride = place[1:] - place[:-1]
+        strided = memory[1:] == memory[:-1]
+        table = alike & (origin[1:] == CONSTANT) & (origin[:-1] == CONSTANT) & trace.dense[layout[1:]] & (step == 0)
+        half = (count - 1) / 2
+        relation = np.where(carried.sum(0) > half, CARRIED, np.where(strided.sum(0) > half, STRIDED, TABLE))
+        middle = (count - 1) // 2
+        same = np.where(
+            relation == CARRIED,
+            carried & (step == step[middle]),
+            np.where(relation == STRIDED, strided & (stride == stride[middle]), table),
+        ).all(1)
+        breaks = np.concatenate([[-1], np.flatnonzero(~same), [count - 1]])
+        longest = int(np.argmax(np.diff(breaks)))
+        start, stop = int(breaks[longest]) + 1, int(breaks[longest + 1]) + 1
+        while stop - start >= FEWEST:
+            loop = TraceLoop(begin + start * period, period, stop - start, relation)
+            fits = self._lay_out(loop)
+            if fits is not None:
+                return loop if fits else None
+            start += 1
+        return None
+
+    def _lay_out(self, loop: TraceLoop) -> bool | None:
+        """Choose a buffer for each result of the body.
+
+        Returns:
+            True, and the loop is added; False if the loop is refused; None if its first iteration has to stay outside
+            of it.
+        """
+        trace, begin, period, count = self._trace, loop.begin, loop.period, loop.count
+        signatures = trace.signature[begin : begin + period]
+        kernels = int(self._kernels[signatures].sum())
+        if kernels * count < SHORTEST or self._is_of_large_arrays(signatures):
+            return False
+        first = trace.starts[begin]
+        calls = np.repeat(np.arange(period), np.diff(trace.starts[begin : begin + period + 1]))
+        before = np.zeros((period, trace.results.shape[1]), np.int64)
+        shifted = np.zeros(before.shape, bool)
+        for k in np.flatnonzero(loop.relation == CARRIED):
+            operand = first + k
+            distance, column = int(self._distance[operand]), int(trace.column[self._operand_root[operand]])
+            writer = (int(calls[k]) - distance) % period
+            age = (distance - int(calls[k]) + writer) // period
+            before[writer, column] = max(before[writer, column], age)
+            step = self._operand_offset[first + len(calls) + k] - self._operand_offset[operand]
+            shifted[writer, column] |= bool(step)
+        plans = []
+        for column in range(before.shape[1]):
+            for age in np.unique(before[:, column]).tolist():
+                bodies = np.flatnonzero(
+                    (before[:, column] == age) & (trace.results[begin : begin + period, column] >= 0)
+                )
+                if not len(bodies):
+                    continue
+                start = begin - age * period
+                if start < 0:
+                    return None
+                members = trace.results[start : begin + count * period, column].reshape(-1, period)[:, bodies]
+                if age and not self._may_be_placed(start, begin, period, bodies, members[:age]):
+                    return None
+                if (self.member[members[age:]] >= 0).any():
+                    return False
+                if not (trace.layout[members] == trace.layout[members[-1]]).all():
+                    return None
+                ends = start + (np.arange(len(members)) + age + 1) * period
+                late = trace.last[members] >= ends[:, None]
+                plans.append((column, age, bodies, members, late))
+        decided = []
+        for column, age, bodies, members, late in plans:
+            latest = late[: count + age - (age + 1)].any(0)  # read after their slots of a ring are written again
+            for k, body in enumerate(bodies.tolist()):
+                some = bool(late[:, k].any())
+                if not some and not age:
+                    kind = ONE
+                elif not latest[k] and not (age and shifted[body, column]):
+                    kind = RING
+                else:
+                    kind = SAVED
+                array = trace.variables[int(members[-1, k])].array
+                _, nbytes = span(array.shape, array.strides, array.dtype.itemsize)
+                buffer = LoopBuffer(kind, age, count, nbytes)
+                if kind == SAVED and nbytes * len(members) > WASTED and 2 * np.count_nonzero(late[:, k]) < len(late):
+                    return False
+                decided.append((body, column, buffer, members[:, k]))
+        self._note_strides(loop)
+        for body, column, buffer, members in decided:
+            loop.buffers[body, column] = buffer
+            self.member[members] = len(self.loops)
+            self.body[members] = body
+            self.iteration[members] = np.arange(len(members)) - buffer.before
+            self._memory[members] = len(trace.root) * (1 + column) + begin + body
+        self.loops.append(loop)
+        return True
+
+    def _may_be_placed(self, start: int, begin: int, period: int, bodies: NumpyArray, members: NumpyArray) -> bool:
+        """Return whether results of calls before the loop can be written into its buffers."""
+        trace = self._trace
+        signatures = trace.signature[start:begin].reshape(-1, period)[:, bodies]
+        return bool((members >= 0).all() and self._native[signatures].all() and (self.member[members] < 0).all())
+
+    def _is_of_large_arrays(self, signatures: NumpyArray) -> bool:
+        """Return whether all kernel calls of a body go through large arrays: these run block by block in cache (``grouping``)."""
+        templates = [self._trace.signatures[s].template for s in signatures.tolist()]
+        return all([loop.total >= LARGE for t in templates if t is not None for loop in t.loops])
+
+    def _note_strides(self, loop: TraceLoop) -> None:
+        """Give a slot per iteration to the ring buffers of other loops that this loop reads slot by slot."""
+        trace = self._trace
+        first, width = trace.starts[loop.begin], len(loop.relation)
+        for k in np.flatnonzero(loop.relation == STRIDED):
+            here, there = self._operand_root[first + k], self._operand_root[first + width + k]
+            if here != there and self.member[here] >= 0:
+                other = self.loops[self.member[here]]
+                buffer = other.buffers[int(self.body[here]), int(trace.column[here])]
+                if buffer.kind == RING:
+                    buffer.set_kind(SAVED, other.count)
+
+
+def _periods(signature: NumpyArray) -> list[int]:
+    """Return distances between equal windows of signatures, the most frequent first."""
+    found: list[tuple[int, int]] = []
+    for length in WINDOWS:
+        hashes = _hashes(signature, length)
+        order = np.argsort(hashes, kind="stable")
+        same = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
+        distances, counts = np.unique(order[same + 1] - order[same], return_counts=True)
+        most = np.argsort(-counts, kind="stable")[:TRIED]
+        found += [(-int(counts[k]), int(distances[k])) for k in most if counts[k] >= FEWEST - 1]
+    return list(dict.fromkeys([distance for _, distance in sorted(found)]))
+
+
+def _hashes(signature: NumpyArray, length: int) -> NumpyArray:
+    """Return a hash for each window of ``length`` signatures: a polynomial in their values, modulo 2**64."""
+    count = len(signature)
+    if count <= length:
+        return np.zeros(0, np.uint64)
+    base = 0x9E3779B97F4A7C15
+    powers, inverses = np.full(count, base, np.uint64), np.full(count, pow(base, -1, 1 << 64), np.uint64)
+    powers[0] = inverses[0] = 1
+    powers, inverses = np.multiply.accumulate(powers), np.multiply.accumulate(inverses)
+    mixed = (signature.astype(np.uint64) + np.uint64(0x1234567)) * np.uint64(0xD6E8FEB86659FD93)
+    sums = np.zeros(count + 1, np.uint64)
+    np.add.accumulate(mixed * powers, out=sums[1:])
+    return (sums[length:] - sums[:-length]) * inverses[: count - length + 1]
+
+
+def _repetitions(signature: NumpyArray, period: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges in which each signature repeats after a period, as (first call, end)."""
+    different = np.flatnonzero(signature[:-period] != signature[period:])
+    edges = np.concatenate([[-1], different, [len(signature) - period]])
+    lengths = np.diff(edges) - 1
+    for k in np.flatnonzero(lengths >= (FEWEST - 1) * period):
+        yield int(edges[k]) + 1, int(edges[k + 1]) + period

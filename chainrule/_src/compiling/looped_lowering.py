@@ -1,0 +1,227 @@
+"""Lower a program whose loops are known: the calls outside of loops, and one body per loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule._src.compiling.factors import Memories
+from chainrule._src.compiling.grouping import LoopArgument, Work
+from chainrule._src.compiling.layout import ARENA, Buffer, BufferView, Move, span
+from chainrule._src.compiling.loop_detection import (
+    CARRIED,
+    ONE,
+    RING,
+    SAVED,
+    STRIDED,
+    LoopBuffer,
+    LoopFinder,
+    TraceLoop,
+)
+from chainrule._src.compiling.loops import MEMORY, READ, TEMPORARY, WRITE
+from chainrule._src.compiling.lowering import LoopLowerer
+from chainrule._src.compiling.rolling import Rolled, moved, table_of
+from chainrule._src.compiling.simplify import Simplified
+from chainrule._src.compiling.steps import Lowering, Made, PlanStep
+from chainrule._src.compiling.trace import Trace
+from chainrule._src.interpreters.recorded import Program, TracedCall, Var
+
+
+class LoweredLoop:
+    """The body of a loop as steps.
+
+    Attributes:
+        first, end: its steps, as indices of all steps.
+        count: the number of iterations.
+        reads, writes: for each step the places of its operands and results: (place, offset) pairs. Places move from
+            one iteration to the next.
+        numbers: for each step the numbers of every iteration, where they differ.
+        local: the buffers that every iteration writes before it reads them.
+    """
+
+    def __init__(self, first: int, count: int) -> None:
+        self.first = self.end = first
+        self.count = count
+        self.reads: dict[PlanStep, list[Any]] = {}
+        self.writes: dict[PlanStep, list[Any]] = {}
+        self.numbers: dict[PlanStep, list[list[Any]]] = {}
+        self.local: set[Buffer] = set()
+
+    def rolled(self, steps: list[PlanStep], memories: Memories, before: list[Work]) -> Rolled:
+        """Return the loop with the kernel calls of its body. Calls that prepare it are appended to ``before``."""
+        works: list[Work] = []
+        for step in steps:
+            self._add_works(works, step, memories, before)
+        return Rolled(works, self.count, 0, self.local)
+
+    def _add_works(self, works: list[Work], step: PlanStep, memories: Memories, before: list[Work]) -> None:
+        template = step.template
+        if step not in self.reads:  # a copy of an invariant operand
+            self.reads[step] = [(value.buffer, value.offset) for value in step.reads]
+            self.writes[step] = [(value.buffer, value.offset) for value in step.writes]
+            self.local.update([value.buffer for value in step.writes])
+        temporaries = [Buffer(ARENA, nbytes) for nbytes in template.temporaries]
+        self.local.update(temporaries)
+        for each in template.loops:
+            loop = memories.chosen(each, step.reads, before)
+            args: list[LoopArgument] = []
+            for (kind, i), offset in loop.args:
+                if kind in (READ, WRITE):
+                    place, start = (self.reads if kind == READ else self.writes)[step][i]
+                    args.append((place, start + offset, None))
+                elif kind == TEMPORARY:
+                    args.append((temporaries[i], offset, None))
+                elif kind == MEMORY:
+                    args.append((memories.buffer(i), 0, None))
+                else:
+                    args.append(self._number(step, i, offset))
+            works.append(Work(loop, args))
+
+    def _number(self, step: PlanStep, i: int, offset: int) -> LoopArgument:
+        every = self.numbers.get(step)
+        if every is None:
+            return None, offset, step.template.numbers[i]
+        numbers = [numbers[i] for numbers in every]
+        if all([other is numbers[0] or other.tobytes() == numbers[0].tobytes() for other in numbers]):
+            return None, offset, numbers[0]
+        table, stride = table_of(numbers)
+        return moved(table, (), (stride, 0, 0), 0), offset, None
+
+
+class LoopedLowering(Lowering):
+    """Turn a program into steps, with one body for each loop.
+
+    Args:
+        trace: the calls of the program as integer arrays.
+        found: its loops.
+
+    Attributes:
+        loops: the lowered loops, by their first step.
+    """
+
+    def __init__(
+        self, program: Program, simplified: Simplified, lowerer: LoopLowerer, trace: Trace, found: LoopFinder
+    ) -> None:
+        self.loops: dict[int, LoweredLoop] = {}
+        self._trace, self._found = trace, found
+        self._buffers: dict[LoopBuffer, Buffer] = {}
+        super().__init__(program, simplified, lowerer)
+
+    def _add_calls(self, calls: list[tuple[TracedCall, list[Var]]]) -> None:
+        position = self._trace.position
+        at = 0
+        for loop in self._found.in_order:
+            begin = position[loop.begin]
+            for call, used in calls[at:begin]:
+                self._add(call, used)
+            self._add_loop(loop, begin, position[loop.begin + loop.period])
+            at = position[loop.end] if loop.end < len(position) else position[loop.end - 1] + 1
+        for call, used in calls[at:]:
+            self._add(call, used)
+
+    # -- where arrays are --------------------------------------------------------------------------------------------
+
+    def _result(self, var: Var, made: Made) -> BufferView:
+        slot = self._trace.slots[var]
+        if self._found.member[slot] < 0:
+            return super()._result(var, made)
+        buffer, offset = self._place(slot)
+        self._count += 1
+        return BufferView(self._count, buffer, offset, made.shape, made.strides, made.dtype, made.layout)
+
+    def _value(self, var: Var) -> BufferView:
+        value = self.values.get(var)
+        if value is None:
+            known = self._simplified.same.get(var, var)
+            value = self.values.get(known)
+            if value is None and known not in self._simplified.constants:
+                buffer, offset = self._place(self._trace.slots[known])
+                value = self._view(buffer, offset, known.array)
+            if value is None:
+                return super()._value(var)
+            self.values[var] = value
+        return value
+
+    def _are_separate(self, x: Var, y: Var) -> bool:
+        trace, found = self._trace, self._found
+        here, there = trace.root[trace.slots[x]], trace.root[trace.slots[y]]
+        return x is y or (here != there and bool(found.member[here] >= 0))
+
+    def _place(self, slot: int) -> tuple[Buffer, int]:
+        """Return the buffer that an array lies in, and its offset in bytes."""
+        trace, found = self._trace, self._found
+        root, offset = int(trace.root[slot]), int(trace.offset[slot])
+        if found.member[root] < 0:
+            value = self._value(trace.variables[root])
+            return value.buffer, value.offset + offset
+        where = found.loops[found.member[root]].buffers[int(found.body[root]), int(trace.column[root])]
+        buffer = self._buffers.get(where)
+        array = trace.variables[root].array
+        start, _ = span(array.shape, array.strides, array.dtype.itemsize)
+        if buffer is None:
+            nbytes = where.nbytes if where.slots == 1 else where.slots * where.stride
+            buffer = self._buffers[where] = Buffer(ARENA, nbytes)
+            buffer.slots = True
+            buffer.root = BufferView(0, buffer, start, array.shape, array.strides, array.dtype)
+            self.buffers.append(buffer)
+        return buffer, start + where.slot(int(found.iteration[root])) * where.stride + offset
+
+    # -- loops -------------------------------------------------------------------------------------------------------
+
+    def _add_loop(self, loop: TraceLoop, begin: int, end: int) -> None:
+        lowered = LoweredLoop(len(self.steps), loop.count)
+        trace, first = self._trace, int(self._trace.starts[loop.begin])
+        for position in range(begin, end):
+            call, used = self._simplified.calls[position]
+            self._add(call, used)
+            number = trace.index[position]
+            if number < 0:
+                continue
+            step, body = self.steps[-1], number - loop.begin
+            operands = range(int(trace.starts[number]), int(trace.starts[number + 1]))
+            lowered.reads[step] = [self._read(loop, body, k, k - first, step.reads[i]) for i, k in enumerate(operands)]
+            lowered.writes[step] = [
+                self._written(loop.buffers[body, column], value) for column, value in enumerate(step.writes)
+            ]
+            numbers = trace.numbers[number : loop.end : loop.period]
+            if (numbers != numbers[0]).any():
+                lowered.numbers[step] = [trace.template(call).numbers for call in range(number, loop.end, loop.period)]
+        lowered.local = {self._buffers[b] for b in loop.buffers.values() if b.kind == ONE and b in self._buffers}
+        lowered.end = len(self.steps)
+        self.loops[lowered.first] = lowered
+
+    def _written(self, buffer: LoopBuffer, value: BufferView) -> tuple[Any, int]:
+        """Return the place that a result of the body is written to, and its offset."""
+        move = (
+            None
+            if buffer.slots == 1
+            else (buffer.stride, buffer.slots, 0)
+            if buffer.kind == RING
+            else (buffer.stride, 0, 0)
+        )
+        return moved(value.buffer, (), move, 0), value.offset
+
+    def _read(self, loop: TraceLoop, body: int, operand: int, k: int, value: BufferView) -> tuple[Any, int]:
+        """Return the place that an operand of the body is read from, and its offset."""
+        trace = self._trace
+        width = len(loop.relation)
+        here, there = int(trace.operands[operand]), int(trace.operands[operand + width])
+        if loop.relation[k] == CARRIED:
+            root = int(trace.root[here])
+            writer, column = int(self._found.body[trace.root[there]]), int(trace.column[root])
+            buffer = loop.buffers[writer, column]
+            step = int(trace.offset[there] - trace.offset[here])
+            if buffer.kind == RING and buffer.slots > 1:
+                slot = buffer.slot(int(self._found.iteration[root]))
+                return moved(
+                    value.buffer, (), (buffer.stride, buffer.slots, slot), 0
+                ), value.offset - slot * buffer.stride
+            step += buffer.stride if buffer.kind == SAVED else 0
+            return moved(value.buffer, (), (step, 0, 0) if step else None, 0), value.offset
+        if loop.relation[k] == STRIDED:
+            _, at = self._place(here)
+            _, next_at = self._place(there)
+            move: Move | None = (next_at - at, 0, 0) if next_at != at else None
+            return moved(value.buffer, (), move, 0), value.offset
+        every = [trace.variables[int(trace.root[trace.operands[operand + i * width]])] for i in range(loop.count)]
+        table, stride = table_of([var.array for var in every])
+        return moved(table, (), (stride, 0, 0), 0), int(trace.offset[here])

@@ -1,0 +1,157 @@
+"""Loops that are found on the integer arrays of a trace: their extent, how operands move, and which buffers results get."""
+
+import operator
+
+import numpy as np
+import pytest
+from compiling.recording import Written
+
+from chainrule._src.compiling import loop_detection
+from chainrule._src.compiling.loop_detection import CARRIED, ONE, RING, SAVED, STRIDED, TABLE, LoopFinder
+from chainrule._src.compiling.plan import LOWERER, ExecutionPlan
+from chainrule._src.compiling.simplify import Simplified
+from chainrule._src.compiling.trace import Trace
+from chainrule._src.native import AVAILABLE
+
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
+A, X = np.linspace(0.1, 0.9, 4), np.linspace(-1.0, 1.0, 80).reshape(20, 4)
+
+
+def found(program):
+    return LoopFinder(Trace(program, Simplified(program), LOWERER))
+
+
+def check(program):
+    """The plan of a program has eager's bits, at other inputs too; returns its loops."""
+    plan = ExecutionPlan(program)
+    assert plan.executor == "native"
+    for scale in (1.0, -0.3):
+        given = [scale * var.array for var in program.inputs]
+        assert [x.tobytes() for x in plan.run(given)] == [x.tobytes() for x in program.eager(*given)]
+    return found(program).in_order
+
+
+def tanh_of_rows(count, operand=lambda p, k, row: row, result=lambda p, k, a: None):
+    """``a = tanh(a + row) * a`` for each row."""
+    p = Written(A, np.resize(X, (count, 4)), X[0])
+    a, x, _ = p.inputs
+    for k in range(count):
+        a = p(np.multiply, p(np.tanh, p(np.add, a, operand(p, k, p(operator.getitem, x, k)))), a)
+        result(p, k, a)
+    p.outputs.append(a)
+    return p
+
+
+def test_the_operands_and_buffers_of_a_body():
+    (loop,) = check(tanh_of_rows(20))
+    assert (loop.period, loop.count) == (3, 19)  # the first iteration starts with the argument
+    assert loop.relation.tolist() == [CARRIED, STRIDED, CARRIED, CARRIED, CARRIED]
+    kinds = {call % 3: buffer.kind for (call, _), buffer in loop.buffers.items()}
+    assert sorted(kinds.values()) == [ONE, ONE, RING]
+
+
+def test_an_array_that_is_read_after_the_loop_has_a_slot_per_iteration():
+    p = tanh_of_rows(20, result=lambda p, k, a: p.outputs.append(a))
+    (loop,) = check(p)
+    assert sorted(buffer.kind for buffer in loop.buffers.values()) == [ONE, ONE, SAVED]
+
+
+def test_a_loop_goes_through_what_another_one_saved():
+    p = Written(A)
+    (a,) = p.inputs
+    saved = [a := p(np.sin, p(np.multiply, a, 0.9)) for _ in range(20)]
+    for x in reversed(saved):
+        a = p(np.add, p(np.cos, a), x)
+    p.outputs = [a]
+    forward, backward = check(p)
+    assert SAVED in [buffer.kind for buffer in forward.buffers.values()]
+    assert backward.relation.tolist() == [CARRIED, CARRIED, STRIDED] and backward.count >= 18
+
+
+def test_numbers_and_constants_become_tables():
+    p = Written(A)
+    p.constants = [p.var(np.sin(A + k)) for k in range(20)]
+    (a,) = p.inputs
+    for k in range(20):
+        a = p(np.add, p(np.multiply, p(np.tanh, a), 0.1 * k + 0.5), p.constants[k])
+    p.outputs = [a]
+    (loop,) = check(p)
+    assert TABLE in loop.relation.tolist() and loop.count >= 19
+
+
+def swapped(p, k, row):
+    return p.inputs[2] if k == 11 else row
+
+
+@pytest.mark.parametrize(
+    "program, counts",
+    [
+        (lambda: tanh_of_rows(30, swapped), [10, 18]),  # one operand of one iteration lies elsewhere
+        (lambda: tanh_of_rows(30, result=lambda p, k, a: k == 11 and p.outputs.append(p(np.sin, a))), [11, 17]),
+        (lambda: tanh_of_rows(4), []),  # few kernel calls
+        (lambda: tanh_of_rows(3), []),
+    ],
+    ids=["operand", "call", "few", "three iterations"],
+)
+def test_irregular_iterations_stay_outside(program, counts):
+    assert [loop.count for loop in check(program())] == counts
+
+
+def reversed_copy(x):
+    return x[::-1].copy()
+
+
+def test_calls_by_python_are_in_no_loop():
+    p = Written(A)
+    (a,) = p.inputs
+    for _ in range(20):
+        a = p(np.add, p(np.multiply, p(reversed_copy, p(np.negative, a)), 0.5), a)
+    p.outputs = [a]
+    assert found(p).loops == []
+    assert [x.tobytes() for x in ExecutionPlan(p).run([A])] == [x.tobytes() for x in p.eager(A)]
+
+
+def test_large_elementwise_bodies_are_left_to_blocks():
+    p = Written(np.linspace(0, 1, 10_000))
+    (a,) = p.inputs
+    for _ in range(30):
+        a = p(np.multiply, p(np.tanh, a), 0.5)
+    p.outputs = [a]
+    assert check(p) == []
+
+
+def test_much_unused_memory_is_not_saved(monkeypatch):
+    monkeypatch.setattr(loop_detection, "WASTED", 100)
+    p = tanh_of_rows(30, result=lambda p, k, a: k in (5, 12) and p.outputs.append(p(np.sin, a)))
+    assert all(SAVED not in [b.kind for b in loop.buffers.values()] for loop in check(p))
+
+
+def test_operands_that_were_separate_arrays_stay_separate():
+    """Equal calls are merged; a matrix product of one array with itself is another BLAS routine."""
+    p = Written(np.linspace(-0.4, 0.5, 16).reshape(4, 4))
+    (a,) = p.inputs
+    for _ in range(12):
+        x, y = p(np.sin, a), p(np.sin, a)
+        a = p(np.multiply, p(np.matmul, x, p(np.transpose, y)), 0.3)
+    p.outputs = [a]
+    check(p)
+
+
+def test_equal_constants_are_two_operands_of_a_product():
+    """A constant and another one of the same content share memory in a plan, but not in one product."""
+    p = Written(np.linspace(-0.4, 0.5, 16).reshape(4, 4))
+    m = np.sin(np.arange(16.0)).reshape(4, 4)
+    p.constants = [p.var(m), p.var(m.copy())]
+    (a,) = p.inputs
+    for _ in range(12):
+        product = p(np.matmul, p.constants[0], p.constants[1], pure=False)
+        a = p(np.multiply, p(np.add, a, product), 0.3)
+    p.outputs = [a]
+    check(p)
+
+
+def test_windows_of_signatures_hash_alike_where_they_are_equal():
+    signature = np.array([3, 1, 4, 1, 5, 9, 2, 6] * 9, np.int32)
+    hashes = loop_detection._hashes(signature, 16)
+    assert len(hashes) == len(signature) - 15 and (hashes[8:] == hashes[:-8]).all() and len(set(hashes.tolist())) == 8
+    assert loop_detection._periods(signature)[0] == 8
