@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.compiling.state.calls import Calls
+from chainrule._src.compiling.state.calls import Calls, text_method
 from chainrule._src.compiling.state.frames import Instruction, Stack
-from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, GuardKind, cell_content
+from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, GuardKind, cell_content, elements
 from chainrule._src.compiling.state.known import (
     CONSTANT,
     CONTAINERS,
@@ -32,6 +32,10 @@ _ELEMENTS = 64  # of one array that are looked at one by one; beyond, all of it 
 
 _SUBSCRIPT = 26  # of BINARY_OP, since Python 3.14
 _IN_PLACE = 13  # the first number of BINARY_OP that is an in-place operator
+_IN_PLACE_METHODS = (
+    "__iadd__", "__iand__", "__ifloordiv__", "__ilshift__", "__imatmul__", "__imul__", "__imod__", "__ior__", "__ipow__",
+    "__irshift__", "__isub__", "__itruediv__", "__ixor__",
+)  # fmt: skip
 
 
 def _global(reads: Calls, stack: Stack, i: Instruction) -> bool:
@@ -43,8 +47,9 @@ def _global(reads: Calls, stack: Stack, i: Instruction) -> bool:
 def _name(reads: Calls, stack: Stack, i: Instruction) -> None:
     names = stack.frame.f_locals
     if names is not stack.frame.f_globals:
-        found = reads.item(names, i.value) if type(names) is dict else names.get(i.value, MISSING)
-        if found is not MISSING:
+        if not isa(names, dict):  # of eval()
+            reads.operand(names, [])
+        elif reads.key(names, i.value) is not MISSING:
             return
     _global(reads, stack, i)
 
@@ -72,6 +77,8 @@ def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
     x, key = stack.top(2), stack.top()
     if are_plain((x, key)):
         return
+    reads.class_functions(x)
+    reads.class_functions(key)
     if type(x) is ndarray:
         if not isa(key, OURS):
             _array_element(reads, stack, x, key)
@@ -114,11 +121,13 @@ def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
         return
     if are_plain((x, y)):
         return
+    if i.arg >= _IN_PLACE and reads.special(x, _IN_PLACE_METHODS[i.arg - _IN_PLACE], y):
+        return
     writes = i.arg >= _IN_PLACE and (
         isa(x, (list, set, dict, collections.deque)) or (isa(x, ndarray) and not isa(y, OURS))
     )
     if isa(x, str):
-        reads.formats([y])
+        reads.formats([y], text_method(x))
     if writes and not isa(x, OURS):
         reads.changed_container(x)
     reads.computes(stack, [x, y])
@@ -133,17 +142,25 @@ def _compares_identity(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 
 def _gives(reads: Calls, stack: Stack, i: Instruction) -> None:
-    """A function, or generator, gives C something to compute with."""
-    taker = reads.taker
-    if taker is not None and taker.pending is not None and stack.frame.f_back is taker.frame:
-        x = stack.top()
-        if type(x) is ndarray:
-            taker.pending[0].append(x)
-        elif type(x) not in IMMUTABLE and not isa(x, OURS):
-            reads.operand(x, taker.pending[0])
+    """A function, or generator, gives something to C code, or to a library's."""
+    if not reads.takers:
+        return
+    outer = stack.frame.f_back
+    while outer is not None and id(outer) not in reads.takers and _is_foreign(outer):
+        outer = outer.f_back
+    taker = reads.takers.get(id(outer))
+    x = stack.top()
+    if taker is not None and taker.frame is outer and type(x) not in IMMUTABLE and not isa(x, OURS):
+        taker.pending.takes(x, taker.pending.arrays)
+
+
+def _is_foreign(frame: types.FrameType) -> bool:
+    return module_of_code(frame.f_code, frame.f_globals).startswith(("numpy.", "scipy.", "pandas."))
 
 
 def _handles(reads: Calls, stack: Stack, i: Instruction) -> None:
+    if isa(stack.top(), RecursionError):
+        reads.refuse("it handles a RecursionError, which depends on where it is called")
     reads.recorder.handles(stack.top())
 
 
@@ -160,19 +177,26 @@ def _truth(reads: Calls, stack: Stack, i: Instruction) -> None:
 def _goes_through(reads: Calls, stack: Stack, i: Instruction) -> None:
     x = stack.top()
     reads.iterated(x)
-    if i.name == "GET_ITER" and not is_iterator(x):
-        stack.pending = [], False, True
+    if not is_iterator(x):
+        reads.expect(makes=i.name == "GET_ITER", takes=reads.used_up)
 
 
 def _stores_attribute(reads: Calls, stack: Stack, i: Instruction) -> None:
-    reads.changed_attribute(stack.top(), i.value)
+    reads.sets_attribute(stack.top(), i.value, *([stack.top(2)] if i.name == "STORE_ATTR" else []))
 
 
-def _stores_item(depth: int) -> Handler:
-    def look(reads: Calls, stack: Stack, i: Instruction) -> None:
-        reads.changed_container(stack.top(depth))
+def _stores_item(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.sets_item(stack.top(2), stack.top(), stack.top(3))
 
-    return look
+
+def _deletes_item(reads: Calls, stack: Stack, i: Instruction) -> None:
+    x, key = stack.top(2), stack.top()
+    if not reads.special(x, "__delitem__", key):
+        reads.changed_container(x)
+
+
+def _stores_slice(reads: Calls, stack: Stack, i: Instruction) -> None:
+    reads.sets_item(stack.top(3), slice(stack.top(2), stack.top()), stack.top(4))
 
 
 def _stores_global(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -210,19 +234,23 @@ def _call_unpacked(reads: Calls, stack: Stack, i: Instruction) -> None:
     keywords = {} if Stack.is_null(keywords) else keywords
     given = stack.top(depth)
     function = stack.top(depth + (2 if _CALLABLE_FIRST else 1))
-    if isa(given, CONTAINERS):
-        reads.whole(given)
-    else:
-        reads.iterated(given)
     if isa(keywords, dict) and keywords:
         reads.whole(keywords)
-    reads.calls(stack, function, list(given) if isa(given, CONTAINERS) else [], dict(keywords))
+    if isa(given, CONTAINERS):
+        reads.whole(given)
+        reads.calls(stack, function, list(elements(given)), dict(keywords))
+    else:
+        reads.computes(stack, [given, *keywords.values()])
+        reads.may_call(function)
 
 
 def _formatted(reads: Calls, stack: Stack, i: Instruction) -> None:
     deeper = i.name == "FORMAT_WITH_SPEC" or (i.name == "FORMAT_VALUE" and i.arg & 4)
     x = stack.top(2 if deeper else 1)
-    reads.formats([x])
+    conversion = (
+        (i.arg & 3 if i.name == "FORMAT_VALUE" else i.arg) if i.name in ("FORMAT_VALUE", "CONVERT_VALUE") else 0
+    )
+    reads.formats([x], "__repr__" if conversion > 1 else "__str__")
     if deeper and isa(spec := stack.top(), str):
         reads.spec(spec)
     reads.computes(stack, [x])
@@ -247,7 +275,8 @@ def _enters(reads: Calls, stack: Stack, i: Instruction) -> None:
     frame = getattr(getattr(x, "gen", None), "gi_frame", None) if type(x).__module__ == "contextlib" else None
     # Made by contextmanager().
     of_library = frame is not None and is_library(module_of_code(frame.f_code, frame.f_globals))
-    known = is_lock(x) or is_python(x, "__enter__") or type(x).__module__.startswith(("numpy", "chainrule"))
+    in_python = is_python(x, "__enter__") and is_python(x, "__exit__")
+    known = is_lock(x) or in_python or type(x).__module__.startswith(("numpy", "chainrule"))
     if of_library or not known:
         reads.refuse(f"it enters a {type(x).__name__}, of which it is not known what it changes")
 
@@ -311,8 +340,8 @@ HANDLERS: dict[str, Handler | None] = {
     "LIST_EXTEND": _goes_through, "SET_UPDATE": _goes_through, "DICT_UPDATE": _goes_through, "DICT_MERGE": _goes_through,
     "RETURN_VALUE": _gives, "YIELD_VALUE": _gives, "IS_OP": _compares_identity, "PUSH_EXC_INFO": _handles, "GET_LEN": _truth,
     "MATCH_KEYS": _operands(2), "MATCH_CLASS": _matches_class, "STORE_ATTR": _stores_attribute,
-    "DELETE_ATTR": _stores_attribute, "STORE_SUBSCR": _stores_item(2), "DELETE_SUBSCR": _stores_item(2),
-    "STORE_SLICE": _stores_item(3), "STORE_GLOBAL": _stores_global, "STORE_NAME": _stores_global, "DELETE_GLOBAL": _stores_global,
+    "DELETE_ATTR": _stores_attribute, "STORE_SUBSCR": _stores_item, "DELETE_SUBSCR": _deletes_item,
+    "STORE_SLICE": _stores_slice, "STORE_GLOBAL": _stores_global, "STORE_NAME": _stores_global, "DELETE_GLOBAL": _stores_global,
     "DELETE_NAME": _stores_global, "STORE_DEREF": _stores_free, "DELETE_DEREF": _stores_free, "PRECALL": _call, "CALL": _call,
     "CALL_KW": _call, "CALL_FUNCTION_EX": _call_unpacked, "FORMAT_VALUE": _formatted, "FORMAT_SIMPLE": _formatted,
     "FORMAT_WITH_SPEC": _formatted, "CONVERT_VALUE": _formatted, "IMPORT_NAME": _imports, "BEFORE_WITH": _enters,

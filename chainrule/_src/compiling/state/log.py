@@ -86,7 +86,7 @@ class Log:
         reason: why the function is not recorded; None: nothing spoke against it. ``later``: it may be in a later call;
             ``by_value``: it may be with the numbers among its arguments as they are.
         now: the stack of the instruction that runs.
-        taker: the stack of the instruction in which C takes what iterators give.
+        takers: by the id of its frame, the stack of each instruction in which C takes what Python functions return.
         made: iterators and generators of random numbers that the function made.
         given: the containers among its arguments, by identity: copies, so that what is put into them is lost.
     """
@@ -101,8 +101,10 @@ class Log:
         self.given: set[int] = set()
         self.now: Stack | None = None
         self._refusals = 0
-        self.taker: Stack | None = None
+        self.takers: dict[int, Stack] = {}
         self._special: set[type] = set()  # the classes of which it is noted which special methods they have
+        self.handled: BaseException | None = None  # where the function is called
+        self.classes: set[type] = set()  # those whose special methods in C are noted
 
     def refuse(self, what: str, *, later: bool = False, by_value: bool = False) -> None:
         """Stop: the function does, or is about to do, what no recording repeats.
@@ -261,7 +263,7 @@ class Log:
             self.refuse(f"it writes into a {type(x).__name__}, which no recording repeats")
 
     def changed_attribute(self, x: object, name: str) -> None:
-        """An attribute is about to be set or deleted."""
+        """An attribute is about to be set or deleted, by no function of its class."""
         kind = type(x)
         if isa(x, ModuleType):
             self.changed(vars(x), name, functools.partial(put_item, key=name, value=vars(x).get(name, MISSING)))
@@ -275,8 +277,6 @@ class Log:
             kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__)
         ):
             found = lookup(kind, name)
-            if is_python(x, "__setattr__") or isa(found, property) or is_python(found, "__set__"):
-                return  # whose instructions are looked at
             if isa(x, _FLAGS):
                 self.refuse("it sets a flag of an array, which no recording repeats")
             if isa(x, ndarray) and name in ("real", "imag", "flat"):

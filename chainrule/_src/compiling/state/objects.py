@@ -149,6 +149,17 @@ def attribute_or_missing(x: object, name: str) -> object:
         return MISSING
 
 
+def value_by(x: object, descriptor: Any) -> object:
+    try:
+        return descriptor.__get__(x, type(x))
+    except AttributeError:
+        return MISSING
+
+
+def digits_of_integers(read: AnyFunction) -> object:
+    return read()
+
+
 def has_subclass(kind: type, cls: type) -> bool:
     return issubclass(kind, cls)
 

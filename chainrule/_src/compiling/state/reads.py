@@ -6,10 +6,12 @@ import collections
 import contextlib
 import decimal
 import functools
+import operator
+import sys
 import types
 import warnings
 from abc import ABCMeta
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -25,10 +27,12 @@ from chainrule._src.compiling.state.guards import (
     function_parts,
     lookup,
 )
+from chainrule._src.compiling.state.implicit import ImplicitCalls
 from chainrule._src.compiling.state.known import (
     BUFFERS,
     CONSTANT,
     CONTAINERS,
+    FUNCTIONS,
     SPECIAL_METHODS,
     has_numbers,
     is_constant_module,
@@ -38,7 +42,7 @@ from chainrule._src.compiling.state.known import (
     is_lock,
     is_opaque,
 )
-from chainrule._src.compiling.state.log import INSTEAD, Log
+from chainrule._src.compiling.state.log import INSTEAD
 from chainrule._src.compiling.state.objects import (
     OURS,
     VALUES,
@@ -68,7 +72,12 @@ _HELD_WHILE_RECORDING = frozenset({"filters", "onceregistry", "defaultaction"})
 _OF_TENSORS = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "requires_grad", "is_leaf", "grad_fn"})
 
 
-class Reads(Log):
+#: whose text is a name
+_NAMED = (FunctionType, BuiltinFunctionType, ModuleType, type)
+_TEXTS_OF_OBJECTS = (object.__repr__, object.__str__, object.__format__)
+
+
+class Reads(ImplicitCalls):
     """A log of reads, by what Python does: attributes, elements, operands, arguments of code that is not looked into."""
 
     def item(self, x: dict[Any, Any], key: object) -> Any:
@@ -76,6 +85,14 @@ class Reads(Log):
         found = dict.get(x, key, MISSING)
         self.guard(GuardKind.ITEM, x, key, found, (GuardKind.ITEM, type(key), key))
         return found
+
+    def key(self, x: dict[Any, Any], key: object) -> Any:
+        """What a dictionary has under a key that code looks for."""
+        try:
+            hash(key)
+        except TypeError:  # which Python says itself
+            return None
+        return self.item(x, key)
 
     def whole(self, x: object) -> None:
         """All elements of a container."""
@@ -85,6 +102,7 @@ class Reads(Log):
 
     def length(self, x: Any) -> None:
         x = shown_by(x)
+        self.class_functions(x)
         if isa(x, CONTAINERS) and not isa(x, (tuple, frozenset)):
             self.guard(GuardKind.LENGTH, x, None, len(x))
 
@@ -101,6 +119,7 @@ class Reads(Log):
             return
         self.is_subclass(type(x), cls)
         for each in cls if isa(cls, tuple) else (cls,):
+            self.special(each, "__instancecheck__", x)
             for base in each.__mro__ if getattr(each, "_is_protocol", False) else ():
                 for name in (*vars(base), *vars(base).get("__annotations__", ())):
                     self.attribute(x, name)
@@ -108,13 +127,31 @@ class Reads(Log):
     def is_subclass(self, kind: type, cls: Any) -> None:
         """Whether a class is one of another's, which that of abstract classes may be later."""
         for each in cls if isa(cls, tuple) else (cls,):
+            self.special(each, "__subclasscheck__", kind)
             if isa(each, ABCMeta) and not is_library_class(each):
                 self.looked_up(each, functools.partial(has_subclass, kind), repr(kind))
 
-    def formats(self, operands: Sequence[object]) -> None:
-        """Something is made a text of: numbers of NumPy's go by its setting, and do not say so."""
-        if any(isa(x, np.generic) or isa(x, CONTAINERS) for x in operands):
-            self.looked_up(np.get_printoptions, printing_of_arrays, "printing")
+    def formats(self, operands: Iterable[object], method: str = "__str__") -> None:
+        """A text is made of each of some objects: by ``__str__``, or by ``__repr__``."""
+        for x in operands:
+            x = shown_by(x)
+            if isa(x, (np.generic, *CONTAINERS)):  # numbers of NumPy's go by its setting, and do not say so
+                self.looked_up(np.get_printoptions, printing_of_arrays, "printing")
+            if isa(x, CONTAINERS):
+                self.formats([part for part in elements(x) if part is not x], "__repr__")
+            elif isa(x, BaseException):
+                self.formats(BaseException.args.__get__(x))
+            elif isa(x, int):
+                self.converts(x.bit_length() // 3)
+            elif isa(x, _NAMED) or (
+                lookup(type(x), "__repr__") is object.__repr__ and lookup(type(x), method) in _TEXTS_OF_OBJECTS
+            ):
+                self.looked_up(x, repr, "repr")
+
+    def converts(self, digits: int) -> None:
+        """An integer of at most so many digits is made a text, or made of one."""
+        if digits > sys.int_info.str_digits_check_threshold:
+            self.looked_up(sys.get_int_max_str_digits, operator.call, "digits")
 
     def special_methods(self, cls: type) -> None:
         """What a class defines, or does not, of the methods that operators and functions of Python's look for."""
@@ -171,27 +208,37 @@ class Reads(Log):
                 warnings.simplefilter("ignore")
                 getattr(x, name)  # libraries load parts of theirs when they are asked for
         found = self.item(vars(x), name)
-        if found is MISSING:
-            self.item(vars(x), "__getattr__")
         if not is_constant_module(x.__name__):
             self.guard(GuardKind.CLASS, x, None, type(x))
             if type(x) is not ModuleType:
-                self.of_class(type(x), name)
+                self.gets(self.of_class(type(x), name), x, type(x))
+                self.special(x, "__getattribute__", name)
+        if found is MISSING:
+            getter = self.item(vars(x), "__getattr__")
+            if getter is not MISSING:
+                self.implied(getter, name)
+            self.special(x, "__getattr__", name)
 
     def _of_type(self, x: type, name: str) -> None:
         meta = type(x)
         if isa(vars(type).get(name), (types.GetSetDescriptorType, types.MemberDescriptorType)) and name != "__dict__":
             self._by_asking(x, name)  # __name__, __mro__
             return
+        found = MISSING
         if meta is not type and not is_library_class(meta):
-            self.of_class(meta, name)
-        self.of_class(x, name)
+            found = self.of_class(meta, name)
+            self.gets(found, x, meta)
+            self.special(x, "__getattribute__", name)
+        own = self.of_class(x, name)
+        self.gets(own, None, x)
+        if found is own is MISSING:
+            self.special(x, "__getattr__", name)
 
     def _of_super(self, x: Any, name: str) -> None:
         mro = list(x.__self_class__.__mro__)
         for cls in mro[mro.index(x.__thisclass__) + 1 :]:
             if name in cls.__dict__:
-                self.of_class(cls, name)
+                self.gets(self.of_class(cls, name), x.__self__, x.__self_class__)
                 return
             if not is_library_class(cls):
                 self.looked_up(cls, functools.partial(has_itself, name), name)
@@ -210,25 +257,34 @@ class Reads(Log):
         if not is_library_class(kind):
             self.guard(GuardKind.CLASS, x, None, kind)
             self.of_class(kind, "__getattribute__")
+            if self.special(x, "__getattribute__", name):
+                return
         if is_library_class(kind) and isa(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
             return
         if lookup(kind, "__getattribute__") is not object.__getattribute__ and not isa(
             x, (FunctionType, BuiltinFunctionType, functools.partial, *CONTAINERS)
         ):
-            if is_python(x, "__getattribute__"):
-                return  # whose instructions are looked at
-            self._by_asking(x, name)
+            if not is_python(x, "__getattribute__"):  # whose instructions are looked at
+                self._by_asking(x, name)
+            self.special(x, "__getattr__", name)
             return
         if isa(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
             if name != "__dict__":
                 self._by_asking(x, name)
         elif found is MISSING or not hasattr(type(found), "__set__"):
             inside = attributes_of(x)
-            if type(inside) is dict:
-                value = inside.get(name, MISSING)
+            value = MISSING
+            if isa(inside, dict):
+                value = dict.get(inside, name, MISSING)
                 self.guard(GuardKind.INSTANCE, x, name, value)
-                if value is MISSING and found is MISSING:
+            if value is MISSING:
+                self.gets(found, x, kind)
+                if not isa(found, FunctionType):  # a descriptor may raise AttributeError
                     self.of_class(kind, "__getattr__")
+                    self.special(x, "__getattr__", name)
+        elif isa(found, property) or not is_library_class(type(found)):
+            self.gets(found, x, kind)
+            self.special(x, "__getattr__", name)
         elif not isa(found, property) and is_library_class(type(found)) and not is_python(found, "__get__"):
             self._by_asking(x, name)
 
@@ -242,6 +298,7 @@ class Reads(Log):
         """Something that an operator or function of Python's computes with: containers as a whole, plain arrays noted."""
         x = shown_by(x)
         self.special_methods(type(x))
+        self.class_functions(x)
         if type(x) is ndarray:
             arrays.append(x)
         elif isa(x, CONTAINERS):
@@ -264,25 +321,37 @@ class Reads(Log):
     def held(self, x: object, arrays: list[object]) -> None:
         """Something whose elements are put into a container as they are."""
         if is_iterator(x):
+            self.used_up(x, arrays)
+        else:
+            self.operand(x, arrays)
+
+    def used_up(self, x: object, arrays: list[object]) -> None:
+        """An iterator whose elements code goes through; anything else is handed on."""
+        if is_iterator(x):
             self.iterator(x)
             arrays += given_by(x, computed=True)
+
+    def taken(self, x: object, arrays: list[object]) -> None:
+        """Something that a Python function returns to C code, which computes with it, or calls it."""
+        if isa(x, FUNCTIONS):
+            self.may_call(x)
         else:
             self.operand(x, arrays)
 
     def handed(self, x: Any, arrays: list[object], seen: set[int] | None = None) -> None:
         """Something that code is given which is not looked into."""
         x = shown_by(x)
-        if type(x) is ndarray:
+        self.class_functions(x)
+        if isa(x, FunctionType):
+            self.guard(GuardKind.FUNCTION, x, None, function_parts(x))
+        if isa(x, (*FUNCTIONS, functools.partial)):
+            self.may_call(x)
+        elif type(x) is ndarray:
             arrays.append(x)
         elif isa(x, BUFFERS):
             self.looked_up(x, bytes, "whole")
-        elif isa(x, functools.partial):
-            for part in (*x.args, *x.keywords.values()):
-                self.handed(part, arrays, seen)
         elif isa(x, CONTAINERS):
             self._deep(x, arrays, self.handed, seen)
-        elif isa(x, FunctionType):
-            self.guard(GuardKind.FUNCTION, x, None, function_parts(x))
         elif isa(x, (*CONSTANT, *OURS, MethodType)) or is_library_context(x) or is_lock(x):
             return
         elif is_iterator(x):
@@ -328,8 +397,11 @@ class Reads(Log):
         """Something whose elements code goes through."""
         x = shown_by(x)
         self.special_methods(type(x))
+        self.class_functions(x)
         if isa(x, CONTAINERS):
             self.whole(x)
+        elif isa(x, BUFFERS):
+            self.looked_up(x, bytes, "whole")
         elif type(x) is ndarray:
             self.consumed(x)
         elif is_iterator(x):
@@ -339,17 +411,39 @@ class Reads(Log):
         elif not isa(x, (*CONSTANT, *OURS)) and is_library_class(type(x)) and type(x).__module__ != "builtins":
             self.handed(x, [])
 
+    def sets_item(self, x: Any, key: object, value: object) -> None:
+        """An element, or several, are about to be set."""
+        if self.special(x, "__setitem__", key, value):
+            return
+        self.changed_container(x)
+        arrays: list[Any] = []
+        if isa(x, ndarray) and not isa(value, OURS):
+            self.operand(key, arrays)
+            self.operand(value, arrays)
+        elif isa(key, slice) and not isa(x, OURS):
+            self.held(value, arrays)
+        for each in arrays:
+            self.consumed(each)
+
+    def sets_attribute(self, x: object, name: str, *value: object) -> None:
+        """An attribute is about to be set; without a value, deleted."""
+        method = "__setattr__" if value else "__delattr__"
+        if not isa(x, OURS):
+            if self.special(x, method, name, *value) or is_python(x, method):
+                return  # whose instructions are looked at
+            if self.sets(lookup(type(x), name), x, *value):
+                return
+        self.changed_attribute(x, name)
+
     def element(self, x: Any, key: object) -> None:
         """An element is read."""
         x = shown_by(x)
+        self.class_functions(x)
         if isa(x, dict):
-            try:
-                hash(key)
-            except TypeError:  # which Python says itself
-                return
-            found = self.item(x, key)
-            if found is MISSING and isa(x, collections.defaultdict):
+            missing = self.key(x, key) is MISSING and not self.special(x, "__missing__", key)
+            if missing and isa(x, collections.defaultdict) and x.default_factory is not None:
                 self.changed_container(x)
+                self.implied(x.default_factory)
         elif isa(x, types.MappingProxyType):
             self.looked_up(x, functools.partial(get_or_missing, key=key), repr(key))
         elif isa(x, (list, collections.deque)):
