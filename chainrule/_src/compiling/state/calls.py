@@ -80,11 +80,16 @@ SHARING = (np.shares_memory, np.may_share_memory)
 _STATELESS = frozenset({"_ArrayFunctionDispatcher", "cython_function_or_method", "fused_cython_function"})
 
 
+_HANDING_ON = frozenset({"append", "appendleft", "insert", "__setitem__", "setdefault", "pop", "sort"})
 _APPLYING = frozenset({"reduce", "bisect", "bisect_left", "bisect_right"})
 _OF_TEXTS = frozenset({"__repr__", "__str__", "__format__"})
 _OF_ALL_OBJECTS = frozenset({"__eq__", "__ne__", "__hash__"}) | _OF_TEXTS
 _EXCEPTION_INFO = (sys.exc_info, getattr(sys, "exception", None))
-_SETTINGS = (sys.getrecursionlimit, sys.get_int_max_str_digits, sys.getdefaultencoding)  # that are read again in each call
+_SETTINGS = (
+    sys.getrecursionlimit,
+    sys.get_int_max_str_digits,
+    sys.getdefaultencoding,
+)  # that are read again in each call
 _LOCAL_PARTS = re.compile("%[-#]?[aAbBcpxX]")  # of a date
 _OF_LOCAL_TIME = frozenset({"timestamp", "astimezone"})
 _OF_CLOCKS = frozenset({"now", "today"})
@@ -123,7 +128,11 @@ def _writes(function: Any) -> bool:
 
 def _gone_through(x: Any) -> Sequence[object]:
     """The elements of a container, of a dictionary the keys."""
-    return elements(x)[:: 2 if isa(x, (dict, types.MappingProxyType)) else 1]
+    return (
+        list(x)
+        if isa(x, (*VIEWS, *ORDERED_VIEWS))
+        else elements(x)[:: 2 if isa(x, (dict, types.MappingProxyType)) else 1]
+    )
 
 
 def _is_gone(reference: Any) -> bool:
@@ -187,6 +196,8 @@ class Calls(Reads):
                 return
             if is_library(module):
                 self._check_pure(function)
+                if function.__name__ in ("__setitem__", "__delitem__") and args:
+                    self.changed_container(args[0])
                 self.computes(stack, [*args, *keywords.values()], each=self.handed)
             else:
                 self.expect(makes=bool(function.__code__.co_flags & 0x20))
@@ -207,7 +218,7 @@ class Calls(Reads):
         elif isa(function, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
             if args:
                 self._method(stack, function, args[0], function.__name__, args[1:], keywords)
-        elif kind is weakref.ref:
+        elif isa(function, weakref.ref):
             self.looked_up(function, _is_gone, "referent")  # a guard that held it would keep it
         elif is_python(function, "__call__"):
             self.attribute(function, "__call__")
@@ -228,7 +239,7 @@ class Calls(Reads):
         if is_impure(module_of(function), name) and function is not importlib.import_module:
             self.refuse(f"it calls {_called(function)}, which reads or changes what is outside of it: {INSTEAD}")
 
-    def _by_getter(self, stack: Stack, function: object, args: Sequence[object]) -> None:
+    def _by_getter(self, stack: Stack, function: Any, args: Sequence[Any]) -> None:
         if isa(function, operator.methodcaller) and args:
             made: Any = function.__reduce__()
             name, *given = made[1] if made[0] is operator.methodcaller else made[0].args
@@ -244,11 +255,11 @@ class Calls(Reads):
                     self.attribute(at, part)
                     at = getattr(at, part, None)
         else:
-            for key in function.__reduce__()[1] if isa(args[0], dict) else ():  # type: ignore[attr-defined]
+            for key in function.__reduce__()[1] if isa(args[0], dict) else ():
                 self.element(args[0], key)
             self.computes(stack, args)
 
-    def _make(self, stack: Stack, cls: type, args: Sequence[object], keywords: Params) -> None:
+    def _make(self, stack: Stack, cls: type, args: Sequence[Any], keywords: Params) -> None:
         given = [*args, *keywords.values()]
         if cls.__module__ == "warnings" or (cls is np.datetime64 and not _OF_CLOCKS.isdisjoint(map(str, given))):
             self.refuse(f"it makes a {cls.__name__}, which depends on, or changes, what no recording sees")
@@ -260,7 +271,7 @@ class Calls(Reads):
             if cls is filter or cls.__module__ == "itertools":  # which compare, or take apart, what is in there
                 self.computes(stack, given[cls is filter :])
             self._applied(given)
-            self.expect(makes=True)
+            self.expect(makes=True, takes=self.used_up)
         elif cls.__module__ == "numpy.random" or issubclass(cls, random_types()):
             self._random(stack, given)
         elif cls in MAKERS or cls.__module__ in ("builtins", "collections", "functools", "operator", "types"):
@@ -298,6 +309,7 @@ class Calls(Reads):
         for x in functions:
             self.may_call(x)
             if _makes_text(x):
+                self.texts = True
                 self.formats(given, "__str__" if x is str else "__repr__")
         if functions and self.now is not None:
             self.computes(self.now, [x for x in given if not callable(x) and not is_iterator(x)])
@@ -305,22 +317,36 @@ class Calls(Reads):
     def _applied_at_once(self, function: Any, each: object) -> None:
         """Note a function that a function in C calls with each element of something, before anything else happens."""
         self.iterated(each)
-        self.may_call(function, [[x] for x in _gone_through(each)] if isa(each, CONTAINERS) else None)
+        if type(each) is types.GeneratorType:
+            self.expect(takes=functools.partial(self._taken_by, function))
+        else:
+            known = isa(each, (*CONTAINERS, *VIEWS, *ORDERED_VIEWS))
+            self.may_call(function, [[x] for x in _gone_through(each)] if known else None)
         if _makes_text(function):
             self.formats([each])
+
+    def _taken_by(self, function: object, x: object, arrays: list[Any]) -> None:
+        """Something that a generator gives to a function in C, which calls another one with it."""
+        self.taken(x, arrays)
+        self.may_call(function, [[x]])
 
     def may_call(self, function: Any, calls: Iterable[Sequence[object]] | None = None) -> None:
         if function is None or is_watched(function):
             return
         assert self.now is not None
-        receiver = getattr(function, "__self__", None) if isa(function, FUNCTIONS) else None
-        if calls is not None and not reads_contents(function):
+        receiver: Any = getattr(function, "__self__", None) if isa(function, FUNCTIONS) else None
+        if isa(function, (np.ufunc, KEY_WRAPPER)):
+            for each in called_by(function):
+                self.may_call(each)
+        elif calls is not None and not reads_contents(function):
             for args in calls:
                 self.implied(function, *args)
         elif reads_contents(function):
+            self.converts(sys.maxsize if function is int else 0)
             self._holds_on_to([] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver])
         elif isa(function, functools.partial):
             self.looked_up(function, functools.partial(_consists_of, parts=_parts(function)), "parts")
+            self._written([function.keywords.get("out")])
             self._passes_on(function.func, [*function.args, *function.keywords.values()])
         elif isa(function, MethodType):
             self._passes_on(function.__func__, [receiver])
@@ -328,9 +354,9 @@ class Calls(Reads):
             self.may_call(function.__func__)
         elif isa(function, types.MethodWrapperType) and function.__name__ == "__call__":
             self.may_call(receiver)
-        elif isa(function, (np.ufunc, KEY_WRAPPER)):
-            for each in called_by(function):
-                self.may_call(each)
+        elif isa(receiver, (list, dict, set, collections.deque)) and changes(receiver, function.__name__):
+            self.whole(receiver)
+            self.changed_container(receiver)
         elif isa(receiver, str) and _makes_text(function):
             self._format(receiver, function.__name__)
             self.formats([()])
@@ -340,7 +366,7 @@ class Calls(Reads):
             self._call_library(self.now, function, [], {})
         elif is_named(type(function), "__call__"):
             self.may_call(lookup(type(function), "__call__"))
-        elif not (isa(function, property) and is_watched(function.fget)):  # what it gives is noted when it gives it
+        else:
             self.refuse(
                 f"it has C code call {_called(function)}, of which no recording sees what it reads: write a loop"
             )
@@ -388,6 +414,9 @@ class Calls(Reads):
         targets = [keywords.get("out")]
         if isa(function, np.ufunc):
             targets += args[function.nin :]
+            for x in args:
+                for each in x.flat if type(x) is ndarray and x.dtype.hasobject else ():
+                    self.special(each, function.__name__)  # that NumPy calls
         if _writes(function):
             targets.append(args[0] if args else keywords.get("a"))
         self._written(targets)
@@ -462,7 +491,10 @@ class Calls(Reads):
                 if not is_iterator(x):
                     self.expect(makes=name == "iter", takes=self.used_up)
         elif builtin and name in ("sorted", "min", "max"):
+            self.computes(stack, args)
             self._applied_at_once(keywords.get("key"), args[0] if len(args) == 1 else tuple(args))
+        elif name == "from_iterable" or module_of(function) == "itertools":
+            self.expect(makes=True)
             self.computes(stack, args)
         elif name == "call" and module_of(function) == "_operator" and args:
             self.calls(stack, args[0], args[1:], keywords)
@@ -476,13 +508,12 @@ class Calls(Reads):
                 return
             self.is_instance(x, cls)
             self.check_type(x, lambda stands_for: not issubclass(type(x), cls) or issubclass(stands_for, cls))
-        elif builtin and name in ("globals", "locals", "eval", "exec"):
+        elif (builtin and name in ("globals", "locals", "eval", "exec")) or module_of(function) == "_abc":
             return
         elif builtin and name == "__build_class__":
             for base in args[2:]:
-                self.special(base, "__prepare__")
-                if isa(base, type) and is_named(base, "__init_subclass__"):
-                    self.may_call(lookup(base, "__init_subclass__"))
+                if isa(base, type):
+                    self.special(None, "__init_subclass__", owner=base)
         else:
             if builtin and name == "callable" and args:
                 self.of_class(type(args[0]), "__call__")
@@ -504,14 +535,17 @@ class Calls(Reads):
 
     def _codec(self, args: Sequence[object], keywords: Params) -> None:
         """Bytes are made a text, or a text bytes, by an encoding and an error handler, which programs register by name."""
-        names = dict(zip(("encoding", "errors"), args, strict=False)) | keywords
+        names: Params = dict(zip(("encoding", "errors"), args, strict=False)) | keywords
         for find, name in ((codecs.lookup, "encoding"), (codecs.lookup_error, "errors")):
             if isa(names.get(name), str):
                 with contextlib.suppress(LookupError):  # which Python says itself
                     again = functools.partial(called_again, args=(names[name],), keywords={})
                     self.looked_up(find, again, names[name])
                     found = find(names[name])
-                    if not isa(found, (codecs.CodecInfo, BuiltinFunctionType)) or getattr(found, "__self__", None) is not None:
+                    if (
+                        not isa(found, (codecs.CodecInfo, BuiltinFunctionType))
+                        or getattr(found, "__self__", None) is not None
+                    ):
                         self.may_call(found)
 
     def _method(self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: Params) -> None:
@@ -543,6 +577,9 @@ class Calls(Reads):
             if isa(x, CONTAINERS) and (args or keywords):
                 self.changed_container(x)
             self.computes(stack, [*args, *keywords.values()])
+        elif name in ("__reduce_ex__", "__getstate__"):
+            self.handed(x, [])
+            self.expect(makes=True)
         elif isa(x, (list, dict, set, collections.deque)):
             self._method_of_container(stack, x, name, args, keywords)
         elif isa(x, (*CONSTANT, *CONTAINERS, *VIEWS, *ORDERED_VIEWS)):
@@ -568,8 +605,6 @@ class Calls(Reads):
             if name != "get":
                 self.refuse("it sets a ContextVar, which no recording repeats")
             self.looked_up(x, context_value, "value")
-        elif name in ("__reduce_ex__", "__getstate__"):
-            self.handed(x, [])
         elif name in _OF_TEXTS:
             self.formats([x], name)
         elif (is_lock(x) and name != "locked") or name in _OF_ALL_OBJECTS:
@@ -619,28 +654,19 @@ class Calls(Reads):
         else:
             self.gets(x, args[0], args[1] if len(args) > 1 else type(args[0]))
 
-    def _method_of_container(
-        self, stack: Stack, x: object, name: str, args: Sequence[object], keywords: Params
-    ) -> None:
+    def _method_of_container(self, stack: Stack, x: Any, name: str, args: Sequence[object], keywords: Params) -> None:
         if changes(x, name):
             if name in ("pop", "setdefault", "popitem", "popleft", "remove"):
                 self.whole(x)
                 if isa(x, set) and name == "pop":
                     self.refuse("it takes any element out of a set (pop), and no recording could put it back as it was")
             elif name == "sort":
-                self._applied_at_once(keywords.get("key"), x)
                 self.computes(stack, [x])
+                self._applied_at_once(keywords.get("key"), x)
             if name == "__setitem__" and len(args) == 2:
                 self.sets_item(x, *args)
             self.changed_container(x)
-            if name not in (
-                "append",
-                "appendleft",
-                "insert",
-                "__setitem__",
-                "setdefault",
-                "pop",
-            ):  # which hand on what they are given
+            if name not in _HANDING_ON:
                 self.computes(stack, [*args, *keywords.values()], each=self.held)
             return
         if isa(x, dict) and name in ("get", "__contains__") and args:

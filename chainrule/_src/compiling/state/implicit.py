@@ -13,7 +13,7 @@ from typing import Any
 
 from chainrule._src.arrays.types import Params
 from chainrule._src.compiling.state.frames import Stack
-from chainrule._src.compiling.state.guards import MISSING, lookup
+from chainrule._src.compiling.state.guards import MISSING, GuardKind, lookup
 from chainrule._src.compiling.state.known import HEAP_TYPE, is_library, is_library_class, module_of_code, words
 from chainrule._src.compiling.state.log import Log
 from chainrule._src.compiling.state.objects import is_python, isa
@@ -83,30 +83,35 @@ class ImplicitCalls(Log):
             assert self.now is not None
             self.calls(self.now, function, list(args), {})
 
-    def special(self, x: object, name: str, *args: object) -> bool:
-        """Note a call of a special method with these arguments; return whether it is a function in C that the class names."""
-        if not type(x).__flags__ & HEAP_TYPE or not is_named(type(x), name):
+    def special(self, x: object, name: str, *args: object, owner: type | None = None) -> bool:
+        """Note a call of a special method with these arguments; return whether it is a function in C that the class names.
+
+        Args:
+            owner: the class, if it is not that of ``x``.
+        """
+        owner = type(x) if owner is None else owner
+        if not is_named(owner, name):
             return False
-        found = lookup(type(x), name)
+        found = lookup(owner, name)
         if found is None or is_watched(found):
             return False
-        self.implied(self._bound(found, x), *args)
+        self.implied(self._bound(found, x, owner), *args)
         return True
 
-    def _bound(self, found: Any, x: object) -> Any:
+    def _bound(self, found: Any, x: object, owner: type) -> Any:
         """Bind what a class has under the name of a special method."""
         if isa(found, staticmethod):
             return found.__func__
         if isa(found, classmethod):
-            return MethodType(found.__func__, type(x))
+            return MethodType(found.__func__, owner)
         get = lookup(type(found), "__get__")
         if get is MISSING:
             return found
         if isa(found, property) or isa(get, FunctionType):
             self.refuse(
-                f"a special method of its {type(x).__name__} is made by a {type(found).__name__}: use a function instead"
+                f"a special method of its {owner.__name__} is made by a {type(found).__name__}: use a function instead"
             )
-        return get(found, x, type(x))
+        return get(found, x, owner)
 
     def gets(self, found: Any, instance: object, owner: type) -> None:
         """Note how a class's attribute gives its value: by a property, or by another descriptor."""
@@ -129,9 +134,11 @@ class ImplicitCalls(Log):
     def class_functions(self, x: object) -> None:
         """Note that C code gets an object: it may call the special methods of the object's class."""
         cls = type(x)
+        if cls.__flags__ & HEAP_TYPE and not is_library_class(cls):
+            self.guard(GuardKind.CLASS, x, None, cls)
         if cls.__flags__ & HEAP_TYPE and cls not in self.classes:
             self.classes.add(cls)
-            for found in _special_functions(cls):
+            for found in special_functions(cls):
                 self.may_call(found)
 
 
@@ -144,7 +151,7 @@ def is_watched(function: Any) -> bool:
 
 def is_named(cls: type, name: str) -> bool:
     """Return whether a special method is named by Python code, and is not what the class inherits from one in C."""
-    for base in cls.__mro__:
+    for base in cls.__mro__ if cls.__flags__ & HEAP_TYPE else ():
         if name in base.__dict__:
             return not is_library_class(base) and not _is_inherited(cls, name, base.__dict__[name])
     return False
@@ -154,16 +161,14 @@ def _is_inherited(cls: type, name: str, found: Any) -> bool:
     return getattr(found, "__objclass__", None) in cls.__mro__ and found.__name__ == name
 
 
-def _special_functions(cls: type) -> Iterator[Any]:
-    """The special methods of a class that Python code names and that are neither classes nor data, but for those looked at elsewhere.
-
-    ``keys`` is one that dictionaries look for.
-    """
+def special_functions(cls: type) -> Iterator[Any]:
+    """Yield the special methods that a class names, and ``keys``, which are neither watched functions nor looked at elsewhere."""
     for base in cls.__mro__:
         for name, found in () if is_library_class(base) else list(base.__dict__.items()):
             special = name == "keys" or name[:2] == name[-2:] == "__"
             if not special or name in _LOOKED_AT or lookup(cls, name) is not found or isa(found, type):
                 continue
             is_function = isa(found, (classmethod, property)) or lookup(type(found), "__call__") is not MISSING
-            if is_function and not _is_inherited(cls, name, found):
+            watched = is_watched(found.fget if isa(found, property) else found)
+            if is_function and not watched and not _is_inherited(cls, name, found):
                 yield found

@@ -15,6 +15,7 @@ from chainrule._src.compiling.state.calls import Calls, text_method
 from chainrule._src.compiling.state.frames import Instruction, Stack
 from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, GuardKind, cell_content, elements
 from chainrule._src.compiling.state.known import (
+    BUFFERS,
     CONSTANT,
     CONTAINERS,
     is_constant_module,
@@ -49,8 +50,10 @@ def _name(reads: Calls, stack: Stack, i: Instruction) -> None:
     if names is not stack.frame.f_globals:
         if not isa(names, dict):  # of eval()
             reads.operand(names, [])
-        elif reads.key(names, i.value) is not MISSING:
-            return
+        else:
+            reads.element(names, i.value)
+            if i.value in names:
+                return
     _global(reads, stack, i)
 
 
@@ -87,10 +90,12 @@ def _reads_element(reads: Calls, stack: Stack, i: Instruction) -> None:
             reads.element(x, key)
         else:
             reads.computes(stack, [x, key])
+    elif isa(x, type):
+        reads.special(None, "__class_getitem__", key, owner=x)
     elif isa(x, np.void):  # a row of a table, which lies in the table's memory
         reads.looked_up(x, np.void.tobytes, "whole")
-    elif not isa(x, (*CONSTANT, tuple)):
-        reads.computes(stack, [x, key])
+    else:
+        reads.computes(stack, [key] if isa(x, (*CONSTANT, tuple)) else [x, key])
 
 
 def _array_element(reads: Calls, stack: Stack, x: Any, key: object) -> None:
@@ -119,6 +124,8 @@ def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
     if i.arg == _SUBSCRIPT:
         _reads_element(reads, stack, i)
         return
+    if isa(x, str) and not isa(y, str):
+        reads.formats([y], text_method(x))
     if are_plain((x, y)):
         return
     if i.arg >= _IN_PLACE and reads.special(x, _IN_PLACE_METHODS[i.arg - _IN_PLACE], y):
@@ -126,8 +133,8 @@ def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
     writes = i.arg >= _IN_PLACE and (
         isa(x, (list, set, dict, collections.deque)) or (isa(x, ndarray) and not isa(y, OURS))
     )
-    if isa(x, str):
-        reads.formats([y], text_method(x))
+    if i.arg >= _IN_PLACE and isa(x, BUFFERS):
+        reads.refuse(f"it writes into a {type(x).__name__}, which no recording repeats: use an array of NumPy's")
     if writes and not isa(x, OURS):
         reads.changed_container(x)
     reads.computes(stack, [x, y])

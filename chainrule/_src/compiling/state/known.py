@@ -15,6 +15,7 @@ import operator
 import sys
 import types
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def words(text: str) -> frozenset[str]:
 
 #: whose Python is not looked into: what it is handed is looked at instead
 _LIBRARIES = words(
-    "numpy scipy pandas chainrule importlib _frozen_importlib _frozen_importlib_external typing abc ast re warnings tokenize"
+    "numpy scipy pandas chainrule importlib _frozen_importlib _frozen_importlib_external typing ast re warnings tokenize"
 )
 #: modules of ours that hold state as a user's would
 _OPEN = ("chainrule.nn.", "chainrule.optim.", "chainrule._src.transforms.functional_call.")
@@ -54,7 +55,7 @@ CONSTANT = (
     types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType, types.ClassMethodDescriptorType,
     types.GetSetDescriptorType, types.MemberDescriptorType, types.EllipsisType, types.NotImplementedType, decimal.Decimal,
     datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, property, staticmethod, classmethod, types.GenericAlias,
-    types.UnionType, BaseException,
+    types.UnionType, BaseException, weakref.ref,
 )  # fmt: skip
 #: by type, the methods that change what they belong to; all others read it
 _CHANGING: dict[type, frozenset[str]] = {
@@ -73,7 +74,15 @@ _CHANGING: dict[type, frozenset[str]] = {
     ),
 }
 _SEEN_THROUGH = frozenset(
-    {*CONTAINERS, *CONSTANT, *BUFFERS, np.ndarray, types.SimpleNamespace, collections.defaultdict}
+    {
+        *CONTAINERS,
+        *CONSTANT,
+        *BUFFERS,
+        np.ndarray,
+        types.SimpleNamespace,
+        collections.defaultdict,
+        collections.OrderedDict,
+    }
 )
 #: what operators, and functions of Python's in C, look for in the classes of what they are given
 SPECIAL_METHODS = sorted(
@@ -88,7 +97,8 @@ SPECIAL_METHODS = sorted(
 _IMPURE = words(
     "load save savez savez_compressed loadtxt savetxt genfromtxt fromfile fromregex memmap open_memmap tofile dump dumps "
     "set_printoptions seterr seterrcall setbufsize set_string_function show_config show_runtime loadmat savemat loadarff mmread mmwrite "
-    "to_csv to_pickle to_parquet to_json to_excel to_sql to_hdf to_feather to_stata to_clipboard typing.get_type_hints tokenize.open "
+    "to_csv to_pickle to_parquet to_json to_excel to_sql to_hdf to_feather to_stata to_clipboard "
+    "typing.get_type_hints typing.overload typing.get_overloads typing.clear_overloads tokenize.open "
     "geterr geterrcall getbufsize set_num_threads get_num_threads set_default_device use_deterministic_algorithms "
     "get_workers set_workers get_option set_option reset_option describe_option option_context"
 )
@@ -109,7 +119,6 @@ WRITERS = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, 
 #: functions of Python's in C, by module, that read nothing but the contents of what they are given
 _OF_CONTENTS = {
     "builtins": words("abs all any ascii bin chr divmod format hex len max min oct ord pow repr round sorted sum"),
-    "_abc": words("_abc_init _abc_instancecheck _abc_subclasscheck"),
     "_bisect": words("bisect bisect_left bisect_right"),
     "_functools": words("cmp_to_key"),
     "_json": words("encode_basestring encode_basestring_ascii scanstring"),
@@ -136,6 +145,7 @@ _OF_ARGUMENTS = {
     "builtins": words(
         "callable delattr eval exec getattr globals hasattr hash isinstance issubclass iter locals next setattr vars __build_class__"
     ),
+    "_abc": words("_abc_init _abc_instancecheck _abc_subclasscheck"),
     "_functools": words("reduce"),
     "_operator": words("call"),
     "itertools": words("tee"),
@@ -151,7 +161,7 @@ OF_CLASSES = words(
     "fromhex fromisoformat fromordinal fromisocalendar combine from_float from_iterable maketrans"
 )
 #: whose methods in C read the contents of what they belong to and are given; but for those that look further
-_DATA = (*IMMUTABLE, *CONTAINERS, np.ndarray, np.generic, *VIEWS, *ORDERED_VIEWS)
+_DATA: tuple[Any, ...] = (*IMMUTABLE, *CONTAINERS, np.ndarray, np.generic, *VIEWS, *ORDERED_VIEWS)
 _LOOKING_FURTHER = words(
     "__getattribute__ __setattr__ __delattr__ __init__ __new__ __reduce__ __reduce_ex__ __format__ __mod__ __rmod__ format format_map "
     "encode decode"
@@ -165,14 +175,17 @@ MAKERS: tuple[Any, ...] = (
 )  # fmt: skip
 ITERATOR_MAKERS = (enumerate, zip, map, filter, reversed)
 KEY_WRAPPER = type(functools.cmp_to_key(lambda x, y: 0))
+_IN_C = (
+    types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+)  # fmt: skip
 #: what is called, in C or in a library
 FUNCTIONS = (
-    types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType,
-    types.ClassMethodDescriptorType, types.MethodType, types.FunctionType, functools._lru_cache_wrapper, KEY_WRAPPER, np.ufunc,
-    type(np.sum), operator.attrgetter, operator.itemgetter, operator.methodcaller,
+    *_IN_C, types.MethodType, types.FunctionType, staticmethod, functools.partial, functools._lru_cache_wrapper, KEY_WRAPPER,
+    np.ufunc, type(np.sum), operator.attrgetter, operator.itemgetter, operator.methodcaller,
 )  # fmt: skip
 #: what is made of the contents of what is given
-_MAKERS_OF_DATA = frozenset({*IMMUTABLE, *CONTAINERS, bytearray, enumerate, zip, reversed, decimal.Decimal}) - {
+_MAKERS_OF_DATA = frozenset({*IMMUTABLE, *CONTAINERS, bytearray, enumerate, zip, reversed, decimal.Decimal, type}) - {
     types.MappingProxyType
 }
 _LOCKS = frozenset({"lock", "RLock"})
@@ -205,6 +218,7 @@ def is_opaque(cls: type) -> bool:
     """Whether a class has methods in C that nothing is known of: what they read is not seen."""
     return any(
         isinstance(part, (types.MethodDescriptorType, types.WrapperDescriptorType))
+        and (part.__objclass__ is base or part.__objclass__ not in (object, *_SEEN_THROUGH))
         for base in cls.__mro__[:-1]
         if base not in _SEEN_THROUGH and base.__module__ not in ("typing", "abc")
         for part in base.__dict__.values()
@@ -248,7 +262,7 @@ def is_pure(function: Any) -> bool:
     return _is_listed(function, _OF_CONTENTS) or _is_listed(function, _OF_ARGUMENTS)
 
 
-def _is_listed(function: Any, names: dict[str, frozenset[str] | None]) -> bool:
+def _is_listed(function: Any, names: Mapping[str, frozenset[str] | None]) -> bool:
     module = getattr(function, "__module__", None) or ""
     known = names.get(module, frozenset())
     return known is None or getattr(function, "__name__", "") in known
@@ -256,8 +270,12 @@ def _is_listed(function: Any, names: dict[str, frozenset[str] | None]) -> bool:
 
 def reads_contents(function: Any) -> bool:
     """Whether a function in C reads only the contents of its arguments, and of the data that it is bound to."""
+    if isinstance(function, operator.itemgetter):
+        return True
     if isinstance(function, type):
         return function in _MAKERS_OF_DATA or issubclass(function, np.number)
+    if not isinstance(function, _IN_C):
+        return False
     receiver, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
     if isinstance(receiver, type):
         return is_pure(function)
@@ -269,6 +287,8 @@ def reads_contents(function: Any) -> bool:
             return name in ("__eq__", "__ne__", "__hash__")
     else:
         owner = type(receiver)
+        if isinstance(receiver, collections.defaultdict) and name == "__getitem__":
+            return False  # it makes elements
     return issubclass(owner, _DATA) and name not in _LOOKING_FURTHER and not _changes(owner, name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import gc
+import operator
 import sys
 from collections.abc import Callable
 from types import CellType, ModuleType
@@ -104,6 +105,7 @@ class Log:
         self.takers: dict[int, Stack] = {}
         self._special: set[type] = set()  # the classes of which it is noted which special methods they have
         self.handled: BaseException | None = None  # where the function is called
+        self.texts = False  # whether C code makes texts of what Python functions return
         self.classes: set[type] = set()  # those whose special methods in C are noted
 
     def refuse(self, what: str, *, later: bool = False, by_value: bool = False) -> None:
@@ -154,6 +156,23 @@ class Log:
             for put_back in reversed(thing.undo):
                 put_back(thing.thing)
         self._order.clear()
+        for thing in self._things.values():
+            if not thing.undo and isa(thing.thing, CONTAINERS):
+                self._put_elements_back(thing)
+
+    @staticmethod
+    def _put_elements_back(thing: Thing) -> None:
+        """Put back what C code changed in a container that was read as a whole."""
+        guard = thing.guards.get((GuardKind.ELEMENTS, None))
+        now = elements(thing.thing)
+        if guard is None or (len(now) == len(guard.value) and all(map(operator.is_, now, guard.value))):
+            return
+        if isa(thing.thing, (list, collections.deque)):
+            put_list(thing.thing, list(guard.value))
+        elif isa(thing.thing, dict):
+            put_dict(thing.thing, list(zip(guard.value[::2], guard.value[1::2], strict=True)))
+        elif isa(thing.thing, set):
+            put_set(thing.thing, guard.value)
 
     def check(self) -> None:
         """Raise if the function refused, though something caught that."""
@@ -283,7 +302,9 @@ class Log:
                 self.changed_container(x)
                 return
             inside = attributes_of(x)
-            by_c = type(inside) is not dict or isa(found, BY_C)
+            if isa(x, ndarray) and lookup(kind, "__setattr__") is not object.__setattr__:
+                self.refuse(f"it writes into a {kind.__name__}, which no recording repeats")
+            by_c = type(inside) is not dict or hasattr(type(found), "__set__")
             now = attribute_or_missing(x, name) if by_c else inside.get(name, MISSING)
             self.changed(x, name, functools.partial(put_attribute, name=name, value=now))
 

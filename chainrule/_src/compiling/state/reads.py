@@ -6,6 +6,7 @@ import collections
 import contextlib
 import decimal
 import functools
+import gc
 import operator
 import sys
 import types
@@ -27,7 +28,7 @@ from chainrule._src.compiling.state.guards import (
     function_parts,
     lookup,
 )
-from chainrule._src.compiling.state.implicit import ImplicitCalls
+from chainrule._src.compiling.state.implicit import ImplicitCalls, is_named
 from chainrule._src.compiling.state.known import (
     BUFFERS,
     CONSTANT,
@@ -72,9 +73,17 @@ _HELD_WHILE_RECORDING = frozenset({"filters", "onceregistry", "defaultaction"})
 _OF_TENSORS = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "requires_grad", "is_leaf", "grad_fn"})
 
 
+#: how NumPy asks where numbers are
+_MEMORY = ("__array_interface__", "__array_struct__")
 #: whose text is a name
-_NAMED = (FunctionType, BuiltinFunctionType, ModuleType, type)
-_TEXTS_OF_OBJECTS = (object.__repr__, object.__str__, object.__format__)
+_NAMED = (FunctionType, BuiltinFunctionType, ModuleType)
+#: whose text has those of its parts
+_COMPOSITE = (slice, types.SimpleNamespace, MethodType, functools.partial, types.GenericAlias)
+
+
+def _is_of_objects(method: object) -> bool:
+    """Whether a method that makes texts is the one that all objects have."""
+    return any(method is each for each in (object.__repr__, object.__str__, object.__format__))
 
 
 class Reads(ImplicitCalls):
@@ -131,22 +140,34 @@ class Reads(ImplicitCalls):
             if isa(each, ABCMeta) and not is_library_class(each):
                 self.looked_up(each, functools.partial(has_subclass, kind), repr(kind))
 
-    def formats(self, operands: Iterable[object], method: str = "__str__") -> None:
+    def formats(self, operands: Iterable[Any], method: str = "__str__", seen: set[int] | None = None) -> None:
         """A text is made of each of some objects: by ``__str__``, or by ``__repr__``."""
-        for x in operands:
-            x = shown_by(x)
+        seen = set() if seen is None else seen
+        x: Any
+        for x in map(shown_by, operands):
+            if id(x) in seen:
+                continue
+            seen.add(id(x))
             if isa(x, (np.generic, *CONTAINERS)):  # numbers of NumPy's go by its setting, and do not say so
                 self.looked_up(np.get_printoptions, printing_of_arrays, "printing")
-            if isa(x, CONTAINERS):
-                self.formats([part for part in elements(x) if part is not x], "__repr__")
-            elif isa(x, BaseException):
-                self.formats(BaseException.args.__get__(x))
-            elif isa(x, int):
+            if isa(x, int):
                 self.converts(x.bit_length() // 3)
-            elif isa(x, _NAMED) or (
-                lookup(type(x), "__repr__") is object.__repr__ and lookup(type(x), method) in _TEXTS_OF_OBJECTS
-            ):
-                self.looked_up(x, repr, "repr")
+            elif isa(x, CONTAINERS):
+                self.formats(elements(x), "__repr__", seen)
+            elif isa(x, BaseException):
+                self.formats(x.args, "__repr__" if len(x.args) > 1 else method, seen)
+            elif isa(x, _COMPOSITE) or (is_iterator(x) and not isa(x, OURS)):
+                self.formats(gc.get_referents(x), "__repr__", seen)
+            elif isa(x, type):
+                self._named(x)
+            elif isa(x, _NAMED) or all(_is_of_objects(lookup(type(x), name)) for name in (method, "__repr__")):
+                self._named(x)
+                self._named(type(x))
+
+    def _named(self, x: Any) -> None:
+        """The text of an object is its name, or that of its class."""
+        if not isa(lookup(type(x), "__repr__"), FunctionType):
+            self.looked_up(x, repr, "repr")
 
     def converts(self, digits: int) -> None:
         """An integer of at most so many digits is made a text, or made of one."""
@@ -300,7 +321,7 @@ class Reads(ImplicitCalls):
         self.special_methods(type(x))
         self.class_functions(x)
         if type(x) is ndarray:
-            arrays.append(x)
+            self._array(x, arrays, self.operand, seen)
         elif isa(x, CONTAINERS):
             self._deep(x, arrays, self.operand, seen)
         elif isa(x, BUFFERS):
@@ -327,16 +348,19 @@ class Reads(ImplicitCalls):
 
     def used_up(self, x: object, arrays: list[object]) -> None:
         """An iterator whose elements code goes through; anything else is handed on."""
+        if self.texts:
+            self.formats([x], "__repr__")
         if is_iterator(x):
             self.iterator(x)
             arrays += given_by(x, computed=True)
 
     def taken(self, x: object, arrays: list[object]) -> None:
         """Something that a Python function returns to C code, which computes with it, or calls it."""
-        if isa(x, FUNCTIONS):
+        if self.texts:
+            self.formats([x], "__repr__")
+        if isa(x, FUNCTIONS) or is_named(type(x), "__call__"):
             self.may_call(x)
-        else:
-            self.operand(x, arrays)
+        self.operand(x, arrays)
 
     def handed(self, x: Any, arrays: list[object], seen: set[int] | None = None) -> None:
         """Something that code is given which is not looked into."""
@@ -344,10 +368,20 @@ class Reads(ImplicitCalls):
         self.class_functions(x)
         if isa(x, FunctionType):
             self.guard(GuardKind.FUNCTION, x, None, function_parts(x))
-        if isa(x, (*FUNCTIONS, functools.partial)):
+        if is_named(type(x), "__call__"):
+            self.may_call(x)
+        if (
+            not isa(x, ndarray)
+            and not is_library_class(type(x))
+            and any(lookup(type(x), name) is not MISSING for name in _MEMORY)
+        ):
+            self.refuse(
+                f"it has NumPy read the memory of a {type(x).__name__}, which no recording sees: use np.asarray"
+            )
+        if isa(x, FUNCTIONS):
             self.may_call(x)
         elif type(x) is ndarray:
-            arrays.append(x)
+            self._array(x, arrays, self.handed, seen)
         elif isa(x, BUFFERS):
             self.looked_up(x, bytes, "whole")
         elif isa(x, CONTAINERS):
@@ -364,6 +398,15 @@ class Reads(ImplicitCalls):
                 self.refuse(
                     f"it uses {a} {unknown}, whose state is not known: pass what it needs as arrays and numbers"
                 )
+
+    def _array(self, x: ndarray, arrays: list[object], each: Callable[..., None], seen: set[int] | None) -> None:
+        arrays.append(x)
+        seen = set() if seen is None else seen
+        if x.dtype.hasobject and x.dtype.names is None and id(x) not in seen:
+            seen.add(id(x))
+            for part in x.flat:
+                if type(part) not in IMMUTABLE:
+                    each(part, arrays, seen)
 
     def _deep(self, x: object, arrays: Sequence[object], each: Callable[..., None], seen: set[int] | None) -> None:
         seen = set() if seen is None else seen
@@ -431,7 +474,7 @@ class Reads(ImplicitCalls):
         if not isa(x, OURS):
             if self.special(x, method, name, *value) or is_python(x, method):
                 return  # whose instructions are looked at
-            if self.sets(lookup(type(x), name), x, *value):
+            if not has_numbers(type(x)) and self.sets(lookup(type(x), name), x, *value):
                 return
         self.changed_attribute(x, name)
 
