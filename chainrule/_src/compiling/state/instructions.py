@@ -323,7 +323,7 @@ def _flags(x: object) -> int:
 
 
 def _uses(step: int) -> Handler:
-    """Objects are raised, or put into a new slice, set or, as keys, dictionary."""
+    """Objects are raised, or put into a new set or, as keys, dictionary."""
 
     def look(reads: Calls, stack: Stack, i: Instruction) -> None:
         for k in range(step, step * i.arg + 1, step):
