@@ -352,7 +352,7 @@ HANDLERS: dict[str, Handler | None] = {
     "LIST_EXTEND": _goes_through, "SET_UPDATE": _goes_through, "DICT_UPDATE": _goes_through, "DICT_MERGE": _goes_through,
     "RETURN_VALUE": _gives, "YIELD_VALUE": _gives, "IS_OP": _compares_identity, "PUSH_EXC_INFO": _handles, "GET_LEN": _truth,
     "CHECK_EXC_MATCH": _matches_exception, "MATCH_SEQUENCE": _matches_collection, "MATCH_MAPPING": _matches_collection,
-    "BUILD_SET": _uses(1), "BUILD_SLICE": _uses(1), "BUILD_MAP": _uses(2), "RAISE_VARARGS": _uses(1),
+    "BUILD_SET": _uses(1), "BUILD_MAP": _uses(2), "RAISE_VARARGS": _uses(1),
     "SET_ADD": _adds(1), "MAP_ADD": _adds(2), "MATCH_KEYS": _operands(2), "MATCH_CLASS": _matches_class, "STORE_ATTR": _stores_attribute,
     "DELETE_ATTR": _stores_attribute, "STORE_SUBSCR": _stores_item(2), "DELETE_SUBSCR": _stores_item(2),
     "STORE_SLICE": _stores_item(3), "STORE_GLOBAL": _stores_global, "STORE_NAME": _stores_global, "DELETE_GLOBAL": _stores_global,
