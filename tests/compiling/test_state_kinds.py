@@ -931,6 +931,13 @@ def operators():
     return type("C", (), {"__index__": lambda self: 1})()
 
 
+def dropped(s):
+    made = Base()
+    reference, known = weakref.ref(made), isinstance(made, Base) and made.k
+    del made
+    return known * s[0] + (reference() is None)
+
+
 def added(name, function):
     return lambda s: setattr(type(s), name, function)
 
@@ -1048,6 +1055,7 @@ kind(
     lambda s: 1.0 + (s() is None),
     lambda s: ALIVE.clear(),
 )
+kind("weak reference to what the function drops", lambda: [2.0], dropped, put(0, 5.0))
 kind(
     "digits of decimals",
     lambda: decimal.Decimal(1),

@@ -160,3 +160,24 @@ def test_a_copy_that_is_asked_for_is_no_view():
     assert cr.value_and_grad(f)(np.ones(4))[0] == 4
     compiled = cr.compile(f)
     assert [compiled(np.ones(4)) for _ in range(3)] == [4, 4, 4]
+
+
+OUTS = """np.sum(x, axis=0, out=o) | np.mean(x, axis=0, out=o) | np.max(x, 0, out=o) | np.std(x, 0, out=o) | np.dot(x, v, out=o)
+np.add.reduce(x, 0, out=o) | np.matmul(x, m, out=o) | np.take(v, [0, 1], out=o)
+np.concatenate([v, v], out=o) | np.stack([v, v], out=o) | np.negative(x, out=o) | np.add(v, v, out=o) | np.add(v, 1, out=o, where=v > 2)
+np.clip(v, 1, 2, out=o) | x.sum(0, out=o) | np.median(x, 0, out=o) | np.add.outer(v, v, out=o) | np.exp(x[:1], out=o)"""
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3), (2, 2, 3), (3, 3), (6,)])
+@pytest.mark.parametrize("case", _split(OUTS))
+def test_an_output_of_another_shape_is_refused_where_numpy_refuses_it(case, shape):
+    results = []
+    for array in (np.array, cr.Array):
+        arrays = {
+            name: array(np.arange(1.0, 1 + np.prod(n)).reshape(n))
+            for name, n in {"x": (2, 3), "v": (3,), "m": (3, 3)}.items()
+        }
+        arrays["o"] = array(np.zeros(shape))
+        error = _wrong(case, arrays)
+        results.append((np.asarray(arrays["o"]).tolist(), isinstance(error, ValueError)))
+    assert results[0] == results[1]

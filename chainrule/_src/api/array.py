@@ -54,6 +54,7 @@ from chainrule._src.tape.protocol import (
     call_ufunc,
     check_kinds,
     check_out,
+    fixed_axes,
     implementation,
     memory_of,
     out_position,
@@ -534,7 +535,7 @@ def apply(function: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     if out is None:
         return result if mixed else as_arrays(result)
     target = next(x for x in (kwargs.get("out"), *args) if x is out or (type(x) is Array and x._tensor is out))
-    return write_out(function.__name__, target, result)
+    return write_out(function.__name__, target, result, fixed=fixed_axes(function, ""))
 
 
 def of_arrays(function: AnyFunction) -> AnyFunction:
@@ -543,7 +544,10 @@ def of_arrays(function: AnyFunction) -> AnyFunction:
 
 
 def _with_callbacks_of_arrays(ours: AnyFunction, name: str, args: Sequence[object], kwargs: Params) -> Any:
-    """Wrap the functions that the parameter ``name`` takes: they are called with Arrays, and with all further arguments as they were given."""
+    """Wrap the functions that the parameter ``name`` takes.
+
+    They are called with Arrays, and with all further arguments as they were given.
+    """
     signature = inspect.signature(ours)
     bound = signature.bind(*args, **kwargs)
     rest: list[Any] = []
@@ -791,7 +795,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Par
     result = valued(result)
     if out is None:
         return result if mixed else as_arrays(result)
-    return write_out(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"))
+    return write_out(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"), fixed_axes(ufunc, method))
 
 
 def _write_at(ufunc: np.ufunc, target: Tensor, operands: list[object]) -> None:
@@ -829,13 +833,13 @@ def _opened(args: tuple[Any, ...]) -> tuple[list[Any], bool]:
     return operands, mixed
 
 
-def write_out(name: str, out: object, result: IntoArray, casting: Casting = "same_kind") -> Any:
+def write_out(name: str, out: object, result: IntoArray, casting: Casting = "same_kind", fixed: int = -1) -> Any:
     """NumPy's ``out=``."""
     targets = out if isinstance(out, tuple) else (out,)
     results = result if isinstance(result, tuple) else (result,)
     for target, value in zip(targets, results, strict=True):
         if isinstance(target, (Tensor, Array)):
-            check_out(name, target, value, casting)
+            check_out(name, target, value, casting, fixed)
         if isinstance(target, Tensor):
             target.copy_(value)
         elif isinstance(target, Array):

@@ -109,6 +109,11 @@ with array.astype(np.float64)
     )
 
 
+def dtype_of_data(dtype: object) -> DType:
+    """``as_dtype``, or one of ``NUMPYS_OWN``, which only the data of an Array can have."""
+    return dtype if dtype in NUMPYS_OWN else as_dtype(dtype)  # type: ignore[return-value]
+
+
 def _from_string(name: str) -> DType:
     bare = name.removeprefix("torch.")
     if bare in _MISSING:
@@ -249,12 +254,12 @@ def to_complex(dtype: object) -> DType:
         >>> to_complex(float64)
         dtype('complex128')
     """
-    dtype = as_dtype(dtype)
+    dtype = dtype_of_data(dtype)
     if dtype.kind == "c":
         return dtype
     if dtype.kind != "f":
         raise TypeError(f"expected a floating or complex dtype, got {torch_name(dtype)}")
-    return complex128 if dtype == float64 else complex64
+    return np.promote_types(dtype, complex64)
 
 
 def to_real(dtype: object) -> DType:
@@ -264,12 +269,12 @@ def to_real(dtype: object) -> DType:
         >>> to_real(complex64)
         dtype('float32')
     """
-    dtype = as_dtype(dtype)
+    dtype = dtype_of_data(dtype)
     if dtype.kind == "f":
         return dtype
     if dtype.kind != "c":
         raise TypeError(f"expected a floating or complex dtype, got {torch_name(dtype)}")
-    return float64 if dtype == complex128 else float32
+    return dtype.type(0).real.dtype
 
 
 # Limits

@@ -17,6 +17,7 @@ from chainrule._src.arrays.dtypes import (
     DType,
     as_dtype,
     default_dtype,
+    dtype_of_data,
     get_default_complex_dtype,
     to_complex,
     torch_name,
@@ -70,9 +71,7 @@ def promoted(a: DType, b: DType) -> DType:
         )
     if {a, b} == {dtypes.uint8, dtypes.int8}:
         return dtypes.int16
-    if high.kind == "c" and low == dtypes.float64:
-        return dtypes.complex128
-    return high
+    return np.promote_types(low, high) if high.kind == "c" and low.kind == "f" else high
 
 
 def _combine(strong: DType | None, weak: DType | None) -> DType | None:
@@ -113,7 +112,7 @@ def result_dtype(dx: DType, zero_dim_x: bool, dy: DType, zero_dim_y: bool) -> DT
         return _PAIR_RESULTS[dx, zero_dim_x, dy, zero_dim_y]
     except KeyError:
         pass
-    x, y = as_dtype(dx), as_dtype(dy)
+    x, y = dtype_of_data(dx), dtype_of_data(dy)
     dtype: DType | None
     if zero_dim_x == zero_dim_y:
         dtype = promoted(x, y)
@@ -144,7 +143,7 @@ def scalar_dtype(dx: DType, scalar: object) -> DType:
         return _SCALAR_RESULTS[dx, type(scalar)]
     except KeyError:
         pass
-    dtype = _combine(as_dtype(dx), _dtype_of_scalar(_scalar_kind(scalar)))
+    dtype = _combine(dtype_of_data(dx), _dtype_of_scalar(_scalar_kind(scalar)))
     assert dtype is not None
     _SCALAR_RESULTS[dx, type(scalar)] = dtype
     return dtype
@@ -181,7 +180,7 @@ def joint_dtype(*operands: TensorLike) -> DType:
     scalars: DType | None = None
     for part in key:
         if isinstance(part, tuple):
-            dtype, zero_dim = as_dtype(part[0]), part[1]
+            dtype, zero_dim = dtype_of_data(part[0]), part[1]
             if zero_dim:
                 zero_dims = dtype if zero_dims is None else promoted(zero_dims, dtype)
             else:
@@ -192,7 +191,7 @@ def joint_dtype(*operands: TensorLike) -> DType:
     result = _combine(arrays, _combine(zero_dims, scalars))
     if result is None:
         raise TypeError("result_type() needs at least one operand: an array or a number")
-    result = _RESULTS[key] = as_dtype(result)
+    result = _RESULTS[key] = dtype_of_data(result)
     return result
 
 

@@ -251,11 +251,22 @@ _SPECIAL_OPERATORS = frozenset(
 )
 
 
+def _power_around(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """``**``, which in NumPy is ``np.square`` of booleans, and no ``np.power``, for an exponent of 2."""
+    return lambda x, y: (
+        np.square(x)
+        if type(y) is int and y == 2 and type(x) is Array and x.dtype.kind == "b" and x.shape
+        else compute(x, y)
+    )
+
+
 def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     """``x op y`` and, for an arithmetic ``sign``, ``y op x`` and ``x op= y``. (Comparisons are their own reflections.)"""
     compute: Callable[[Any, Any], Any] = FAST.get(ufunc) or (
         lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {})
     )
+    if ufunc is np.power:
+        compute = _power_around(compute)
     operation = getattr(operator, {"and": "and_", "or": "or_"}.get(symbol, symbol))
     special = ufunc in _SPECIAL_OPERATORS
     assign: Any = getattr(operator, f"i{symbol}", None)

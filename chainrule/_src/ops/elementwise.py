@@ -482,16 +482,6 @@ def _as_fabs(x: Tensor) -> Tensor:
     return x if dtype_of(x) == wanted else cast(x, wanted)
 
 
-def _float_power(x: Any, y: Any) -> Any:
-    """``np.float_power``, which computes in float64 at least."""
-    given = [
-        type(z) if type(z) in (int, float, complex) else dtype_of(np.asarray(z) if type(z) is bool else z)
-        for z in (x, y)
-    ]
-    dtype = np.float_power.resolve_dtypes((*given, None))[-1]
-    return _pow(*[z if type(z) in (int, float, complex) else cast(z, dtype) for z in (x, y)])
-
-
 def _ufunc_table() -> None:
     """Tell NumPy's protocol which row computes each ufunc."""
     for module in (arithmetic, exponential, trigonometric, comparison):
@@ -500,7 +490,6 @@ def _ufunc_table() -> None:
                 UFUNCS[row.ufunc] = row
     EXCHANGED.update({np.add: add_, np.multiply: mul, np.subtract: rsub_})
     UFUNCS[np.fabs] = lambda x: arithmetic.abs(_as_fabs(x))
-    UFUNCS[np.float_power] = _float_power
     UFUNCS[np.degrees], UFUNCS[np.radians] = trigonometric.rad2deg, trigonometric.deg2rad
     UFUNCS[np.divmod] = lambda x, y: (comparison.floor_divide(x, y), arithmetic.remainder(x, y))
 

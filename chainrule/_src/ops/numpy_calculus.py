@@ -14,8 +14,8 @@ from chainrule._src.arrays.any_array import is_array, is_recorded
 from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Dims, DTypeLike, IntoArray, NumpyDType, TensorLike
 from chainrule._src.ops.numpy_layout import laid_as
-from chainrule._src.ops.numpy_lists import arranged, weak
-from chainrule._src.ops.numpy_reductions import checked_axes, sliced, without_nan
+from chainrule._src.ops.numpy_lists import arranged, promoted, weak
+from chainrule._src.ops.numpy_reductions import checked_axes, refuse_booleans, sliced, without_nan
 from chainrule._src.table import indexing
 from chainrule._src.tape.dispatch import bind, cast
 from chainrule._src.tape.protocol import ArrayLike, implements
@@ -76,6 +76,8 @@ def take(x: Any, index: AnyArray, axis: int = -1) -> AnyArray:
 
 @implements(np.gradient)
 def _gradient(f: Any, *varargs: Any, axis: Dims = None, edge_order: int = 1) -> Any:
+    f = arraylike(f)
+    refuse_booleans(f)
     f = inexact(f)
     ndim = len(shape_of(f))
     axes = checked_axes(tuple(axis) if isinstance(axis, list) else axis, ndim)
@@ -169,23 +171,23 @@ def _unwrap(p: AnyArray, discont: float | None = None, axis: int = -1, *, period
     p = arraylike(p)
     kind = np.result_type(p.dtype, weak(period))
     if kind.kind in "iub":
-        correction = _turns_of_integers(p, axis, period)
+        correction = _turns_of_integers(cast(np.diff(p, axis=axis), kind), period)
     else:
-        step = np.diff(inexact(p), axis=axis)
+        step = inexact(np.diff(p, axis=axis))
         half = period / 2
         away = np.remainder(step + half, period) - half
         away = np.where((away == -half) & (step > 0), half, away)
         correction = np.round((away - step) / period) * period
     step = np.absolute(np.diff(p, axis=axis))
     correction = np.where(step < (period / 2 if discont is None else discont), 0, correction)
-    rest = sliced(p, 1, None, axis) + np.cumsum(correction, axis=axis)
+    rest = np.add(*promoted(sliced(p, 1, None, axis), np.cumsum(correction, axis=axis)))
     return laid_as(np.concatenate([cast(part, kind) for part in (sliced(p, 0, 1, axis), rest)], axis=axis), p)
 
 
-def _turns_of_integers(p: AnyArray, axis: int, period: Any) -> AnyArray:
-    step = np.diff(p, axis=axis)
+def _turns_of_integers(step: AnyArray, period: Any) -> AnyArray:
     half, odd = period // 2, period % 2
-    away = np.remainder(step + half, period) - half
+    low = cast(-half, step.dtype) if hasattr(half, "dtype") else np.asarray(-half, step.dtype)
+    away = np.remainder(step - low, period) + low
     return (away if odd else np.where((away == -half) & (step > 0), half, away)) - step
 
 
@@ -239,7 +241,7 @@ def _nancumprod(a: AnyArray, axis: int | None = None, dtype: DTypeLike = None, o
 @implements(np.interp)
 def _interp(x: AnyArray, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> AnyArray:
     x, xp, fp = safely(arraylike(x), _FLOAT), safely(arraylike(xp), _FLOAT), inexact(fp)
-    fp = cast(fp, np.dtype(np.complex128) if fp.dtype.kind == "c" else _FLOAT)
+    fp = safely(fp, np.dtype(np.complex128) if fp.dtype.kind == "c" else _FLOAT)
     if len(shape_of(xp)) != 1 or len(shape_of(fp)) != 1:
         raise ValueError("Data points must be 1-D sequences")
     if shape_of(xp) != shape_of(fp):

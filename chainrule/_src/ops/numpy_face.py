@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule._src.arrays.any_array import unscalar
 from chainrule._src.arrays.device import DeviceLike
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import (
@@ -25,7 +26,7 @@ from chainrule._src.arrays.types import (
 from chainrule._src.messages import errors
 from chainrule._src.ops import einsum, products
 from chainrule._src.ops.numpy_layout import copied, laid, layout_of, settled_order
-from chainrule._src.ops.numpy_lists import arranged, operands, promoted, sum_of_products
+from chainrule._src.ops.numpy_lists import arranged, operands, promoted, sum_of_products, weak
 from chainrule._src.ops.numpy_reductions import in_dtype, wide
 from chainrule._src.table import arithmetic, comparison, special, trigonometric
 from chainrule._src.table import shape as rows
@@ -210,7 +211,8 @@ def _clip(
     if (low is None) != (high is None):
         return comparison.clamp_max(a, high) if low is None else comparison.clamp_min(a, low)
     if rank(low) or rank(high) or isinstance(low, ndarray) or isinstance(high, ndarray):
-        return comparison.clamp_between(a, low, high)
+        kind = np.result_type(*map(weak, (a, low, high)))
+        return comparison.clamp_between(*[in_dtype(x, kind) if hasattr(x, "dtype") else x for x in (a, low, high)])
     return comparison.clamp(a, min=low, max=high)
 
 
@@ -240,6 +242,8 @@ def _angle(z: AnyArray, deg: bool = False) -> AnyArray:
 
 @implements(np.round, np.around)
 def _round(a: AnyArray, decimals: int = 0, out: object = None) -> AnyArray:
+    if a.dtype.kind == "b" and decimals:
+        np.round(np.True_, decimals)  # raises
     if a.dtype.kind in "iu":
         return rows.clone(a) if decimals >= 0 else in_dtype(_round(in_dtype(a, np.float64), decimals), a.dtype)
     return comparison.round(a * 10.0**decimals) / 10.0**decimals if decimals else comparison.round(a)
@@ -254,6 +258,17 @@ def _nan_to_num(
     if isinstance(nan, (Tensor, ArrayLike)):
         return np.where(np.isnan(x), nan, _nan_to_num(x, posinf=posinf, neginf=neginf))
     return comparison.nan_to_num(copied(x, "K") if 0 in strides_of(x) else x, nan=nan, posinf=posinf, neginf=neginf)
+
+
+def _float_power(x: Any, y: Any) -> AnyArray:
+    """A power, of float64 at least."""
+    x, y = [z if type(z) in (int, float, complex) else arranged(z) for z in (x, y)]
+    given = [dtype_of(z) if hasattr(z, "dtype") else type(z) for z in (x, y)]
+    dtype = np.float_power.resolve_dtypes((*given, None))[-1]
+    return np.power(*[in_dtype(z, dtype) if hasattr(z, "dtype") else np.asarray(z, dtype) for z in (x, y)])
+
+
+UFUNCS[np.float_power] = _float_power
 
 
 def _sign(x: AnyArray) -> AnyArray:
@@ -305,8 +320,10 @@ def _fix(x: AnyArray, out: object = None) -> AnyArray:
 @implements(np.isclose)
 def _isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> AnyArray:
     a, b = operands(a, b)
-    b = in_dtype(b, np.float64) if getattr(b, "dtype", np.dtype(float)).kind == "b" else b
-    near = (abs(a - b) <= atol + rtol * abs(b)) | (a == b)
+    b = in_dtype(b, np.result_type(b.dtype, 1.0)) if hasattr(b, "dtype") else np.asarray(b, np.result_type(b, 1.0))
+    a, b = promoted(a, b)
+    with np.errstate(invalid="ignore"):
+        near = ((abs(a - b) <= atol + rtol * abs(b)) & np.isfinite(b)) | (a == b)
     return near | (np.isnan(a) & np.isnan(b)) if equal_nan else near
 
 
@@ -331,7 +348,7 @@ def _array_equal(a1: IntoArray, a2: IntoArray, equal_nan: bool = False) -> bool:
 def _dot(a: Any, b: Any, out: object = None) -> Any:
     a, b = operands(a, b)
     if not shape_of(a) or not shape_of(b):
-        return a * b
+        return np.multiply(*promoted(a, b))
     if len(shape_of(b)) <= 2:
         return products.numpy_matmul(a, b)
     return sum_of_products(lambda a, b: products.tensordot(a, b, ([-1], [-2])), a, b)
@@ -404,7 +421,8 @@ def _kron(a: IntoArray, b: IntoArray) -> AnyArray:
 def _einsum(subscripts: Any, *factors: Any, out: object = None, optimize: bool = False) -> AnyArray:
     if not isinstance(subscripts, str):
         subscripts, factors = einsum.with_letters(subscripts, *factors)
-    return valued(einsum.contracted(subscripts, [arranged(x) for x in factors]))
+    found = einsum.contracted(subscripts, factors := promoted(*factors))
+    return valued(in_dtype(found, factors[0].dtype))  # sums of integers are no wider
 
 
 def _vecdot(a: AnyArray, b: AnyArray) -> AnyArray:
@@ -440,7 +458,7 @@ def _polyval(p: IntoArray, x: AnyArray) -> AnyArray:
     p = arranged(p)
     total = np.zeros_like(x)
     for k in range(shape_of(p)[0]):
-        total = np.add(np.multiply(total, x), p[k, ...])  # an element by itself would be weak
+        total = np.add(*promoted(unscalar(np.multiply(total, x)), p[k, ...]))  # an element by itself would be weak
     return total
 
 

@@ -12,6 +12,7 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, Dims, DTypeLike, IntoArray, TensorLike
 from chainrule._src.messages import errors
 from chainrule._src.ops.numpy_calculus import arraylike, inexact, known
+from chainrule._src.ops.numpy_lists import promoted, weak
 from chainrule._src.ops.numpy_reductions import checked_axes
 from chainrule._src.table import windows
 from chainrule._src.tape.dispatch import bind, cast
@@ -88,7 +89,8 @@ def _logspace(
     if np.ndim(base):
         start, stop, base = np.broadcast_arrays(*(arraylike(x) for x in (start, stop, base)))
         base = np.expand_dims(base, axis)
-    powers = np.power(base, np.linspace(start, stop, num=num, endpoint=endpoint, axis=axis))
+    steps = np.linspace(start, stop, num=num, endpoint=endpoint, axis=axis)
+    powers = np.power(base, steps) if type(base) in (int, float, complex) else np.power(*promoted(base, steps))
     return powers if dtype is None else cast(powers, np.dtype(dtype))
 
 
@@ -98,7 +100,7 @@ def _geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtyp
     for end in (known(start), known(stop)):
         if end is not None and not end.all():
             raise ValueError("Geometric sequence cannot include zero")
-    kind = np.result_type(start.dtype, stop.dtype)
+    kind = np.result_type(start.dtype, stop.dtype, _FLOAT)
     start, stop = cast(start, kind), cast(stop, kind)
     turn = start / np.absolute(start) if kind.kind == "c" else np.sign(start)
     y = np.logspace(np.log10(start / turn), np.log10(stop / turn), num=num, endpoint=endpoint) * turn
@@ -140,6 +142,8 @@ def _polyfit(
     order = int(deg) + 1
     x, y = inexact(x), inexact(y)
     _check_polyfit(x, y, deg)
+    if x.dtype == y.dtype == np.float16:
+        raise TypeError("array type float16 is unsupported in linalg")
     n = shape_of(x)[0]
     if rcond is None:
         rcond = n * float(np.finfo(x.dtype).eps)
@@ -255,7 +259,9 @@ def _poly(seq_of_zeros: AnyArray) -> AnyArray:
 
 if hasattr(np, "matvec"):  # NumPy 2.2 has them
     UFUNCS[np.matvec] = lambda a, v: np.matmul(a, np.expand_dims(v, -1))[..., 0]
-    UFUNCS[np.vecmat] = lambda v, a: np.matmul(np.expand_dims(np.conjugate(v), -2), a)[..., 0, :]
+    UFUNCS[np.vecmat] = lambda v, a: np.matmul(np.expand_dims(np.conjugate(v) if v.dtype.kind == "c" else v, -2), a)[
+        ..., 0, :
+    ]
 
 
 def _ldexp(x: Any, n: Any) -> AnyArray:

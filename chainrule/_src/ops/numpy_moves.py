@@ -489,6 +489,9 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
             raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
     values = [x if type(x) in (int, float, complex) else arranged(x) for x in values]
     dtype = np.result_type(*map(weak, values))
+    for x in values[:-1]:
+        if not np.can_cast(dtype_of(np.asarray(x) if type(x) in (int, float, complex) else x), dtype, "same_kind"):
+            raise errors.forbidden_cast(dtype_of(np.asarray(x)), dtype, "same_kind")
     *choices, result = [cast(x, dtype) if hasattr(x, "shape") else np.asarray(x, dtype) for x in values]
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         result = np.where(condition, choice, result)

@@ -72,6 +72,12 @@ def _reduce(row: Primitive, a: AnyArray, axis: Dims, keepdims: bool, **params: o
     return bind(row, (a,), {"axis": checked_axes(axis, len(shape_of(a))), "keepdims": keep, **params})
 
 
+def refuse_booleans(a: AnyArray) -> None:
+    """Raise NumPy's error where it would take differences of booleans."""
+    if a.dtype.kind == "b":
+        np.subtract(np.True_, np.True_)
+
+
 def in_dtype(a: Any, dtype: Any) -> AnyArray:
     return a if dtype is None or a.dtype == dtype else rows.cast(a, dtype=np.dtype(dtype))
 
@@ -103,7 +109,12 @@ def _total(row: Primitive, pair: np.ufunc, neutral: float) -> AnyFunction:
 
 def _begun(pair: np.ufunc, result: AnyArray, initial: TensorLike | None) -> AnyArray:
     """A reduction that begins with a number, in the dtype that it has without."""
-    return in_dtype(pair(result, initial), result.dtype) if _is_set(initial) else result
+    return pair(result, _in_dtype_of(result, initial)) if _is_set(initial) else result
+
+
+def _in_dtype_of(a: AnyArray, number: Any) -> AnyArray:
+    """A number that a reduction begins with, in its dtype."""
+    return in_dtype(number, a.dtype) if hasattr(number, "dtype") else np.array(number, a.dtype)
 
 
 _sum = implements(np.sum, by_shape=True)(_total(reduction.sum, np.add, 0))
@@ -167,7 +178,8 @@ def _spread(formula: AnyFunction) -> Any:
         mean: TensorLike = NOTHING,
         correction: int = NOTHING,
     ) -> AnyArray:
-        return formula(a, axis, dtype, ddof if correction is NOTHING else correction, keepdims, where, mean)
+        found = formula(a, axis, dtype, ddof if correction is NOTHING else correction, keepdims, where, mean)
+        return in_dtype(found, dtype) if dtype is not None and np.dtype(dtype).kind == "c" else found
 
     return reduce
 
@@ -193,8 +205,9 @@ def _spread_of_all(row: Primitive) -> Any:
 
 
 def _wide_squares(a: AnyArray, dtype: DTypeLike) -> AnyArray:
-    if dtype is not None and a.dtype.kind == "c" and np.dtype(dtype).kind != "c":
-        raise errors.numpy_keyword("var", f"dtype={np.dtype(dtype)} of complex numbers")
+    kind = "f" if dtype is None else np.dtype(dtype).kind
+    if kind not in "fc" or (dtype is not None and kind != "c" and a.dtype.kind == "c"):
+        raise errors.numpy_keyword("var", f"dtype={np.dtype(dtype)} of {a.dtype}")
     return wide(a, dtype)
 
 
@@ -212,7 +225,8 @@ _std = implements(np.std, by_shape=True)(_spread_of_all(statistics.std))
 def _average(
     a: AnyArray, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
-    a = wide(a) if hasattr(a, "dtype") else np.asarray(a)
+    a = a if hasattr(a, "dtype") else np.asarray(a)
+    least, a = [np.float64] if a.dtype.kind in "iub" else [], wide(a)
     shape = shape_of(a)
     if weights is None:
         mean = _mean(a, axis, keepdims=keepdims)
@@ -228,6 +242,7 @@ def _average(
         sizes = tuple(n if k in axes else 1 for k, n in enumerate(shape))
         weights = np.reshape(np.transpose(weights, np.argsort(axes)), sizes)
     keep = keeps(keepdims)
+    weights = in_dtype(weights, np.result_type(a.dtype, dtype_of(weights), *least))
     scale = np.sum(np.broadcast_to(weights, shape), axis=axis, keepdims=keep)
     if not holds_of(arranged(scale), _has_no_zero):
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
@@ -257,7 +272,7 @@ def _extremum(row: Primitive, pair: np.ufunc) -> Any:
                     f"reduction operation '{pair.__name__}' does not have an identity, so to use a where mask one has to "
                     "specify 'initial'"
                 )
-            a = in_dtype(np.where(where, a, initial), a.dtype)
+            a = np.where(where, a, _in_dtype_of(a, initial))
         if _is_set(initial) and not math.prod(shape_of(a)):
             return in_dtype(np.sum(a, axis=axis, keepdims=keeps(keepdims)) + initial, a.dtype)
         return _begun(pair, _reduce(row, a, axis, keepdims), initial)
@@ -356,8 +371,14 @@ def _nanmean(
     where = True if where is NOTHING else where
     if a.dtype.kind not in "fc":
         return _mean(a, axis, dtype, keepdims=keepdims, where=where)
+    _check_inexact(dtype)
     n = _counted(_there(a, where), a, axis, keepdims)
     return _shared_out(_sum(without_nan(a, 0), axis, dtype, keepdims=keepdims, where=where), n)
+
+
+def _check_inexact(dtype: DTypeLike) -> None:
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        raise TypeError("If a is inexact, then dtype must be inexact")
 
 
 def _spread_of_numbers(spread: Any, finish: Any) -> Any:
@@ -367,12 +388,14 @@ def _spread_of_numbers(spread: Any, finish: Any) -> Any:
         where = True if where is NOTHING else where
         if a.dtype.kind not in "fc":
             return spread(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
-        a, here = _wide_squares(a, dtype), _there(a, where)
-        mean = mean if _is_set(mean) else _nanmean(a, axis, keepdims=True, where=where)
+        _check_inexact(dtype)
+        _wide_squares(a, dtype)
+        here = _there(a, where)
+        mean = mean if _is_set(mean) else _nanmean(a, axis, dtype, keepdims=True, where=where)
         away = in_dtype(np.where(here, a - mean, 0), a.dtype)
         left = _counted(here, a, axis, keepdims) - ddof
-        total = np.sum(np.real(away * np.conjugate(away)), axis=axis, keepdims=keeps(keepdims))
-        return finish(np.where(left > 0, total / np.where(left > 0, left, 1).astype(total.dtype), np.nan))
+        total = np.sum(np.real(away * np.conjugate(away)), axis=axis, dtype=dtype, keepdims=keeps(keepdims))
+        return finish(np.where(left > 0, total / in_dtype(np.where(left > 0, left, 1), total.dtype), np.nan))
 
     return _spread(formula)
 
@@ -499,6 +522,8 @@ def _quantile(
         raise errors.complex_quantiles()
     weak, q = is_weak(q), np.asarray(q)
     exact = method in _PLACES or (method == "linear" and q.dtype.kind in "iu")  # nothing to interpolate
+    if not exact:
+        refuse_booleans(a)
     if a.dtype.kind in "iub" and not exact:
         a = in_dtype(a, np.promote_types(a.dtype, q.dtype if q.dtype.kind == "f" else np.float64))
     ordered, rest = in_order(a, checked_axes(axis, len(shape_of(a))))

@@ -247,7 +247,7 @@ def _histogram(
         count = bind(indexing.take_add, (taken, place[inside]), {"axis": -1, "length": limits.size - 1})
     else:
         count = wrap(np.histogram(samples, limits, weights=None if weights is None else np.ravel(weights))[0])
-    return (count / np.diff(edges) / np.sum(count) if density else count), edges
+    return (count / cast(np.diff(edges), _FLOAT) / np.sum(count) if density else count), edges
 
 
 # -- sets ------------------------------------------------------------------------------------------------------------

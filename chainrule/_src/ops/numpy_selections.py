@@ -16,6 +16,7 @@ from chainrule._src.arrays.shapes import shape_of
 from chainrule._src.arrays.types import AnyArray, DTypeLike, IntoArray, Params
 from chainrule._src.ops.numpy_calculus import arraylike, boxed, known, read, take
 from chainrule._src.ops.numpy_layout import laid, laid_as, laid_beside
+from chainrule._src.ops.numpy_lists import weak
 from chainrule._src.ops.numpy_reductions import checked_axes, flattened, laid_alike
 from chainrule._src.ops.numpy_samples import numbers, settled
 from chainrule._src.table import indexing
@@ -129,7 +130,9 @@ UFUNC_METHODS[(np.add, "reduceat")] = _add_reduceat
 @implements(np.choose)
 def _choose(a: IntoArray, choices: Any, out: object = None, mode: str = "raise") -> AnyArray:
     listed = isinstance(choices, (list, tuple))
-    parts = [arraylike(c) for c in choices] if listed else [choices[k] for k in range(shape_of(choices)[0])]
+    parts = list(choices) if listed else [choices[k] for k in range(shape_of(choices)[0])]
+    kind = np.result_type(*[weak(p if type(p) in (int, float, complex) else arraylike(p)) for p in parts])
+    parts = list(map(arraylike, parts))
     a = arraylike(a)
     n = len(parts)
     if mode == "raise":
@@ -138,7 +141,6 @@ def _choose(a: IntoArray, choices: Any, out: object = None, mode: str = "raise")
             raise ValueError("invalid entry in choice array")
     a = np.remainder(a, n) if mode == "wrap" else np.clip(a, 0, n - 1)
     shape = np.broadcast_shapes(shape_of(a), *[shape_of(p) for p in parts])
-    kind = np.result_type(*[p.dtype for p in parts])
     stacked = np.stack([np.broadcast_to(cast(p, kind), shape) for p in parts])
     return valued(laid(np.take_along_axis(stacked, np.expand_dims(np.broadcast_to(a, shape), 0), axis=0)[0], "C"))
 

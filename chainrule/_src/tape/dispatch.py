@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from chainrule._src.arrays.any_array import unscalar
-from chainrule._src.arrays.dtypes import NUMPYS_OWN, as_dtype
+from chainrule._src.arrays.dtypes import dtype_of_data
 from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, DTypeLike, Params, Saved, TensorLike
 from chainrule._src.rules.primitive import TABLE, Primitive
@@ -257,7 +257,4 @@ def cast(x: Tensor, dtype: DTypeLike) -> Tensor: ...
 def cast(x: Any, dtype: DTypeLike) -> Any: ...
 def cast(x: AnyArray, dtype: DTypeLike) -> Any:
     """The array-like in another dtype: itself, if it has it."""
-    if dtype_of(x) == dtype:
-        return x
-    dtype = dtype if dtype in NUMPYS_OWN else as_dtype(dtype)
-    return bind(TABLE["cast"], (x,), {"dtype": dtype})
+    return x if dtype_of(x) == dtype else bind(TABLE["cast"], (x,), {"dtype": dtype_of_data(dtype)})

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from chainrule._src.arrays.libraries import is_container, is_foreign
-from chainrule._src.arrays.shapes import dtype_of
+from chainrule._src.arrays.shapes import dtype_of, shape_of
 from chainrule._src.arrays.types import AnyArray, AnyFunction, Casting, DTypeLike, NumpyArray, NumpyDType, Params
 from chainrule._src.messages import errors
 
@@ -87,7 +88,16 @@ def array_ufunc(
     if _holds_ours(inputs):
         return NotImplemented
     result = call_ufunc(ufunc, method, inputs, out, kwargs)
-    return result if out is None else _put(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"))
+    if out is None:
+        return result
+    return _put(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"), fixed_axes(ufunc, method))
+
+
+def fixed_axes(function: Any, method: str) -> int:
+    """How many axes at the end ``out`` must have like the result, which is broadcast along all others; -1: it must have its shape."""
+    if isinstance(function, np.ufunc) and method in ("__call__", "outer"):
+        return 0 if function.signature is None else len(re.findall(r"\w+", function.signature.split("->")[1]))
+    return 0 if function is np.clip else -1
 
 
 def _holds_ours(inputs: tuple[object, ...]) -> bool:
@@ -210,7 +220,7 @@ def array_function(self: object, function: AnyFunction, types: Any, args: tuple[
         return NotImplemented
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     result, out = call_function(function.__name__, ours, args, kwargs)
-    return result if out is None else _put(function.__name__, out, result)
+    return result if out is None else _put(function.__name__, out, result, fixed=fixed_axes(function, ""))
 
 
 #: Keywords of NumPy's functions that change nothing about the numbers.
@@ -270,17 +280,26 @@ def implementation(function: AnyFunction, operands: tuple[object, ...]) -> AnyFu
     return ours
 
 
-def _put(name: str, out: object, result: AnyArray, casting: Any = "same_kind") -> AnyArray:
+def _put(name: str, out: object, result: AnyArray, casting: Any = "same_kind", fixed: int = -1) -> AnyArray:
     """NumPy's ``out=``: it must be a tensor, which the result is written into, recorded."""
     target = out[0] if isinstance(out, tuple) else out
     if not hasattr(target, "copy_"):
         raise errors.out_is_plain_array(name, target)
-    check_out(name, target, result, casting)
+    check_out(name, target, result, casting, fixed)
     return target.copy_(result)
 
 
-def check_out(name: str, target: Any, result: AnyArray, casting: Casting) -> None:
-    """Raise if a result may not be cast to the dtype of what ``out=`` names, as NumPy does."""
+def check_out(name: str, target: Any, result: AnyArray, casting: Casting, fixed: int) -> None:
+    """Raise if a result does not fit the shape of what ``out=`` names, or may not be cast to its dtype, as NumPy does.
+
+    Args:
+        fixed: see ``fixed_axes``.
+    """
+    shape, wanted = shape_of(result), shape_of(target)
+    pairs = enumerate(zip(shape[::-1], wanted[::-1], strict=False))
+    stretches = len(shape) <= len(wanted) and all(n == m or (n == 1 and k >= fixed) for k, (n, m) in pairs)
+    if shape != wanted and (fixed < 0 or not stretches):
+        raise errors.array_output_shape(f"np.{name}(out=)", tuple(wanted), tuple(shape))
     have, want = dtype_of(result), dtype_of(target)
     if not np.can_cast(have, want, casting):
         raise TypeError(f"Cannot cast ufunc {name!r} output from {have!r} to {want!r} with casting rule {casting!r}")

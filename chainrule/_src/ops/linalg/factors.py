@@ -20,14 +20,15 @@ from chainrule._src.ops import elementwise as ew
 from chainrule._src.ops import matrices, products, shaping
 from chainrule._src.ops.arguments import beside, tensor_of
 from chainrule._src.ops.linalg.decompositions import matrices_of
-from chainrule._src.ops.linalg.numpy_face import checked, stretched
+from chainrule._src.ops.linalg.numpy_face import float_matrices, stretched
 from chainrule._src.rules.primitive import Primitive
 from chainrule._src.table import eigen
 from chainrule._src.table import linalg as rows
 from chainrule._src.table import lu as _lu_rows
 from chainrule._src.tape.dispatch import bind
 from chainrule._src.tape.foreign import innermost
-from chainrule._src.tape.protocol import implements
+from chainrule._src.tape.modes import LOCAL
+from chainrule._src.tape.protocol import holds_of, implements
 from chainrule._src.tape.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -64,7 +65,7 @@ def eigvals(A: Tensor) -> Tensor:
 
 @implements(np.linalg.eig)
 def _numpy_eig(a: Any) -> Any:
-    w, v = eigen.eig(checked("np.linalg.eig", a, True), strict=True)
+    w, v = eigen.eig(float_matrices("eig", a, True), strict=True)
     if a.dtype.kind != "c" and _real(w):
         w, v = np.real(w), np.real(v)
     return return_types.linalg_eig(w, v)
@@ -77,8 +78,13 @@ def _numpy_eigvals(a: Any) -> Any:
 
 def _real(w: Any) -> bool:
     """Whether all eigenvalues are real numbers, which NumPy returns as such up to 2.4."""
-    data = getattr(w, "_raw", w)
-    return is_array(data) and not data.imag.any() and not _always_complex()
+    if LOCAL.recorder is not None and not is_array(getattr(w, "_raw", w)):
+        return False
+    return not _always_complex() and holds_of(w, _has_no_imaginary_part)
+
+
+def _has_no_imaginary_part(x: AnyArray) -> Any:
+    return np.asarray(not x.imag.any())
 
 
 @functools.cache

@@ -50,7 +50,7 @@ def _floating(a: Any) -> Any:
     return np.astype(a, np.dtype(np.float64)) if a.dtype.kind in "iub" else a
 
 
-def _matrices(function: str, a: AnyArray, square: bool = False) -> AnyArray:
+def float_matrices(function: str, a: AnyArray, square: bool = False) -> AnyArray:
     return checked(f"np.linalg.{function}", _floating(a), square)
 
 
@@ -143,12 +143,12 @@ def cross(a: AnyArray, b: AnyArray, axis: int) -> Any:
 
 @implements(raw.inv, by_shape=True)
 def _inv(a: AnyArray) -> AnyArray:
-    return rows.inv(_matrices("inv", a, True))
+    return rows.inv(float_matrices("inv", a, True))
 
 
 @implements(raw.solve, by_shape=True)
 def _solve(a: AnyArray, b: AnyArray) -> AnyArray:
-    a, b = _matrices("solve", a, True), _floating(b)
+    a, b = float_matrices("solve", a, True), _floating(b)
     if b.dtype == np.float16:
         raise errors.matrix_dtype("np.linalg.solve", b)
     dtype = np.promote_types(a.dtype, b.dtype)
@@ -162,17 +162,17 @@ def _solve(a: AnyArray, b: AnyArray) -> AnyArray:
 
 @implements(raw.det, by_shape=True)
 def _det(a: AnyArray) -> AnyArray:
-    return rows.det(_matrices("det", a, True))
+    return rows.det(float_matrices("det", a, True))
 
 
 @implements(raw.slogdet)
 def _slogdet(a: AnyArray) -> Any:
-    return return_types.linalg_slogdet(*rows.slogdet(_matrices("slogdet", a, True)))
+    return return_types.linalg_slogdet(*rows.slogdet(float_matrices("slogdet", a, True)))
 
 
 @implements(raw.cholesky, by_shape=True)
 def _cholesky(a: AnyArray, /, *, upper: bool = False) -> AnyArray:
-    a = _of_triangle(_matrices("cholesky", a, True), "U" if upper else "L")
+    a = _of_triangle(float_matrices("cholesky", a, True), "U" if upper else "L")
     return rows.H(rows.cholesky(rows.H(a))) if upper else rows.cholesky(a)
 
 
@@ -184,7 +184,7 @@ def _of_triangle(a: AnyArray, UPLO: str) -> AnyArray:
 
 @implements(raw.eigh)
 def _eigh(a: AnyArray, UPLO: str = "L") -> Any:
-    a, UPLO = _matrices("eigh", a, True), UPLO.upper()
+    a, UPLO = float_matrices("eigh", a, True), UPLO.upper()
     return return_types.linalg_eigh(*decompositions.eigh(_of_triangle(a, UPLO), UPLO=UPLO))
 
 
@@ -195,7 +195,7 @@ def _eigvalsh(a: AnyArray, UPLO: str = "L") -> AnyArray:
 
 @implements(raw.svd)
 def _svd(a: AnyArray, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    a = _matrices("svd", a)
+    a = float_matrices("svd", a)
     if not compute_uv:
         return decompositions.svd(a, full_matrices=False)[1]
     return return_types.linalg_svd(
@@ -205,20 +205,22 @@ def _svd(a: AnyArray, full_matrices: bool = True, compute_uv: bool = True, hermi
 
 @implements(raw.svdvals)
 def _svdvals(x: AnyArray, /) -> AnyArray:
-    return decompositions.svd(_matrices("svdvals", x), full_matrices=False)[1]
+    return decompositions.svd(float_matrices("svdvals", x), full_matrices=False)[1]
 
 
 @implements(raw.qr)
 def _qr(a: Any, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r"):
         raise errors.numpy_keyword("linalg.qr", f"mode={mode}")
-    result = return_types.linalg_qr(*decompositions.qr(_matrices("qr", a), mode="reduced" if mode == "r" else mode))
+    result = return_types.linalg_qr(
+        *decompositions.qr(float_matrices("qr", a), mode="reduced" if mode == "r" else mode)
+    )
     return result.R if mode == "r" else result
 
 
 @implements(raw.pinv)
 def _pinv(a: AnyArray, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> AnyArray:
-    a = _matrices("pinv", a)
+    a = float_matrices("pinv", a)
     if rcond is None:
         rcond = 1e-15 if rtol is np._NoValue else epsilon(a) if rtol is None else rtol
     elif rtol is not np._NoValue:
@@ -238,7 +240,7 @@ def _matrix_power(a: AnyArray, n: int) -> AnyArray:
     if n >= 0 and a.dtype.kind in "biu":
         return wrapped(on_numbers(a, lambda x: raw.matrix_power(x, n)))
     if n < 0:
-        a = _matrices("matrix_power", a, True)
+        a = float_matrices("matrix_power", a, True)
     else:  # products alone, which half precision has, too
         _check_shape("np.linalg.matrix_power", a, True)
     return a if n == 1 else power(a, n)  # NumPy's first power is the array itself
@@ -250,7 +252,7 @@ def _matrix_rank(A: AnyArray, tol: Any = None, hermitian: bool = False, *, rtol:
         return cast(np.any(A != 0), dtype=np.dtype(np.intp))
     if rtol is not None and tol is not None:
         raise ValueError("`tol` and `rtol` can't be both set.")
-    A = _matrices("matrix_rank", A)
+    A = float_matrices("matrix_rank", A)
     s = _svdvals(A)
     if tol is None:
         relative = epsilon(A) if rtol is None else _for_each_matrix(rtol)
@@ -262,7 +264,7 @@ def _matrix_rank(A: AnyArray, tol: Any = None, hermitian: bool = False, *, rtol:
 
 @implements(raw.cond)
 def _cond(x: AnyArray, p: Any = None) -> AnyArray:
-    x = _matrices("cond", x)
+    x = float_matrices("cond", x)
     if 0 in shape_of(x)[-2:]:
         raise raw.LinAlgError("cond is not defined on empty arrays")
     if p in (None, 2, -2):
@@ -306,7 +308,11 @@ def _vector_norm(x: AnyArray, /, *, axis: Any = None, keepdims: bool = False, or
 
 @implements(raw.matrix_norm)
 def _matrix_norm(x: AnyArray, /, *, keepdims: bool = False, ord: object = "fro") -> AnyArray:
-    return matrix_norm("np.linalg.matrix_norm", _matrices("matrix_norm", x), ord, (-2, -1), bool(keepdims))
+    x = _floating(x)
+    _check_shape("np.linalg.matrix_norm", x, False)
+    if ord in ("nuc", 2, -2):
+        x = float_matrices("matrix_norm", x)
+    return matrix_norm("np.linalg.matrix_norm", x, ord, (-2, -1), bool(keepdims))
 
 
 @implements(raw.multi_dot, by_shape=True)
@@ -354,7 +360,7 @@ def _matmul(x1: object, x2: object, /) -> AnyArray:
 
 @implements(raw.lstsq)
 def _lstsq(a: AnyArray, b: IntoArray, rcond: float | None = None) -> tuple[AnyArray, AnyArray, TensorLike, AnyArray]:
-    a, b = promoted(_matrices("lstsq", a), _floating(b))
+    a, b = promoted(float_matrices("lstsq", a), _floating(b))
     x = decompositions.pinv(a, atol=0.0, rtol=epsilon(a) if rcond is None else float(rcond)) @ b
     s = decompositions.svd(a, full_matrices=False)[1]
     m, n = shape_of(a)
