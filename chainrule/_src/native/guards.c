@@ -134,14 +134,6 @@ static int has_parts(PyObject *thing, PyObject *value) {
     return 1;
 }
 
-static int are_numbers(const npy_intp *found, PyObject *tuple, int count) {
-    int i;
-    for (i = 0; i < count; i++) {
-        if (found[i] != PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i))) return 0;
-    }
-    return 1;
-}
-
 /* (dtype, names, ...): the dtypes with fields in a dtype; their names can be set in place, which makes a new tuple */
 static int are_names(PyObject *pairs) {
     Py_ssize_t i;
@@ -169,21 +161,25 @@ static int has_numbers(PyArrayObject *array, PyObject *numbers) {
     return same;
 }
 
-/* (numbers, address, shape, strides, dtype, flags, names) of an array, as array_state() in guards.py returns them */
+/* (numbers, layout, dtype, names) of an array, as array_state() in guards.py returns them */
 static int is_array(PyObject *thing, PyObject *value) {
     PyArrayObject *array = (PyArrayObject *)thing;
-    PyObject *shape, *strides;
-    int ndim;
-    if (!PyArray_Check(thing) || !PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != 7) return 0;
-    ndim = PyArray_NDIM(array);
-    shape = PyTuple_GET_ITEM(value, 2);
-    strides = PyTuple_GET_ITEM(value, 3);
-    return PyArray_BYTES(array) == PyLong_AsVoidPtr(PyTuple_GET_ITEM(value, 1))
-        && PyTuple_CheckExact(shape) && PyTuple_GET_SIZE(shape) == ndim && are_numbers(PyArray_DIMS(array), shape, ndim)
-        && PyTuple_CheckExact(strides) && PyTuple_GET_SIZE(strides) == ndim && are_numbers(PyArray_STRIDES(array), strides, ndim)
-        && (PyObject *)PyArray_DESCR(array) == PyTuple_GET_ITEM(value, 4)
-        && PyArray_FLAGS(array) == PyLong_AsLong(PyTuple_GET_ITEM(value, 5))
-        && PyTuple_CheckExact(PyTuple_GET_ITEM(value, 6)) && are_names(PyTuple_GET_ITEM(value, 6))
+    PyObject *layout;
+    npy_intp found[2 + 2 * NPY_MAXDIMS];
+    size_t ndim;
+    if (!PyArray_Check(thing) || !PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != 4) return 0;
+    ndim = (size_t)PyArray_NDIM(array);
+    layout = PyTuple_GET_ITEM(value, 1);
+    found[0] = (npy_intp)PyArray_BYTES(array);
+    found[1] = PyArray_FLAGS(array);
+    if (ndim) {
+        memcpy(found + 2, PyArray_DIMS(array), ndim * sizeof(npy_intp));
+        memcpy(found + 2 + ndim, PyArray_STRIDES(array), ndim * sizeof(npy_intp));
+    }
+    return PyBytes_CheckExact(layout) && (size_t)PyBytes_GET_SIZE(layout) == (2 + 2 * ndim) * sizeof(npy_intp)
+        && memcmp(found, PyBytes_AS_STRING(layout), (2 + 2 * ndim) * sizeof(npy_intp)) == 0
+        && (PyObject *)PyArray_DESCR(array) == PyTuple_GET_ITEM(value, 2)
+        && PyTuple_CheckExact(PyTuple_GET_ITEM(value, 3)) && are_names(PyTuple_GET_ITEM(value, 3))
         && has_numbers(array, PyTuple_GET_ITEM(value, 0));
 }
 

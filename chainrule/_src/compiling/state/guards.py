@@ -187,12 +187,16 @@ def content(x: NumpyArray) -> tuple[object, ...]:
 
 
 def array_state(x: NumpyArray, with_numbers: bool) -> tuple[object, ...]:
-    """Return the attributes of an array that can be set in place: its numbers (or None), address, layout, dtype and flags."""
+    """Return what can be set of an array in place: its numbers (or None), its layout, and its dtype with the names in it.
+
+    The layout is the bytes of the integers (address, flags, shape, strides), which native code compares at once.
+    """
     numbers: object = None
     if with_numbers:
         numbers = as_tuples(np.asarray(x).tolist()) if x.dtype.hasobject else x.tobytes("A")
     address = x.__array_interface__["data"][0]
-    return numbers, address, x.shape, x.strides, x.dtype, x.flags.num, field_names(x.dtype)
+    layout = np.array((address, x.flags.num, *x.shape, *x.strides), np.intp).tobytes()
+    return numbers, layout, x.dtype, field_names(x.dtype)
 
 
 def as_tuples(x: Any) -> Any:

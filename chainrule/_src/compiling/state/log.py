@@ -197,7 +197,6 @@ class Log:
         self.now = None
         for x in self.recorder.met.values():
             self.array(x)
-            self.array(owner(x))
         self.recorder.met.clear()
         self.drop_what_is_alone()
         return [thing.thing for thing in self._things.values() if isa(thing.thing, ndarray)]

@@ -36,6 +36,7 @@ from chainrule._src.interpreters.recorded import RowCallable
 from chainrule._src.interpreters.recorder import Recorder
 from chainrule._src.tape.modes import LOCAL
 from chainrule._src.tape.tensor import Tensor
+from chainrule._src.tape.versions import owner
 
 ndarray = np.ndarray
 _ASIDE = frozenset(
@@ -219,6 +220,11 @@ class TypeWatch(StateWatch):
         if self.reason is None and i.name in _ASKING:
             self.now = stack
             HANDLERS[i.name](self, stack, i)  # type: ignore[misc]
+
+    def arrays(self) -> list[Any]:
+        for x in self.recorder.met.values():
+            self.array(owner(x))  # the instruction that made a view of it was not looked at
+        return super().arrays()
 
     def calls(self, stack: Stack, function: object, args: list[Any], keywords: Params) -> None:
         if (
