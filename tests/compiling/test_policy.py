@@ -74,9 +74,9 @@ def test_another_trace_is_made_when_eager_calls_have_paid_for_the_first():
     budget = TraceBudget(clock=Clock())
     assert budget.may_trace(1)
     budget.traced(6.0, 1)
-    for _ in range(9):
-        assert not budget.may_trace(2)
+    for _ in range(6):
         spend(budget, 1.0, 2)
+        assert not budget.may_trace(2)
     spend(budget, 1.0, 2)
     assert budget.may_trace(2)
 
@@ -87,7 +87,7 @@ def test_cheap_traces_need_no_payment():
         assert budget.may_trace(kind)
         budget.traced(policy.ALLOWANCE / 1000, kind)
     assert not budget.may_trace(99)  # none was replayed
-    budget.first_replay()
+    budget.proved()
     assert budget.may_trace(99)
 
 
@@ -129,7 +129,7 @@ def test_purchases_are_bounded_for_any_sequence_of_calls(seed):
         elif kind in traced and not traced[kind].is_slower:
             clock.now += lookup
             speed = traced[kind]
-            if speed.wants_eager_run:
+            if budget.wants_eager_run(speed):
                 spend(budget, seconds, lookup=lookup)
                 budget.compared(speed, seconds)
             else:
@@ -164,9 +164,9 @@ def test_a_slow_replay_is_compared_with_eager_calls():
     budget, speed = TraceBudget(clock=Clock()), ReplaySpeed()
     for _ in range(3):
         budget.replayed(speed, 1.0, calls=10)
-    assert speed.wants_eager_run and not budget.may_look_up()
+    assert budget.wants_eager_run(speed) and not budget.may_look_up()
     budget.compared(speed, 1.0)
-    assert speed.wants_eager_run  # the first eager call may be slow
+    assert budget.wants_eager_run(speed)  # the first eager call may be slow
     budget.compared(speed, 0.1)
     assert speed.is_slower and not speed.is_faster(10)
     for _ in range(2):
@@ -200,10 +200,7 @@ def often(function, x):
 
 
 PATTERNS = {
-    "other branches in every call": (
-        lambda x: often(np.tanh, x),
-        lambda k: np.random.default_rng(k).normal(size=(8, 2)),
-    ),
+    "other branches in every call": (lambda x: often(np.tanh, x), lambda k: np.random.default_rng(k).normal(size=(20, 2))),
     "other shapes in every call": (np.tanh, lambda k: np.ones(k + 1)),
     "another integer in every call": (lambda x: x * 2, lambda k: k),
     "another function in every call": (lambda f: f(np.ones(2)), lambda k: lambda x: x * k),
@@ -218,7 +215,7 @@ def test_calls_that_do_not_come_again_are_not_traced(name, costs):
         x = argument(k)
         assert np.array_equal(compiled(x), function(x))
     budget = compiled.budget
-    assert budget.traces < 25 and costs.now < 2 * 2000 + 50
+    assert budget.traces < 30 and costs.now < 2 * 2000 + 50
 
 
 def test_a_few_shapes_and_branches_are_all_traced(costs):
@@ -321,12 +318,7 @@ OUTSIDE = {np.ndarray: np.ones(3), cr.Tensor: cr.ones(3)}
 
 def eager_results(x, kind):
     """Results of a call that has a trace, and of one that has none."""
-    results = {
-        "view": lambda x: x[1:],
-        "argument": lambda x: x,
-        "list": lambda x: [x, x + 1, None],
-        "outside": lambda _: OUTSIDE[type(x)],
-    }
+    results = {"view": lambda x: x[1:], "argument": lambda x: x, "list": lambda x: [x, x + 1, None], "outside": lambda _: OUTSIDE[type(x)]}
 
     def f(x, n):
         return results[kind](x)

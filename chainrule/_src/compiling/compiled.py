@@ -286,7 +286,7 @@ class Compiled:
                 recording = segment.recording
                 if recording is not None:
                     self.budget.count_savings(recording.speed, segment.plan.runs, recording.count)
-                    if recording.speed.wants_eager_run:
+                    if recording.speed.asked:
                         self._remove_shortcut(tree)
 
     def _note_cause(self, call: Call, missing: Missing | None) -> None:
@@ -439,7 +439,7 @@ class Compiled:
             last = tree.reach(values, report)
             recording = last.recording
             assert recording is not None
-            if recording.speed.wants_eager_run or (recording.speed.is_slower and tree.root.guard is None):
+            if budget.wants_eager_run(recording.speed) or (recording.speed.is_slower and tree.root.guard is None):
                 rewind(before)
                 return self._compare(tree, recording, call)
             if tree.writes:
@@ -458,9 +458,9 @@ class Compiled:
             return self._run_eagerly(call)
         result = _finish(recording, made, call.leaves, call.again)
         budget.replayed(recording.speed, budget.clock() - call.begin, recording.count)
-        if not recording.replayed:
-            recording.replayed = True
-            budget.first_replay()
+        if not recording.proven and recording.speed.is_faster(recording.count):
+            recording.proven = True
+            budget.proved()
         recording.used = next(USES)
         tree.hits += 1
         if not SPECIAL and (
@@ -633,7 +633,7 @@ class Timed:
         """As the shortcut's; None also where the next call is to be another way."""
         recording, budget = self._recording, self._compiled.budget
         speed = recording.speed
-        if speed.wants_eager_run or speed.is_slower or speed.is_faster(recording.count):
+        if budget.wants_eager_run(speed) or speed.is_slower or speed.is_faster(recording.count):
             return None  # the long way sees to it
         begin = budget.clock()
         result = self.inner.call(args)

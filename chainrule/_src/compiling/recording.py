@@ -214,12 +214,12 @@ class Recording:
         references: what it read of Python's state.
         backward: how gradients flow to what it was given, where they can.
         speed: how replays compare with eager calls.
-        replayed, used: whether a call has replayed it, and when the last one did.
+        proven, used: whether a replay was faster than an eager call, and when the last one was made.
         nbytes: what it keeps alive, about, besides what it shares with other traces.
     """
 
     def __init__(self) -> None:
-        self.replayed = False
+        self.proven = False
         self.used = self.nbytes = 0
         self.speed = ReplaySpeed()
         self.calls: list[TracedCall] = []
