@@ -314,7 +314,8 @@ class Compiled:
     ) -> Any:
         before = tree.generator_states()
         if tree.writes:
-            if _overlap(tree.writes, values, tree.references.arrays):
+            read_only = not all([values[number].flags.writeable for number in tree.writes])
+            if read_only or _overlap(tree.writes, values, tree.references.arrays):
                 return again()
             _about_to_write([values[number] for number in tree.writes])
         try:
