@@ -443,7 +443,8 @@ class Compiled:
                 rewind(before)
                 return self._compare(tree, recording, call)
             if tree.writes:
-                if _overlap(tree.writes, values, tree.references.arrays):
+                read_only = not all([values[number].flags.writeable for number in tree.writes])
+                if read_only or _overlap(tree.writes, values, tree.references.arrays):
                     rewind(before)
                     return self._run_eagerly(call)
                 _about_to_write([values[number] for number in tree.writes])

@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -346,6 +347,7 @@ def _run(
             try:
                 args, kwargs = tree_unflatten(arguments.faces, spec)
                 result = reads.call(function, args, kwargs) if watched else function(*args, **kwargs)
+                _check_not_later(result)
                 recorder.check_refused()
                 arguments.check_containers(args, kwargs, spec)
                 arguments.check_histories()
@@ -380,6 +382,17 @@ def _run(
         (var, final) for var, final in finals if final is not var and var in found.sources and var not in own
     ]
     return found
+
+
+def _check_not_later(result: object) -> None:
+    """Raise if a function gave a generator or coroutine, which runs its body when no recording sees it."""
+    if isinstance(result, (AsyncGeneratorType, CoroutineType, GeneratorType)):
+        if isinstance(result, CoroutineType):
+            result.close()  # which is never awaited
+        kind = type(result).__name__.replace("_", " ")
+        raise Unrecordable(
+            f"it returns {'an' if kind[0] == 'a' else 'a'} {kind}, whose body runs later: compile a function that the body calls"
+        )
 
 
 class _Arguments:

@@ -81,12 +81,12 @@ def _parts_of(x: Any, seen: dict[int, Any], parts: list[Any]) -> Any:
     known = False
     if is_opaque(type(x)) and not has_numbers(type(x)):
         raise Unknown(type(x).__name__)
-    if is_named(type(x), "__call__"):
+    if is_named(type(x), "__call__") and not is_called(x):
         raise Unknown(type(x).__name__)
     for function in special_functions(type(x)):
         if not reads_contents(function):
             raise Unknown(type(x).__name__)
-        state += (_parts_of(function, seen),)
+        state += (_parts_of(function, seen, parts),)
     if isa(x, ndarray):
         plain = np.asarray(x)
         if plain.dtype.hasobject:
