@@ -180,6 +180,7 @@ class Calls(Reads):
 
     def _check_pure(self, function: object) -> None:
         """Refuse functions of libraries that read files, write them, or change settings."""
+        self.unwatched = self.unwatched or module_of(function).partition(".")[0] not in ("numpy", "chainrule")
         name = getattr(function, "__name__", "")
         if name in IMPURE or f"{module_of(function)}.{name}" in IMPURE:
             self.refuse(f"it calls {_called(function)}, which reads or changes what is outside of it: {INSTEAD}")
