@@ -32,6 +32,9 @@ def family():
 
         __enter__ = __call__
 
+        def __hash__(self):
+            return 0
+
         def __exit__(self, *_):
             return None
 

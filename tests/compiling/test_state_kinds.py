@@ -494,6 +494,87 @@ kind("array as an index", lambda: np.array([0, 1]), lambda s: (X * 3)[s], put(0,
 kind("shape of an array", lambda: [np.ones(2)], lambda s: s[0].shape[0] * 1.0, put(0, np.ones(3)))
 kind("array in a tuple", lambda: (X.copy(),), lambda s: np.sqrt(s[0]), lambda s: s[0].fill(5.0))
 kind("array replaced", lambda: [X.copy()], lambda s: s[0], put(0, X * 5))
+
+
+class Subclass(np.ndarray):
+    pass
+
+
+def rows():
+    """A structured array, and its first row, which lies in its memory."""
+    table = np.array([(2.0, 3.0), (4.0, 5.0)], [("a", float), ("b", float)])
+    return types.SimpleNamespace(table=table, row=table[0])
+
+
+def unpacked(s):
+    a, _ = s
+    return a
+
+
+def with_view(make, base):
+    """An array and something that C made of it."""
+    return types.SimpleNamespace(base=base, view=make(base))
+
+
+#: what C compares, or computes with, of arrays in a list
+COMPARED = {
+    "sorted": lambda s: sorted(s)[0],
+    "sorted by a key": lambda s: sorted([0, 1], key=lambda k: s[k])[0] + 1.0,
+    "smallest of arguments": lambda s: min(*s),
+}
+for name, read in COMPARED.items():
+    kind(f"arrays that are {name}", lambda: [np.array(1.0), np.array(2.0)], read, lambda s: s[0].fill(3.0))
+kind("array as a slice", lambda: np.array(1), lambda s: sum([1.0, 2.0, 3.0][:s]), lambda s: s.fill(2))
+kind(
+    "array in a slice", lambda: [slice(np.array(1), None)], lambda s: (X * 2)[s[0]].sum(), lambda s: s[0].start.fill(0)
+)
+#: what can be set of an array in place
+SET = {
+    "shape": attr("shape", (2, 1)),
+    "strides": attr("strides", (16,)),
+    "dtype": attr("dtype", np.int64),
+    "byte order": lambda s: setattr(s, "dtype", s.dtype.newbyteorder()),
+    "size": lambda s: s.resize(1, refcheck=False),
+}
+for name, change in SET.items():
+    if name != "size":
+        kind(f"view whose {name} is set", lambda: np.arange(9.0)[1:3], lambda s: s, change)
+    if name != "strides":
+        kind(f"array whose {name} is set", lambda: np.arange(1.0, 3.0), lambda s: s, change)
+kind("transposed view", lambda: np.arange(4.0)[:2], lambda s: s.T, attr("shape", (2, 1)))
+kind("flags of an array", X.copy, lambda s: 2.0 if s.flags.writeable else 3.0, lambda s: s.setflags(write=False))
+kind("flags that are kept", lambda: with_view(lambda a: a.flags, X.copy()), lambda s: float(s.view["W"]),
+    lambda s: s.base.setflags(write=False))  # fmt: skip
+kind("metadata of a dtype", lambda: np.ones(2, np.dtype(float, metadata={"k": 2.0})), lambda s: s.dtype.metadata["k"],
+    attr("dtype", np.dtype(float, metadata={"k": 5.0})))  # fmt: skip
+kind("memory of an array", X.copy, lambda s: s.data[1], put(1, 7.0))
+kind("memory of a part", lambda: np.arange(4.0), lambda s: s[1:].data.tolist()[0], put(1, 7.0))
+kind("bytearray gone through", lambda: bytearray(b"ab"), lambda s: sum([w * 2 for w in s]), put(0, 5))
+kind("bytearray unpacked", lambda: bytearray(b"ab"), unpacked, put(0, 5))
+kind("length of a bytearray", lambda: bytearray(b"ab"), len, lambda s: s.append(1))
+kind("numbers that an object shows", lambda: type("Shows", (), {"a": X.copy(), "__array__": lambda s, dtype=None, copy=None: s.a})(),
+    lambda s: float(np.sum(s)), lambda s: s.a.fill(5.0))  # fmt: skip
+kind("subclass of ndarray gone through", lambda: X.copy().view(Subclass), lambda s: sum(float(w) for w in s),
+    lambda s: s.fill(5.0))  # fmt: skip
+kind("length of a subclass of ndarray", lambda: X.copy().view(Subclass), len, attr("shape", (1, 2)))
+kind("names of its fields", lambda: rows().table, lambda s: s["a"], lambda s: setattr(s.dtype, "names", ("b", "a")))
+kind("names in a dtype", lambda: np.dtype([("a", "f4"), ("b", "f8")]), lambda s: np.zeros(2, s)["a"].itemsize,
+    attr("names", ("b", "a")))  # fmt: skip
+kind("names in a field", lambda: np.array([((2.0, 3.0), 4.0)], [("in", rows().table.dtype), ("c", float)]),
+    lambda s: s[0]["in"]["a"], lambda s: setattr(s.dtype["in"], "names", ("b", "a")))  # fmt: skip
+ROW = {
+    "field": lambda s: s["a"],
+    "item": lambda s: s.item()[0],
+    "gone through": lambda s: sum([w * 2 for w in s]),
+    "tuple": lambda s: sum(tuple(s)),
+    "unpacked": unpacked,
+    "getter": operator.itemgetter("a"),
+    "array of it": lambda s: np.asarray(s)["a"],
+    "text": lambda s: len(str(s)),
+}
+for name, read in ROW.items():
+    kind(f"row, {name}", rows, lambda s, read=read: read(s.row), lambda s: s.table.__setitem__("a", -7.25))
+kind("row, its names", rows, lambda s: s.row["a"], lambda s: setattr(s.table.dtype, "names", ("b", "a")))
 kind("masked array", lambda: np.ma.array([1.0, 2.0], mask=[0, 1]), lambda s: s.filled(7.0), attr("mask", [1, 1]))
 kind(
     "record array",
@@ -532,10 +613,6 @@ kind("a compiled function's state", lambda: _compiled_inside(), lambda s: s.f(X)
 def _compiled_inside():
     s = [2.0]
     return types.SimpleNamespace(f=cr.compile(lambda x: x * s[0]), s=s)
-
-
-class Subclass(np.ndarray):
-    pass
 
 
 kind(
@@ -854,6 +931,13 @@ def operators():
     return type("C", (), {"__index__": lambda self: 1})()
 
 
+def dropped(s):
+    made = Base()
+    reference, known = weakref.ref(made), isinstance(made, Base) and made.k
+    del made
+    return known * s[0] + (reference() is None)
+
+
 def added(name, function):
     return lambda s: setattr(type(s), name, function)
 
@@ -971,6 +1055,7 @@ kind(
     lambda s: 1.0 + (s() is None),
     lambda s: ALIVE.clear(),
 )
+kind("weak reference to what the function drops", lambda: [2.0], dropped, put(0, 5.0))
 kind(
     "digits of decimals",
     lambda: decimal.Decimal(1),

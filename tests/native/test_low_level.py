@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -91,6 +93,30 @@ def test_line_filters():
     np.testing.assert_array_equal(ndimage.generic_filter1d(image, function, 1), 2 * image)
     with pytest.raises(ValueError, match="arrays of 6 elements, and was given 4"):
         ndimage.generic_filter1d(image, function, 1, axis=0)
+
+
+def test_other_threads_may_take_the_gil_during_a_large_call():
+    """A loop in a helper of the thread pool calls Python, as SciPy's do to warn, and would wait for ever if the caller kept the GIL."""
+    code = """
+import ctypes
+import numpy as np
+from scipy import LowLevelCallable, ndimage
+from chainrule._src import native
+from chainrule._src.native.code import FIRST_INPUT, loop_step, program
+
+native.set_threads(4)
+pointer = ctypes.c_void_p
+calls = []
+loop = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, pointer)(lambda *args: calls.append(1))
+rows, n = 64, 8192
+address = ctypes.cast(loop, pointer).value
+step = loop_step(address, 0, n, [(FIRST_INPUT, 0), (FIRST_INPUT + 1, 0)], [8, 8], outer=[(rows, [8 * n, 8 * n])], split=True)
+line = (rows * n,), np.dtype(float), (8,)
+runner = native.Runner(program([step]), 0, [line], [], [line])
+ndimage.generic_filter1d(np.zeros(rows * n), LowLevelCallable(runner.low_level("line_filter", 1, [0])), 1)
+assert len(calls) == rows
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 @pytest.mark.parametrize(

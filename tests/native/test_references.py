@@ -111,7 +111,7 @@ def test_a_list_filled_and_emptied_by_another_thread(function):
                 break
             try:
                 result = values_of(function(shared)).reshape(-1)
-            except (ValueError, RuntimeError, TypeError):
+            except (ValueError, RuntimeError, TypeError, IndexError):
                 continue  # it was empty
             assert np.array_equal(result, np.repeat([2.0, 3.0, 4.0], len(result) // 3))
             if len(result) == 3 * length:
@@ -244,11 +244,11 @@ def test_a_destructor_computes_while_error_states_are_replaced():
                     warnings.simplefilter("ignore")
                     found.append((x / 0.0).detach())
 
-    for _ in range(12):
+    for make in [*[Late] * 8, *[lambda: print] * 6]:  # the last ones have all of the first released
         warned._twins.clear()  # Python's cache, or it would hold them
-        with np.errstate(divide="raise", call=Late()), pytest.raises(FloatingPointError):
+        with np.errstate(divide="raise", call=make()), pytest.raises(FloatingPointError):
             x / 0.0
-    assert len(found) > 20 and warned.VARIABLE.get() is outside
+    assert len(found) == 40 and warned.VARIABLE.get() is outside
 
 
 # -- loops that call Python ---------------------------------------------------------------------------------------------

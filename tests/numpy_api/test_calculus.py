@@ -247,8 +247,15 @@ def _function(case: str) -> tuple[Callable[..., Any], list[cr.Tensor]]:
 def test_derivatives(case: str) -> None:
     function, inputs = _function(case)
     assert function(*inputs)
-    assert gradcheck(function, inputs, check_forward_ad=True, check_undefined_grad=False)
+    assert gradcheck(function, inputs, check_forward_ad=True, check_undefined_grad=False, fast_mode=True)
     assert gradgradcheck(function, inputs, atol=1e-4, fast_mode=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", FLOWING)
+def test_every_entry_of_the_jacobian(case: str) -> None:
+    function, inputs = _function(case)
+    assert gradcheck(function, inputs, check_forward_ad=True, check_undefined_grad=False)
 
 
 @pytest.mark.parametrize("case", _split(WITHOUT))

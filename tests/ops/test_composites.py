@@ -1,13 +1,12 @@
 """Derivatives of composites by differences; of every recorded case in both modes, and of a batch as a loop.
 
-Second derivatives of one composite in three are taken in the suite; all of them with ``CHAINRULE_EVERY_SAMPLE=1``.
+Every entry of the Jacobians, and second derivatives of more than one composite in three, are slow tests.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,7 @@ import pytest
 import chainrule as cr
 from chainrule.testing import gradcheck, gradgradcheck
 
-EVERY = bool(os.environ.get("CHAINRULE_EVERY_SAMPLE"))
-PART = 3  # second derivatives of one composite in so many are taken in the suite
+PART = 3  # second derivatives of one composite in so many are taken in every run
 
 RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
 EXPRESSIONS = cases.split("""
@@ -79,16 +77,34 @@ def function_of(case: str, dtype: Any = np.float64) -> Any:
     return lambda *xs: cases.run(cr, case, {**others, **dict(zip(names, xs, strict=True))})
 
 
-@pytest.mark.parametrize("number, case", [*enumerate(DIFFERENTIABLE)], ids=DIFFERENTIABLE)
-def test_derivatives(number: int, case: str) -> None:
+@pytest.mark.parametrize("case", DIFFERENTIABLE)
+def test_derivatives(case: str) -> None:
+    leaves = [t.requires_grad_() for t in inputs_of(case)[0].values()]
+    with np.errstate(all="ignore"):
+        assert gradcheck(function_of(case), leaves, check_forward_ad=True, fast_mode=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", DIFFERENTIABLE)
+def test_every_entry_of_the_jacobian(case: str) -> None:
     leaves = [t.requires_grad_() for t in inputs_of(case)[0].values()]
     with np.errstate(all="ignore"):
         assert gradcheck(function_of(case), leaves, check_forward_ad=True)
-        if (
-            EVERY or number % PART == 0
-        ) and case != "L.matrix_power(A[0], 5)":  # too large for differences of differences
-            large = "V, " in case  # up to sixty numbers: along one direction of them
-            assert gradgradcheck(function_of(case), leaves, atol=1e-4 if "L." in case else 1e-5, fast_mode=large)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case if number % PART == 0 else pytest.param(case, marks=pytest.mark.slow)
+        for number, case in enumerate(DIFFERENTIABLE)
+        if case != "L.matrix_power(A[0], 5)"  # too large for differences of differences
+    ],
+)
+def test_second_derivatives(case: str) -> None:
+    leaves = [t.requires_grad_() for t in inputs_of(case)[0].values()]
+    large = "V, " in case  # up to sixty numbers: along one direction of them
+    with np.errstate(all="ignore"):
+        assert gradgradcheck(function_of(case), leaves, atol=1e-4 if "L." in case else 1e-5, fast_mode=large)
 
 
 @pytest.mark.parametrize("case", COMPOSITES)

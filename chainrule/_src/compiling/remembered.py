@@ -139,7 +139,8 @@ class RememberedBody:
             if id(guard.thing) in form.seen:
                 continue  # which the form says
             k = form.number(guard.thing)
-            lasting = isinstance(guard.thing, _LASTING) or (type(guard.thing) is dict and "__name__" in guard.thing)
+            lasting = isinstance(guard.thing, (*_LASTING, Tensor, Array))  # values are those of other guards
+            lasting = lasting or (type(guard.thing) is dict and "__name__" in guard.thing)
             if k is None and not lasting:
                 raise Unlike
             self._guards.append((k, guard if k is None else guard._replace(thing=None)))

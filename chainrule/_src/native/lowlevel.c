@@ -29,6 +29,7 @@ static char *bytes_of(PyObject *arrays, Py_ssize_t i) { return PyArray_BYTES((Py
 static int run_target(const Target *target, char *const *arguments, char *result) {
     Runner *runner = target->runner;
     char *few[FEW_BASES], **bases = runner->nbases > FEW_BASES ? PyMem_RawMalloc((size_t)runner->nbases * sizeof(char *)) : few, *arena;
+    PyThreadState *state;
     Py_ssize_t i;
     if (bases == NULL) return 0;
     arena = take_arena(runner);
@@ -39,7 +40,10 @@ static int run_target(const Target *target, char *const *arguments, char *result
         for (i = 0; i < runner->ninputs; i++) bases[2 + i] = target->places[i] >= 0 ? arguments[target->places[i]] : bytes_of(target->arrays, i);
         for (i = 0; i < runner->nconstants; i++) constants[i] = bytes_of(runner->constants, i);
         constants[runner->nconstants] = result;
+        /* A loop that warns waits for the GIL: in a helper of the thread pool it would do so for ever if the caller kept it. */
+        state = runner->work >= RELEASE_FROM && PyGILState_Check() ? PyEval_SaveThread() : NULL;
         run_code(PyArray_DATA((PyArrayObject *)runner->code), 0, runner->words, bases);
+        if (state != NULL) PyEval_RestoreThread(state);
         keep_arena(runner, arena);
     }
     if (bases != few) PyMem_RawFree(bases);

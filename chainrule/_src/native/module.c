@@ -5,9 +5,6 @@
 #include <stddef.h>
 #include <structmember.h> /* the names of Python 3.11 */
 
-/* element operations from which other Python threads may run meanwhile */
-#define RELEASE_FROM 20000
-
 #if defined(_MSC_VER)
 #include <intrin.h>
 #define SWAP_POINTER(place, value) _InterlockedExchangePointer((void *volatile *)(place), value)

@@ -12,6 +12,9 @@
 
 #include <numpy/arrayobject.h>
 
+/* element operations from which other Python threads may run meanwhile */
+#define RELEASE_FROM 20000
+
 /* arenas that a runner keeps for its next calls */
 #define KEPT_ARENAS 4
 

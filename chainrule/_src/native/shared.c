@@ -130,7 +130,7 @@ static PyObject *shared_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     PyUFuncObject *ufunc;
     SharedUfunc *self;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!:SharedUfunc", names, &PyUFunc_Type, &ufunc)) return NULL;
-    if (ufunc->nin > 2 || ufunc->nout != 1 || ufunc->core_enabled || ufunc->functions == NULL) {
+    if (ufunc->nin < 1 || ufunc->nin > 2 || ufunc->nout != 1 || ufunc->core_enabled || ufunc->functions == NULL) {
         PyErr_SetString(PyExc_ValueError, "threads share elementwise ufuncs of one operand or two, with one result");
         return NULL;
     }

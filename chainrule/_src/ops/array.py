@@ -500,6 +500,7 @@ def _value_for(tensor: Tensor, value: Any) -> Tensor:
                 raise TypeError(
                     f"a complex value cannot be written into an array of dtype {raw.dtype}: write its real part"
                 )
+            given = given.item() if isinstance(given, np.generic) else given
             return wrap(np.array(given, raw.dtype))  # no integer is made of nan, as NumPy says itself
     source = value._raw
     if source is raw or (type(source) is ndarray and type(raw) is ndarray and np.may_share_memory(source, raw)):

@@ -168,6 +168,7 @@ class Calls(Reads):
             if args:
                 self._method(stack, function, args[0], function.__name__, args[1:], keywords)
         elif kind is weakref.ref:
+            self.drop_what_is_alone()  # an object that only the log keeps is gone
             self.looked_up(function, _is_gone, "referent")  # a guard that held it would keep it
         elif is_python(function, "__call__"):
             self.attribute(function, "__call__")

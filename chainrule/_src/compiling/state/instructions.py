@@ -189,6 +189,8 @@ def _stores_item(depth: int) -> Handler:
 def _stores_global(reads: Calls, stack: Stack, i: Instruction) -> None:
     if i.name.endswith("GLOBAL") or stack.frame.f_locals is stack.frame.f_globals:
         reads.changed_name(stack.frame.f_globals, i.value)
+    elif i.name == "STORE_NAME":  # in the body of a class, which asks its attributes for __set_name__
+        reads.passed(stack.top())
 
 
 def _stores_free(reads: Calls, stack: Stack, i: Instruction) -> None:

@@ -38,7 +38,7 @@ from chainrule._src.compiling.state.known import (
     is_library_class,
     module_of_code,
 )
-from chainrule._src.compiling.state.objects import OURS, attribute_or_missing, is_python, isa
+from chainrule._src.compiling.state.objects import OURS, VALUES, attribute_or_missing, is_python, isa
 from chainrule._src.compiling.state.undo import (
     items,
     put_array,
@@ -179,7 +179,7 @@ class Log:
             self.array(x)
             self.array(owner(x))
         self.recorder.met.clear()
-        self._drop_what_is_alone()
+        self.drop_what_is_alone()
         return [thing.thing for thing in self._things.values() if isa(thing.thing, ndarray)]
 
     def forget_views(self, own: set[int]) -> None:
@@ -205,7 +205,7 @@ class Log:
         self.guard(GuardKind.ITEM, vars(dtypes), "_default", dtypes.default_dtype())
         if any(thing.undo for thing in self._things.values()):
             gc.collect()  # what the function made may refer to itself: a hook to its list, and a tensor to its hook
-            self._drop_what_is_alone()
+            self.drop_what_is_alone()
         things = self._things.values()
         for thing in things:
             if thing.undo:
@@ -217,6 +217,8 @@ class Log:
                 refusal.perhaps_later = True
                 raise refusal
         found = [guard._replace(thing=thing.thing) for thing in things for guard in thing.guards.values()]
+        values = [x for g in found for x in (g.value if type(g.value) is tuple else (g.value,)) if isa(x, VALUES)]
+        found += [Guard(GuardKind.CLASS, x, None, type(x)) for x in {id(x): x for x in values}.values()]
         found += [Guard(GuardKind.VERSION, cls, content, content.version) for cls, content in self._classes.values()]
         found = [g._replace(value=array_state(g.thing, g.key)) if g.kind == GuardKind.ARRAY else g for g in found]
         for guard in found:
@@ -224,7 +226,7 @@ class Log:
                 raise Unrecordable(f"{_named(guard)} changes while it runs, and nothing shows why: {INSTEAD}")
         return found
 
-    def _drop_what_is_alone(self) -> None:
+    def drop_what_is_alone(self) -> None:
         """Forget what nobody else has: the function made it."""
         things = self._things
         settled = False

@@ -137,11 +137,12 @@ def containers_in(x: object) -> Iterator[Any]:
             yield from containers_in(part)
 
 
-def classes_in(x: Any) -> Iterator[type]:
-    """The classes that the second argument of ``isinstance`` stands for."""
-    for each in x if isa(x, tuple) else x.__args__ if isa(x, UnionType) else ():
-        yield from classes_in(each)
-    if isa(x, type):
+def classes_in(x: Any) -> Iterator[Any]:
+    """The classes, and what stands for one in ``typing``, in the second argument of ``isinstance``."""
+    if isa(x, (tuple, UnionType)):
+        for each in x if isa(x, tuple) else x.__args__:
+            yield from classes_in(each)
+    else:
         yield x
 
 

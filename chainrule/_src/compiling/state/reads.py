@@ -124,6 +124,8 @@ class Reads(Log):
         for each in classes_in(cls):
             if type(each) is not type:
                 self.passed(each)
+            if not isa(each, type):
+                self.registrations()
             if isa(each, ABCMeta) and not (is_fixed(kind) and issubclass(kind, each)):
                 found = registration(each, kind)
                 self.guard(GuardKind.REGISTERED, each, kind, found, (GuardKind.REGISTERED, id(kind)))
@@ -179,7 +181,7 @@ class Reads(Log):
                 self.of_class(kind, name)
             elif attributes_of(x) or not is_library_class(kind):
                 self._of_instance(x, kind, name)
-        elif not isa(x, OURS) and not (isa(x, CONSTANT) and is_fixed(kind)):
+        elif not isa(x, OURS) and not (isa(x, CONSTANT) and kind.__dictoffset__ == 0 and is_fixed(kind)):
             self._of_instance(x, kind, name)
 
     def _of_module(self, x: ModuleType, name: str) -> None:
@@ -322,7 +324,11 @@ class Reads(Log):
         """Code that is not looked into may read any attribute that an object, or class, has from its class."""
         for content in (*self.type_of(x), *(self.contents_of(x) if isa(x, type) else ())):  # type: ignore[arg-type]
             content.whole = True
-            self.guard(GuardKind.REGISTERED, get_cache_token, None, registration(object, None))
+            self.registrations()
+
+    def registrations(self) -> None:
+        """Code that is not looked into may look whether an object is of an abstract class."""
+        self.guard(GuardKind.REGISTERED, get_cache_token, None, registration(object, None))
 
     def _deep(self, x: object, arrays: Sequence[object], each: Callable[..., None], seen: set[int] | None) -> None:
         seen = set() if seen is None else seen
