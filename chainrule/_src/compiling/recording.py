@@ -17,7 +17,7 @@ from chainrule._src.api.array import Array, array_of, as_arrays, plain_or_stacke
 from chainrule._src.arrays.any_array import overlaps_itself
 from chainrule._src.arrays.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule._src.arrays.types import AnyFunction, NumpyArray, TensorLike
-from chainrule._src.compiling.generators import Generators
+from chainrule._src.compiling.generators import Generators, one_thread
 from chainrule._src.compiling.policy import ReplaySpeed
 from chainrule._src.compiling.prints import Prints
 from chainrule._src.compiling.simplify import operands
@@ -311,15 +311,18 @@ def record(
             raise Unrecordable("it leaves another mode behind than it found (set_grad_enabled, np.seterr): use `with`")
         found.references = References(reads.guards(found.constants))
         _check_overlaps(found, recorder, found.references.arrays)
-        if unseen.changed():
-            raise Unrecordable(
+        if unseen.drawn(reads.unwatched, pure):
+            refusal = Unrecordable(
                 "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or "
                 "pass the numbers as an argument"
             )
+            refusal.perhaps_later = not one_thread()  # where another one may have drawn them
+            raise refusal
     except BaseException:
         rewind(recorder.sources)
         recorder.drop_hooks()
-        unseen.rewind()
+        if unseen.drawn(reads.unwatched, pure):
+            unseen.rewind()
         switch(mode)
         np.seterr(**errors_of_floats)
         reads.undo()

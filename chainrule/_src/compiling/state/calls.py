@@ -251,6 +251,7 @@ class Calls(Reads):
 
     def _check_pure(self, function: object) -> None:
         """Refuse functions of libraries that read files, write them, or change settings."""
+        self.unwatched = self.unwatched or module_of(function).partition(".")[0] not in ("numpy", "chainrule")
         name = getattr(function, "__name__", "")
         if is_impure(module_of(function), name) and function is not importlib.import_module:
             self.refuse(f"it calls {_called(function)}, which reads or changes what is outside of it: {INSTEAD}")

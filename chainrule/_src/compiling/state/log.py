@@ -100,12 +100,13 @@ class Log:
         takers: by the id of its frame, the stack of each instruction in which C takes what Python functions return.
         made: iterators, generators of random numbers and classes that the function made.
         given: the containers among its arguments, by identity: copies, so that what is put into them is lost.
+        unwatched: whether it called a library, other than NumPy and ours, whose own calls are not seen.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.reason: str | None = None
-        self.later = self.by_value = False
+        self.later = self.by_value = self.unwatched = False
         self._things: dict[int, Thing] = {}
         self.made: dict[int, Any] = {}
         self._order: list[Thing] = []  # that it changed
