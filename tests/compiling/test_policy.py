@@ -200,7 +200,10 @@ def often(function, x):
 
 
 PATTERNS = {
-    "other branches in every call": (lambda x: often(np.tanh, x), lambda k: np.random.default_rng(k).normal(size=(20, 2))),
+    "other branches in every call": (
+        lambda x: often(np.tanh, x),
+        lambda k: np.random.default_rng(k).normal(size=(20, 2)),
+    ),
     "other shapes in every call": (np.tanh, lambda k: np.ones(k + 1)),
     "another integer in every call": (lambda x: x * 2, lambda k: k),
     "another function in every call": (lambda f: f(np.ones(2)), lambda k: lambda x: x * k),
@@ -318,7 +321,12 @@ OUTSIDE = {np.ndarray: np.ones(3), cr.Tensor: cr.ones(3)}
 
 def eager_results(x, kind):
     """Results of a call that has a trace, and of one that has none."""
-    results = {"view": lambda x: x[1:], "argument": lambda x: x, "list": lambda x: [x, x + 1, None], "outside": lambda _: OUTSIDE[type(x)]}
+    results = {
+        "view": lambda x: x[1:],
+        "argument": lambda x: x,
+        "list": lambda x: [x, x + 1, None],
+        "outside": lambda _: OUTSIDE[type(x)],
+    }
 
     def f(x, n):
         return results[kind](x)
