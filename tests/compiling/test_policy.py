@@ -102,7 +102,7 @@ def test_traces_of_kinds_that_do_not_come_again_get_rarer():
             spend(budget, 1.0, call)
     assert len(made) == policy.TRUSTED
     assert len(budget._kinds) <= policy.KINDS + 1
-    for again in itertools.count():  # another kind pays for itself
+    for _ in itertools.count():  # another kind pays for itself
         if budget.may_trace(-1):
             break
         spend(budget, 1.0, -1)
