@@ -458,7 +458,7 @@ class Recorder(KnownArrays):
                 todo += x.values()
         return found
 
-    def stands_for(self, data: AnyArray) -> type | None:
+    def stands_for(self, data: AnyArray | None) -> type | None:
         """The type that plain code has in the place of a value: ``float``, a scalar of NumPy's, ``ndarray``. None: its own."""
         if type(data) is not Traced or not self.are_plain((data,)):
             return None
