@@ -119,6 +119,11 @@ def _operands(count: int) -> Handler:
     return look
 
 
+def _slices(reads: Calls, stack: Stack, i: Instruction) -> None:
+    for k in range(1, i.arg + 1):
+        reads.class_functions(stack.top(k))
+
+
 def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
     x, y = stack.top(2), stack.top()
     if i.arg == _SUBSCRIPT:
@@ -317,7 +322,7 @@ _HARMLESS = """
     NOP RESUME CACHE EXTENDED_ARG POP_TOP PUSH_NULL COPY SWAP LOAD_CONST LOAD_FAST LOAD_FAST_CHECK LOAD_FAST_AND_CLEAR
     LOAD_FAST_LOAD_FAST LOAD_FAST_BORROW LOAD_FAST_BORROW_LOAD_FAST_BORROW LOAD_SMALL_INT LOAD_COMMON_CONSTANT
     STORE_FAST STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST STORE_FAST_MAYBE_NULL DELETE_FAST LOAD_CLOSURE MAKE_CELL COPY_FREE_VARS
-    MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE BUILD_TUPLE BUILD_LIST BUILD_SET BUILD_MAP BUILD_CONST_KEY_MAP BUILD_SLICE BUILD_STRING
+    MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE BUILD_TUPLE BUILD_LIST BUILD_SET BUILD_MAP BUILD_CONST_KEY_MAP BUILD_STRING
     LIST_APPEND SET_ADD MAP_ADD LIST_TO_TUPLE FOR_ITER END_FOR POP_ITER KW_NAMES
     RETURN_CONST RETURN_GENERATOR GEN_START SEND END_SEND ASYNC_GEN_WRAP
     JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT JUMP POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE
@@ -341,7 +346,7 @@ HANDLERS: dict[str, Handler | None] = {
     "LOAD_GLOBAL": _global, "LOAD_NAME": _name, "LOAD_DEREF": _deref, "LOAD_CLASSDEREF": _deref, "LOAD_FROM_DICT_OR_DEREF": _deref,
     "LOAD_FROM_DICT_OR_GLOBALS": _name, "LOAD_ATTR": _attribute, "LOAD_METHOD": _attribute, "IMPORT_FROM": _attribute,
     "LOAD_SUPER_ATTR": _super_attribute, "BINARY_SUBSCR": _reads_element, "BINARY_SLICE": _operands(3), "BINARY_OP": _binary,
-    "COMPARE_OP": _operands(2), "CONTAINS_OP": _operands(2), "UNARY_NEGATIVE": _operands(1), "UNARY_INVERT": _operands(1),
+    "BUILD_SLICE": _slices, "COMPARE_OP": _operands(2), "CONTAINS_OP": _operands(2), "UNARY_NEGATIVE": _operands(1), "UNARY_INVERT": _operands(1),
     "UNARY_POSITIVE": _operands(1), "GET_ITER": _goes_through,
     "GET_YIELD_FROM_ITER": _goes_through, "UNPACK_SEQUENCE": _goes_through, "UNPACK_EX": _goes_through,
     "LIST_EXTEND": _goes_through, "SET_UPDATE": _goes_through, "DICT_UPDATE": _goes_through, "DICT_MERGE": _goes_through,

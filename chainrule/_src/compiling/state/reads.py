@@ -81,6 +81,13 @@ _NAMED = (FunctionType, BuiltinFunctionType, ModuleType)
 _COMPOSITE = (slice, types.SimpleNamespace, MethodType, functools.partial, types.GenericAlias)
 
 
+def _classes(cls: Any) -> list[Any]:
+    """The classes that ``isinstance`` is given."""
+    if isa(cls, (tuple, types.UnionType)):
+        return [each for part in (cls if isa(cls, tuple) else cls.__args__) for each in _classes(part)]
+    return [cls]
+
+
 def _is_of_objects(method: object) -> bool:
     """Whether a method that makes texts is the one that all objects have."""
     return any(method is each for each in (object.__repr__, object.__str__, object.__format__))
@@ -127,7 +134,7 @@ class Reads(ImplicitCalls):
         if isa(x, OURS):
             return
         self.is_subclass(type(x), cls)
-        for each in cls if isa(cls, tuple) else (cls,):
+        for each in _classes(cls):
             self.special(each, "__instancecheck__", x)
             for base in each.__mro__ if getattr(each, "_is_protocol", False) else ():
                 for name in (*vars(base), *vars(base).get("__annotations__", ())):
@@ -135,7 +142,7 @@ class Reads(ImplicitCalls):
 
     def is_subclass(self, kind: type, cls: Any) -> None:
         """Whether a class is one of another's, which that of abstract classes may be later."""
-        for each in cls if isa(cls, tuple) else (cls,):
+        for each in _classes(cls):
             self.special(each, "__subclasscheck__", kind)
             if isa(each, ABCMeta) and not is_library_class(each):
                 self.looked_up(each, functools.partial(has_subclass, kind), repr(kind))
@@ -345,6 +352,10 @@ class Reads(ImplicitCalls):
             self.used_up(x, arrays)
         else:
             self.operand(x, arrays)
+            inside = attributes_of(x)
+            if isa(inside, dict) and "keys" in inside:  # which dictionaries look for
+                self.attribute(x, "keys")
+                self.may_call(inside["keys"])
 
     def used_up(self, x: object, arrays: list[object]) -> None:
         """An iterator whose elements code goes through; anything else is handed on."""
