@@ -852,7 +852,10 @@ def write_out(name: str, out: object, result: IntoArray, casting: Casting = "sam
             _write_objects(target, value)
         elif target is not None:
             raise errors.out_is_plain_array(name, target)
-    return targets[0] if len(targets) == 1 else targets
+    written = tuple(
+        [as_arrays(value) if target is None else target for target, value in zip(targets, results, strict=True)]
+    )
+    return written[0] if len(written) == 1 else written
 
 
 def is_objects(x: object) -> bool:

@@ -375,6 +375,10 @@ class Reads(ImplicitCalls):
             self.used_up(x, arrays)
         else:
             self.operand(x, arrays)
+            inside = attributes_of(x)
+            if isa(inside, dict) and "keys" in inside:  # which dictionaries look for
+                self.attribute(x, "keys")
+                self.may_call(inside["keys"])
 
     def used_up(self, x: object, arrays: list[object]) -> None:
         """An iterator whose elements code goes through; anything else is handed on."""
