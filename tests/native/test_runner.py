@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from typing import Any
 
@@ -226,6 +227,33 @@ def test_the_child_of_a_fork_starts_threads_of_its_own():
     if child == 0:
         try:
             test_a_group_goes_block_by_block(5000, 16, 37, True)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_helpers_that_come_and_go_at_once_are_counted():
+    """Else the thread that calls waits for ever, sooner or later. In a child, as it starts many threads."""
+    x, threads, n = np.zeros(1), 64, 4096
+    step = loop_step(
+        *loop(np.negative, "d->d"),
+        n,
+        [(FIRST_INPUT, 0), (FIRST_INPUT + 1, 0)],
+        [0, 0],
+        outer=[(threads * 65536 // n, [0, 0])],
+        split=True,
+    )
+    run = native.Runner(program([step]), 0, [layout(x)], [], [layout(x)])
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(60)
+            native.set_threads(threads)
+            for _ in range(250):
+                run((x,))
             os._exit(0)
         finally:
             os._exit(1)
