@@ -293,6 +293,10 @@ def test_malformed_code_is_refused():
         bad[place] = value
         with pytest.raises(ValueError):
             native.Runner(bad, 0, [layout(x)], [], [layout(x)])
+    step = group_step(*loop(np.negative, "d->d"), [(2, 0, 8, 8), (3, 0, 8, 8)], [8, 8])
+    for rows, block in ((2, 2**63 - 1), (2**63 - 1, 2)):
+        with pytest.raises(ValueError, match="rows"):
+            native.Runner(program([group([step], rows=rows, block=block)]), 0, [layout(x)], [], [layout(x)])
     with pytest.raises(ValueError, match="base"):
         native.Runner(good, 0, [layout(x)], [], [])
     with pytest.raises(ValueError, match="side by side"):
