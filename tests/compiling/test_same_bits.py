@@ -21,7 +21,7 @@ from chainrule.testing.samples import Sample
 for _module in pkgutil.iter_modules(chainrule._src.table.__path__):
     importlib.import_module(f"chainrule._src.table.{_module.name}")
 
-PART = 18  # of the cases of a row, one in so many runs by default
+PART = 36  # of the cases of a row, one in so many runs by default
 func = cr.func
 Function = Callable[..., Any]
 
