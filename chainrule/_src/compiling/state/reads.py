@@ -253,7 +253,7 @@ class Reads(Log):
             GuardKind.CHECK, x, functools.partial(attribute_or_missing, name=name), attribute_or_missing(x, name), name
         )
 
-    def operand(self, x: object, arrays: list[object], seen: set[int] | None = None) -> None:
+    def operand(self, x: Any, arrays: list[object], seen: set[int] | None = None) -> None:
         """Something that an operator or function of Python's computes with: containers as a whole, plain arrays noted."""
         x = shown_by(x)
         self.passed(x)
