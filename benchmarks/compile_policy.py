@@ -21,9 +21,9 @@ from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # whose other threads' time would not be seen
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-import chainrule as cr  # noqa: E402
+import chainrule as cr
 
 #: a function, and the arguments of its calls
 Pattern = tuple[Callable[..., Any], Iterator[tuple[Any, ...]]]

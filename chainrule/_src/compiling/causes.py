@@ -44,14 +44,18 @@ def arguments(function: AnyFunction, old: Sequence[Any], new: Sequence[Any]) -> 
     if old[0] != new[0] or len(old) != len(new):
         return Cause("the arguments have another structure", STRUCTURE)
     if old[1] != new[1]:
-        return Cause("the mode of recording (torch.no_grad, inference_mode) is another one", "Set it within the function")
+        return Cause(
+            "the mode of recording (torch.no_grad, inference_mode) is another one", "Set it within the function"
+        )
     leaves = [i for i, (x, y) in enumerate(zip(old, new, strict=True)) if x != y and i > 1]
     if not leaves or leaves[0] > new[0].num_leaves + 1:
         return Cause("the arguments have another structure", STRUCTURE)
     x, y = old[leaves[0]], new[leaves[0]]
     aspect = "type"
     if x[0] is y[0] and len(x) == len(y):
-        names = ("type", "dtype", "shape", "memory layout", "requires_grad") if len(x) == 5 else ("type", "value", "value")
+        names = (
+            ("type", "dtype", "shape", "memory layout", "requires_grad") if len(x) == 5 else ("type", "value", "value")
+        )
         aspect = next(name for name, a, b in zip(names, x, y, strict=True) if a != b)
         if aspect == "memory layout" and x[2] != y[2]:
             aspect = "shape"
@@ -83,7 +87,9 @@ def state(function: AnyFunction, tree: Tree, leaves: Sequence[Any]) -> Cause:
         if not holds:
             return Cause(f"{_read(function, guard)}, which it reads, is another one", STATE)
     if not all([state.holds(leaves) for state in tree.states]):
-        return Cause("a tensor has another requires_grad, .grad or hooks", "Set .grad to None, or keep it, before each call")
+        return Cause(
+            "a tensor has another requires_grad, .grad or hooks", "Set .grad to None, or keep it, before each call"
+        )
     return Cause("an array that it reads has another layout", STATE)
 
 
@@ -92,6 +98,9 @@ def _read(function: AnyFunction, guard: Any) -> str:
     if type(guard.key) is str:
         return f"`{guard.key}`"
     function = inspect.unwrap(function)
-    cells = zip(getattr(function, "__closure__", None) or (), function.__code__.co_freevars if hasattr(function, "__code__") else ())
+    cells = zip(
+        getattr(function, "__closure__", None) or (),
+        function.__code__.co_freevars if hasattr(function, "__code__") else (),
+    )
     name = next((name for cell, name in cells if cell is guard.thing), None)
     return f"`{name}`" if name else f"an object of type {type(guard.thing).__name__}"

@@ -278,11 +278,15 @@ class Compiled:
         budget = self.budget
         if budget.is_wasted and not self._warned_of_waste:
             self._warn_of_waste(call, missing)
-        if not budget.may_trace(kind) and budget.misses % (budget.traces + 1) == 0:  # it takes longer the more traces there are
+        if (
+            not budget.may_trace(kind) and budget.misses % (budget.traces + 1) == 0
+        ):  # it takes longer the more traces there are
             self._count_savings()
         if not budget.may_trace(kind) or (occupied() and not self.pure):
             return self._run_eagerly(call, kind)
-        if not LOCK.acquire(timeout=PATIENCE):  # a function that is being recorded waits for this call, in all likelihood
+        if not LOCK.acquire(
+            timeout=PATIENCE
+        ):  # a function that is being recorded waits for this call, in all likelihood
             return self._run_eagerly(call, kind)
         try:
             found, values = self._find(call)  # another thread may have recorded it
@@ -372,7 +376,10 @@ class Compiled:
         """A new recording and its segments; memory that it writes, with the values; the arrays that it made. Its calls are gone."""
         begin, kept = self.budget.clock(), None
         try:
-            with LOCK, collector_at_rest():  # looking through what a recording makes, again and again, is half of its time
+            with (
+                LOCK,
+                collector_at_rest(),
+            ):  # looking through what a recording makes, again and again, is half of its time
                 recording, path = self._added(tree, call, kind)
                 new = [(memory.array, value.array.copy("K")) for memory, value in recording.writes]
                 made = [var.array.copy("K") for var in recording.outputs()]
@@ -477,7 +484,9 @@ class Compiled:
             recording.proven = True
             budget.proved()
         tree.hits += 1
-        if not SPECIAL and (tree.root.guard is None or tree.hits > 1):  # it costs a call that reads a new value twice the time
+        if not SPECIAL and (
+            tree.root.guard is None or tree.hits > 1
+        ):  # it costs a call that reads a new value twice the time
             self._add_shortcut(tree, recording, call)
         return result
 

@@ -56,5 +56,3 @@ def footprint(*things: object) -> int:
         else:
             todo += gc.get_referents(x)
     return total
-
-

@@ -237,6 +237,4 @@ class TraceBudget:
 
     def describe(self) -> str:
         """The account in a line."""
-        return (
-            f"{self.traces} traces took {self.tracing:.3g} s; {self.misses} calls without one ran eagerly, in {self.eager:.3g} s"
-        )
+        return f"{self.traces} traces took {self.tracing:.3g} s; {self.misses} calls without one ran eagerly, in {self.eager:.3g} s"
