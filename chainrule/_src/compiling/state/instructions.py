@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule._src.compiling.state.calls import Calls, text_method
+from chainrule._src.compiling.state.calls import Calls
 from chainrule._src.compiling.state.frames import Instruction, Stack
 from chainrule._src.compiling.state.guards import IMMUTABLE, MISSING, GuardKind, cell_content, elements
+from chainrule._src.compiling.state.implicit import is_watched
 from chainrule._src.compiling.state.known import (
     BUFFERS,
     CONSTANT,
@@ -23,6 +24,7 @@ from chainrule._src.compiling.state.known import (
     is_lock,
     module_of_code,
 )
+from chainrule._src.compiling.state.methods import text_method
 from chainrule._src.compiling.state.objects import OURS, VALUES, are_plain, array_value, is_iterator, is_python, isa
 
 ndarray = np.ndarray
@@ -253,7 +255,10 @@ def _call_unpacked(reads: Calls, stack: Stack, i: Instruction) -> None:
         reads.calls(stack, function, list(elements(given)), dict(keywords))
     else:
         reads.computes(stack, [given, *keywords.values()])
-        reads.may_call(function)
+        if is_watched(function) or isa(function, type):
+            reads.calls(stack, function, [], dict(keywords))
+        else:
+            reads.may_call(function)
 
 
 def _formatted(reads: Calls, stack: Stack, i: Instruction) -> None:
@@ -346,7 +351,8 @@ HANDLERS: dict[str, Handler | None] = {
     "LOAD_GLOBAL": _global, "LOAD_NAME": _name, "LOAD_DEREF": _deref, "LOAD_CLASSDEREF": _deref, "LOAD_FROM_DICT_OR_DEREF": _deref,
     "LOAD_FROM_DICT_OR_GLOBALS": _name, "LOAD_ATTR": _attribute, "LOAD_METHOD": _attribute, "IMPORT_FROM": _attribute,
     "LOAD_SUPER_ATTR": _super_attribute, "BINARY_SUBSCR": _reads_element, "BINARY_SLICE": _operands(3), "BINARY_OP": _binary,
-    "BUILD_SLICE": _slices, "COMPARE_OP": _operands(2), "CONTAINS_OP": _operands(2), "UNARY_NEGATIVE": _operands(1), "UNARY_INVERT": _operands(1),
+    "BUILD_SLICE": _slices,
+    "COMPARE_OP": _operands(2), "CONTAINS_OP": _operands(2), "UNARY_NEGATIVE": _operands(1), "UNARY_INVERT": _operands(1),
     "UNARY_POSITIVE": _operands(1), "GET_ITER": _goes_through,
     "GET_YIELD_FROM_ITER": _goes_through, "UNPACK_SEQUENCE": _goes_through, "UNPACK_EX": _goes_through,
     "LIST_EXTEND": _goes_through, "SET_UPDATE": _goes_through, "DICT_UPDATE": _goes_through, "DICT_MERGE": _goes_through,
