@@ -20,7 +20,7 @@ from chainrule._src.arrays.memory import collector_at_rest
 from chainrule._src.arrays.tree import tree_flatten, tree_leaves, tree_unflatten
 from chainrule._src.arrays.types import AnyArray, AnyFunction, NumpyArray, TensorLike
 from chainrule._src.compiling import causes
-from chainrule._src.compiling.branched import branched_of
+from chainrule._src.compiling.branched import Branched, branched_of
 from chainrule._src.compiling.differentiable import CompiledFunction, Replay
 from chainrule._src.compiling.direct import Direct, direct_of
 from chainrule._src.compiling.floating_point import Handled, reporter
